@@ -1,0 +1,50 @@
+"""Money is integer cents in code, Decimal euros in the database and a JSON number in the API.
+
+Rounding is half up everywhere (decisions, "Money"). The browser's twin is
+`static_src/lib/money.ts`.
+"""
+
+from decimal import ROUND_HALF_UP, Decimal
+
+CENTS_PER_EURO = 100
+
+# es-ES groups thousands only from five digits on: 1234,56 € but 12.345,67 €.
+SMALLEST_GROUPED_EUROS = 10_000
+NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+
+
+def half_up(numerator: int, denominator: int) -> int:
+    """Return `numerator / denominator` rounded to the nearest whole number, halves up.
+
+    Raises ValueError for a negative numerator or a denominator that is not positive: below zero
+    "half up" means two things, and no price is ever there.
+    """
+    if numerator < 0 or denominator <= 0:
+        raise ValueError(f"half_up needs n >= 0 and d > 0, got {numerator}/{denominator}")
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def to_cents(euros: Decimal) -> int:
+    """Return euros as cents; what is finer than a cent is rounded half up, away from zero."""
+    return int((euros * CENTS_PER_EURO).quantize(Decimal(1), rounding=ROUND_HALF_UP))
+
+
+def to_euros(cents: int) -> Decimal:
+    """Return cents as euros with exactly two decimals, as the database keeps them."""
+    return Decimal(cents).scaleb(-2)
+
+
+def as_json(cents: int) -> float:
+    """Return cents as the API's number of euros, with at most two decimals.
+
+    The one float in the project's money: JSON has no other number. Nobody calculates with it.
+    """
+    return cents / CENTS_PER_EURO
+
+
+def format_euros(cents: int) -> str:
+    """Return cents as Spanish text, "12.345,67 €", exactly as the browser's Intl writes es-ES."""
+    sign = "-" if cents < 0 else ""
+    euros, rest = divmod(abs(cents), CENTS_PER_EURO)
+    whole = f"{euros:,}".replace(",", ".") if euros >= SMALLEST_GROUPED_EUROS else str(euros)
+    return f"{sign}{whole},{rest:02}{NO_BREAK_SPACE}€"

@@ -1,0 +1,56 @@
+import * as z from "zod/mini";
+import { toCents } from "../lib/money";
+
+const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
+const count = z.int().check(z.nonnegative());
+const percent = z.int().check(z.gt(0), z.lt(100));
+
+const Campaign = z.pipe(
+  z.strictObject({
+    name: z.string(),
+    percent,
+    calculator: z.boolean(),
+    cart: z.boolean(),
+    prices_include_it: z.boolean(),
+    ends_on: z.iso.date(),
+  }),
+  z.transform(({ prices_include_it, ends_on, ...rest }) => ({
+    ...rest,
+    pricesIncludeIt: prices_include_it,
+    endsOn: ends_on,
+  })),
+);
+export type Campaign = z.output<typeof Campaign>;
+
+/** The answer of GET /api/pricing and the `pricing` prop of islands; parsed, money is in cents. */
+export const Pricing = z.pipe(
+  z.strictObject({
+    currency: z.literal("EUR"),
+    unit_base_price: cents,
+    volume: z.array(z.tuple([count, cents])),
+    full_payment_percent: percent,
+    invited_amount: cents,
+    invitee_amount: cents,
+    invitee_max: count,
+    installments: z.pipe(
+      z.strictObject({ count: z.int().check(z.gt(0)), every_days: count, minimum_total: cents }),
+      z.transform(({ count, every_days, minimum_total }) => ({
+        count,
+        everyDays: every_days,
+        minimumTotalCents: minimum_total,
+      })),
+    ),
+    campaign: z.nullable(Campaign),
+  }),
+  z.transform((data) => ({
+    volume: data.volume,
+    unitBasePriceCents: data.unit_base_price,
+    fullPaymentPercent: data.full_payment_percent,
+    invitedCents: data.invited_amount,
+    inviteeCents: data.invitee_amount,
+    inviteeMax: data.invitee_max,
+    instalments: data.installments,
+    campaign: data.campaign,
+  })),
+);
+export type Pricing = z.output<typeof Pricing>;
