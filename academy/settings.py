@@ -1,0 +1,253 @@
+"""All settings, from the environment. Every variable is in `.env.example` and in the README's table."""
+
+from pathlib import Path
+from typing import Any
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".env")
+
+# ---------------------------------------------------------------- the place it runs in
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="only-for-development" if DEBUG else "")
+if not SECRET_KEY:
+    raise ImproperlyConfigured("Falta SECRET_KEY en el entorno.")
+SITE_URL = env.str("SITE_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip(
+    "/"
+)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
+VAR_DIR = BASE_DIR / env.str("VAR_DIR", default="var")
+VAR_DIR.mkdir(parents=True, exist_ok=True)
+
+# How many proxies of ours stand before the web process: the visitor's address is taken from that
+# many hops of X-Forwarded-For, and from REMOTE_ADDR when it is 0.
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
+RATE_LIMIT_SCALE = env.float("RATE_LIMIT_SCALE", default=1.0)
+
+# ---------------------------------------------------------------- applications
+INSTALLED_APPS = [
+    "apps.backoffice.apps.BackofficeAdminConfig",
+    "apps.backoffice",
+    "apps.pages",
+    "apps.payments",
+    "apps.orders",
+    "apps.classroom",
+    "apps.pricing",
+    "apps.catalogue",
+    "apps.students",
+    "apps.core",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_tasks",
+    "django_tasks_db",
+    "anymail",
+    "csp",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "apps.core.middleware.CanonicalPathMiddleware",
+    "django.middleware.http.ConditionalGetMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "academy.urls"
+WSGI_APPLICATION = "academy.wsgi.application"
+APPEND_SLASH = (
+    False  # No page has a trailing slash; CanonicalPathMiddleware redirects the other way.
+)
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "apps.core.context.site",
+            ],
+            "builtins": ["apps.core.templatetags.academy"],
+        },
+    }
+]
+
+# ---------------------------------------------------------------- database
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # Web, worker and commands share the file: readers never wait (WAL), writers queue from the
+    # start of their transaction (immediate) instead of failing in the middle of it.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+else:
+    DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TASKS = {
+    "default": {
+        "BACKEND": "django_tasks_db.DatabaseBackend",
+        "QUEUES": ["default"],
+    }
+}
+
+# ---------------------------------------------------------------- language and time
+LANGUAGE_CODE = "es"
+TIME_ZONE = "Europe/Madrid"
+USE_I18N = True
+USE_TZ = True
+
+# ---------------------------------------------------------------- static files
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "var" / "static_root"
+STATIC_BUILD = BASE_DIR / "var" / "static_build"
+STATIC_BUILD.mkdir(parents=True, exist_ok=True)
+STATICFILES_DIRS = [STATIC_BUILD]
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": VAR_DIR / "media"},
+    },
+    "staticfiles": {
+        "BACKEND": "apps.core.static.BuiltStaticFilesStorage"
+        if not DEBUG
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = DEBUG
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[.-][0-9A-Za-z]{8,12}\..+$"
+
+# ---------------------------------------------------------------- security
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https://")
+CSRF_TRUSTED_ORIGINS = [SITE_URL]
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=False)
+SECURE_HSTS_SECONDS = 31_536_000 if SITE_URL.startswith("https://") else 0
+if TRUSTED_PROXIES:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+# ---------------------------------------------------------------- card payments (Stripe)
+STRIPE_SECRET_KEY = env.str("STRIPE_SECRET_KEY", default="")
+STRIPE_PUBLISHABLE_KEY = env.str("STRIPE_PUBLISHABLE_KEY", default="")
+STRIPE_WEBHOOK_SECRET = env.str("STRIPE_WEBHOOK_SECRET", default="")
+# The local stand-in: only `make run` and the tests set these two.
+STRIPE_SANDBOX = env.bool("STRIPE_SANDBOX", default=False)
+STRIPE_API_BASE = env.str("STRIPE_API_BASE", default="")
+ALLOW_TEST_KEYS = env.bool("ALLOW_TEST_KEYS", default=False)
+STRIPE_SCRIPT_URL = (
+    f"{STRIPE_API_BASE}/v3/stripe.js" if STRIPE_SANDBOX else "https://js.stripe.com/v3/"
+)
+
+_stripe_script = [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://js.stripe.com"]
+_stripe_api = [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://api.stripe.com"]
+_stripe_frames = (
+    [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://js.stripe.com", "https://hooks.stripe.com"]
+)
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, *_stripe_script],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF, *_stripe_api],
+        "frame-src": _stripe_frames,
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# ---------------------------------------------------------------- e-mail
+# Without a provider every mail is kept as a file under var/mail, readable in the admin.
+EMAIL_BACKEND = "apps.core.mail.backends.FileBackend"
+EMAIL_FILE_PATH = VAR_DIR / "mail"
+EMAIL_TIMEOUT = 20
+if env.str("EMAIL_URL", default=""):
+    vars().update(env.email_url("EMAIL_URL"))
+elif env.str("ANYMAIL_BACKEND", default=""):
+    # e.g. anymail.backends.brevo.EmailBackend, with its own variables such as BREVO_API_KEY.
+    EMAIL_BACKEND = env.str("ANYMAIL_BACKEND")
+    ANYMAIL = {
+        name: value
+        for name, value in env.ENVIRON.items()
+        if name.endswith(("_API_KEY", "_API_TOKEN", "_SERVER_TOKEN", "_SENDER_DOMAIN", "_API_URL"))
+    }
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Academia Faro <hola@academia.example>")
+STAFF_EMAIL = env.str("STAFF_EMAIL", default="equipo@academia.example")
+
+# ---------------------------------------------------------------- the academy
+BRAND_NAME = env.str("BRAND_NAME", default="Academia Faro")
+STUDENT_LOGIN = env.bool("STUDENT_LOGIN", default=False)
+PORTAL_URL = env.str("PORTAL_URL", default="/aula")
+PORTAL_PROFILE_URL = env.str("PORTAL_PROFILE_URL", default="/aula/perfil")
+# Hide list prices that were never charged in the last 30 days (EU price indication law).
+REQUIRE_PRICE_HISTORY = env.bool("REQUIRE_PRICE_HISTORY", default=False)
+
+# ---------------------------------------------------------------- API
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "apps.core.api.exception_handler",
+    "COERCE_DECIMAL_TO_STRING": False,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": f"API de {BRAND_NAME}",
+    "DESCRIPTION": "Catálogo, precios, pago y recuperación de compras.",
+    "VERSION": "1.0.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+# ---------------------------------------------------------------- logs
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+}

@@ -1,0 +1,15 @@
+from django.apps import AppConfig
+from django.contrib.admin import apps as admin_apps
+
+
+class BackofficeAdminConfig(admin_apps.AdminConfig):
+    """Django's admin, with our site in its place."""
+
+    default_site = "apps.backoffice.site.BackofficeSite"
+    default = False
+
+
+class BackofficeConfig(AppConfig):
+    name = "apps.backoffice"
+    verbose_name = "Administración"
+    default = True

@@ -1,0 +1,261 @@
+from typing import Any, Self
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Greatest
+
+from apps.catalogue.text import search_form, sort_form
+
+PRICE = {"max_digits": 8, "decimal_places": 2}
+
+
+class Named(models.Model):
+    """A name with the two forms that the catalogue orders and searches by, filled in Python.
+
+    Stored, so that SQLite and PostgreSQL order alike, bytewise (decisions.md, "Catalogue").
+    """
+
+    name = models.CharField("nombre", max_length=160)
+    name_sort = models.CharField(max_length=200, editable=False, default="")
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.name_sort = sort_form(self.name)
+        super().save(*args, **kwargs)
+
+
+class UniversityQuerySet(models.QuerySet["University"]):
+    def by_name(self) -> Self:
+        return self.order_by("name_sort", "pk")
+
+    def open(self) -> Self:
+        return self.filter(status=University.Status.OPEN)
+
+
+class University(Named):
+    class Status(models.TextChoices):
+        OPEN = "open", "Abierta"
+        COMING_SOON = "coming_soon", "Próximamente"
+
+    acronym = models.CharField("siglas", max_length=20)
+    logo_url = models.CharField("logotipo", max_length=300, blank=True)
+    status = models.CharField(
+        "estado", max_length=12, choices=Status.choices, default=Status.COMING_SOON
+    )
+    # Kept by the server (catalogue.counts); staff add an offset for the years before this site.
+    degrees_count = models.PositiveIntegerField("grados", default=0, editable=False)
+    subjects_count = models.PositiveIntegerField("asignaturas", default=0, editable=False)
+    students_counted = models.PositiveIntegerField(default=0, editable=False)
+    students_offset = models.IntegerField("alumnos anteriores", default=0)
+    is_sample = models.BooleanField("ejemplo", default=False, editable=False)
+
+    objects = UniversityQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "universidad"
+        verbose_name_plural = "universidades"
+        ordering = ("name_sort", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("acronym",), name="university_acronym_once"),
+        )
+
+    @property
+    def students(self) -> int:
+        return max(0, self.students_counted + self.students_offset)
+
+
+class DegreeQuerySet(models.QuerySet["Degree"]):
+    def by_name(self) -> Self:
+        return self.order_by("name_sort", "pk")
+
+
+class Degree(Named):
+    university = models.ForeignKey(
+        University, models.PROTECT, related_name="degrees", verbose_name="universidad"
+    )
+    acronym = models.CharField("siglas", max_length=20, blank=True)
+    number_of_courses = models.PositiveSmallIntegerField(
+        "cursos", default=4, validators=[MinValueValidator(1), MaxValueValidator(8)]
+    )
+    subjects_count = models.PositiveIntegerField("asignaturas", default=0, editable=False)
+    students_counted = models.PositiveIntegerField(default=0, editable=False)
+    students_offset = models.IntegerField("alumnos anteriores", default=0)
+
+    objects = DegreeQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "grado"
+        verbose_name_plural = "grados"
+        ordering = ("name_sort", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("university", "name"), name="degree_once_per_university"
+            ),
+        )
+
+    @property
+    def students_count(self) -> int:
+        return max(0, self.students_counted + self.students_offset)
+
+
+class SubjectQuerySet(models.QuerySet["Subject"]):
+    def on_sale(self) -> Self:
+        """Active, at an open university, with at least one active lesson (shop spec, section 5)."""
+        return self.filter(
+            active=True,
+            active_lessons_count__gt=0,
+            degree__university__status=University.Status.OPEN,
+        )
+
+    def named_like(self, search: str) -> Self:
+        """Whose name contains the search, without regard to accents or capitals."""
+        form = search_form(search)
+        return self.filter(name_search__contains=form) if form else self
+
+    def most_enrolled_first(self) -> Self:
+        """The catalogue's order: enrolled students descending, then name in Spanish collation."""
+        return self.order_by("-enrolled_students_count", "name_sort", "pk")
+
+
+class Subject(Named):
+    degree = models.ForeignKey(
+        Degree, models.PROTECT, related_name="subjects", verbose_name="grado"
+    )
+    final_price = models.DecimalField(
+        "precio final (€)", **PRICE, validators=[MinValueValidator(0)], help_text="IVA incluido"
+    )
+    total_discounts = models.PositiveSmallIntegerField(
+        "descuento mostrado (%)", default=0, validators=[MaxValueValidator(90)]
+    )
+    active = models.BooleanField("a la venta", default=True)
+    name_search = models.CharField(max_length=200, editable=False, default="")
+    active_lessons_count = models.PositiveIntegerField(
+        "lecciones activas", default=0, editable=False
+    )
+    enrolled_counted = models.PositiveIntegerField(default=0, editable=False)
+    enrolled_offset = models.IntegerField("matriculados anteriores", default=0)
+    enrolled_students_count = models.GeneratedField(
+        verbose_name="matriculados",
+        expression=Greatest(F("enrolled_counted") + F("enrolled_offset"), 0),
+        output_field=models.IntegerField(),
+        db_persist=True,
+    )
+
+    objects = SubjectQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "asignatura"
+        verbose_name_plural = "asignaturas"
+        ordering = ("name_sort", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("degree", "name"), name="subject_once_per_degree"),
+            models.CheckConstraint(
+                condition=Q(final_price__gte=0), name="subject_price_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(total_discounts__lte=90), name="subject_discount_sane"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("degree", "-enrolled_students_count", "name_sort"), name="subject_by_degree"
+            ),
+            models.Index(
+                fields=("-enrolled_students_count", "name_sort"), name="subject_by_enrolled"
+            ),
+        )
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.name_search = search_form(self.name)
+        super().save(*args, **kwargs)
+
+
+class LessonQuerySet(models.QuerySet["Lesson"]):
+    def on_sale(self) -> Self:
+        return self.filter(
+            status=Lesson.Status.ACTIVE,
+            subject__active=True,
+            subject__degree__university__status=University.Status.OPEN,
+        )
+
+
+class Lesson(models.Model):
+    class Status(models.TextChoices):
+        ACTIVE = "active", "Activa"
+        EXPIRED = "expired", "Caducada"
+
+    subject = models.ForeignKey(
+        Subject, models.PROTECT, related_name="lessons", verbose_name="asignatura"
+    )
+    title = models.CharField("título", max_length=160)
+    price = models.DecimalField(
+        "precio (€)", **PRICE, validators=[MinValueValidator(0)], help_text="IVA incluido"
+    )
+    status = models.CharField(
+        "estado", max_length=10, choices=Status.choices, default=Status.ACTIVE
+    )
+    position = models.PositiveSmallIntegerField("orden", default=1)
+
+    objects = LessonQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "lección"
+        verbose_name_plural = "lecciones"
+        ordering = ("position", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("subject", "title"), name="lesson_once_per_subject"),
+            models.CheckConstraint(condition=Q(price__gte=0), name="lesson_price_not_negative"),
+        )
+        indexes = (models.Index(fields=("subject", "status"), name="lesson_by_subject_status"),)
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class PriceChange(models.Model):
+    """Every price that a subject or lesson has ever had: who, when, from, to."""
+
+    subject = models.ForeignKey(
+        Subject,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="price_changes",
+        verbose_name="asignatura",
+    )
+    lesson = models.ForeignKey(
+        Lesson,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="price_changes",
+        verbose_name="lección",
+    )
+    before = models.DecimalField("antes (€)", **PRICE, null=True, blank=True)
+    after = models.DecimalField("después (€)", **PRICE)
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, verbose_name="quién"
+    )
+    changed_at = models.DateTimeField("cuándo", auto_now_add=True)
+
+    class Meta:
+        verbose_name = "cambio de precio"
+        verbose_name_plural = "cambios de precio"
+        ordering = ("-changed_at", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(subject__isnull=False, lesson__isnull=True)
+                | Q(subject__isnull=True, lesson__isnull=False),
+                name="price_change_of_one_thing",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.subject or self.lesson}: {self.before} → {self.after} €"

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class ClassroomConfig(AppConfig):
+    name = "apps.classroom"
+    verbose_name = "Aula virtual"

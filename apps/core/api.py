@@ -1,0 +1,117 @@
+"""The shape of every API answer, and the base of every public view (api.md)."""
+
+import logging
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http import Http404
+from rest_framework import exceptions, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.core.errors import AcademyError, CrossSite, TooManyRequests
+from apps.core.throttle import Limit
+
+logger = logging.getLogger(__name__)
+
+# What DRF itself refuses, in our words: exception class → (code, sentence).
+FRAMEWORK_REFUSALS: dict[type[exceptions.APIException], tuple[str, str]] = {
+    exceptions.ParseError: ("invalid", "El contenido de la petición no es JSON válido."),
+    exceptions.UnsupportedMediaType: (
+        "unsupported_media_type",
+        "El tipo de contenido de la petición no se admite.",
+    ),
+    exceptions.MethodNotAllowed: (
+        "method_not_allowed",
+        "Este método no se admite en esta dirección.",
+    ),
+    exceptions.NotAcceptable: ("not_acceptable", "Solo se puede responder en JSON."),
+    exceptions.NotFound: ("not_found", "No se ha encontrado lo que buscas."),
+    exceptions.PermissionDenied: ("forbidden", "No tienes permiso para hacer esto."),
+}
+
+
+def failure(
+    message: str,
+    *,
+    code: str,
+    status: int,
+    fields: dict[str, list[str]] | None = None,
+    **extra: Any,
+) -> Response:
+    """The one error shape: success, error, code, fields, and what the case adds."""
+    return Response(
+        {"success": False, "error": message, "code": code, "fields": fields or {}, **extra},
+        status=status,
+    )
+
+
+def _flatten(detail: Any, path: str = "") -> dict[str, list[str]]:
+    """DRF's nested error detail as {"items.0.subject_id": ["…"]}, in the order of the fields."""
+    if isinstance(detail, dict):
+        flat: dict[str, list[str]] = {}
+        for key, value in detail.items():
+            name = path if key == "non_field_errors" else (f"{path}.{key}" if path else str(key))
+            flat.update(_flatten(value, name))
+        return flat
+    if isinstance(detail, list):
+        if all(isinstance(item, str) for item in detail):
+            return {path: [str(item) for item in detail]} if detail else {}
+        flat = {}
+        for index, item in enumerate(detail):
+            flat.update(_flatten(item, f"{path}.{index}" if path else str(index)))
+        return flat
+    return {path: [str(detail)]}
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Every refusal in the documented shape; anything unforeseen is logged and left to Django."""
+    if isinstance(error, AcademyError):
+        response = failure(
+            error.message, code=error.code, status=error.status, fields=error.fields, **error.extra
+        )
+        if isinstance(error, TooManyRequests):
+            response["Retry-After"] = str(error.retry_after)
+        return response
+    if isinstance(error, Http404):
+        error = exceptions.NotFound()
+    if isinstance(error, exceptions.ValidationError):
+        fields = _flatten(error.detail)
+        first = next(iter(fields.values()), ["Los datos no son válidos."])[0]
+        return failure(first, code="invalid", status=status.HTTP_400_BAD_REQUEST, fields=fields)
+    if isinstance(error, exceptions.APIException):
+        code, message = FRAMEWORK_REFUSALS.get(
+            type(error), ("invalid", "La petición no se ha aceptado.")
+        )
+        return failure(message, code=code, status=error.status_code)
+    return None
+
+
+def refuse_cross_site(request: Request) -> None:
+    """Raise CrossSite for a request that another site's page makes (api.md, "Cross-site protection").
+
+    A request without Origin is allowed: it comes from a program, and carries no visitor's cookie.
+    """
+    if request.META.get("HTTP_SEC_FETCH_SITE", "") == "cross-site":
+        raise CrossSite
+    origin = request.META.get("HTTP_ORIGIN", "")
+    if not origin:
+        return
+    own = {urlsplit(settings.SITE_URL).netloc, request.get_host()}
+    if urlsplit(origin).netloc not in own:
+        raise CrossSite
+
+
+class PublicAPIView(APIView):
+    """A view of the public API: no session needed, own-site POSTs only, limits per address."""
+
+    limits: ClassVar[tuple[Limit, ...]] = ()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if request.method not in ("GET", "HEAD", "OPTIONS"):
+            refuse_cross_site(request)
+            for limit in self.limits:
+                limit.count(request)

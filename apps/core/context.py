@@ -1,0 +1,17 @@
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from apps.core.models import SiteSettings
+
+
+def site(request: HttpRequest) -> dict[str, object]:
+    """What every template may say of the site. The owner's settings are read only where used."""
+    return {
+        "brand": settings.BRAND_NAME,
+        "site_url": settings.SITE_URL,
+        "portal_url": settings.PORTAL_URL,
+        "portal_profile_url": settings.PORTAL_PROFILE_URL,
+        "sandbox": settings.STRIPE_SANDBOX,
+        "contact": SimpleLazyObject(SiteSettings.current),
+    }

@@ -1,0 +1,67 @@
+"""Errors have a word for machines and a sentence for people (api.md, "Failure, everywhere")."""
+
+from typing import Any
+
+
+class AcademyError(Exception):
+    """A refusal that the visitor is told about in the documented shape.
+
+    `status` is the HTTP status, `code` the machine word, `message` the Spanish sentence. `extra`
+    goes into the answer beside them (for example the fresh total of `price_changed`).
+    """
+
+    status = 400
+    code = "invalid"
+    message = "Los datos no son válidos."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        fields: dict[str, list[str]] | None = None,
+        **extra: Any,
+    ) -> None:
+        self.message = message or self.message
+        self.fields = fields or {}
+        self.extra = extra
+        super().__init__(self.message)
+
+
+class Invalid(AcademyError):
+    pass
+
+
+class Forbidden(AcademyError):
+    status = 403
+    code = "forbidden"
+    message = "No tienes permiso para hacer esto."
+
+
+class CrossSite(Forbidden):
+    code = "cross_site"
+    message = "La petición viene de otro sitio web y no se ha aceptado."
+
+
+class NotFound(AcademyError):
+    status = 404
+    code = "not_found"
+    message = "No se ha encontrado lo que buscas."
+
+
+class Conflict(AcademyError):
+    status = 409
+    code = "conflict"
+    message = "Los datos han cambiado mientras tanto. Vuelve a intentarlo."
+
+
+class TooManyRequests(AcademyError):
+    status = 429
+    code = "too_many_requests"
+
+    def __init__(self, retry_after: int, message: str | None = None, **extra: Any) -> None:
+        self.retry_after = retry_after
+        minutes = max(1, -(-retry_after // 60))
+        unit = "minuto" if minutes == 1 else "minutos"
+        super().__init__(
+            message or f"Demasiados intentos. Vuelve a probar dentro de {minutes} {unit}.", **extra
+        )

@@ -1,0 +1,107 @@
+from typing import Self
+
+from django.db import models
+
+
+class RateCount(models.Model):
+    """How often one visitor did one thing in one window of time. Rows live as long as the window."""
+
+    slot = models.CharField(max_length=120, unique=True)
+    times = models.PositiveIntegerField(default=0)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.slot
+
+
+class SiteSettings(models.Model):
+    """What the owner may want to change without a developer. One row, made when first asked for."""
+
+    support_email = models.EmailField("correo de soporte", default="hola@academia.example")
+    support_phone = models.CharField("teléfono", max_length=30, default="+34 910 000 000")
+    whatsapp_url = models.URLField(
+        "enlace de chat", blank=True, default="https://wa.me/34910000000"
+    )
+    legal_name = models.CharField("titular", max_length=120, default="Academia Faro, S. L.")
+    tax_id = models.CharField("NIF", max_length=20, default="B00000000")
+    legal_address = models.CharField("domicilio social", max_length=200, default="Madrid, España")
+
+    class Meta:
+        verbose_name = verbose_name_plural = "ajustes del sitio"
+
+    def __str__(self) -> str:
+        return "Ajustes del sitio"
+
+    @classmethod
+    def current(cls) -> Self:
+        return cls._default_manager.get_or_create(pk=1)[0]
+
+
+class LegalTextQuerySet(models.QuerySet["LegalText"]):
+    def current(self, kind: str) -> "LegalText":
+        """The version in force: the newest of its kind."""
+        return self.filter(kind=kind).latest("version")
+
+
+class LegalText(models.Model):
+    """One version of one legal text. Consents refer to it, so a version never changes or goes."""
+
+    class Kind(models.TextChoices):
+        TERMS = "terminos", "Términos y condiciones"
+        PRIVACY = "privacidad", "Política de privacidad"
+        COOKIES = "cookies", "Política de cookies"
+        NOTICE = "aviso-legal", "Aviso legal"
+
+    kind = models.CharField("texto", max_length=20, choices=Kind.choices)
+    version = models.PositiveIntegerField("versión", default=1)
+    title = models.CharField("título", max_length=120)
+    body = models.TextField("contenido (HTML)")
+    published_on = models.DateField("fecha")
+
+    objects = LegalTextQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "texto legal"
+        verbose_name_plural = "textos legales"
+        ordering = ("kind", "-version")
+        constraints = (
+            models.UniqueConstraint(fields=("kind", "version"), name="legal_text_version_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.title} (versión {self.version})"
+
+
+class Mail(models.Model):
+    """An e-mail that is owed, written in the transaction that makes it due.
+
+    `key` names the occasion ("order-confirmation:12"): the same occasion never makes a second one.
+    Delivery is at least once, with the same Message-ID on every try (decisions.md, "Card payments").
+    """
+
+    class Status(models.TextChoices):
+        QUEUED = "queued", "Pendiente"
+        SENT = "sent", "Enviado"
+        FAILED = "failed", "Fallido"
+
+    key = models.CharField("motivo", max_length=120, unique=True)
+    template = models.CharField("plantilla", max_length=60)
+    to = models.EmailField("destinatario")
+    context = models.JSONField("datos", default=dict)
+    message_id = models.CharField("Message-ID", max_length=120)
+    status = models.CharField(
+        "estado", max_length=10, choices=Status.choices, default=Status.QUEUED
+    )
+    attempts = models.PositiveSmallIntegerField("intentos", default=0)
+    last_error = models.CharField("último error", max_length=300, blank=True)
+    created_at = models.DateTimeField("creado", auto_now_add=True)
+    sent_at = models.DateTimeField("enviado", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "correo"
+        verbose_name_plural = "correos"
+        ordering = ("-created_at",)
+        indexes = (models.Index(fields=("status", "created_at"), name="mail_by_status"),)
+
+    def __str__(self) -> str:
+        return f"{self.template} → {self.to}"

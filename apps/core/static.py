@@ -1,0 +1,17 @@
+"""Static files with hashed names, for ever cacheable."""
+
+from typing import IO, Any
+
+from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+
+class BuiltStaticFilesStorage(CompressedManifestStaticFilesStorage):
+    """Leaves the names alone that esbuild has hashed itself.
+
+    Chunks import each other by those names; renaming them again would break the imports.
+    """
+
+    def file_hash(self, name: str, content: IO[Any] | None = None) -> str:
+        if name.startswith("build/"):
+            return ""
+        return super().file_hash(name, content)

@@ -1,0 +1,60 @@
+"""Rate limits, counted in the database, which all processes share (decisions.md, "Forms and leads")."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.http import HttpRequest
+from django.utils import timezone
+from rest_framework.request import Request
+
+from apps.core.errors import TooManyRequests
+from apps.core.models import RateCount
+
+
+def client_address(request: HttpRequest | Request) -> str:
+    """The visitor's address: REMOTE_ADDR, or as many hops back as there are proxies of ours."""
+    hops = settings.TRUSTED_PROXIES
+    forwarded = [h.strip() for h in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if h]
+    if hops and len(forwarded) >= hops:
+        return forwarded[-hops]
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """At most `times` in a window of `seconds`, per address or per key."""
+
+    name: str
+    times: int
+    seconds: int
+
+    def count(self, request: HttpRequest | Request) -> None:
+        """Count one request of this visitor; raise TooManyRequests beyond the limit."""
+        self.count_key(client_address(request))
+
+    def count_key(self, key: str) -> None:
+        """Count one use by `key` (an address, an e-mail…); raise TooManyRequests beyond the limit."""
+        allowed = self.times * settings.RATE_LIMIT_SCALE
+        if not allowed:
+            return
+        now = timezone.now()
+        window = int(now.timestamp()) // self.seconds
+        # Only a digest is kept: an address or e-mail in a counter table would be personal data.
+        digest = hashlib.sha256(f"{settings.SECRET_KEY}:{key}".encode()).hexdigest()[:32]
+        slot = f"{self.name}:{digest}:{window}"
+        expires_at = now + timedelta(seconds=self.seconds)
+        # Its own transaction where there is none: the count stands even if the request fails.
+        with transaction.atomic():
+            RateCount.objects.bulk_create(
+                [RateCount(slot=slot, expires_at=expires_at)], ignore_conflicts=True
+            )
+            RateCount.objects.filter(slot=slot).update(times=F("times") + 1)
+            used = RateCount.objects.values_list("times", flat=True).get(slot=slot)
+            if used == 1:
+                RateCount.objects.filter(expires_at__lt=now).delete()
+        if used > allowed:
+            raise TooManyRequests((window + 1) * self.seconds - int(now.timestamp()))

@@ -1,0 +1,2 @@
+def configuration_problems() -> list[str]:
+    return []

@@ -1,0 +1,23 @@
+from django.db import models
+
+
+class ProviderEvent(models.Model):
+    """An event of the card provider, stored once as it came, then acted on by the worker."""
+
+    event_id = models.CharField("evento", max_length=80, unique=True)
+    kind = models.CharField("tipo", max_length=60)
+    livemode = models.BooleanField("real", default=False)
+    payload = models.JSONField("contenido")
+    received_at = models.DateTimeField("recibido", auto_now_add=True)
+    processed_at = models.DateTimeField("tratado", null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField("intentos", default=0)
+    outcome = models.CharField("resultado", max_length=300, blank=True)
+
+    class Meta:
+        verbose_name = "evento de Stripe"
+        verbose_name_plural = "eventos de Stripe"
+        ordering = ("-received_at",)
+        indexes = (models.Index(fields=("processed_at",), name="event_by_processed"),)
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.event_id})"

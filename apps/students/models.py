@@ -1,0 +1,74 @@
+from typing import Any
+
+from django.db import models
+from django.db.models.functions import Lower
+
+from apps.core.models import LegalText
+
+
+class StudentQuerySet(models.QuerySet["Student"]):
+    def with_email(self, email: str) -> "Student | None":
+        """The student with that address, whatever its capitals; None where there is none."""
+        return self.filter(email=email.strip().lower()).first()
+
+
+class Student(models.Model):
+    """Who buys. Found by e-mail, without regard to capitals (decisions.md, "Students")."""
+
+    email = models.EmailField("correo", max_length=254)
+    first_name = models.CharField("nombre", max_length=80, blank=True)
+    last_name = models.CharField("apellidos", max_length=120, blank=True)
+    phone = models.CharField("teléfono", max_length=16, blank=True, help_text="Formato E.164")
+    created_at = models.DateTimeField("alta", auto_now_add=True)
+
+    objects = StudentQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "alumno"
+        verbose_name_plural = "alumnos"
+        ordering = ("-created_at",)
+        constraints = (models.UniqueConstraint(Lower("email"), name="student_email_once"),)
+
+    def __str__(self) -> str:
+        return self.email
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.email = self.email.strip().lower()
+        super().save(*args, **kwargs)
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.first_name} {self.last_name}".strip()
+
+
+class Consent(models.Model):
+    """One acceptance: who, what, when, and the version of the text that was accepted."""
+
+    class Kind(models.TextChoices):
+        TERMS = "terms", "Términos y condiciones"
+        PRIVACY = "privacy", "Política de privacidad"
+        ADULT = "adult", "Mayor de 18 años"
+        WITHDRAWAL = "withdrawal", "Renuncia al desistimiento"
+        REMINDERS = "reminders", "Avisos de compra a medias"
+
+    student = models.ForeignKey(
+        Student, models.CASCADE, related_name="consents", verbose_name="alumno"
+    )
+    kind = models.CharField("qué acepta", max_length=12, choices=Kind.choices)
+    legal_text = models.ForeignKey(LegalText, models.PROTECT, verbose_name="versión del texto")
+    wording = models.CharField("texto de la casilla", max_length=300)
+    source = models.CharField("dónde", max_length=40, help_text="p. ej. pedido-12")
+    accepted_at = models.DateTimeField("aceptado", auto_now_add=True)
+
+    class Meta:
+        verbose_name = "consentimiento"
+        verbose_name_plural = "consentimientos"
+        ordering = ("-accepted_at",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("source", "kind", "legal_text"), name="consent_once_per_source"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.student}"
