@@ -1,0 +1,58 @@
+"""Students and what they have accepted (decisions.md, "Students and the classroom")."""
+
+from collections.abc import Collection
+
+from apps.core.models import LegalText
+from apps.students.models import Consent, Student
+from apps.students.wordings import TEXTS, WORDINGS
+
+
+def find_or_create_student(
+    *, email: str, phone: str, first_name: str = "", last_name: str = ""
+) -> Student:
+    """The student with that e-mail, whatever its capitals; made from the rest where there is none.
+
+    Data of an existing student is never touched: whoever types an address into a checkout has not
+    shown that it is theirs. Two checkouts at once get the same student. `phone` is E.164.
+    """
+    student, _ = Student.objects.get_or_create(
+        email=email.strip().lower(),
+        defaults={"phone": phone, "first_name": first_name, "last_name": last_name},
+    )
+    return student
+
+
+def record_consents(*, student: Student, source: str, kinds: Collection[Consent.Kind]) -> None:
+    """Keep what was accepted where ("pedido-12"), with the text's version in force and the words.
+
+    The same acceptance again (a second click, a retry) adds nothing.
+    """
+    texts = {kind: LegalText.objects.current(kind) for kind in {TEXTS[k] for k in kinds}}
+    Consent.objects.bulk_create(
+        [
+            Consent(
+                student=student,
+                kind=kind,
+                legal_text=texts[TEXTS[kind]],
+                wording=WORDINGS[kind],
+                source=source,
+            )
+            for kind in kinds
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def accepted_current(source: str) -> set[Consent.Kind]:
+    """What was accepted there with the versions that are in force now.
+
+    An acceptance of an older version does not count: it has to be asked again (api.md,
+    process-checkout with `recovery_order_id`).
+    """
+    current = {kind: LegalText.objects.current(kind).pk for kind in set(TEXTS.values())}
+    given = Consent.objects.filter(source=source).values_list("kind", "legal_text_id")
+    return {
+        Consent.Kind(kind)
+        for kind, text_id in given
+        if current[TEXTS[Consent.Kind(kind)]] == text_id
+    }
