@@ -1,0 +1,61 @@
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.core.money import as_json, format_euros, half_up, to_cents, to_euros
+
+GOLDEN = json.loads(
+    (Path(__file__).parents[2] / "pricing" / "golden_cases.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("case", GOLDEN["money"], ids=lambda case: str(case["cents"]))
+def test_cents_become_spanish_text_and_a_json_number(case):
+    assert format_euros(case["cents"]) == case["text"]
+    assert json.dumps(as_json(case["cents"])) == json.dumps(float(case["json"]))
+
+
+@pytest.mark.parametrize(("numerator", "denominator", "expected"), GOLDEN["half_up"])
+def test_halves_go_up(numerator, denominator, expected):
+    assert half_up(numerator, denominator) == expected
+
+
+@pytest.mark.parametrize(("numerator", "denominator"), [(-1, 2), (1, 0), (1, -2)])
+def test_half_up_refuses_what_has_no_single_answer(numerator, denominator):
+    with pytest.raises(ValueError, match="half_up needs"):
+        half_up(numerator, denominator)
+
+
+@pytest.mark.parametrize(
+    ("euros", "cents"),
+    [
+        ("0", 0),
+        ("55", 5500),
+        ("55.1", 5510),
+        ("0.005", 1),
+        ("0.0049", 0),
+        ("1.005", 101),
+        ("2.675", 268),
+        ("999999.99", 99999999),
+        ("-15.00", -1500),
+    ],
+)
+def test_euros_become_cents_half_up(euros, cents):
+    assert to_cents(Decimal(euros)) == cents
+
+
+@pytest.mark.parametrize(("cents", "text"), [(0, "0.00"), (5, "0.05"), (5510, "55.10")])
+def test_cents_become_euros_with_two_decimals(cents, text):
+    assert str(to_euros(cents)) == text
+
+
+@given(st.integers(min_value=-99_999_999, max_value=99_999_999))
+def test_no_way_of_writing_an_amount_loses_a_cent(cents):
+    assert to_cents(to_euros(cents)) == cents
+    assert to_cents(Decimal(json.dumps(as_json(cents)))) == cents
+    digits = format_euros(cents).removesuffix("\N{NO-BREAK SPACE}€").replace(".", "")
+    assert to_cents(Decimal(digits.replace(",", "."))) == cents

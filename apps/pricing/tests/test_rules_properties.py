@@ -1,0 +1,172 @@
+"""What must hold of every cart and every budget, whatever the numbers are."""
+
+from dataclasses import replace
+from datetime import date
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.pricing.rules import (
+    PRICING,
+    CampaignTerms,
+    Item,
+    PromoTerms,
+    instalments_refusal,
+    promo_discount_cents,
+    quote_calculator,
+    quote_cart,
+    split_instalments,
+)
+
+cents = st.integers(min_value=0, max_value=999_999)
+items = st.lists(st.builds(Item, cents, st.booleans()), max_size=12)
+payment_types = st.sampled_from(["full_payment", "installment"])
+campaigns = st.builds(
+    CampaignTerms,
+    name=st.just("Agosto"),
+    percent=st.integers(min_value=1, max_value=99),
+    calculator=st.booleans(),
+    cart=st.booleans(),
+    prices_include_it=st.booleans(),
+    ends_on=st.just(date(2026, 8, 31)),
+)
+percentages = st.builds(
+    PromoTerms, st.just("PORCENTAJE"), st.integers(min_value=0, max_value=10_000), st.booleans()
+)
+fixed_amounts = st.builds(PromoTerms, st.just("FIJO"), cents, st.booleans())
+promos = percentages | fixed_amounts
+conditions = st.fixed_dictionaries(
+    {
+        "payment_type": payment_types,
+        "campaign": st.none() | campaigns,
+        "promo": st.none() | promos,
+    }
+)
+
+
+@given(items, conditions)
+def test_a_total_is_never_below_zero_nor_above_the_prices(items, conditions):
+    quote = quote_cart(items, **conditions)
+    assert 0 <= quote.total_cents <= quote.subtotal_cents
+
+
+@given(items, conditions)
+def test_listed_discounts_add_up_to_list_total_less_total(items, conditions):
+    quote = quote_cart(items, **conditions)
+    amounts = [discount.amount_cents for discount in quote.discounts]
+    assert all(amount > 0 for amount in amounts)
+    assert sum(amounts) == quote.list_total_cents - quote.total_cents
+    assert quote.list_total_cents == sum(line.list_price_cents for line in quote.lines)
+
+
+@given(st.data(), items, conditions)
+def test_the_order_of_items_does_not_matter(data, items, conditions):
+    shuffled = data.draw(st.permutations(items))
+    one, other = quote_cart(items, **conditions), quote_cart(shuffled, **conditions)
+    assert one.discounts == other.discounts
+    assert one.total_cents == other.total_cents
+    assert [line.price_cents for line in other.lines] == [item.price_cents for item in shuffled]
+
+
+@given(items, conditions, st.integers(min_value=0, max_value=10_000))
+def test_a_larger_promo_code_never_raises_the_total(items, conditions, more):
+    promo = conditions["promo"] or PromoTerms("FIJO", 0)
+    value = promo.value + more
+    larger = replace(promo, value=value if promo.kind == "FIJO" else min(value, 10_000))
+    before = quote_cart(items, **conditions)
+    after = quote_cart(items, **{**conditions, "promo": larger})
+    assert after.total_cents <= before.total_cents
+
+
+@given(items, conditions)
+def test_no_offer_raises_the_total(items, conditions):
+    """5 %, a campaign or a code: with it, nothing costs more than without it."""
+    total_cents = quote_cart(items, **conditions).total_cents
+    for without in ({"campaign": None}, {"promo": None}, {"payment_type": "installment"}):
+        assert total_cents <= quote_cart(items, **{**conditions, **without}).total_cents
+
+
+@given(items, conditions, campaigns, st.integers(min_value=0, max_value=98))
+def test_a_larger_campaign_never_raises_the_total(items, conditions, campaign, more):
+    larger = replace(campaign, percent=min(campaign.percent + more, 99))
+    before = quote_cart(items, **{**conditions, "campaign": campaign})
+    after = quote_cart(items, **{**conditions, "campaign": larger})
+    assert after.total_cents <= before.total_cents
+
+
+@given(items, conditions, st.data())
+def test_buying_a_subject_complete_instead_of_in_part_never_raises_the_total(
+    items, conditions, data
+):
+    index = data.draw(st.integers(min_value=0, max_value=len(items)))
+    price_cents = data.draw(cents)
+    in_part = [*items[:index], Item(price_cents, complete=False), *items[index:]]
+    complete = [*items[:index], Item(price_cents, complete=True), *items[index:]]
+    before, after = quote_cart(in_part, **conditions), quote_cart(complete, **conditions)
+    assert after.total_cents <= before.total_cents
+
+
+@given(items, conditions)
+def test_prices_that_include_a_campaign_come_back_to_themselves(items, conditions):
+    """List prices change what is shown, never what is paid (decisions, "Cart")."""
+    included = CampaignTerms("Agosto", 20, True, True, True, date(2026, 8, 31))
+    shown = quote_cart(items, **{**conditions, "campaign": included})
+    plain = quote_cart(items, **{**conditions, "campaign": None})
+    assert shown.total_cents == plain.total_cents
+    assert shown.promo_cents == plain.promo_cents
+    assert all(line.list_price_cents >= line.price_cents for line in shown.lines)
+
+
+@given(st.integers(min_value=0, max_value=99_999_999), st.integers(min_value=1, max_value=12))
+def test_instalments_add_up_to_the_total(total_cents, count):
+    payments = split_instalments(total_cents, count)
+    assert len(payments) == count
+    assert sum(payments) == total_cents
+    assert len(set(payments[1:])) <= 1
+    assert 0 <= payments[0] - payments[-1] < count
+
+
+@given(items, conditions)
+def test_what_is_due_now_is_the_total_or_its_first_third(items, conditions):
+    quote = quote_cart(items, **conditions)
+    assert quote.due_now_cents("full_payment") == quote.total_cents
+    assert quote.due_now_cents("installment") == split_instalments(quote.total_cents)[0]
+
+
+@given(items, cents)
+def test_instalments_are_for_complete_subjects_from_the_minimum_on(items, total_cents):
+    allowed = any(item.complete for item in items) and total_cents >= 30_00
+    assert (instalments_refusal(items, total_cents) is None) == allowed
+
+
+@given(percentages, cents, cents)
+def test_a_code_on_a_smaller_rest_never_leaves_more_to_pay(promo, one, other):
+    smaller, larger = sorted((one, other))
+    left_of_smaller = smaller - promo_discount_cents(promo, smaller)
+    left_of_larger = larger - promo_discount_cents(promo, larger)
+    assert 0 <= left_of_smaller <= left_of_larger
+
+
+@given(
+    prices=st.lists(cents, max_size=6),
+    unchosen=st.integers(min_value=1, max_value=6),
+    full_payment=st.booleans(),
+    invited=st.booleans(),
+    invitees=st.integers(min_value=0, max_value=8),
+    campaign=st.none() | campaigns,
+)
+def test_a_budget_is_the_base_less_whole_euros_but_never_below_zero(
+    prices, unchosen, full_payment, invited, invitees, campaign
+):
+    quote = quote_calculator(
+        prices,
+        number_of_subjects=len(prices) or unchosen,
+        full_payment=full_payment,
+        invited_with_code=invited,
+        invitees=invitees,
+        campaign=campaign,
+    )
+    amounts = [discount.amount_cents for discount in quote.discounts]
+    assert all(amount > 0 and amount % 100 == 0 for amount in amounts)
+    assert quote.final_cents == max(0, quote.base_cents - sum(amounts))
+    assert quote.base_cents == (sum(prices) if prices else unchosen * PRICING.unit_base_price_cents)

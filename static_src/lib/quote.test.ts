@@ -1,0 +1,194 @@
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import goldenFile from "../../apps/pricing/golden_cases.json";
+import { Pricing } from "../schemas/pricing";
+import {
+  dueNowCents,
+  instalmentsRefusal,
+  type PaymentType,
+  promoDiscountCents,
+  quoteCalculator,
+  quoteCart,
+  splitInstalments,
+  subjectCard,
+} from "./quote";
+
+const cents = z.int();
+const discounts = z.array(z.tuple([z.string(), cents]));
+
+const Golden = z.object({
+  campaigns: z.record(z.string(), z.unknown()),
+  cart: z.array(
+    z.object({
+      name: z.string(),
+      subjects: z.array(cents),
+      lessons: z.array(cents),
+      payment_type: z.enum(["full_payment", "installment"]),
+      campaign: z.nullable(z.string()),
+      promo: z.nullable(
+        z.object({
+          kind: z.enum(["PORCENTAJE", "FIJO"]),
+          value: z.int(),
+          is_referral: z.boolean(),
+        }),
+      ),
+      list_prices: z.array(cents),
+      discounts,
+      total: cents,
+      due_now: cents,
+    }),
+  ),
+  calculator: z.array(
+    z.object({
+      name: z.string(),
+      subject_prices: z.array(cents),
+      number_of_subjects: z.int(),
+      full_payment: z.boolean(),
+      invited_with_code: z.boolean(),
+      invitees: z.int(),
+      campaign: z.nullable(z.string()),
+      base: cents,
+      discounts,
+      final: cents,
+    }),
+  ),
+  instalments: z.array(z.object({ total: cents, payments: z.array(cents) })),
+  instalment_refusals: z.array(
+    z.object({
+      name: z.string(),
+      subjects: z.array(cents),
+      lessons: z.array(cents),
+      total: cents,
+      refusal: z.nullable(z.string()),
+    }),
+  ),
+  subject_cards: z.array(
+    z.object({
+      final_price: cents,
+      total_discounts: z.int(),
+      list_price: cents,
+      discount_euros: z.int(),
+    }),
+  ),
+});
+
+const golden = Golden.parse(goldenFile);
+
+const pricingWith = (campaign: string | null) =>
+  Pricing.parse({
+    ...goldenFile.pricing,
+    campaign: campaign === null ? null : golden.campaigns[campaign],
+  });
+const pricing = pricingWith(null);
+
+const itemsOf = ({ subjects, lessons }: { subjects: number[]; lessons: number[] }) => [
+  ...subjects.map((priceCents) => ({ priceCents, complete: true })),
+  ...lessons.map((priceCents) => ({ priceCents, complete: false })),
+];
+const discountsOf = (listed: [string, number][]) =>
+  listed.map(([name, amountCents]) => ({ name, amountCents }));
+
+describe("the same golden cases as the server", () => {
+  it("are at least sixty", () => {
+    expect(golden.cart.length + golden.calculator.length).toBeGreaterThanOrEqual(60);
+  });
+
+  it.each(golden.cart)("cart: $name", (wanted) => {
+    const pricing = pricingWith(wanted.campaign);
+    const paymentType: PaymentType = wanted.payment_type;
+    const promo = wanted.promo && {
+      kind: wanted.promo.kind,
+      value: wanted.promo.value,
+      isReferral: wanted.promo.is_referral,
+    };
+    const quote = quoteCart(pricing, itemsOf(wanted), { paymentType, promo });
+    const prices = [...wanted.subjects, ...wanted.lessons];
+    const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+
+    expect(quote).toStrictEqual({
+      lines: prices.map((priceCents, index) => ({
+        listPriceCents: wanted.list_prices[index],
+        priceCents,
+      })),
+      discounts: discountsOf(wanted.discounts),
+      listTotalCents: sum(wanted.list_prices),
+      subtotalCents: sum(prices),
+      totalCents: wanted.total,
+      promoCents: new Map(wanted.discounts).get("Código promocional") ?? 0,
+    });
+    expect(dueNowCents(pricing, quote.totalCents, paymentType)).toBe(wanted.due_now);
+  });
+
+  it.each(golden.calculator)("calculator: $name", (wanted) => {
+    const quote = quoteCalculator(pricingWith(wanted.campaign), wanted.subject_prices, {
+      numberOfSubjects: wanted.number_of_subjects,
+      fullPayment: wanted.full_payment,
+      invitedWithCode: wanted.invited_with_code,
+      invitees: wanted.invitees,
+    });
+    expect(quote).toStrictEqual({
+      baseCents: wanted.base,
+      discounts: discountsOf(wanted.discounts),
+      finalCents: wanted.final,
+    });
+  });
+
+  it.each(golden.instalments)("instalments of $total cents", ({ total, payments }) => {
+    expect(splitInstalments(pricing, total)).toStrictEqual(payments);
+  });
+
+  it.each(golden.instalment_refusals)("refusal of instalments: $name", (wanted) => {
+    expect(instalmentsRefusal(pricing, itemsOf(wanted), wanted.total)).toBe(wanted.refusal);
+  });
+
+  it.each(golden.subject_cards)("card: $final_price cents, $total_discounts %", (wanted) => {
+    expect(subjectCard(wanted.final_price, wanted.total_discounts)).toStrictEqual({
+      listPriceCents: wanted.list_price,
+      discountEuros: wanted.discount_euros,
+    });
+  });
+});
+
+describe("the numbers come from the server", () => {
+  it("prices by the table, percentages and minimum that it sends", () => {
+    const other = Pricing.parse({
+      ...goldenFile.pricing,
+      volume: [[1, 7.5]],
+      full_payment_percent: 10,
+      installments: { count: 4, every_days: 10, minimum_total: 100.01 },
+    });
+    const items = [{ priceCents: 10_000, complete: true }];
+    const quote = quoteCart(other, items, { paymentType: "full_payment", promo: null });
+    expect(quote.discounts).toStrictEqual([
+      { name: "Descuento por volumen", amountCents: 750 },
+      { name: "Pago completo (10 %)", amountCents: 1000 },
+    ]);
+    expect(splitInstalments(other, 10_003)).toStrictEqual([2503, 2500, 2500, 2500]);
+    expect(instalmentsRefusal(other, items, 10_000)).toBe("below_minimum");
+    expect(instalmentsRefusal(other, items, 10_001)).toBeNull();
+  });
+
+  it("refuses numbers of another shape", () => {
+    expect(Pricing.safeParse({ ...goldenFile.pricing, currency: "USD" }).success).toBe(false);
+    expect(Pricing.safeParse({ ...goldenFile.pricing, volume: [[2, -15]] }).success).toBe(false);
+    const everything = { ...goldenFile.campaigns.august, percent: 100 };
+    expect(Pricing.safeParse({ ...goldenFile.pricing, campaign: everything }).success).toBe(false);
+  });
+});
+
+it("refuses to quote a partial choice of subjects", () => {
+  const options = {
+    numberOfSubjects: 2,
+    fullPayment: false,
+    invitedWithCode: false,
+    invitees: 0,
+  };
+  expect(() => quoteCalculator(pricing, [24_000], options)).toThrow("1 prices for 2 subjects");
+});
+
+it("never takes more than a bare total by a code", () => {
+  const fixed = { kind: "FIJO", value: 5000, isReferral: false } as const;
+  const percentage = { kind: "PORCENTAJE", value: 1050, isReferral: false } as const;
+  expect(promoDiscountCents(fixed, 3000)).toBe(3000);
+  expect(promoDiscountCents(percentage, 3000)).toBe(315);
+});
