@@ -40,7 +40,7 @@ const INVITEES_NAME = "Amigos invitados";
 const fullPaymentName = (percent: number) => `Pago completo (${percent} %)`;
 const campaignName = ({ name, percent }: Campaign) =>
   `Descuento de ${name.toLowerCase()} (${percent} %)`;
-const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
 function volumeDiscountCents(pricing: Pricing, subjects: number): number {
   return Math.max(0, ...pricing.volume.map(([tier, cents]) => (subjects >= tier ? cents : 0)));
@@ -57,7 +57,7 @@ function listPriceCents(priceCents: number, campaign: Campaign | null): number {
  */
 export function quoteCart(
   pricing: Pricing,
-  items: Item[],
+  items: readonly Item[],
   { paymentType, promo }: { paymentType: PaymentType; promo: Promo | null },
 ): CartQuote {
   const campaign = pricing.campaign?.cart ? pricing.campaign : null;
@@ -132,7 +132,7 @@ export function dueNowCents(
 /** Why a cart can't be paid in instalments, or null when it can. */
 export function instalmentsRefusal(
   pricing: Pricing,
-  items: Item[],
+  items: readonly Item[],
   totalCents: number,
 ): InstalmentsRefusal | null {
   if (!items.some((item) => item.complete)) return "no_complete_subject";
@@ -146,7 +146,7 @@ export function instalmentsRefusal(
  */
 export function quoteCalculator(
   pricing: Pricing,
-  subjectPricesCents: number[],
+  subjectPricesCents: readonly number[],
   options: {
     numberOfSubjects: number;
     fullPayment: boolean;
