@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
-environ.Env.read_env(BASE_DIR / ".env")
+environ.Env.read_env(BASE_DIR / env.str("ENV_FILE", default=".env"))
 
 # ---------------------------------------------------------------- the place it runs in
 DEBUG = env.bool("DEBUG", default=False)
