@@ -35,8 +35,12 @@ class UniversityQuerySet(models.QuerySet["University"]):
     def by_name(self) -> Self:
         return self.order_by("name_sort", "pk")
 
+    def shown(self) -> Self:
+        """All but the samples, which never show on a real site (decisions.md, "Pages")."""
+        return self if settings.DEBUG else self.filter(is_sample=False)
+
     def open(self) -> Self:
-        return self.filter(status=University.Status.OPEN)
+        return self.shown().filter(status=University.Status.OPEN)
 
 
 class University(Named):
@@ -65,6 +69,10 @@ class University(Named):
         constraints = (
             models.UniqueConstraint(fields=("acronym",), name="university_acronym_once"),
         )
+
+    @property
+    def coming_soon(self) -> bool:
+        return self.status == self.Status.COMING_SOON
 
     @property
     def students(self) -> int:
@@ -111,7 +119,7 @@ class SubjectQuerySet(models.QuerySet["Subject"]):
         return self.filter(
             active=True,
             active_lessons_count__gt=0,
-            degree__university__status=University.Status.OPEN,
+            degree__university__in=University.objects.open(),
         )
 
     def named_like(self, search: str) -> Self:
@@ -182,7 +190,7 @@ class LessonQuerySet(models.QuerySet["Lesson"]):
         return self.filter(
             status=Lesson.Status.ACTIVE,
             subject__active=True,
-            subject__degree__university__status=University.Status.OPEN,
+            subject__degree__university__in=University.objects.open(),
         )
 
 

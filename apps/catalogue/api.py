@@ -1,0 +1,82 @@
+"""The catalogue's public reads (api.md, "Reads"). Nothing here depends on who asks."""
+
+from typing import Any
+
+from django.http import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.catalogue import reads
+from apps.catalogue.serializers import (
+    CataloguePageOut,
+    CatalogueQuery,
+    DegreeOut,
+    DegreesQuery,
+    SubjectOut,
+    SubjectsQuery,
+    UniversityOut,
+)
+from apps.core.api import PublicAPIView
+
+
+class CatalogueRead(PublicAPIView):
+    """An answer that everybody may keep for a minute (shop spec, section 9)."""
+
+    def finalize_response(
+        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        final = super().finalize_response(request, response, *args, **kwargs)
+        if final.status_code == status.HTTP_200_OK:
+            final["Cache-Control"] = "public, max-age=60"
+        return final
+
+
+class Universities(CatalogueRead):
+    @extend_schema(
+        operation_id="universities",
+        summary="Universidades, por nombre",
+        responses=UniversityOut(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        return Response(reads.universities())
+
+
+class Degrees(CatalogueRead):
+    @extend_schema(
+        operation_id="degrees",
+        summary="Grados de una universidad, por nombre",
+        parameters=[DegreesQuery],
+        responses=DegreeOut(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        query = DegreesQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return Response(reads.degrees(**query.validated_data))
+
+
+class Subjects(CatalogueRead):
+    @extend_schema(
+        operation_id="subjects",
+        summary="Asignaturas a la venta de un grado, por nombre",
+        parameters=[SubjectsQuery],
+        responses=SubjectOut(many=True),
+    )
+    def get(self, request: Request) -> Response:
+        query = SubjectsQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return Response(reads.subjects_of_degree(**query.validated_data))
+
+
+class Catalogue(CatalogueRead):
+    @extend_schema(
+        operation_id="catalogue",
+        summary="Una página del catálogo, con las lecciones de cada asignatura",
+        parameters=[CatalogueQuery],
+        responses=CataloguePageOut,
+    )
+    def get(self, request: Request) -> Response:
+        query = CatalogueQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return Response(reads.catalogue_page(**query.validated_data))

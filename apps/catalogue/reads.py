@@ -1,0 +1,93 @@
+"""What the public reads of the catalogue, in the shapes of api.md ("Reads").
+
+Every function runs the same number of queries however much there is.
+"""
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+
+from apps.catalogue.models import Degree, Subject, University
+from apps.catalogue.serializers import (
+    DEFAULT_PAGE_SIZE,
+    CatalogueSubjectOut,
+    DegreeOut,
+    SubjectOut,
+    UniversityOut,
+)
+from apps.core.errors import NotFound
+
+Shape = dict[str, Any]
+
+
+class UniversityUnknown(NotFound):
+    message = "No se ha encontrado esa universidad."
+
+
+class DegreeUnknown(NotFound):
+    message = "No se ha encontrado ese grado."
+
+
+def universities() -> list[Shape]:
+    """All universities by name, those that are coming soon included."""
+    return list(UniversityOut(University.objects.shown().by_name(), many=True).data)
+
+
+def degrees(*, university_id: int) -> list[Shape]:
+    """A university's degrees by name, each with its university. Raises UniversityUnknown."""
+    university = University.objects.shown().filter(pk=university_id).first()
+    if university is None:
+        raise UniversityUnknown
+    rows = list(university.degrees.by_name())
+    for degree in rows:
+        degree.university = university
+    return list(DegreeOut(rows, many=True).data)
+
+
+def subjects_of_degree(*, degree_id: int) -> list[Shape]:
+    """The subjects of a degree that are on sale, by name. Raises DegreeUnknown."""
+    _require_degree(degree_id)
+    subjects = Subject.objects.on_sale().filter(degree=degree_id).order_by("name_sort", "pk")
+    return list(SubjectOut(subjects, many=True).data)
+
+
+def catalogue_page(
+    *,
+    university_id: int | None = None,
+    degree_id: int | None = None,
+    search: str = "",
+    page: int = 1,
+    page_size: int = DEFAULT_PAGE_SIZE,
+) -> Shape:
+    """One page of the subjects on sale, most enrolled first (shop spec, section 7).
+
+    Each has all its lessons, expired ones too. A page beyond the last answers the last. Raises
+    UniversityUnknown or DegreeUnknown; a degree of another university gives an empty page.
+    """
+    found = Subject.objects.on_sale().named_like(search)
+    if university_id is not None:
+        if not University.objects.shown().filter(pk=university_id).exists():
+            raise UniversityUnknown
+        found = found.filter(degree__university=university_id)
+    if degree_id is not None:
+        _require_degree(degree_id)
+        found = found.filter(degree=degree_id)
+    shown = Paginator(_with_all_it_shows(found.most_enrolled_first()), page_size).get_page(page)
+    return {
+        "count": shown.paginator.count,
+        "page": shown.number,
+        "pages": shown.paginator.num_pages,
+        "page_size": page_size,
+        "results": list(CatalogueSubjectOut(shown.object_list, many=True).data),
+    }
+
+
+def _with_all_it_shows(subjects: QuerySet[Subject]) -> QuerySet[Subject]:
+    return subjects.select_related("degree__university").prefetch_related("lessons")
+
+
+def _require_degree(degree_id: int) -> None:
+    shown = University.objects.shown()
+    if not Degree.objects.filter(pk=degree_id, university__in=shown).exists():
+        raise DegreeUnknown
