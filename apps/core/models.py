@@ -1,6 +1,14 @@
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from django.conf import settings
 from django.db import models
+from django.utils.safestring import SafeString
+
+from apps.core.legal.placeholders import check_placeholders, fill_placeholders
+from apps.core.owed import Owed
+
+if TYPE_CHECKING:
+    from apps.core.mail.registry import RenderedMail
 
 
 class RateCount(models.Model):
@@ -55,7 +63,7 @@ class LegalText(models.Model):
     kind = models.CharField("texto", max_length=20, choices=Kind.choices)
     version = models.PositiveIntegerField("versión", default=1)
     title = models.CharField("título", max_length=120)
-    body = models.TextField("contenido (HTML)")
+    body = models.TextField("contenido (HTML)", validators=[check_placeholders])
     published_on = models.DateField("fecha")
 
     objects = LegalTextQuerySet.as_manager()
@@ -71,8 +79,12 @@ class LegalText(models.Model):
     def __str__(self) -> str:
         return f"{self.title} (versión {self.version})"
 
+    def html(self) -> SafeString:
+        """The body with the owner's data of today in the places that it leaves for them."""
+        return fill_placeholders(self.body, SiteSettings.current())
 
-class Mail(models.Model):
+
+class Mail(Owed):
     """An e-mail that is owed, written in the transaction that makes it due.
 
     `key` names the occasion ("order-confirmation:12"): the same occasion never makes a second one.
@@ -84,6 +96,8 @@ class Mail(models.Model):
         SENT = "sent", "Enviado"
         FAILED = "failed", "Fallido"
 
+    OPEN = Status.QUEUED
+
     key = models.CharField("motivo", max_length=120, unique=True)
     template = models.CharField("plantilla", max_length=60)
     to = models.EmailField("destinatario")
@@ -92,8 +106,6 @@ class Mail(models.Model):
     status = models.CharField(
         "estado", max_length=10, choices=Status.choices, default=Status.QUEUED
     )
-    attempts = models.PositiveSmallIntegerField("intentos", default=0)
-    last_error = models.CharField("último error", max_length=300, blank=True)
     created_at = models.DateTimeField("creado", auto_now_add=True)
     sent_at = models.DateTimeField("enviado", null=True, blank=True)
 
@@ -101,7 +113,18 @@ class Mail(models.Model):
         verbose_name = "correo"
         verbose_name_plural = "correos"
         ordering = ("-created_at",)
-        indexes = (models.Index(fields=("status", "created_at"), name="mail_by_status"),)
+        indexes = (models.Index(fields=("status", "due_at"), name="mail_by_due"),)
 
     def __str__(self) -> str:
         return f"{self.template} → {self.to}"
+
+    def rendered(self) -> "RenderedMail":
+        """The mail as staff may read it: with its one-time links only where nothing is sent.
+
+        Under the file backend the admin is the mailbox; with a provider the links are the
+        student's alone. Raises ObjectDoesNotExist where what the mail is about is gone.
+        """
+        from apps.core.mail.registry import render_mail  # It reads SiteSettings from this module.
+
+        kept_here = settings.EMAIL_BACKEND == "apps.core.mail.backends.FileBackend"
+        return render_mail(self.template, self.context, reveal=kept_here)

@@ -1,0 +1,90 @@
+"""Which mails there are, and how each becomes text.
+
+A row keeps ids, not texts: what the mail says is built when it is rendered, so that one-time links
+and tokens are never stored. Each app registers its mails in `ready()`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.template import Context, Engine
+
+from apps.core.models import SiteSettings
+
+# What a builder makes of the ids in Mail.context: the template's variables.
+Build = Callable[[dict[str, Any]], dict[str, Any]]
+
+HIDDEN = "[enlace personal, solo en el correo]"
+
+
+class SecretUrl(str):
+    """A link that opens something for whoever has it. Staff do not see it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class MailTemplate:
+    name: str
+    subject: str
+    build: Build
+
+
+@dataclass(frozen=True)
+class RenderedMail:
+    """A mail as it reads: one line of subject, plain text, HTML document."""
+
+    subject: str
+    text: str
+    html: str
+
+
+_templates: dict[str, MailTemplate] = {}
+
+
+def register_mail(template: str, subject: str, build: Build) -> None:
+    """Make `templates/emails/<template>.{txt,html}` a mail.
+
+    `subject` is template text as well ("Tu pedido {{ reference }}"). `build` gets the row's
+    context and returns the variables of subject and templates; links that open something for
+    whoever has them are `SecretUrl`s.
+    """
+    _templates[template] = MailTemplate(template, subject, build)
+
+
+def is_registered(template: str) -> bool:
+    return template in _templates
+
+
+def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> RenderedMail:
+    """Render a registered mail from the ids in `context`.
+
+    Without `reveal` its secret links are left out. Raises what the builder raises, for instance
+    DoesNotExist where the order is gone.
+    """
+    mail = _templates[template]
+    contact = SiteSettings.current()
+    values = {
+        "brand": settings.BRAND_NAME,
+        "site_url": settings.SITE_URL,
+        "support_email": contact.support_email,
+        "support_phone": contact.support_phone,
+        "legal_name": contact.legal_name,
+        "legal_address": contact.legal_address,
+        "tax_id": contact.tax_id,
+        **mail.build(context),
+    }
+    if not reveal:
+        values = {k: HIDDEN if isinstance(v, SecretUrl) else v for k, v in values.items()}
+    engine = Engine.get_default()
+    # Plain text is not HTML: "Álgebra & Cálculo" stays as it is.
+    plain = Context(values, autoescape=False)
+    subject = engine.from_string(mail.subject).render(plain)
+    text = engine.get_template(f"emails/{template}.txt").render(plain)
+    html = engine.get_template(f"emails/{template}.html").render(
+        Context({**values, "subject": subject})
+    )
+    # A subject is one line; a name with a line break in it must not become a header.
+    return RenderedMail(subject=" ".join(subject.split()), text=text.strip() + "\n", html=html)
