@@ -15,3 +15,13 @@ def site(request: HttpRequest) -> dict[str, object]:
         "sandbox": settings.STRIPE_SANDBOX,
         "contact": SimpleLazyObject(SiteSettings.current),
     }
+
+
+def academy_props() -> dict[str, str]:
+    """What islands may say of the academy: who it is in law, and how to reach it."""
+    contact = SiteSettings.current()
+    return {
+        "legal_name": contact.legal_name,
+        "support_email": contact.support_email,
+        "support_phone": contact.support_phone,
+    }
