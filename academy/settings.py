@@ -1,4 +1,4 @@
-"""All settings, from the environment. Every variable is in `.env.example` and in the README's table."""
+"""All settings, from the environment: each is in `.env.example` and in the README's table."""
 
 from pathlib import Path
 from typing import Any
@@ -86,6 +86,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.core.context.site",
+                "apps.pages.context.test_mode",
             ],
             "builtins": ["apps.core.templatetags.academy"],
         },
@@ -170,6 +171,8 @@ STRIPE_WEBHOOK_SECRET = env.str("STRIPE_WEBHOOK_SECRET", default="")
 # The local stand-in: only `make run` and the tests set these two.
 STRIPE_SANDBOX = env.bool("STRIPE_SANDBOX", default=False)
 STRIPE_API_BASE = env.str("STRIPE_API_BASE", default="")
+# Where the buyer pays: "embedded" (card form in the dialog) or "hosted" (Stripe's own page).
+STRIPE_CHECKOUT = env.str("STRIPE_CHECKOUT", default="embedded")
 ALLOW_TEST_KEYS = env.bool("ALLOW_TEST_KEYS", default=False)
 STRIPE_SCRIPT_URL = (
     f"{STRIPE_API_BASE}/v3/stripe.js" if STRIPE_SANDBOX else "https://js.stripe.com/v3/"
@@ -228,7 +231,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "apps.core.api.exception_handler",
     "COERCE_DECIMAL_TO_STRING": False,

@@ -206,7 +206,7 @@ def _front_end() -> Step:
         title="Construyendo la parte del navegador",
         command=["node", "static_src/build.mjs"],
         inputs=[ROOT / "static_src", ROOT / "package-lock.json", ROOT / "tsconfig.json"],
-        produces=VAR / "static_build" / "manifest.json",
+        produces=VAR / "static_build" / "build" / "manifest.json",
     )
 
 

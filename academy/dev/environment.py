@@ -14,7 +14,13 @@ from academy.dev.processes import ROOT
 
 def developers_environment() -> dict[str, str]:
     """The process's environment over what `.env` says, as in `academy.settings`."""
-    return {**read_env_file(ROOT / ".env"), **os.environ}
+    return {**read_env_file(ROOT / os.environ.get("ENV_FILE", ".env")), **os.environ}
+
+
+def documented_settings() -> list[str]:
+    """The names of all settings: `.env.example` lists each, commented out, with its default."""
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    return re.findall(r"^#([A-Z_]+)=", example, re.MULTILINE)
 
 
 def read_env_file(path: Path) -> dict[str, str]:
@@ -81,7 +87,9 @@ def shop_environment(
     """`base` with what the shop's processes need to run here.
 
     What `base` says wins, with one exception: where the local Stripe stand-in is used, its address.
+    A variable that is empty counts as not said, as in a copy of `.env.example`.
     """
+    base = {name: value for name, value in base.items() if value}
     env = {
         "DEBUG": "true",
         "SITE_URL": f"http://127.0.0.1:{port}",
@@ -97,6 +105,7 @@ def shop_environment(
     if uses_sandbox(env):
         for name, key in local.items():
             env.setdefault(name, key)
+        env["STRIPE_SANDBOX"] = "1"  # The stand-in knows this one spelling.
         env["STRIPE_API_BASE"] = f"http://127.0.0.1:{sandbox_port}"
         env["SANDBOX_PORT"] = str(sandbox_port)
         env["SANDBOX_WEBHOOK_URL"] = f"http://127.0.0.1:{port}/api/stripe/webhook"

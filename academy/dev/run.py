@@ -35,6 +35,8 @@ def run(signals: StopSignals) -> int:
     Exit status 0 after Ctrl-C or SIGTERM, 1 where something ended by itself.
     """
     started = time.monotonic()
+    # Where make is killed outright it can't pass the signal on; its end is seen by the new parent.
+    parent = os.getppid() if "MAKELEVEL" in os.environ else None
     base = developers_environment()
     # What can be refused at once is refused before anything slow.
     check_node()
@@ -51,12 +53,14 @@ def run(signals: StopSignals) -> int:
         stack.start()
         stack.wait_ready()
         print(welcome(stack, seconds=time.monotonic() - started), flush=True)
-        return watch(stack)
+        return watch(stack, parent=parent)
     except KeyboardInterrupt:
         return 0
     finally:
-        print("Deteniendo…", flush=True)
-        stack.stop()
+        try:
+            print("Deteniendo…", flush=True)
+        finally:  # Even where nobody reads the output any more.
+            stack.stop()
 
 
 def prepare(stack: Stack) -> None:
@@ -79,10 +83,8 @@ def seed_step(env: Mapping[str, str]) -> Step:
     )
 
 
-def watch(stack: Stack) -> int:
-    """Wait until a process ends, say which, and return 1."""
-    # Where make is killed outright it can't pass the signal on: its end is seen by the new parent.
-    parent = os.getppid() if "MAKELEVEL" in os.environ else None
+def watch(stack: Stack, *, parent: int | None) -> int:
+    """Wait until a process ends and say which (SetupError), or until the process `parent` ends."""
     while not (ended := stack.ended()):
         if parent is not None and os.getppid() != parent:
             return 1

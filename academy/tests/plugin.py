@@ -18,8 +18,7 @@ from typing import Any
 
 import pytest
 
-from academy.dev.environment import free_port, read_env_file, shop_environment
-from academy.dev.processes import ROOT
+from academy.dev.environment import documented_settings, free_port, shop_environment
 
 _clean_up = ExitStack()
 _postgres_only = pytest.StashKey[int]()
@@ -58,7 +57,7 @@ def _database_url(database: str) -> str | None:
 
 def _set_environment(var_dir: Path, database_url: str | None, *, stack: bool) -> None:
     """The settings of a shop in an empty folder: the developer's own have no say in a test."""
-    for name in read_env_file(ROOT / ".env.example"):
+    for name in documented_settings():
         os.environ.pop(name, None)
     env = shop_environment({}, var_dir=var_dir, port=free_port(), sandbox_port=free_port())
     os.environ.update(env, ENV_FILE=os.devnull)

@@ -1,0 +1,195 @@
+"""Installing and building: again when an input changed, and only then."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from academy.dev import bootstrap
+from academy.dev.bootstrap import SetupError, Step, check_node, ensure, exclusively
+from academy.dev.processes import ROOT
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with one source, `source/a.txt`, to be "built" into `built`."""
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "a.txt").write_text("one")
+    return tmp_path
+
+
+def _step(project: Path, code: str = "") -> Step:
+    """Appends a line to `runs` and makes `built`, unless `code` ends it before."""
+    script = (
+        f"import pathlib, sys; p = pathlib.Path({str(project)!r});"
+        f"(p / 'runs').open('a').write('x'); {code}\n(p / 'built').touch()"
+    )
+    return Step(
+        name="build",
+        title="Construyendo",
+        command=[sys.executable, "-c", script],
+        inputs=[project / "source"],
+        produces=project / "built",
+    )
+
+
+def _runs(project: Path) -> int:
+    return len((project / "runs").read_text())
+
+
+def test_a_step_runs_once_while_its_inputs_stay_the_same(project: Path):
+    stamps = project / "stamps"
+
+    assert ensure(_step(project), stamps=stamps)
+    assert not ensure(_step(project), stamps=stamps)
+    assert _runs(project) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda source: (source / "a.txt").write_text("two"),
+        lambda source: (source / "b.txt").write_text(""),
+        lambda source: (source / "a.txt").rename(source / "c.txt"),
+        lambda source: (source.parent / "built").unlink(),
+    ],
+    ids=["content", "new file", "renamed file", "result deleted"],
+)
+def test_a_change_makes_the_step_run_again(project: Path, change):
+    stamps = project / "stamps"
+    ensure(_step(project), stamps=stamps)
+
+    change(project / "source")
+
+    assert ensure(_step(project), stamps=stamps)
+    assert _runs(project) == 2
+
+
+def test_touching_a_file_without_changing_it_does_not(project: Path):
+    stamps = project / "stamps"
+    ensure(_step(project), stamps=stamps)
+
+    (project / "source" / "a.txt").write_text("one")
+
+    assert not ensure(_step(project), stamps=stamps)
+
+
+def test_a_step_that_failed_says_why_and_is_done_again(project: Path, capsys):
+    stamps = project / "stamps"
+    failing = _step(project, "print('out of clay'); sys.exit(3)")
+
+    with pytest.raises(SetupError, match="out of clay"):
+        ensure(failing, stamps=stamps)
+
+    assert ensure(_step(project), stamps=stamps)
+    assert _runs(project) == 2
+
+
+def test_a_failure_after_a_success_forgets_the_success(project: Path):
+    stamps = project / "stamps"
+    ensure(_step(project), stamps=stamps)
+    (project / "source" / "a.txt").write_text("two")
+    with pytest.raises(SetupError):
+        ensure(_step(project, "sys.exit(3)"), stamps=stamps)
+    (project / "source" / "a.txt").write_text("one")
+
+    assert ensure(_step(project), stamps=stamps)
+
+
+def test_a_change_during_the_step_makes_it_run_again(project: Path):
+    stamps = project / "stamps"
+    ensure(_step(project, "(p / 'source' / 'a.txt').write_text('saved meanwhile')"), stamps=stamps)
+
+    assert ensure(_step(project), stamps=stamps)
+
+
+def test_two_starts_do_not_install_at_the_same_time(tmp_path: Path, capsys):
+    order = []
+    lock = tmp_path / "lock"
+
+    def second() -> None:
+        with exclusively(lock):
+            order.append("second")
+
+    with exclusively(lock):
+        thread = threading.Thread(target=second)
+        thread.start()
+        time.sleep(0.2)
+        order.append("first")
+    thread.join(timeout=5)
+
+    assert order == ["first", "second"]
+    assert "Otra orden está instalando lo mismo" in capsys.readouterr().out
+
+
+def test_a_missing_node_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(SetupError) as error:
+        check_node()
+
+    assert str(error.value) == (
+        "Hace falta Node.js 20 o posterior, con npm, y aquí no se encuentra."
+    )
+
+
+def _program(path: Path, prints: str) -> None:
+    path.write_text(f"#!/bin/sh\necho {prints}\n")
+    path.chmod(0o755)
+
+
+def test_a_node_that_is_too_old_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    _program(tmp_path / "node", "v18.19.0")
+    _program(tmp_path / "npm", "9.2.0")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(SetupError) as error:
+        check_node()
+
+    assert str(error.value) == "Hace falta Node.js 20 o posterior y este es el 18."
+
+
+def test_node_20_will_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    _program(tmp_path / "node", "v20.0.0")
+    _program(tmp_path / "npm", "10.0.0")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    check_node()
+
+
+def test_nothing_that_is_committed_names_a_registry():
+    files = ["requirements.txt", "academy/dev/requirements-dev.txt", "package-lock.json", ".npmrc"]
+    text = "".join((ROOT / file).read_text() for file in files)
+
+    assert "--index-url" not in text
+    assert "--find-links" not in text
+    assert '"resolved"' not in text
+
+
+def test_every_python_package_is_pinned_with_hashes():
+    for file in ("requirements.txt", "academy/dev/requirements-dev.txt"):
+        requirements = (ROOT / file).read_text().replace("\\\n", " ").splitlines()
+        packages = [line for line in requirements if line and not line.lstrip().startswith("#")]
+        assert packages
+        assert [p for p in packages if "==" not in p or "--hash=sha256:" not in p] == []
+
+
+def test_the_door_of_make_parses_on_old_pythons():
+    import ast
+
+    source = (ROOT / "academy/dev/__main__.py").read_text(encoding="utf-8")
+
+    assert ast.parse(source, feature_version=(3, 4))
+    assert source.startswith("# -*- coding: utf-8 -*-")
+
+
+def test_make_without_a_target_says_what_there_is():
+    done = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert [line.split()[1] for line in done.stdout.splitlines()] == [
+        *("run", "test", "check", "test-py", "test-web", "test-browser", "format", "lock"),
+    ]
