@@ -1,7 +1,16 @@
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
+
+from apps.core.health import healthz, readyz
+from apps.pages.views import not_found
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("academy.api_urls")),
+    path("healthz", healthz),
+    path("readyz", readyz),
+    path("", include("apps.pages.urls")),
+    # Last: with DEBUG too, an unknown address gets the page that visitors get.
+    re_path(r"^.*$", not_found),
 ]
+handler404 = not_found

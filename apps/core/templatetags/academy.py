@@ -1,9 +1,14 @@
-"""Tags that every template has: money."""
+"""Tags that every template has: money, built files, islands."""
 
 from decimal import Decimal
+from typing import Any
 
 from django import template
+from django.core.serializers.json import DjangoJSONEncoder
+from django.utils.html import format_html, format_html_join, json_script
+from django.utils.safestring import SafeString
 
+from apps.core.assets import find_asset
 from apps.core.money import format_euros, to_cents
 
 register = template.Library()
@@ -13,3 +18,38 @@ register = template.Library()
 def euros(amount: Decimal | int) -> str:
     """ "1234,56 €" from euros as a Decimal."""
     return format_euros(to_cents(Decimal(amount)))
+
+
+@register.filter
+def cents(amount_cents: int) -> str:
+    """ "1234,56 €" from cents."""
+    return format_euros(amount_cents)
+
+
+@register.simple_tag
+def asset(name: str) -> str:
+    """The address of a built file: `{% asset "site.css" %}`."""
+    return find_asset(name).url
+
+
+@register.simple_block_tag
+def island(
+    content: SafeString, name: str, *, load: str = "load", props: dict[str, Any] | None = None
+) -> SafeString:
+    """`{% island "catalogue" load="visible" props=props %}HTML without JavaScript{% endisland %}`.
+
+    `load` is load, idle, visible, interaction or delay:<milliseconds>. The content stays until the
+    component has drawn itself (`static_src/lib/island.tsx`).
+    """
+    script = find_asset(f"{name}.js")
+    # Chunks of an island that starts at once are fetched in parallel, not one after the other.
+    preloads = (script.url, *script.imports) if load == "load" else ()
+    return format_html(
+        '{}<div data-island="{}" data-load="{}" data-src="{}">{}{}</div>',
+        format_html_join("", '<link rel="modulepreload" href="{}">', ((url,) for url in preloads)),
+        name,
+        load,
+        script.url,
+        json_script(props or {}, encoder=DjangoJSONEncoder),
+        content,
+    )

@@ -1,0 +1,22 @@
+from django.urls import path
+
+from apps.core.models import LegalText
+from apps.pages import views
+from apps.pages.compra import compra
+
+Kind = LegalText.Kind
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("inicio", views.inicio),
+    path("compra", compra, name="compra"),
+    path("servicios", views.servicios, name="servicios"),
+    path("nosotros", views.nosotros, name="nosotros"),
+    path("precios", views.precios, name="precios"),
+    path("contenido-asignatura", views.contenido_asignatura, name="contenido-asignatura"),
+    path("login", views.login, name="login"),
+    path("terminos", views.legal, {"kinds": (Kind.TERMS,)}, name="terminos"),
+    path("privacidad", views.legal, {"kinds": (Kind.PRIVACY, Kind.COOKIES)}, name="privacidad"),
+    path("cookies", views.legal, {"kinds": (Kind.COOKIES,)}, name="cookies"),
+    path("aviso-legal", views.legal, {"kinds": (Kind.NOTICE,)}, name="aviso-legal"),
+]

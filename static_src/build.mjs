@@ -1,0 +1,125 @@
+/**
+ * Builds the front end into var/static_build/build with hashed names and a manifest that the
+ * template tags `asset` and `island` read. Every folder in islands/ is an entry of its own, loaded
+ * when its island is due. `--watch` builds again on every change.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync } from "node:zlib";
+import * as esbuild from "esbuild";
+
+const source = dirname(fileURLToPath(import.meta.url));
+const root = dirname(source);
+const output = join(root, "var", "static_build", "build");
+
+// Brotli sizes in bytes that a page may take (design card); more is an error, not a warning.
+const BUDGETS = { "main.js": 1500, "site.css": 14 * 1024 };
+const COMPRA_BUDGET = 115 * 1024;
+
+const islands = readdirSync(join(source, "islands"), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map((entry) => entry.name)
+  .filter((name) => existsSync(join(source, "islands", name, "index.tsx")));
+
+const entryPoints = [
+  { in: join(source, "main.ts"), out: "main" },
+  { in: join(source, "styles", "main.css"), out: "site" },
+  { in: join(source, "images", "favicon.svg"), out: "favicon" },
+  ...islands.map((name) => ({ in: join(source, "islands", name, "index.tsx"), out: name })),
+];
+
+const writeManifest = {
+  name: "manifest",
+  setup(build) {
+    build.onEnd(({ metafile, errors }) => {
+      if (errors.length > 0) return;
+      const outputs = Object.entries(metafile.outputs).map(([path, about]) => ({
+        ...about,
+        file: relative(output, join(root, path)),
+      }));
+      removeAllBut(new Set(outputs.map(({ file }) => file)));
+      const manifest = {};
+      for (const { file, inputs, entryPoint, imports } of outputs) {
+        const sources = Object.keys(inputs);
+        const isAsset = sources.length === 1 && /\.(svg|woff2)$/.test(file);
+        if (!entryPoint && !isAsset) continue;
+        manifest[file.replace(/-[0-9A-Z]{8}(?=\.\w+$)/, "")] = {
+          file: `build/${file}`,
+          imports: imports
+            .filter(({ kind }) => kind === "import-statement")
+            .map(({ path }) => `build/${relative(output, join(root, path))}`),
+        };
+      }
+      writeFileSync(join(output, "manifest.json"), JSON.stringify(manifest, null, 2));
+      report(outputs);
+    });
+  },
+};
+
+function removeAllBut(files) {
+  for (const file of readdirSync(output)) {
+    if (!files.has(file)) rmSync(join(output, file), { recursive: true });
+  }
+}
+
+function report(outputs) {
+  const size = (file) => brotliCompressSync(readFileSync(join(output, file))).length;
+  const kilobytes = (bytes) => `${(bytes / 1024).toFixed(1)} KB`;
+  const sizes = new Map(outputs.map(({ file }) => [file, size(file)]));
+  for (const [file, bytes] of sizes) console.log(`${kilobytes(bytes).padStart(9)}  ${file}`);
+
+  const find = (name) => outputs.find(({ file }) => file.replace(/-[0-9A-Z]{8}/, "") === name);
+  const compra = new Set();
+  const collect = (file) => {
+    if (compra.has(file)) return;
+    compra.add(file);
+    const about = outputs.find((other) => other.file === file);
+    for (const { path, external } of about?.imports ?? []) {
+      if (!external) collect(relative(output, join(root, path)));
+    }
+  };
+  for (const name of ["main.js", "catalogue.js"]) {
+    const entry = find(name);
+    if (entry) collect(entry.file);
+  }
+  const compraBytes = [...compra].reduce((sum, file) => sum + (sizes.get(file) ?? 0), 0);
+  console.log(`${kilobytes(compraBytes).padStart(9)}  /compra with the payment dialog, brotli`);
+
+  const over = Object.entries(BUDGETS)
+    .map(([name, budget]) => [name, sizes.get(find(name)?.file) ?? 0, budget])
+    .concat([["/compra", compraBytes, COMPRA_BUDGET]])
+    .filter(([, bytes, budget]) => bytes > budget);
+  for (const [name, bytes, budget] of over) {
+    console.error(`${name}: ${kilobytes(bytes)} is over its budget of ${kilobytes(budget)}`);
+  }
+  if (over.length > 0) process.exitCode = 1;
+}
+
+const options = {
+  absWorkingDir: root,
+  entryPoints,
+  outdir: output,
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  minify: true,
+  target: ["es2022", "safari16.4"],
+  jsx: "automatic",
+  define: { "process.env.NODE_ENV": '"production"' },
+  entryNames: "[name]-[hash]",
+  chunkNames: "[name]-[hash]",
+  assetNames: "[name]-[hash]",
+  loader: { ".woff2": "file", ".svg": "copy" },
+  legalComments: "none",
+  metafile: true,
+  logLevel: "warning",
+  plugins: [writeManifest],
+};
+
+mkdirSync(output, { recursive: true });
+if (process.argv.includes("--watch")) {
+  await (await esbuild.context(options)).watch();
+} else {
+  await esbuild.build(options);
+}

@@ -1,0 +1,39 @@
+/** The load conditions of islands, each one tiny function. */
+
+export type LoadCondition = "load" | "idle" | "visible" | "interaction" | `delay:${number}`;
+
+/** Calls `start` once, when the condition holds for the element. */
+export function when(condition: LoadCondition, element: HTMLElement, start: () => void): void {
+  if (condition === "idle") whenIdle(start);
+  else if (condition === "visible") whenVisible(element, start);
+  else if (condition === "interaction") onInteraction(element, start);
+  else if (condition === "load") start();
+  else setTimeout(start, Number(condition.slice("delay:".length)));
+}
+
+function whenIdle(start: () => void): void {
+  // Safari has no requestIdleCallback.
+  if ("requestIdleCallback" in window) window.requestIdleCallback(start, { timeout: 2000 });
+  else setTimeout(start, 200);
+}
+
+function whenVisible(element: HTMLElement, start: () => void): void {
+  const observer = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      observer.disconnect();
+      start();
+    },
+    { rootMargin: "200px" },
+  );
+  observer.observe(element);
+}
+
+function onInteraction(element: HTMLElement, start: () => void): void {
+  const events = ["pointerenter", "pointerdown", "focusin"];
+  const begin = () => {
+    for (const event of events) element.removeEventListener(event, begin);
+    start();
+  };
+  for (const event of events) element.addEventListener(event, begin, { passive: true });
+}

@@ -1,0 +1,79 @@
+/** GET /api/universities, /api/degrees and /api/catalogue (api.md); parsed, money is in cents. */
+import * as z from "zod/mini";
+import { toCents } from "../lib/money";
+
+const count = z.int().check(z.nonnegative());
+const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
+
+export const University = z.pipe(
+  z.object({
+    id: z.int(),
+    name: z.string(),
+    acronym: z.string(),
+    coming_soon: z.boolean(),
+  }),
+  z.transform(({ coming_soon, ...rest }) => ({ ...rest, comingSoon: coming_soon })),
+);
+export type University = z.output<typeof University>;
+
+export const Degree = z.pipe(
+  z.object({ id: z.int(), name: z.string(), acronym: z.string(), university_id: z.int() }),
+  z.transform(({ university_id, ...rest }) => ({ ...rest, universityId: university_id })),
+);
+export type Degree = z.output<typeof Degree>;
+
+export const CatalogueLesson = z.pipe(
+  z.object({
+    id: z.int(),
+    title: z.string(),
+    subject_id: z.int(),
+    price: cents,
+    status: z.enum(["active", "expired"]),
+  }),
+  z.transform(({ id, title, subject_id, price, status }) => ({
+    id,
+    title,
+    subjectId: subject_id,
+    priceCents: price,
+    active: status === "active",
+  })),
+);
+export type CatalogueLesson = z.output<typeof CatalogueLesson>;
+
+export const CatalogueSubject = z.pipe(
+  z.object({
+    id: z.int(),
+    name: z.string(),
+    final_price: cents,
+    total_discounts: z.int().check(z.gte(0), z.lte(90)),
+    enrolled_students_count: count,
+    degree: z.object({
+      id: z.int(),
+      name: z.string(),
+      university: z.object({ id: z.int(), name: z.string(), acronym: z.string() }),
+    }),
+    lessons: z.array(CatalogueLesson),
+  }),
+  z.transform(({ id, name, degree, lessons, ...rest }) => ({
+    id,
+    name,
+    degree,
+    lessons,
+    finalPriceCents: rest.final_price,
+    totalDiscounts: rest.total_discounts,
+    enrolledStudents: rest.enrolled_students_count,
+  })),
+);
+export type CatalogueSubject = z.output<typeof CatalogueSubject>;
+
+export const CataloguePage = z.pipe(
+  z.object({
+    count,
+    page: count,
+    pages: count,
+    page_size: count,
+    results: z.array(CatalogueSubject),
+  }),
+  z.transform(({ page_size, ...rest }) => ({ ...rest, pageSize: page_size })),
+);
+export type CataloguePage = z.output<typeof CataloguePage>;
