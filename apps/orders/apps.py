@@ -4,3 +4,8 @@ from django.apps import AppConfig
 class OrdersConfig(AppConfig):
     name = "apps.orders"
     verbose_name = "Pedidos"
+
+    def ready(self) -> None:
+        from apps.orders import mails
+
+        mails.register()

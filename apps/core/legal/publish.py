@@ -2,6 +2,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps as current_apps
 from django.apps.registry import Apps
 
 FIRST_VERSION = Path(__file__).parent / "v1"
@@ -14,7 +15,7 @@ TITLES = {
 }
 
 
-def publish_first_versions(apps: Apps, **kwargs: Any) -> None:
+def publish_first_versions(apps: Apps = current_apps, **kwargs: Any) -> None:
     """Store version 1 of the legal texts where a text has no version yet (post_migrate).
 
     A signal and not a data migration: consents need the texts, and `flush`, which ends every

@@ -3,7 +3,7 @@
 Delivery is at least once, with the same Message-ID on every try (decisions.md, "Card payments").
 """
 
-import uuid
+import secrets
 from datetime import datetime
 from email.utils import parseaddr
 from typing import Any
@@ -48,7 +48,7 @@ def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> 
 def new_message_id() -> str:
     """A Message-ID of our own domain; it begins with the moment, so that kept files sort by it."""
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
-    return f"<{timezone.now():%Y%m%d%H%M%S%f}.{uuid.uuid4().hex}@{domain}>"
+    return f"<{timezone.now():%Y%m%d%H%M%S%f}.{secrets.token_hex(8)}@{domain}>"
 
 
 @task

@@ -7,6 +7,7 @@ and tokens are never stored. Each app registers its mails in `ready()`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urljoin
 
 from django.conf import settings
 from django.template import Context, Engine
@@ -23,6 +24,11 @@ class SecretUrl(str):
     """A link that opens something for whoever has it. Staff do not see it."""
 
     __slots__ = ()
+
+
+def absolute_url(path: str) -> str:
+    """A path of this site, or an address that is whole already, as a mail needs it."""
+    return urljoin(settings.SITE_URL, path)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,107 @@
+"""The mails about orders. Rows keep the order's id; what a mail says is read when it is rendered.
+
+- `order_confirmation` {"order_id"}: to the buyer, once the order is paid or its first instalment is
+- `cart_saved` {"order_id"}: to the buyer, with the link that brings the cart back
+- `staff_attention` {"reason", "order_id" or "payment_id"}: to `settings.STAFF_EMAIL`
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.core.mail.registry import SecretUrl, absolute_url, register_mail
+from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment, PaymentType
+from apps.students.models import Consent
+
+
+def register() -> None:
+    register_mail(
+        "order_confirmation",
+        "Confirmación de tu {{ order_name }}",
+        lambda ids: order_confirmation_context(Order.objects.get(pk=ids["order_id"])),
+    )
+    register_mail(
+        "cart_saved",
+        "Tu carrito te espera",
+        lambda ids: cart_saved_context(Order.objects.get(pk=ids["order_id"])),
+    )
+    register_mail("staff_attention", "Atención: {{ what }}", staff_attention_context)
+
+
+def order_confirmation_context(order: Order) -> dict[str, Any]:
+    """What was bought and paid, the plan of instalments, and what was accepted (shop spec, 9)."""
+    consents = {
+        consent.kind: consent
+        for consent in Consent.objects.filter(source=order.reference)
+        .select_related("legal_text")
+        .order_by("accepted_at")
+    }
+    withdrawal = consents.get(Consent.Kind.WITHDRAWAL)
+    terms = consents.get(Consent.Kind.ADULT) or consents.get(Consent.Kind.TERMS)
+    instalments = (
+        order.instalments.order_by("number")
+        if order.payment_type == PaymentType.INSTALMENTS
+        else Instalment.objects.none()
+    )
+    return {
+        "order_name": _name(order),
+        "first_name": order.first_name,
+        "paid_at": order.paid_at or timezone.now(),
+        "lines": [_line(line) for line in order.lines.all()],
+        "discounts": list(order.discounts.all()),
+        "total": order.total_amount,
+        "instalments": [
+            {
+                "number": instalment.number,
+                "amount": instalment.amount,
+                "due_on": instalment.due_on,
+                "paid": instalment.status == Instalment.Status.PAID,
+            }
+            for instalment in instalments
+        ],
+        "portal_url": absolute_url(settings.PORTAL_URL),
+        "waived_on": withdrawal and withdrawal.accepted_at,
+        "waiver": withdrawal and withdrawal.wording,
+        "terms": terms and terms.legal_text,
+        "terms_url": terms and absolute_url(f"/terminos?version={terms.legal_text.version}"),
+    }
+
+
+def cart_saved_context(order: Order) -> dict[str, Any]:
+    """The cart and the link that brings it back, which works until the cart expires."""
+    return {
+        "first_name": order.first_name,
+        "lines": [_line(line) for line in order.lines.all()],
+        "total": order.total_amount,
+        "valid_until": order.created_at + CART_LIFE,
+        "recovery_url": SecretUrl(
+            absolute_url(f"/complete-payment?order={order.pk}&token={order.auth_token}")
+        ),
+    }
+
+
+def staff_attention_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """What is to be looked at, why, and where in the admin."""
+    if "order_id" in ids:
+        order = Order.objects.get(pk=ids["order_id"])
+        what, page = f"el {_name(order)}", reverse("admin:orders_order_change", args=[order.pk])
+    else:
+        payment = Payment.objects.get(pk=ids["payment_id"])
+        what = f"el pago {payment.reference}"
+        page = reverse("admin:orders_payment_change", args=[payment.pk])
+    return {"what": what, "reason": ids["reason"], "admin_url": absolute_url(page)}
+
+
+def _name(order: Order) -> str:
+    return f"pedido n.º {order.pk}"
+
+
+def _line(line: OrderLine) -> dict[str, Any]:
+    return {
+        "name": line.name,
+        "kind": "Lección Individual" if line.lesson_id else "Asignatura Completa",
+        "detail": f"{line.degree_name}, {line.university_name}",
+        "list_price": line.list_price,
+    }
