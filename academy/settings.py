@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import environ
 from csp.constants import NONE, SELF
@@ -107,6 +108,8 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:
     DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
+    # A socket's folder stands in the address quoted, as the host: postgres://me@%2Frun%2Fpg/db
+    DATABASES["default"]["HOST"] = unquote(DATABASES["default"]["HOST"])
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TASKS = {
