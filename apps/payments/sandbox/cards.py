@@ -1,0 +1,157 @@
+"""Stripe's test cards and what happens to each (https://docs.stripe.com/testing).
+
+Test mode takes these numbers alone: any other one is refused, as Stripe does with a real card.
+"""
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+
+@dataclass(frozen=True)
+class Decline:
+    code: str
+    message: str
+    decline_code: str | None = None
+
+
+@dataclass(frozen=True)
+class Card:
+    """How a card behaves.
+
+    `authentication`: "always" asks for 3-D Secure at every payment, "unless_saved" only while the card has
+    not been saved for later with an authenticated payment. `settles_later` keeps the payment in
+    `processing` for a while; Stripe has no such card, it is this stand-in's own.
+    """
+
+    number: str
+    brand: str
+    label: str = ""  # Spanish; cards without one are not shown to people
+    decline: Decline | None = None
+    attachable: bool = True
+    authentication: str = ""
+    settles_later: bool = False
+    country: str = "US"
+    funding: str = "credit"
+
+
+class TestCard(TypedDict):
+    number: str
+    label: str
+
+
+GENERIC_DECLINE = Decline("card_declined", "Your card was declined.", "generic_decline")
+INSUFFICIENT_FUNDS = Decline(
+    "card_declined", "Your card has insufficient funds.", "insufficient_funds"
+)
+LIVE_CARD_DECLINE = Decline(
+    "card_declined",
+    "Your card was declined. Your request was in test mode, but used a non test (live) card. For a list of "
+    "valid test cards, visit: https://stripe.com/docs/testing.",
+    "test_mode_live_card",
+)
+AUTHENTICATION_REQUIRED = Decline(
+    "authentication_required",
+    "Your card was declined. This transaction requires authentication.",
+    "authentication_required",
+)
+
+_CARDS = (
+    Card("4242424242424242", "visa", "Pago correcto (Visa)"),
+    Card("5555555555554444", "mastercard", "Pago correcto (Mastercard)"),
+    Card("4000007240000007", "visa", country="ES"),
+    Card("4000056655665556", "visa", funding="debit"),
+    Card("378282246310005", "amex"),
+    Card("4000000000000002", "visa", "Tarjeta rechazada", GENERIC_DECLINE, attachable=False),
+    Card(
+        "4000000000009995",
+        "visa",
+        "Fondos insuficientes",
+        INSUFFICIENT_FUNDS,
+        attachable=False,
+    ),
+    Card(
+        "4000000000000069",
+        "visa",
+        "Tarjeta caducada",
+        Decline("expired_card", "Your card has expired."),
+        attachable=False,
+    ),
+    Card(
+        "4000000000000127",
+        "visa",
+        "CVC incorrecto",
+        Decline("incorrect_cvc", "Your card's security code is incorrect."),
+        attachable=False,
+    ),
+    Card(
+        "4000000000000119",
+        "visa",
+        "Error de procesamiento",
+        Decline(
+            "processing_error",
+            "An error occurred while processing your card. Try again in a little bit.",
+        ),
+        attachable=False,
+    ),
+    Card("4000002500003155", "visa", "3-D Secure la primera vez", authentication="unless_saved"),
+    Card("4000002760003184", "visa", "3-D Secure en cada pago", authentication="always"),
+    Card("4000000000003220", "visa", authentication="always"),
+    Card(
+        "4000008400001629",
+        "visa",
+        "3-D Secure y después rechazada",
+        GENERIC_DECLINE,
+        authentication="always",
+    ),
+    Card(
+        "4000008260003178",
+        "visa",
+        decline=INSUFFICIENT_FUNDS,
+        authentication="always",
+    ),
+    Card(
+        "4000000000000341",
+        "visa",
+        "Se puede guardar, pero se rechaza al cobrar",
+        GENERIC_DECLINE,
+    ),
+    Card(
+        "4000009990000005",
+        "visa",
+        "Pago que tarda en procesarse (solo en esta simulación)",
+        settles_later=True,
+    ),
+)
+
+CARDS = {card.number: card for card in _CARDS}
+
+TEST_CARDS: list[TestCard] = [
+    {"number": card.number, "label": card.label} for card in _CARDS if card.label
+]
+
+# Payment methods that Stripe offers by name, so that servers need not send card numbers.
+NAMED_PAYMENT_METHODS = {
+    "pm_card_visa": "4242424242424242",
+    "pm_card_mastercard": "5555555555554444",
+    "pm_card_visa_debit": "4000056655665556",
+    "pm_card_es": "4000007240000007",
+    "pm_card_amex": "378282246310005",
+    "pm_card_visa_chargeDeclined": "4000000000000002",
+    "pm_card_chargeDeclined": "4000000000000002",
+    "pm_card_chargeDeclinedInsufficientFunds": "4000000000009995",
+    "pm_card_visa_chargeDeclinedInsufficientFunds": "4000000000009995",
+    "pm_card_chargeDeclinedExpiredCard": "4000000000000069",
+    "pm_card_chargeDeclinedIncorrectCvc": "4000000000000127",
+    "pm_card_chargeDeclinedProcessingError": "4000000000000119",
+    "pm_card_chargeCustomerFail": "4000000000000341",
+    "pm_card_authenticationRequiredOnSetup": "4000002500003155",
+    "pm_card_authenticationRequired": "4000002760003184",
+    "pm_card_threeDSecure2Required": "4000000000003220",
+    "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds": "4000008260003178",
+}
+
+
+def luhn_valid(number: str) -> bool:
+    digits = [int(digit) for digit in reversed(number)]
+    doubled = [digit if i % 2 == 0 else sum(divmod(2 * digit, 10)) for i, digit in enumerate(digits)]
+    return sum(doubled) % 10 == 0

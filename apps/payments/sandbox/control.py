@@ -1,0 +1,58 @@
+"""/_sandbox: what tests and the shop's "Modo de pruebas" badge may ask; see README.md."""
+
+import json
+
+from .cards import TEST_CARDS
+from .http import Request, Response
+from .store import Store
+from .webhooks import Deliverer
+
+ANY_ORIGIN = (("Access-Control-Allow-Origin", "*"),)
+
+
+class Control:
+    def __init__(self, store: Store, deliverer: Deliverer) -> None:
+        self.store = store
+        self.deliverer = deliverer
+
+    def answer(self, request: Request) -> Response:
+        match f"{request.method} {request.path}":
+            case "GET /_sandbox/cards":
+                return Response.json(TEST_CARDS, headers=ANY_ORIGIN)
+            case "GET /_sandbox/state":
+                return Response.json(self._state())
+            case "POST /_sandbox/webhooks" if self._is_json(request):
+                return self._switch_webhooks(request)
+            case "POST /_sandbox/deliver" if self._is_json(request):
+                return Response.json({"delivered": self.deliverer.deliver_now()})
+            case line if line.startswith("POST "):
+                return Response.json({"error": "A JSON body is needed."}, status=400)
+        return Response.json({"error": "There is no such control."}, status=404)
+
+    def _is_json(self, request: Request) -> bool:
+        # Keeps other sites' forms out: a browser asks first before it sends JSON across origins.
+        return request.headers["content-type"].partition(";")[0].strip() == "application/json"
+
+    def _switch_webhooks(self, request: Request) -> Response:
+        try:
+            content = json.loads(request.body)
+        except ValueError:
+            content = None
+        enabled = content.get("enabled") if isinstance(content, dict) else None
+        if not isinstance(enabled, bool):
+            return Response.json({"error": "Expected {\"enabled\": true or false}."}, status=400)
+        self.deliverer.hold(enabled=enabled)
+        return Response.json({"enabled": enabled})
+
+    def _state(self) -> dict[str, object]:
+        grouped = "SELECT {0}, count(*) FROM objects WHERE kind = '{1}' GROUP BY 1"
+        status = "json_extract(body, '$.status')"
+        with self.store.reading() as tx:
+            return {
+                "payment_intents": tx.counts(grouped.format(status, "payment_intent")),
+                "charges": tx.counts(grouped.format(status, "charge")),
+                "events": tx.counts(grouped.format("json_extract(body, '$.type')", "event")),
+                "objects": tx.counts("SELECT kind, count(*) FROM objects GROUP BY 1"),
+                "deliveries": tx.counts("SELECT state, count(*) FROM deliveries GROUP BY 1"),
+                "webhooks_enabled": tx.setting("webhooks_enabled", "1") == "1",
+            }

@@ -1,0 +1,75 @@
+"""Errors in the shape of Stripe's API: {"error": {type, code, decline_code, message, param, …}}."""
+
+from typing import Any
+
+DOC_URL = "https://stripe.com/docs/error-codes/"
+
+
+class ApiError(Exception):
+    """An answer other than 200.
+
+    `keeps_changes` is true where the refused request still changed something that has to stay (a declined
+    card leaves a failed charge and `last_payment_error` behind). `replayable` is false where Stripe stores
+    no idempotent result, because the request never began to execute.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        type: str = "invalid_request_error",
+        code: str | None = None,
+        param: str | None = None,
+        keeps_changes: bool = False,
+        replayable: bool = True,
+        **details: Any,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.keeps_changes = keeps_changes
+        self.replayable = replayable
+        self.error: dict[str, Any] = {"type": type, "message": message}
+        if code:
+            self.error["code"] = code
+            self.error["doc_url"] = DOC_URL + code.replace("_", "-")
+        if param:
+            self.error["param"] = param
+        self.error.update({key: value for key, value in details.items() if value is not None})
+
+
+def invalid_params(message: str, param: str, code: str | None = None) -> ApiError:
+    """A request that fails the check of its parameters, before anything is executed."""
+    return ApiError(message, code=code, param=param, replayable=False)
+
+
+def missing(kind: str, id: str, param: str = "id", status: int = 404) -> ApiError:
+    """404 for an object in the path, 400 for one that a parameter names."""
+    name = kind.replace("_", "") if kind in ("payment_intent", "payment_method") else kind
+    labels = {"paymentintent": "payment_intent", "paymentmethod": "PaymentMethod"}
+    return ApiError(
+        f"No such {labels.get(name, name)}: '{id}'",
+        status=status,
+        code="resource_missing",
+        param=param,
+    )
+
+
+def card_error(
+    code: str, message: str, *, decline_code: str | None = None, param: str | None = None, **details: Any
+) -> ApiError:
+    """A card that Stripe or the bank refuses: 402, and what was recorded about it stays."""
+    return ApiError(
+        message,
+        status=402,
+        type="card_error",
+        code=code,
+        decline_code=decline_code,
+        param=param,
+        keeps_changes=True,
+        **details,
+    )
+
+
+def unexpected_state(message: str, intent: dict[str, Any]) -> ApiError:
+    return ApiError(message, code="payment_intent_unexpected_state", payment_intent=intent)

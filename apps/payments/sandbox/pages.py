@@ -1,0 +1,105 @@
+"""What browsers load: Stripe.js, the frame with the card fields, the 3-D Secure challenge, the home page."""
+
+import json
+import re
+from html import escape
+from pathlib import Path
+from string import Template
+
+from .errors import ApiError
+from .http import Request, Response
+from .objects import Context
+from .resources import confirmation
+from .store import Store
+
+STATIC = Path(__file__).parent / "static"
+# Concatenated into one script inside a function, so that `Stripe` is its only global.
+STRIPE_JS_PARTS = ("messages.js", "frames.js", "elements.js", "stripe.js")
+ASSETS = {
+    "payment.js": "text/javascript; charset=utf-8",
+    "payment.css": "text/css; charset=utf-8",
+    "challenge.js": "text/javascript; charset=utf-8",
+    "challenge.css": "text/css; charset=utf-8",
+}
+NO_CACHE = (("Cache-Control", "no-cache"), ("Access-Control-Allow-Origin", "*"))
+CHALLENGE = re.compile(r"/v3/challenge/(pi_[A-Za-z0-9]+)/([A-Za-z0-9]+)")
+STATUS_SENTENCES = {
+    "succeeded": "El pago se ha autorizado.",
+    "processing": "El pago se está procesando.",
+    "canceled": "El pago se ha cancelado.",
+    "requires_payment_method": "El pago no se ha autorizado.",
+}
+
+
+class Pages:
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def answer(self, request: Request) -> Response:
+        challenge = CHALLENGE.fullmatch(request.path)
+        if challenge:
+            return self._challenge(request, *challenge.groups())
+        match f"{request.method} {request.path}":
+            case "GET /":
+                return Response.html(_template("home.html").substitute())
+            case "GET /healthz":
+                return Response.json({"status": "ok"})
+            case "GET /v3/stripe.js" | "GET /v3/" | "GET /v3":
+                return Response(stripe_js(), 200, "text/javascript; charset=utf-8", NO_CACHE)
+            case "GET /v3/frame/payment":
+                return Response.html(_template("payment.html").substitute())
+        name = request.path.removeprefix("/v3/frame/")
+        if request.method == "GET" and name in ASSETS:
+            return Response((STATIC / name).read_bytes(), 200, ASSETS[name], NO_CACHE)
+        return _not_found()
+
+    def _challenge(self, request: Request, id: str, token: str) -> Response:
+        if request.method == "POST":
+            return self._answer_challenge(request, id, token)
+        with self.store.reading() as tx:
+            try:
+                intent = confirmation.challenged(Context(tx, base_url=""), id, token)
+            except ApiError:
+                return _not_found()
+        page = _template("challenge.html").substitute(
+            amount=escape(_spanish_money(intent["amount"], intent["currency"])),
+            state="open" if intent["status"] == "requires_action" else "closed",
+            outcome=escape(STATUS_SENTENCES.get(intent["status"], "")),
+        )
+        return Response.html(page)
+
+    def _answer_challenge(self, request: Request, id: str, token: str) -> Response:
+        """JSON {"accept": true|false} to {"status", "return_url"}; the page sends it, in a frame or not."""
+        try:
+            content = json.loads(request.body)
+        except ValueError:
+            content = None
+        accept = content.get("accept") if isinstance(content, dict) else None
+        if not isinstance(accept, bool):
+            return Response.json({"error": "Expected {\"accept\": true or false}."}, status=400)
+        try:
+            with self.store.writing() as tx:
+                ctx = Context(tx, base_url=request.base_url, request_id=request.id)
+                status, return_url = confirmation.answer_challenge(ctx, id, token, accepted=accept)
+        except ApiError as error:
+            return Response.json({"error": error.error}, status=error.status)
+        return Response.json({"status": status, "return_url": return_url})
+
+
+def stripe_js() -> bytes:
+    parts = "\n".join((STATIC / name).read_text() for name in STRIPE_JS_PARTS)
+    return f'(() => {{\n"use strict";\n{parts}\n}})();\n'.encode()
+
+
+def _template(name: str) -> Template:
+    return Template((STATIC / name).read_text())
+
+
+def _spanish_money(amount: int, currency: str) -> str:
+    whole, cents = divmod(amount, 100)
+    text = f"{whole:,}".replace(",", ".") if whole >= 10_000 else str(whole)
+    return f"{text},{cents:02d}\N{NO-BREAK SPACE}{'€' if currency == 'eur' else currency.upper()}"
+
+
+def _not_found() -> Response:
+    return Response.html(_template("not_found.html").substitute(), 404)

@@ -1,0 +1,186 @@
+"""Strict parameters: what the official package's TypedDicts (`stripe.params`) allow, and nothing else.
+
+The types come from Stripe's own API description, so a misspelt or left-out parameter fails here as it
+would there.
+"""
+
+import functools
+import re
+import sys
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ForwardRef, Literal, Union, get_args, get_origin
+
+import stripe.params
+from stripe._request_options import RequestOptions
+from typing_extensions import NotRequired, Required, is_typeddict
+
+from .errors import ApiError, invalid_params
+
+# Options of the Python client (api_key, idempotency_key, …) share the TypedDict but travel in headers.
+CLIENT_OPTIONS = frozenset(RequestOptions.__annotations__)
+INTEGER = re.compile(r"[+-]?\d{1,18}")
+
+
+@dataclass(frozen=True)
+class Value:
+    """What one parameter may be, with unions flattened."""
+
+    scalars: frozenset[type] = frozenset()
+    literals: tuple[str, ...] = ()
+    hash: type | None = None  # a TypedDict
+    mapping: bool = False  # Dict[str, str], as metadata
+    items: "Value | None" = None
+    unset: bool = False  # '' is allowed and unsets
+
+
+@dataclass(frozen=True)
+class Shape:
+    fields: Mapping[str, Value]
+    required: tuple[str, ...] = field(default=())
+
+
+@functools.cache
+def shape_of(typed_dict: type) -> Shape:
+    namespace = vars(sys.modules[typed_dict.__module__])
+    fields = {
+        name: _value(annotation, namespace)
+        for name, annotation in typed_dict.__annotations__.items()
+        if name not in CLIENT_OPTIONS
+    }
+    required: frozenset[str] = getattr(typed_dict, "__required_keys__", frozenset())
+    return Shape(fields, tuple(name for name in fields if name in required))
+
+
+def _value(annotation: Any, namespace: dict[str, Any]) -> Value:
+    options = list(_flatten(annotation, namespace))
+    scalars = frozenset(o for o in options if o in (str, int, float, bool))
+    literals = tuple(v for o in options if get_origin(o) is Literal for v in get_args(o))
+    lists = [o for o in options if get_origin(o) is list]
+    hashes = [o for o in options if is_typeddict(o)]
+    return Value(
+        scalars=scalars,
+        literals=tuple(v for v in literals if v != ""),
+        hash=hashes[0] if hashes else None,
+        mapping=any(get_origin(o) is dict for o in options),
+        items=_value(get_args(lists[0])[0], namespace) if lists else None,
+        unset="" in literals,
+    )
+
+
+def _flatten(annotation: Any, namespace: dict[str, Any]) -> Any:
+    if isinstance(annotation, ForwardRef):
+        annotation = annotation.__forward_arg__
+    if isinstance(annotation, str):
+        annotation = eval(annotation, namespace)  # noqa: S307 - text of the installed stripe package
+    origin = get_origin(annotation)
+    if origin in (NotRequired, Required, Union, types.UnionType):
+        for option in get_args(annotation):
+            yield from _flatten(option, namespace)
+    else:
+        yield annotation
+
+
+def check(
+    typed_dict_name: str, raw: dict[str, Any], *, supported: frozenset[str], also: frozenset[str]
+) -> dict[str, Any]:
+    """`raw` (from `forms.parse`) with its values as int, bool, list, dict or str.
+
+    `also` are the parameters that only Stripe.js sends (client_secret), which the package doesn't know.
+    Raises ApiError 400 as Stripe does; a parameter that Stripe knows and this stand-in doesn't is refused,
+    too, rather than ignored in silence.
+    """
+    shape = shape_of(getattr(stripe.params, typed_dict_name))
+    extra = {name: Value(scalars=frozenset({str})) for name in also if name not in shape.fields}
+    shape = Shape({**shape.fields, **extra}, shape.required)
+    checked = _hash(raw, shape, "")
+    for name in checked:
+        if name not in supported and name not in also and name != "expand":
+            raise ApiError(
+                f"The local Stripe stand-in does not implement the parameter {name}.",
+                code="sandbox_unsupported",
+                param=name,
+                replayable=False,
+            )
+    return checked
+
+
+def _hash(raw: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
+    unknown = [_join(path, name) for name in raw if name not in shape.fields]
+    if unknown:
+        plural = "s" if len(unknown) > 1 else ""
+        raise invalid_params(
+            f"Received unknown parameter{plural}: {', '.join(unknown)}", unknown[0], "parameter_unknown"
+        )
+    for name in shape.required:
+        if name not in raw:
+            full = _join(path, name)
+            raise invalid_params(f"Missing required param: {full}.", full, "parameter_missing")
+    return {name: _coerce(shape.fields[name], value, _join(path, name)) for name, value in raw.items()}
+
+
+def _coerce(value: Value, raw: Any, path: str) -> Any:
+    if isinstance(raw, str):
+        return _scalar(value, raw, path)
+    if value.items is not None and all(key.isdigit() for key in raw):
+        ordered = sorted(raw.items(), key=lambda item: int(item[0]))
+        return [_coerce(value.items, item, f"{path}[{index}]") for index, item in ordered]
+    if value.hash is not None:
+        return _hash(raw, shape_of(value.hash), path)
+    if value.mapping:
+        return {key: _text(item, _join(path, key)) for key, item in raw.items()}
+    raise invalid_params(f"Invalid {_wanted(value)}: {{...}}", path)
+
+
+def _scalar(value: Value, raw: str, path: str) -> Any:
+    if raw in value.literals or (raw == "" and value.unset):
+        return raw
+    if raw == "":
+        raise invalid_params(
+            f"You passed an empty string for '{path}'. We assume empty values are an attempt to unset a "
+            f"parameter; however '{path}' cannot be unset. You should remove '{path}' from your request "
+            "or supply a non-empty value.",
+            path,
+            "parameter_invalid_empty",
+        )
+    if bool in value.scalars and raw in ("true", "false"):
+        return raw == "true"
+    if int in value.scalars and INTEGER.fullmatch(raw):
+        return int(raw)
+    if value.literals:
+        # The package types these as "Literal[…] | str" to stay open to new values; the API is not.
+        raise invalid_params(f"Invalid {path}: must be one of {_choice(value.literals)}", path)
+    if str in value.scalars:
+        return raw
+    if int in value.scalars:
+        raise invalid_params(f"Invalid integer: {raw}", path, "parameter_invalid_integer")
+    if float in value.scalars and re.fullmatch(r"-?\d+(\.\d+)?", raw):
+        return float(raw)
+    raise invalid_params(f"Invalid {_wanted(value)}: {raw}", path)
+
+
+def _text(raw: Any, path: str) -> str:
+    if not isinstance(raw, str):
+        raise invalid_params(f"Invalid string: {{...}} for {path}", path)
+    return raw
+
+
+def _wanted(value: Value) -> str:
+    if value.items is not None:
+        return "array"
+    if value.hash is not None or value.mapping:
+        return "object"
+    if bool in value.scalars:
+        return "boolean"
+    if int in value.scalars:
+        return "integer"
+    return "string"
+
+
+def _choice(literals: tuple[str, ...]) -> str:
+    return literals[0] if len(literals) == 1 else f"{', '.join(literals[:-1])}, or {literals[-1]}"
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}[{name}]" if path else name

@@ -1,0 +1,255 @@
+"""Confirming a payment intent: from the card to succeeded, declined, a 3-D Secure challenge or processing.
+
+All of it runs inside one writing transaction (`Store.writing`), so an intent is charged once however many
+requests confirm it.
+"""
+
+import hmac
+import os
+import time
+from typing import Any
+from urllib.parse import urlencode
+
+from ..cards import AUTHENTICATION_REQUIRED, CARDS, Card, Decline
+from ..errors import ApiError, card_error, missing, unexpected_state
+from ..objects import Context, random_text
+from . import charges, events, payment_methods
+
+AUTHENTICATION_FAILURE = (
+    "The provided PaymentMethod has failed authentication. You can provide payment_method_data or a new "
+    "PaymentMethod to attempt to fulfill this PaymentIntent again."
+)
+# How long the stand-in's own slow card stays in `processing`.
+PROCESSING_SECONDS = float(os.environ.get("SANDBOX_PROCESSING_SECONDS", "5"))
+
+
+def check_confirmable(intent: dict[str, Any]) -> None:
+    status = intent["status"]
+    if status == "succeeded":
+        raise unexpected_state(
+            "You cannot confirm this PaymentIntent because it has already succeeded after being "
+            "previously confirmed.",
+            intent,
+        )
+    if status in ("canceled", "processing"):
+        raise unexpected_state(
+            f"You cannot confirm this PaymentIntent because it has a status of {status}. Only a "
+            "PaymentIntent with one of the following statuses may be confirmed: "
+            "requires_payment_method, requires_confirmation, requires_action.",
+            intent,
+        )
+
+
+def confirm(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Attempt the payment with the intent's payment method.
+
+    Answers the intent in succeeded, processing or requires_action. Raises ApiError: 402 for a declined
+    card (the intent is then back in requires_payment_method), 400 where it can't be confirmed.
+    """
+    if intent["payment_method"] is None:
+        raise unexpected_state(
+            "You cannot confirm this PaymentIntent because it's missing a payment method. You can either "
+            "update the PaymentIntent with a payment method and then confirm it again, or confirm it again "
+            "directly with a payment method or ConfirmationToken.",
+            intent,
+        )
+    off_session = bool(params.get("off_session"))
+    _check_return_url(intent, params, off_session=off_session)
+    method = ctx.require("payment_method", intent["payment_method"])
+    card = CARDS[ctx.tx.private(method["id"])["number"]]
+    intent |= {"last_payment_error": None, "next_action": None}
+    if _needs_authentication(ctx, card, method):
+        if off_session or params.get("error_on_requires_action"):
+            raise _declined(ctx, intent, method, AUTHENTICATION_REQUIRED)
+        return _challenge(ctx, intent, params)
+    return _charge(ctx, intent, method, card, authenticated=False)
+
+
+def _check_return_url(
+    intent: dict[str, Any], params: dict[str, Any], *, off_session: bool
+) -> None:
+    automatic = intent["automatic_payment_methods"]
+    redirecting = automatic is not None and automatic["allow_redirects"] == "always"
+    # stripe.confirmCardPayment() names the method it takes, so none that redirects can come up.
+    card_only = params.get("expected_payment_method_type") == "card"
+    if redirecting and not (off_session or card_only or params.get("return_url")):
+        raise ApiError(
+            "This PaymentIntent is configured to accept payment methods enabled in your Dashboard. Because "
+            "some of these payment methods might redirect your customer off of your page, you must provide "
+            "a `return_url`. If you don't want to accept redirect-based payment methods, set "
+            "`automatic_payment_methods[enabled]` to `true` and "
+            "`automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and "
+            "Payment Intents.",
+            param="return_url",
+        )
+
+
+def _needs_authentication(ctx: Context, card: Card, method: dict[str, Any]) -> bool:
+    if card.authentication == "unless_saved":
+        return not ctx.tx.private(method["id"]).get("authenticated_for_later")
+    return card.authentication == "always"
+
+
+def _challenge(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    token = random_text(32)
+    return_url = params.get("return_url")
+    url = f"{ctx.base_url}/v3/challenge/{intent['id']}/{token}"
+    if return_url and not params.get("use_stripe_sdk"):
+        action = {
+            "type": "redirect_to_url",
+            "redirect_to_url": {"return_url": return_url, "url": url},
+        }
+    else:
+        action = {
+            "type": "use_stripe_sdk",
+            "use_stripe_sdk": {"type": "three_d_secure_redirect", "stripe_js": url},
+        }
+    intent |= {"status": "requires_action", "next_action": action}
+    ctx.tx.save(intent)
+    ctx.tx.save_private(intent["id"], {"challenge": token, "return_url": return_url})
+    events.record(ctx, "payment_intent.requires_action", intent)
+    return intent
+
+
+def challenged(ctx: Context, id: str, token: str) -> dict[str, Any]:
+    """The intent of a challenge page. Raises ApiError 404 unless `token` is that of its latest attempt."""
+    intent = ctx.tx.get("payment_intent", id)
+    expected = ctx.tx.private(id).get("challenge", "")
+    if intent is None or not hmac.compare_digest(token.encode(), expected.encode()):
+        raise missing("challenge", id)
+    return intent
+
+
+def answer_challenge(ctx: Context, id: str, token: str, *, accepted: bool) -> tuple[str, str | None]:
+    """What the customer chose. Answers the intent's status and where a redirect goes (None in a frame).
+
+    A second answer to the same challenge changes nothing.
+    """
+    intent = challenged(ctx, id, token)
+    if intent["status"] == "requires_action":
+        method = ctx.require("payment_method", intent["payment_method"])
+        intent["next_action"] = None
+        if accepted:
+            card = CARDS[ctx.tx.private(method["id"])["number"]]
+            try:
+                _charge(ctx, intent, method, card, authenticated=True)
+            except ApiError as declined:
+                if not declined.keeps_changes:
+                    raise
+        else:
+            _fail(
+                ctx,
+                intent,
+                {
+                    "type": "invalid_request_error",
+                    "code": "payment_intent_authentication_failure",
+                    "message": AUTHENTICATION_FAILURE,
+                    "doc_url": "https://stripe.com/docs/error-codes/payment-intent-authentication-failure",
+                    "payment_method": method,
+                },
+            )
+    return intent["status"], _return_address(ctx, intent)
+
+
+def _return_address(ctx: Context, intent: dict[str, Any]) -> str | None:
+    return_url = ctx.tx.private(intent["id"]).get("return_url")
+    if not return_url:
+        return None
+    paid = intent["status"] in ("succeeded", "processing")
+    query = urlencode(
+        {
+            "payment_intent": intent["id"],
+            "payment_intent_client_secret": intent["client_secret"],
+            "redirect_status": "succeeded" if paid else "failed",
+        }
+    )
+    return f"{return_url}{'&' if '?' in return_url else '?'}{query}"
+
+
+def _charge(
+    ctx: Context,
+    intent: dict[str, Any],
+    method: dict[str, Any],
+    card: Card,
+    *,
+    authenticated: bool,
+) -> dict[str, Any]:
+    if card.decline:
+        raise _declined(ctx, intent, method, card.decline, authenticated=authenticated)
+    if card.settles_later:
+        intent |= {"status": "processing", "processing": {"card": {}, "type": "card"}}
+        ctx.tx.save(intent)
+        private = ctx.tx.private(intent["id"])
+        ctx.tx.save_private(
+            intent["id"], private | {"settles_at": time.time() + PROCESSING_SECONDS}
+        )
+        events.record(ctx, "payment_intent.processing", intent)
+        return intent
+    return _succeed(ctx, intent, method, authenticated=authenticated)
+
+
+def settle(ctx: Context, intent: dict[str, Any]) -> bool:
+    """Finish a payment in `processing` whose time has come."""
+    if ctx.tx.private(intent["id"]).get("settles_at", 0) > time.time():
+        return False
+    method = ctx.require("payment_method", intent["payment_method"])
+    _succeed(ctx, intent, method, authenticated=False)
+    return True
+
+
+def _succeed(
+    ctx: Context, intent: dict[str, Any], method: dict[str, Any], *, authenticated: bool
+) -> dict[str, Any]:
+    charge = charges.record(ctx, intent, method, decline=None, authenticated=authenticated)
+    intent |= {
+        "status": "succeeded",
+        "amount_received": intent["amount"],
+        "latest_charge": charge["id"],
+        "processing": None,
+    }
+    ctx.tx.save(intent)
+    if intent["setup_future_usage"] and authenticated:
+        private = ctx.tx.private(method["id"])
+        ctx.tx.save_private(method["id"], private | {"authenticated_for_later": True})
+    if method["customer"] is None:
+        if intent["customer"] and intent["setup_future_usage"]:
+            payment_methods.save_for(ctx, method, intent["customer"])
+        else:
+            payment_methods.use_up(ctx, method)
+    events.record(ctx, "payment_intent.succeeded", intent)
+    return intent
+
+
+def _declined(
+    ctx: Context,
+    intent: dict[str, Any],
+    method: dict[str, Any],
+    decline: Decline,
+    *,
+    authenticated: bool = False,
+) -> ApiError:
+    charge = charges.record(ctx, intent, method, decline=decline, authenticated=authenticated)
+    intent["latest_charge"] = charge["id"]
+    error = card_error(
+        decline.code,
+        decline.message,
+        decline_code=decline.decline_code,
+        charge=charge["id"],
+        payment_method=method,
+    )
+    if decline.code in ("incorrect_cvc", "expired_card"):
+        error.error["param"] = {"incorrect_cvc": "cvc", "expired_card": "exp_month"}[decline.code]
+    _fail(ctx, intent, error.error)
+    error.error = {**error.error, "payment_intent": intent}
+    return error
+
+
+def _fail(ctx: Context, intent: dict[str, Any], error: dict[str, Any]) -> None:
+    intent |= {
+        "status": "requires_payment_method",
+        "payment_method": None,
+        "last_payment_error": error,
+        "next_action": None,
+    }
+    ctx.tx.save(intent)
+    events.record(ctx, "payment_intent.payment_failed", intent)

@@ -1,0 +1,54 @@
+"""Events: what happened, with the object as it was at that moment."""
+
+import json
+from typing import Any
+
+from ..errors import invalid_params
+from ..objects import API_VERSION, Context, list_page, new_id
+
+
+def record(
+    ctx: Context, type: str, object: dict[str, Any], previous: dict[str, Any] | None = None
+) -> None:
+    """Store the event and queue it for every webhook endpoint that listens to its type."""
+    data: dict[str, Any] = {"object": json.loads(json.dumps(object))}
+    if previous is not None:
+        data["previous_attributes"] = previous
+    event = {
+        "id": new_id("evt"),
+        "object": "event",
+        "api_version": API_VERSION,
+        "created": ctx.now,
+        "data": data,
+        "livemode": False,
+        "request": {"id": ctx.request_id, "idempotency_key": ctx.idempotency_key},
+        "type": type,
+    }
+    ctx.tx.insert(event)
+    for endpoint in ctx.tx.find("webhook_endpoint")[::-1]:
+        wanted = endpoint["enabled_events"]
+        if endpoint["status"] == "enabled" and ("*" in wanted or type in wanted):
+            ctx.tx.queue_delivery(event["id"], endpoint["id"])
+
+
+def with_pending_webhooks(ctx: Context, event: dict[str, Any]) -> dict[str, Any]:
+    return {**event, "pending_webhooks": ctx.tx.pending_webhooks(event["id"])}
+
+
+def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    return with_pending_webhooks(ctx, ctx.require("event", id))
+
+
+def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    where = []
+    if "type" in params and "types" in params:
+        raise invalid_params("You may only specify one of these parameters: type, types.", "type")
+    if "type" in params:
+        # "payment_intent.*" names a group.
+        operator = "GLOB" if params["type"].endswith("*") else "="
+        where.append((f"$.type {operator}", params["type"]))
+    page = list_page(ctx, "event", "/v1/events", params, where)
+    events = [with_pending_webhooks(ctx, event) for event in page["data"]]
+    if "types" in params:
+        events = [event for event in events if event["type"] in params["types"]]
+    return {**page, "data": events}

@@ -1,0 +1,309 @@
+"""Payment intents: create, change, cancel, read. What confirming does is in `confirmation.py`."""
+
+import hmac
+from typing import Any
+
+from ..errors import ApiError, invalid_params, unexpected_state
+from ..objects import Context, check_email, list_page, merged_metadata, new_id, random_text
+from . import confirmation, customers, events, payment_methods
+
+# https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts
+MINIMUM_AMOUNTS = {"eur": 50, "usd": 50, "gbp": 30}
+SYMBOLS = {"eur": "€", "usd": "$", "gbp": "£"}
+MAXIMUM_AMOUNT = 99_999_999
+CHANGEABLE = ("requires_payment_method", "requires_confirmation", "requires_action")
+ONLY_WITH_CONFIRM = (
+    "off_session",
+    "return_url",
+    "use_stripe_sdk",
+    "error_on_requires_action",
+    "mandate_data",
+)
+# What a publishable key gets to see of an intent.
+PUBLIC_FIELDS = (
+    "id",
+    "object",
+    "amount",
+    "amount_details",
+    "automatic_payment_methods",
+    "canceled_at",
+    "cancellation_reason",
+    "capture_method",
+    "client_secret",
+    "confirmation_method",
+    "created",
+    "currency",
+    "description",
+    "last_payment_error",
+    "livemode",
+    "next_action",
+    "payment_method",
+    "payment_method_types",
+    "processing",
+    "receipt_email",
+    "setup_future_usage",
+    "shipping",
+    "source",
+    "status",
+)
+
+
+def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    confirming = params.get("confirm", False)
+    for name in ONLY_WITH_CONFIRM:
+        if name in params and not confirming:
+            raise ApiError(
+                f"The parameter `{name}` cannot be passed when creating a PaymentIntent unless `confirm` "
+                "is set to true.",
+                param=name,
+            )
+    _check_amount(params["amount"], params["currency"].lower())
+    check_email(params.get("receipt_email", ""), "receipt_email")
+    automatic, types = _payment_method_types(params)
+    customer = params.get("customer")
+    if customer is not None:
+        customers.existing(ctx, customer, param="customer")
+    id = new_id("pi")
+    intent = {
+        "id": id,
+        "object": "payment_intent",
+        "amount": params["amount"],
+        "amount_capturable": 0,
+        "amount_details": {"tip": {}},
+        "amount_received": 0,
+        "application": None,
+        "application_fee_amount": None,
+        "automatic_payment_methods": automatic,
+        "canceled_at": None,
+        "cancellation_reason": None,
+        "capture_method": params.get("capture_method", "automatic_async"),
+        "client_secret": f"{id}_secret_{random_text(25)}",
+        "confirmation_method": "automatic",
+        "created": ctx.now,
+        "currency": params["currency"].lower(),
+        "customer": customer,
+        "description": params.get("description"),
+        "excluded_payment_method_types": params.get("excluded_payment_method_types"),
+        "last_payment_error": None,
+        "latest_charge": None,
+        "livemode": False,
+        "metadata": merged_metadata({}, params.get("metadata")),
+        "next_action": None,
+        "on_behalf_of": None,
+        "payment_method": None,
+        "payment_method_options": {
+            "card": {
+                "installments": None,
+                "mandate_options": None,
+                "network": None,
+                "request_three_d_secure": "automatic",
+            }
+        },
+        "payment_method_types": types,
+        "processing": None,
+        "receipt_email": params.get("receipt_email"),
+        "review": None,
+        "setup_future_usage": params.get("setup_future_usage"),
+        "shipping": params.get("shipping"),
+        "source": None,
+        "statement_descriptor": params.get("statement_descriptor"),
+        "statement_descriptor_suffix": params.get("statement_descriptor_suffix"),
+        "status": "requires_payment_method",
+        "transfer_data": None,
+        "transfer_group": None,
+    }
+    if "payment_method" in params:
+        _take_payment_method(ctx, intent, params["payment_method"])
+    ctx.tx.insert(intent)
+    events.record(ctx, "payment_intent.created", intent)
+    if confirming:
+        return confirmation.confirm(ctx, intent, params)
+    return intent
+
+
+def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    return _reachable(ctx, params, id)
+
+
+def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    intent = ctx.require("payment_intent", id)
+    for name in params:
+        if name not in ("metadata", "description", "expand") and intent["status"] not in CHANGEABLE:
+            raise unexpected_state(
+                f"This PaymentIntent's {name} could not be updated because it has a status of "
+                f"{intent['status']}. You may only update the {name} of a PaymentIntent with one of the "
+                f"following statuses: {', '.join(CHANGEABLE)}.",
+                intent,
+            )
+    amount, currency = params.get("amount", intent["amount"]), params.get("currency", intent["currency"])
+    _check_amount(amount, currency.lower())
+    check_email(params.get("receipt_email", ""), "receipt_email")
+    if "customer" in params:
+        customers.existing(ctx, params["customer"], param="customer")
+        intent["customer"] = params["customer"]
+    for name in ("description", "receipt_email", "setup_future_usage", "shipping"):
+        if name in params:
+            intent[name] = params[name] or None
+    if "excluded_payment_method_types" in params:
+        _payment_method_types(params)
+        intent["excluded_payment_method_types"] = params["excluded_payment_method_types"] or None
+    intent["metadata"] = merged_metadata(intent["metadata"], params.get("metadata"))
+    if intent["status"] == "requires_action" and (amount, currency) != (
+        intent["amount"],
+        intent["currency"],
+    ):
+        # What the customer authenticated was another amount.
+        intent |= {"status": "requires_confirmation", "next_action": None}
+    intent |= {"amount": amount, "currency": currency.lower()}
+    if "payment_method" in params:
+        _take_payment_method(ctx, intent, params["payment_method"])
+    ctx.tx.save(intent)
+    return intent
+
+
+def confirm(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    intent = _reachable(ctx, params, id)
+    check_email(params.get("receipt_email", ""), "receipt_email")
+    confirmation.check_confirmable(intent)
+    for name in ("receipt_email", "setup_future_usage", "shipping"):
+        if name in params:
+            intent[name] = params[name] or None
+    if "payment_method" in params:
+        _take_payment_method(ctx, intent, params["payment_method"])
+    return confirmation.confirm(ctx, intent, params)
+
+
+def cancel(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    intent = ctx.require("payment_intent", id)
+    if intent["status"] not in CHANGEABLE:
+        raise unexpected_state(
+            f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}. Only a "
+            "PaymentIntent with one of the following statuses may be canceled: requires_payment_method, "
+            "requires_capture, requires_reauthorization, requires_confirmation, requires_action, "
+            "processing.",
+            intent,
+        )
+    intent |= {
+        "status": "canceled",
+        "canceled_at": ctx.now,
+        "cancellation_reason": params.get("cancellation_reason"),
+        "next_action": None,
+    }
+    ctx.tx.save(intent)
+    events.record(ctx, "payment_intent.canceled", intent)
+    return intent
+
+
+def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    where = []
+    if "customer" in params:
+        where.append(("$.customer =", params["customer"]))
+    return list_page(ctx, "payment_intent", "/v1/payment_intents", params, where)
+
+
+def public_view(intent: dict[str, Any]) -> dict[str, Any]:
+    return {name: intent[name] for name in PUBLIC_FIELDS}
+
+
+def _reachable(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    """The intent; a browser must know its client secret."""
+    secret = params.get("client_secret")
+    if ctx.is_publishable and not secret:
+        raise invalid_params(
+            "Missing required param: client_secret.", "client_secret", "parameter_missing"
+        )
+    intent = ctx.require("payment_intent", id, param="intent" if ctx.is_publishable else None)
+    if secret is not None and not hmac.compare_digest(
+        secret.encode(), intent["client_secret"].encode()
+    ):
+        raise ApiError(
+            "The client_secret provided does not match the client_secret associated with the "
+            "PaymentIntent.",
+            code="payment_intent_invalid_parameter",
+            param="client_secret",
+        )
+    return intent
+
+
+def _take_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:
+    """Put the payment method on the intent. Raises ApiError where it belongs to another customer."""
+    method = payment_methods.find(ctx, id)
+    owner, customer = method["customer"], intent["customer"]
+    if owner and not customer:
+        raise ApiError(
+            f"The PaymentMethod {method['id']} belongs to a Customer {owner}. Please include the Customer "
+            "in the `customer` parameter on the PaymentIntent.",
+            param="payment_method",
+        )
+    if owner and owner != customer:
+        raise ApiError(
+            f"The PaymentMethod {method['id']} does not belong to the Customer you supplied {customer}. "
+            "Please use this PaymentMethod in combination with the Customer that it belongs to, instead.",
+            param="payment_method",
+        )
+    payment_methods.check_reusable(ctx, method)
+    intent |= {
+        "payment_method": method["id"],
+        "status": "requires_confirmation",
+        "next_action": None,
+    }
+
+
+def _payment_method_types(params: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
+    """Cards, either named or through the dashboard's (automatic) methods, which are the default."""
+    automatic, types = params.get("automatic_payment_methods"), params.get("payment_method_types")
+    if automatic and automatic["enabled"] and types:
+        raise ApiError(
+            "You may only specify one of these parameters: automatic_payment_methods, "
+            "payment_method_types.",
+            param="automatic_payment_methods",
+        )
+    for name in types or []:
+        if name != "card":
+            raise ApiError(
+                f"The payment method type provided: {name} is invalid. Please ensure the provided type is "
+                "activated in your dashboard (this local stand-in has cards only).",
+                code="payment_intent_invalid_parameter",
+                param="payment_method_types",
+            )
+    if "card" in params.get("excluded_payment_method_types", []):
+        raise ApiError(
+            "No valid payment method types for this Payment Intent: the local stand-in has cards only, and "
+            "they are excluded.",
+            code="payment_intent_invalid_parameter",
+            param="excluded_payment_method_types",
+        )
+    if types or (automatic and not automatic["enabled"]):
+        return None, ["card"]
+    redirects = (automatic or {}).get("allow_redirects", "always")
+    return {"allow_redirects": redirects, "enabled": True}, ["card"]
+
+
+def _check_amount(amount: int, currency: str) -> None:
+    if currency not in MINIMUM_AMOUNTS:
+        raise ApiError(
+            f"Invalid currency: {currency}. The local Stripe stand-in supports "
+            f"{', '.join(MINIMUM_AMOUNTS)}.",
+            param="currency",
+        )
+    if amount < 1:
+        raise invalid_params(
+            "This value must be greater than or equal to 1.", "amount", "parameter_invalid_integer"
+        )
+    minimum = MINIMUM_AMOUNTS[currency]
+    if amount < minimum:
+        raise ApiError(
+            f"Amount must be at least {money(minimum, currency)} {currency}",
+            code="amount_too_small",
+            param="amount",
+        )
+    if amount > MAXIMUM_AMOUNT:
+        raise ApiError(
+            f"Amount must be no more than {money(MAXIMUM_AMOUNT, currency)} {currency}",
+            code="amount_too_large",
+            param="amount",
+        )
+
+
+def money(amount: int, currency: str) -> str:
+    return f"{SYMBOLS[currency]}{amount / 100:,.2f}"

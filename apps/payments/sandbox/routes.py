@@ -1,0 +1,187 @@
+"""The one table of what the API answers: method, path, handler, parameter type and who may ask.
+
+A further resource (Checkout Sessions, disputes) is a module in `resources/` and its lines here.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .resources import (
+    charges,
+    customers,
+    events,
+    payment_intents,
+    payment_methods,
+    refunds,
+    webhook_endpoints,
+)
+
+Handler = Callable[..., dict[str, Any]]
+LIST = frozenset({"limit", "starting_after", "ending_before", "created"})
+CUSTOMER = frozenset(
+    "address description email metadata name phone preferred_locales shipping".split()
+)
+INTENT = frozenset(
+    "amount currency customer description excluded_payment_method_types metadata payment_method "
+    "receipt_email setup_future_usage shipping".split()
+)
+CONFIRM = frozenset(
+    "error_on_requires_action off_session payment_method receipt_email return_url setup_future_usage "
+    "shipping use_stripe_sdk".split()
+)
+# What Stripe.js sends and the package, made for servers, doesn't know.
+STRIPE_JS_ONLY = frozenset({"client_secret", "expected_payment_method_type"})
+
+
+@dataclass(frozen=True)
+class Route:
+    """`supported` are the parameters that do something here; Stripe's other ones are refused by name.
+
+    `publishable` are the parameters a publishable key may send; None keeps the route for secret keys.
+    """
+
+    method: str
+    pattern: re.Pattern[str]
+    handler: Handler
+    params: str
+    supported: frozenset[str]
+    publishable: frozenset[str] | None = None
+    public_view: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+    @property
+    def writes(self) -> bool:
+        return self.method != "GET"
+
+
+def _route(
+    line: str,
+    handler: Handler,
+    params: str,
+    supported: frozenset[str] = frozenset(),
+    *,
+    publishable: frozenset[str] | None = None,
+    public_view: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+) -> Route:
+    method, path = line.split(" ")
+    pattern = re.compile(re.sub(r":(\w+)", r"(?P<\1>[A-Za-z0-9_]+)", path))
+    return Route(method, pattern, handler, params, supported, publishable, public_view)
+
+
+def _of(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+INTENT_SECRET = _of("client_secret")
+BROWSER_CONFIRM = (
+    CONFIRM - _of("off_session error_on_requires_action") | INTENT_SECRET | STRIPE_JS_ONLY
+)
+NEW_METHOD = _of("type card billing_details metadata")
+INTENTS, METHODS = "/v1/payment_intents", "/v1/payment_methods"
+ENDPOINTS = "/v1/webhook_endpoints"
+
+ROUTES = (
+    _route("POST /v1/customers", customers.create, "CustomerCreateParams", CUSTOMER),
+    _route("GET /v1/customers", customers.list_all, "CustomerListParams", LIST | {"email"}),
+    _route("GET /v1/customers/:id", customers.retrieve, "CustomerRetrieveParams"),
+    _route("POST /v1/customers/:id", customers.update, "CustomerUpdateParams", CUSTOMER),
+    _route("DELETE /v1/customers/:id", customers.delete, "CustomerDeleteParams"),
+    _route(
+        f"POST {INTENTS}",
+        payment_intents.create,
+        "PaymentIntentCreateParams",
+        INTENT
+        | CONFIRM
+        | _of("automatic_payment_methods excluded_payment_method_types")
+        | _of("payment_method_types confirm capture_method")
+        | _of("statement_descriptor statement_descriptor_suffix"),
+    ),
+    _route(f"GET {INTENTS}", payment_intents.list_all, "PaymentIntentListParams", LIST | {"customer"}),
+    _route(
+        f"GET {INTENTS}/:id",
+        payment_intents.retrieve,
+        "PaymentIntentRetrieveParams",
+        INTENT_SECRET,
+        publishable=INTENT_SECRET,
+        public_view=payment_intents.public_view,
+    ),
+    _route(f"POST {INTENTS}/:id", payment_intents.update, "PaymentIntentUpdateParams", INTENT),
+    _route(
+        f"POST {INTENTS}/:id/confirm",
+        payment_intents.confirm,
+        "PaymentIntentConfirmParams",
+        CONFIRM,
+        publishable=BROWSER_CONFIRM,
+        public_view=payment_intents.public_view,
+    ),
+    _route(
+        f"POST {INTENTS}/:id/cancel",
+        payment_intents.cancel,
+        "PaymentIntentCancelParams",
+        _of("cancellation_reason"),
+    ),
+    _route(
+        f"POST {METHODS}",
+        payment_methods.create,
+        "PaymentMethodCreateParams",
+        NEW_METHOD,
+        publishable=NEW_METHOD - {"metadata"},
+    ),
+    _route(
+        f"GET {METHODS}",
+        payment_methods.list_all,
+        "PaymentMethodListParams",
+        LIST | {"customer", "type"},
+    ),
+    _route(f"GET {METHODS}/:id", payment_methods.retrieve, "PaymentMethodRetrieveParams"),
+    _route(
+        f"POST {METHODS}/:id/attach",
+        payment_methods.attach,
+        "PaymentMethodAttachParams",
+        _of("customer"),
+    ),
+    _route(f"POST {METHODS}/:id/detach", payment_methods.detach, "PaymentMethodDetachParams"),
+    _route(
+        "POST /v1/tokens",
+        payment_methods.create_token,
+        "TokenCreateParams",
+        _of("card"),
+        publishable=_of("card"),
+    ),
+    _route("GET /v1/charges", charges.list_all, "ChargeListParams", LIST | {"customer", "payment_intent"}),
+    _route("GET /v1/charges/:id", charges.retrieve, "ChargeRetrieveParams"),
+    _route(
+        "POST /v1/refunds",
+        refunds.create,
+        "RefundCreateParams",
+        _of("amount charge metadata payment_intent reason"),
+    ),
+    _route("GET /v1/refunds", refunds.list_all, "RefundListParams", LIST | {"charge", "payment_intent"}),
+    _route("GET /v1/refunds/:id", refunds.retrieve, "RefundRetrieveParams"),
+    _route("POST /v1/refunds/:id", refunds.update, "RefundUpdateParams", _of("metadata")),
+    _route("GET /v1/events", events.list_all, "EventListParams", LIST | {"type", "types"}),
+    _route("GET /v1/events/:id", events.retrieve, "EventRetrieveParams"),
+    _route(
+        f"POST {ENDPOINTS}",
+        webhook_endpoints.create,
+        "WebhookEndpointCreateParams",
+        _of("api_version description enabled_events metadata url"),
+    ),
+    _route(f"GET {ENDPOINTS}", webhook_endpoints.list_all, "WebhookEndpointListParams", LIST),
+    _route(f"GET {ENDPOINTS}/:id", webhook_endpoints.retrieve, "WebhookEndpointRetrieveParams"),
+    _route(
+        f"POST {ENDPOINTS}/:id",
+        webhook_endpoints.update,
+        "WebhookEndpointUpdateParams",
+        _of("description disabled enabled_events metadata url"),
+    ),
+    _route(f"DELETE {ENDPOINTS}/:id", webhook_endpoints.delete, "WebhookEndpointDeleteParams"),
+)
+
+
+def find(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    for route in ROUTES:
+        if route.method == method and (match := route.pattern.fullmatch(path)):
+            return route, match.groupdict()
+    return None

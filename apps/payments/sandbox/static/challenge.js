@@ -1,0 +1,58 @@
+// The bank's page of 3-D Secure, in a frame over the shop or (after a redirect) as a page of its own.
+(() => {
+  const question = document.getElementById("question");
+  const outcome = document.getElementById("outcome");
+  const title = document.getElementById("title");
+  const buttons = [document.getElementById("accept"), document.getElementById("reject")];
+  const isFramed = window.parent !== window;
+  let port = null;
+
+  function finish(address) {
+    if (isFramed) port?.postMessage({ type: "done" });
+    else if (address) location.assign(address);
+  }
+
+  async function answer(accept) {
+    for (const button of buttons) button.disabled = true;
+    outcome.textContent = "Un momento…";
+    try {
+      const response = await fetch(location.pathname, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ accept }),
+      });
+      if (!response.ok) throw new Error(String(response.status));
+      const { status, return_url: address } = await response.json();
+      const paid = ["succeeded", "processing"].includes(status);
+      question.hidden = true;
+      outcome.textContent = paid ? "El pago se ha autorizado." : "El pago no se ha autorizado.";
+      finish(address);
+    } catch {
+      outcome.textContent = "No se ha podido enviar tu respuesta. Inténtalo de nuevo.";
+      for (const button of buttons) button.disabled = false;
+    }
+  }
+
+  // The page behind is covered, so the keyboard stays in here.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Tab" || !isFramed || question.hidden) return;
+    const [first, last] = buttons;
+    const leaving = event.shiftKey ? document.activeElement !== last : document.activeElement === last;
+    if (!leaving) return;
+    event.preventDefault();
+    (event.shiftKey ? last : first).focus();
+  });
+  buttons[0].addEventListener("click", () => answer(true));
+  buttons[1].addEventListener("click", () => answer(false));
+
+  window.addEventListener("message", (event) => {
+    if (port || event.source !== window.parent || event.data?.type !== "init") return;
+    port = event.ports[0];
+    port.postMessage({ type: "ready" });
+    if (question.hidden) finish(null);
+    else title.focus();
+  });
+
+  question.hidden = document.body.dataset.state === "closed";
+  if (!isFramed && !question.hidden) title.focus();
+})();

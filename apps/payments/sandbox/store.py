@@ -1,0 +1,274 @@
+"""All state in one SQLite file: objects, private facts about them, idempotent answers, deliveries."""
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS objects (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    customer TEXT,
+    body TEXT NOT NULL,
+    private TEXT NOT NULL DEFAULT '{}'
+);
+CREATE INDEX IF NOT EXISTS objects_of_kind ON objects (kind, seq);
+CREATE INDEX IF NOT EXISTS objects_of_customer ON objects (kind, customer, seq);
+CREATE TABLE IF NOT EXISTS idempotency (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    endpoint TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    request_id TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    PRIMARY KEY (scope, key)
+);
+CREATE TABLE IF NOT EXISTS deliveries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    event_id TEXT NOT NULL,
+    endpoint_id TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'pending',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    next_at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS deliveries_due ON deliveries (state, next_at);
+CREATE INDEX IF NOT EXISTS deliveries_of_event ON deliveries (event_id);
+CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+# Stripe forgets keys after at least 24 hours.
+IDEMPOTENCY_SECONDS = 24 * 3600
+BUSY_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    endpoint: str
+    fingerprint: str
+    request_id: str
+    status: int
+    body: str
+
+
+@dataclass(frozen=True)
+class Delivery:
+    id: int
+    event_id: str
+    endpoint_id: str
+    attempts: int
+
+
+class Transaction:
+    """Reads and writes of one request. Objects are Stripe's JSON; `private` is what Stripe never shows."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def insert(self, body: dict[str, Any], private: dict[str, Any] | None = None) -> None:
+        self.connection.execute(
+            "INSERT INTO objects (id, kind, customer, body, private) VALUES (?, ?, ?, ?, ?)",
+            (
+                body["id"],
+                body["object"],
+                body.get("customer"),
+                json.dumps(body),
+                json.dumps(private or {}),
+            ),
+        )
+
+    def get(self, kind: str, id: str) -> dict[str, Any] | None:
+        row = self.connection.execute(
+            "SELECT body FROM objects WHERE id = ? AND kind = ?", (id, kind)
+        ).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def save(self, body: dict[str, Any]) -> None:
+        self.connection.execute(
+            "UPDATE objects SET body = ?, customer = ? WHERE id = ?",
+            (json.dumps(body), body.get("customer"), body["id"]),
+        )
+
+    def private(self, id: str) -> dict[str, Any]:
+        row = self.connection.execute("SELECT private FROM objects WHERE id = ?", (id,)).fetchone()
+        private: dict[str, Any] = json.loads(row[0]) if row else {}
+        return private
+
+    def save_private(self, id: str, private: dict[str, Any]) -> None:
+        self.connection.execute(
+            "UPDATE objects SET private = ? WHERE id = ?", (json.dumps(private), id)
+        )
+
+    def delete(self, id: str) -> None:
+        self.connection.execute("DELETE FROM objects WHERE id = ?", (id,))
+
+    def find(
+        self,
+        kind: str,
+        *,
+        where: Sequence[tuple[str, Any]] = (),
+        after: str | None = None,
+        before: str | None = None,
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Objects of a kind, newest first. `where` holds ("$.path op", value); op is one of = < <= > >=.
+
+        `after` and `before` are the ids of Stripe's cursors: older or newer than that object. With
+        `before` and `limit` it is the objects next to the cursor that come, as in Stripe.
+        """
+        sql, values = "SELECT body FROM objects WHERE kind = ?", [kind]
+        for condition, value in where:
+            path, operator = condition.split(" ")
+            if path == "$.customer" and operator == "=":
+                sql += " AND customer = ?"
+                values.append(value)
+            else:
+                sql += f" AND json_extract(body, ?) {operator} ?"
+                values += [path, value]
+        for cursor, sign in ((after, "<"), (before, ">")):
+            if cursor is not None:
+                sql += f" AND seq {sign} (SELECT seq FROM objects WHERE id = ?)"
+                values.append(cursor)
+        sql += f" ORDER BY seq {'ASC' if before else 'DESC'}"
+        if limit is not None:
+            sql += f" LIMIT {int(limit)}"
+        rows = self.connection.execute(sql, values).fetchall()
+        bodies: list[dict[str, Any]] = [json.loads(row[0]) for row in rows]
+        return bodies[::-1] if before else bodies
+
+    def setting(self, name: str, default: str) -> str:
+        row = self.connection.execute(
+            "SELECT value FROM settings WHERE name = ?", (name,)
+        ).fetchone()
+        return str(row[0]) if row else default
+
+    def set_setting(self, name: str, value: str) -> None:
+        self.connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
+
+    def stored_answer(self, scope: str, key: str) -> StoredAnswer | None:
+        self.connection.execute(
+            "DELETE FROM idempotency WHERE created_at < ?", (time.time() - IDEMPOTENCY_SECONDS,)
+        )
+        row = self.connection.execute(
+            "SELECT endpoint, fingerprint, request_id, status, body FROM idempotency"
+            " WHERE scope = ? AND key = ?",
+            (scope, key),
+        ).fetchone()
+        return StoredAnswer(*row) if row else None
+
+    def store_answer(self, scope: str, key: str, answer: StoredAnswer) -> None:
+        self.connection.execute(
+            "INSERT INTO idempotency VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                scope,
+                key,
+                answer.endpoint,
+                answer.fingerprint,
+                answer.request_id,
+                answer.status,
+                answer.body,
+                time.time(),
+            ),
+        )
+
+    def queue_delivery(self, event_id: str, endpoint_id: str) -> None:
+        self.connection.execute(
+            "INSERT INTO deliveries (event_id, endpoint_id, next_at) VALUES (?, ?, ?)",
+            (event_id, endpoint_id, time.time()),
+        )
+
+    def pending_webhooks(self, event_id: str) -> int:
+        row = self.connection.execute(
+            "SELECT count(*) FROM deliveries WHERE event_id = ? AND state = 'pending'", (event_id,)
+        ).fetchone()
+        return int(row[0])
+
+    def due_deliveries(self, *, now: float | None) -> list[Delivery]:
+        """What waits to be sent, oldest first; all of it where `now` is None."""
+        rows = self.connection.execute(
+            "SELECT id, event_id, endpoint_id, attempts FROM deliveries"
+            " WHERE state = 'pending' AND (? IS NULL OR next_at <= ?) ORDER BY id",
+            (now, now),
+        ).fetchall()
+        return [Delivery(*row) for row in rows]
+
+    def next_delivery_at(self) -> float | None:
+        row = self.connection.execute(
+            "SELECT min(next_at) FROM deliveries WHERE state = 'pending'"
+        ).fetchone()
+        return None if row[0] is None else float(row[0])
+
+    def record_attempt(self, delivery: Delivery, state: str, next_at: float) -> None:
+        self.connection.execute(
+            "UPDATE deliveries SET state = ?, attempts = attempts + 1, next_at = ?"
+            " WHERE id = ? AND state = 'pending'",
+            (state, next_at, delivery.id),
+        )
+
+    def drop_deliveries(self, endpoint_id: str) -> None:
+        self.connection.execute(
+            "UPDATE deliveries SET state = 'dropped' WHERE endpoint_id = ? AND state = 'pending'",
+            (endpoint_id,),
+        )
+
+    def counts(self, sql: str) -> dict[str, int]:
+        return {str(name): int(count) for name, count in self.connection.execute(sql)}
+
+    @contextmanager
+    def undone_on_error(self) -> Iterator[None]:
+        self.connection.execute("SAVEPOINT handler")
+        try:
+            yield
+        except BaseException as error:
+            if not getattr(error, "keeps_changes", False):
+                self.connection.execute("ROLLBACK TO handler")
+            raise
+        finally:
+            self.connection.execute("RELEASE handler")
+
+
+class Store:
+    """The file behind it. Writers take turns, so an intent can be confirmed by one request at a time."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._writing = threading.Lock()
+        # Stays open: SQLite folds the WAL back into the file whenever the last connection closes.
+        self._anchor = self._connect()
+        self._anchor.execute("PRAGMA journal_mode=WAL")
+        self._anchor.executescript(SCHEMA)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA synchronous=NORMAL")
+        return connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        connection = self._connect()
+        try:
+            connection.execute("BEGIN")
+            yield Transaction(connection)
+        finally:
+            connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        with self._writing:
+            connection = self._connect()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield Transaction(connection)
+                connection.execute("COMMIT")
+            finally:
+                connection.close()
