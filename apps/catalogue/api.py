@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.http import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
@@ -25,8 +24,8 @@ class CatalogueRead(PublicAPIView):
     """An answer that everybody may keep for a minute (shop spec, section 9)."""
 
     def finalize_response(
-        self, request: Request, response: HttpResponseBase, *args: Any, **kwargs: Any
-    ) -> HttpResponseBase:
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
         final = super().finalize_response(request, response, *args, **kwargs)
         if final.status_code == status.HTTP_200_OK:
             final["Cache-Control"] = "public, max-age=60"

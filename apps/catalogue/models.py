@@ -1,17 +1,68 @@
-from typing import Any, Self
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import models, transaction
 from django.db.models import F, Q
 from django.db.models.functions import Greatest
 
+from apps.catalogue.signals import rows_added
 from apps.catalogue.text import search_form, sort_form
 
-PRICE = {"max_digits": 8, "decimal_places": 2}
+PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
+
+Row = TypeVar("Row", bound="Recorded")
 
 
-class Named(models.Model):
+class RecordedQuerySet(models.QuerySet[Row]):
+    """Bulk writes that leave the same traces as single ones."""
+
+    @transaction.atomic
+    def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
+        rows = list(objs)
+        for row in rows:
+            row.fill_in()
+        created = super().bulk_create(rows, *args, **kwargs)
+        rows_added.send(sender=self.model, rows=created)
+        return created
+
+    def update(self, **kwargs: Any) -> int:
+        if self.model.price_field in kwargs:
+            raise TypeError("A price is changed with save(), which keeps its history.")
+        return super().update(**kwargs)
+
+
+class Recorded(models.Model):
+    """A row of the catalogue: each save keeps price history and counts (catalogue.receivers).
+
+    One transaction around both, so that no price is ever changed without its `PriceChange`.
+    """
+
+    # The field whose changes are kept; empty where a row has no price.
+    price_field: ClassVar[str] = ""
+    # What fill_in computes; saved whenever anything is.
+    filled_in: ClassVar[tuple[str, ...]] = ()
+    # What the receivers saw before the row was written, for the ones that run after.
+    concerned_universities: list[int]
+    price_before: Decimal | None
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.fill_in()
+        if kwargs.get("update_fields"):
+            kwargs["update_fields"] = {*kwargs["update_fields"], *self.filled_in}
+        with transaction.atomic():
+            super().save(*args, **kwargs)
+
+    def fill_in(self) -> None:
+        """Compute the stored columns that follow from others."""
+
+
+class Named(Recorded):
     """A name with the two forms that the catalogue orders and searches by, filled in Python.
 
     Stored, so that SQLite and PostgreSQL order alike, bytewise (decisions.md, "Catalogue").
@@ -19,6 +70,7 @@ class Named(models.Model):
 
     name = models.CharField("nombre", max_length=160)
     name_sort = models.CharField(max_length=200, editable=False, default="")
+    filled_in: ClassVar[tuple[str, ...]] = ("name_sort",)
 
     class Meta:
         abstract = True
@@ -26,12 +78,11 @@ class Named(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
+    def fill_in(self) -> None:
         self.name_sort = sort_form(self.name)
-        super().save(*args, **kwargs)
 
 
-class UniversityQuerySet(models.QuerySet["University"]):
+class UniversityQuerySet(RecordedQuerySet["University"]):
     def by_name(self) -> Self:
         return self.order_by("name_sort", "pk")
 
@@ -53,7 +104,7 @@ class University(Named):
     status = models.CharField(
         "estado", max_length=12, choices=Status.choices, default=Status.COMING_SOON
     )
-    # Kept by the server (catalogue.counts); staff add an offset for the years before this site.
+    # Kept by the server (catalogue.services); staff add an offset for the years before this site.
     degrees_count = models.PositiveIntegerField("grados", default=0, editable=False)
     subjects_count = models.PositiveIntegerField("asignaturas", default=0, editable=False)
     students_counted = models.PositiveIntegerField(default=0, editable=False)
@@ -79,7 +130,7 @@ class University(Named):
         return max(0, self.students_counted + self.students_offset)
 
 
-class DegreeQuerySet(models.QuerySet["Degree"]):
+class DegreeQuerySet(RecordedQuerySet["Degree"]):
     def by_name(self) -> Self:
         return self.order_by("name_sort", "pk")
 
@@ -113,7 +164,7 @@ class Degree(Named):
         return max(0, self.students_counted + self.students_offset)
 
 
-class SubjectQuerySet(models.QuerySet["Subject"]):
+class SubjectQuerySet(RecordedQuerySet["Subject"]):
     def on_sale(self) -> Self:
         """Active, at an open university, with at least one active lesson (shop spec, section 5)."""
         return self.filter(
@@ -157,6 +208,8 @@ class Subject(Named):
     )
 
     objects = SubjectQuerySet.as_manager()
+    price_field = "final_price"
+    filled_in = ("name_sort", "name_search")
 
     class Meta:
         verbose_name = "asignatura"
@@ -180,12 +233,12 @@ class Subject(Named):
             ),
         )
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
+    def fill_in(self) -> None:
+        super().fill_in()
         self.name_search = search_form(self.name)
-        super().save(*args, **kwargs)
 
 
-class LessonQuerySet(models.QuerySet["Lesson"]):
+class LessonQuerySet(RecordedQuerySet["Lesson"]):
     def on_sale(self) -> Self:
         return self.filter(
             status=Lesson.Status.ACTIVE,
@@ -194,7 +247,7 @@ class LessonQuerySet(models.QuerySet["Lesson"]):
         )
 
 
-class Lesson(models.Model):
+class Lesson(Recorded):
     class Status(models.TextChoices):
         ACTIVE = "active", "Activa"
         EXPIRED = "expired", "Caducada"
@@ -212,6 +265,7 @@ class Lesson(models.Model):
     position = models.PositiveSmallIntegerField("orden", default=1)
 
     objects = LessonQuerySet.as_manager()
+    price_field = "price"
 
     class Meta:
         verbose_name = "lección"

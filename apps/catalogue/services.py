@@ -1,0 +1,130 @@
+"""What changes in the catalogue beside what staff type: stored counts, and who set a price."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from decimal import Decimal
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import models, transaction
+from django.db.models import F, Func, OuterRef, Subquery
+
+from apps.catalogue.models import (
+    Degree,
+    Lesson,
+    PriceChange,
+    Recorded,
+    Subject,
+    University,
+)
+
+_price_setter: ContextVar[AbstractBaseUser | None] = ContextVar("_price_setter", default=None)
+
+
+@contextmanager
+def prices_changed_by(user: AbstractBaseUser) -> Iterator[None]:
+    """Within it, price changes are kept as that user's; outside, as nobody's (seed, import)."""
+    token = _price_setter.set(user)
+    try:
+        yield
+    finally:
+        _price_setter.reset(token)
+
+
+def record_prices(changes: Iterable[tuple[Recorded, Decimal | None, Decimal]]) -> None:
+    """Keep (row, before, after) of subjects and lessons; before is None for a first price."""
+    user = _price_setter.get()
+    PriceChange.objects.bulk_create(
+        PriceChange(
+            subject=row if isinstance(row, Subject) else None,
+            lesson=row if isinstance(row, Lesson) else None,
+            before=before,
+            after=after,
+            changed_by_id=user.pk if user else None,
+        )
+        for row, before, after in changes
+    )
+
+
+def subject_enrolled(*subject_ids: int) -> None:
+    """Count the students again where these subjects belong, after a change of enrolments.
+
+    To be called in the transaction that enrols, once for all its subjects: universities are locked
+    in the order of their ids, so that two purchases can't wait for each other.
+    """
+    refresh_counts(
+        university_ids=University.objects.filter(degrees__subjects__in=subject_ids)
+        .values_list("pk", flat=True)
+        .distinct()
+    )
+
+
+@transaction.atomic
+def refresh_counts(*, university_ids: Iterable[int] | None = None) -> None:
+    """Set the stored counts of these universities, their degrees and subjects; None: of all.
+
+    Can be repeated; writes only rows whose counts were wrong. `subjects_count` counts what a
+    visitor finds: active subjects with an active lesson. Students are counted once each.
+    """
+    locked = lock_universities(university_ids)
+    _settle(
+        Subject.objects.filter(degree__university__in=locked),
+        active_lessons_count=_count(
+            Lesson.objects.filter(subject=OuterRef("pk"), status=Lesson.Status.ACTIVE)
+        ),
+        # The relation is the classroom's, which may import us but not the other way round.
+        enrolled_counted=_count(
+            Subject.objects.filter(pk=OuterRef("pk")), distinct="enrolments__student"
+        ),
+    )
+    findable = Subject.objects.filter(active=True, active_lessons_count__gt=0)
+    _settle(
+        Degree.objects.filter(university__in=locked),
+        subjects_count=_count(findable.filter(degree=OuterRef("pk"))),
+        students_counted=_count(
+            Degree.objects.filter(pk=OuterRef("pk")), distinct="subjects__enrolments__student"
+        ),
+    )
+    _settle(
+        University.objects.filter(pk__in=locked),
+        degrees_count=_count(Degree.objects.filter(university=OuterRef("pk"))),
+        subjects_count=_count(findable.filter(degree__university=OuterRef("pk"))),
+        students_counted=_count(
+            University.objects.filter(pk=OuterRef("pk")),
+            distinct="degrees__subjects__enrolments__student",
+        ),
+    )
+
+
+def lock_universities(university_ids: Iterable[int] | None = None) -> list[int]:
+    """Lock them in the order of their ids until the transaction ends; None: all. Returns the ids.
+
+    Whoever changes catalogue or enrolments takes this lock first. The counts are then taken in a
+    later statement: only that one sees what the transaction before us has committed.
+    """
+    universities = University.objects.all()
+    if university_ids is not None:
+        universities = universities.filter(pk__in=set(university_ids))
+    return list(
+        universities.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True)
+    )
+
+
+def _count(rows: models.QuerySet[models.Model], *, distinct: str = "") -> Subquery:
+    """How many rows, or how many different values, as a subquery that always has an answer.
+
+    A plain function, since Django's aggregate would group, and give NULL where there are no rows.
+    """
+    counted = Func(
+        F(distinct or "pk"),
+        function="COUNT",
+        template=f"%(function)s({'DISTINCT ' if distinct else ''}%(expressions)s)",
+        output_field=models.IntegerField(),
+    )
+    return Subquery(rows.order_by().annotate(counted=counted).values("counted"))
+
+
+def _settle(rows: models.QuerySet[models.Model], **counts: Subquery) -> None:
+    fresh = {f"{field}_now": count for field, count in counts.items()}
+    as_they_should_be = {field: F(f"{field}_now") for field in counts}
+    rows.annotate(**fresh).exclude(**as_they_should_be).update(**counts)

@@ -1,0 +1,287 @@
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import IntegrityError, connection, transaction
+
+from academy.tests.factories import make_degree, make_subject, make_university
+from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
+from apps.catalogue.services import prices_changed_by, refresh_counts, subject_enrolled
+from apps.classroom.models import Enrolment
+from apps.students.models import Student
+
+pytestmark = pytest.mark.django_db
+
+
+def add_expired_lesson(subject):
+    Lesson.objects.create(
+        subject=subject, title="PEC 6", price=55, status=Lesson.Status.EXPIRED, position=6
+    )
+
+
+def changes_of(row):
+    return list(row.price_changes.order_by("pk").values_list("before", "after"))
+
+
+def test_the_first_price_of_a_subject_is_kept():
+    subject = make_subject(price="192.00", lessons=0)
+
+    assert changes_of(subject) == [(None, Decimal("192.00"))]
+
+
+def test_a_new_price_is_kept_with_the_old_one_and_who_set_it():
+    carla = get_user_model().objects.create_user("carla")
+    subject = make_subject(price="192.00", lessons=0)
+
+    with prices_changed_by(carla):
+        subject.final_price = Decimal("210.50")
+        subject.save()
+
+    assert changes_of(subject) == [
+        (None, Decimal("192.00")),
+        (Decimal("192.00"), Decimal("210.50")),
+    ]
+    first, second = subject.price_changes.order_by("pk")
+    assert first.changed_by is None
+    assert second.changed_by == carla
+
+
+def test_a_lesson_s_price_is_kept_as_well():
+    lesson = make_subject(lessons=1).lessons.get()
+    lesson.price = Decimal("60.00")
+    lesson.save(update_fields=["price"])
+
+    assert changes_of(lesson) == [
+        (None, Decimal("55.00")),
+        (Decimal("55.00"), Decimal("60.00")),
+    ]
+
+
+def test_saving_without_a_new_price_keeps_nothing():
+    subject = make_subject(price="192.00", lessons=0)
+    subject.name = "Macroeconomía"
+    subject.save()
+    subject.final_price = "192"
+    subject.save()
+
+    assert changes_of(subject) == [(None, Decimal("192.00"))]
+
+
+def test_a_price_that_is_not_written_is_not_kept():
+    subject = make_subject(price="192.00", lessons=0)
+    subject.final_price = Decimal("1.00")
+    subject.save(update_fields=["name"])
+
+    assert changes_of(subject) == [(None, Decimal("192.00"))]
+    assert Subject.objects.get().final_price == Decimal("192.00")
+
+
+def test_subjects_added_in_bulk_have_their_first_price_names_and_counts_too():
+    degree = make_degree()
+    subjects = Subject.objects.bulk_create(
+        [Subject(degree=degree, name=name, final_price=200) for name in ("Ética", "Lógica")]
+    )
+    Lesson.objects.bulk_create([Lesson(subject=subjects[0], title="PEC 1", price=55)])
+
+    assert [changes_of(subject) for subject in subjects] == [[(None, Decimal("200.00"))]] * 2
+    assert list(Subject.objects.values_list("name_sort", "name_search").order_by("pk")) == [
+        ("etica", "etica"),
+        ("logica", "logica"),
+    ]
+    degree.refresh_from_db()
+    assert degree.subjects_count == 1
+
+
+def test_a_price_cannot_be_changed_past_its_history():
+    subject = make_subject(lessons=1)
+
+    with pytest.raises(TypeError):
+        Subject.objects.filter(pk=subject.pk).update(final_price=1)
+    with pytest.raises(TypeError):
+        Lesson.objects.update(price=1)
+    subject.final_price = Decimal("1.00")
+    with pytest.raises(TypeError), transaction.atomic():
+        Subject.objects.bulk_update([subject], ["final_price"])
+
+    assert Subject.objects.get().final_price == Decimal("192.00")
+
+
+def test_a_save_that_fails_keeps_no_price_change():
+    degree = make_degree()
+    make_subject("Microeconomía", degree=degree, lessons=0)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        make_subject("Microeconomía", degree=degree, price="10.00", lessons=0)
+
+    assert PriceChange.objects.count() == 1
+
+
+def test_a_renamed_subject_is_found_under_its_new_name_whatever_is_saved():
+    subject = make_subject(name="Microeconomía", lessons=0)
+    subject.name = "Ética"
+    subject.save(update_fields=["name"])
+
+    subject.refresh_from_db()
+    assert (subject.name_sort, subject.name_search) == ("etica", "etica")
+
+
+# ---------------------------------------------------------------- counts
+
+
+def test_counts_follow_subjects_and_lessons():
+    university = make_university()
+    degree = make_degree(university)
+    make_degree(university, "Derecho")
+    subject = make_subject(degree=degree, lessons=2)
+    add_expired_lesson(subject)
+    add_expired_lesson(make_subject("Sin lecciones activas", degree=degree, lessons=0))
+    make_subject("Retirada", degree=degree, lessons=1, active=False)
+
+    university.refresh_from_db()
+    degree.refresh_from_db()
+    assert (university.degrees_count, university.subjects_count) == (2, 1)
+    assert degree.subjects_count == 1
+    assert subject.active_lessons_count == 2
+
+    for lesson in subject.lessons.filter(status=Lesson.Status.ACTIVE):
+        lesson.status = Lesson.Status.EXPIRED
+        lesson.save()
+
+    university.refresh_from_db()
+    degree.refresh_from_db()
+    subject.refresh_from_db()
+    assert subject.active_lessons_count == 0
+    assert (university.subjects_count, degree.subjects_count) == (0, 0)
+
+
+def test_counts_follow_what_is_deleted():
+    degree = make_degree()
+    subject = make_subject(degree=degree, lessons=2)
+    subject.lessons.first().delete()
+    subject.refresh_from_db()
+    assert subject.active_lessons_count == 1
+
+    Lesson.objects.all().delete()
+    subject.refresh_from_db()
+    degree.refresh_from_db()
+    assert subject.active_lessons_count == 0
+    assert degree.subjects_count == 0
+
+
+def test_a_subject_that_moves_is_counted_where_it_came_from_and_where_it_goes():
+    here, there = make_university("Una"), make_university("Otra")
+    old, new = make_degree(here), make_degree(there)
+    subject = make_subject(degree=old)
+
+    subject.degree = new
+    subject.save()
+
+    for row in (here, there, old, new):
+        row.refresh_from_db()
+    assert (here.subjects_count, old.subjects_count) == (0, 0)
+    assert (there.subjects_count, new.subjects_count) == (1, 1)
+
+
+def test_a_stale_copy_does_not_bring_old_counts_back():
+    subject = make_subject(lessons=0)
+    stale = Subject.objects.get(pk=subject.pk)
+    Lesson.objects.create(subject=subject, title="PEC 1", price=55)
+
+    stale.name = "Microeconomía I"
+    stale.save()
+
+    assert Subject.objects.get().active_lessons_count == 1
+
+
+def test_students_are_counted_once_wherever_they_are_enrolled():
+    university = make_university(students_offset=1000)
+    degree = make_degree(university)
+    micro = make_subject("Microeconomía", degree=degree, enrolled_offset=40)
+    macro = make_subject("Macroeconomía", degree=degree, lessons=1)
+    ana = Student.objects.create(email="ana@example.com")
+    bruno = Student.objects.create(email="bruno@example.com")
+    Enrolment.objects.create(student=ana, subject=micro, reference="pedido-1")
+    Enrolment.objects.create(
+        student=ana, subject=macro, lesson=macro.lessons.get(), reference="pedido-1"
+    )
+    Enrolment.objects.create(student=bruno, subject=micro, reference="pedido-2")
+
+    subject_enrolled(micro.pk, macro.pk)
+
+    for row in (university, degree, micro, macro):
+        row.refresh_from_db()
+    assert (micro.enrolled_students_count, macro.enrolled_students_count) == (42, 1)
+    assert degree.students_count == 2
+    assert university.students == 1002
+
+
+def test_an_offset_never_makes_a_count_negative():
+    subject = make_subject(enrolled_offset=-5)
+
+    assert subject.enrolled_students_count == 0
+
+
+def test_refreshing_repairs_every_count_in_a_few_queries(
+    django_assert_max_num_queries,
+):
+    university = make_university()
+    degree = make_degree(university)
+    subject = make_subject(degree=degree, lessons=3)
+    Subject.objects.update(active_lessons_count=9, enrolled_counted=9)
+    Degree.objects.update(subjects_count=9, students_counted=9)
+    University.objects.update(subjects_count=9, degrees_count=9, students_counted=9)
+
+    with django_assert_max_num_queries(6):
+        refresh_counts()
+
+    for row in (university, degree, subject):
+        row.refresh_from_db()
+    assert (subject.active_lessons_count, subject.enrolled_counted) == (3, 0)
+    assert (degree.subjects_count, degree.students_counted) == (1, 0)
+    assert (university.degrees_count, university.subjects_count) == (1, 1)
+    assert university.students_counted == 0
+
+
+# ---------------------------------------------------------------- what the database refuses
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s: University.objects.create(name="Otra", acronym=s.degree.university.acronym),
+        lambda s: Degree.objects.create(university=s.degree.university, name=s.degree.name),
+        lambda s: Subject.objects.create(degree=s.degree, name=s.name, final_price=1),
+        lambda s: Subject.objects.create(degree=s.degree, name="X", final_price=-1),
+        lambda s: Subject.objects.create(
+            degree=s.degree, name="X", final_price=1, total_discounts=91
+        ),
+        lambda s: Lesson.objects.create(subject=s, title="PEC 1", price=1),
+        lambda s: Lesson.objects.create(subject=s, title="PEC 2", price=-1),
+        lambda s: PriceChange.objects.create(after=1),
+        lambda s: PriceChange.objects.create(subject=s, lesson=s.lessons.get(), after=1),
+    ],
+)
+def test_the_database_itself_refuses(make):
+    subject = make_subject(lessons=1)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        make(subject)
+
+
+def test_what_has_children_is_protected():
+    subject = make_subject()
+    for row in (subject.degree.university, subject.degree, subject):
+        with pytest.raises(IntegrityError):
+            row.delete()
+
+
+@pytest.mark.postgres
+def test_names_are_compared_bytewise_on_postgresql():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, collation_name FROM information_schema.columns "
+            "WHERE column_name = 'name_sort' ORDER BY table_name"
+        )
+        assert cursor.fetchall() == [
+            ("catalogue_degree", "C"),
+            ("catalogue_subject", "C"),
+            ("catalogue_university", "C"),
+        ]
