@@ -1,0 +1,61 @@
+import type { ReactNode } from "react";
+import { formatEuros } from "../../lib/money";
+import type { PricedOrder } from "../../schemas/payments";
+
+type Props = {
+  order: PricedOrder;
+  /** What is paid today, where that is less than the total. */
+  dueNowCents: number;
+  /** The lines in another form than name and price. */
+  children?: ReactNode;
+};
+
+/** What is bought, what is taken off, and what it comes to. */
+export function OrderSummary({ order, dueNowCents, children }: Props) {
+  const listTotalCents = order.lines.reduce((sum, line) => sum + line.listPriceCents, 0);
+  return (
+    <div className="order-summary">
+      {children ?? (
+        <ul className="order-summary__lines">
+          {order.lines.map((line) => (
+            <li key={`${line.subjectId}-${line.lessonId}`}>
+              <span>
+                {line.name}
+                <small>
+                  {line.lessonId === null ? "Asignatura completa" : "Lección individual"}
+                </small>
+              </span>
+              <span className="price">{formatEuros(line.listPriceCents)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      <dl className="order-summary__sums">
+        {order.discounts.length > 0 && (
+          <div>
+            <dt>Suma</dt>
+            <dd className="price">{formatEuros(listTotalCents)}</dd>
+          </div>
+        )}
+        {order.discounts.map(({ name, amountCents }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="price price--off">−{formatEuros(amountCents)}</dd>
+          </div>
+        ))}
+        <div className="order-summary__total">
+          <dt>
+            Total <small>IVA incluido</small>
+          </dt>
+          <dd className="price">{formatEuros(order.totalCents)}</dd>
+        </div>
+        {dueNowCents < order.totalCents && (
+          <div>
+            <dt>Hoy pagas</dt>
+            <dd className="price">{formatEuros(dueNowCents)}</dd>
+          </div>
+        )}
+      </dl>
+    </div>
+  );
+}

@@ -1,0 +1,125 @@
+/** How a purchase ends where the buyer stays on the page: paid, with the bank, or saved. */
+import { useEffect, useState } from "react";
+import { toast } from "../../lib/toast";
+import type { Academy } from "../../schemas/academy";
+import { resendEmail, successUrl } from "./calls";
+import { formatCountdown, RESEND_ATTEMPTS, secondsUntil, waitAfter } from "./countdown";
+
+const SEND_FAILED = "Error al enviar email";
+const NOT_SENT = "No se pudo reenviar el email";
+
+type PaidProps = { paymentIntentId: string; email: string; academy: Academy };
+
+/** The post-payment view: charged, but the server could not be told (shop spec, section 4). */
+export function Unrecorded({ paymentIntentId, email, academy }: PaidProps) {
+  const [attemptsLeft, setAttemptsLeft] = useState(RESEND_ATTEMPTS);
+  const [waitUntil, setWaitUntil] = useState(0);
+  const [last, setLast] = useState<"sent" | "failed" | null>(null);
+  const [sending, setSending] = useState(false);
+  const secondsLeft = useSecondsUntil(waitUntil);
+
+  async function resend() {
+    if (sending || secondsLeft > 0 || attemptsLeft === 0) return;
+    setSending(true);
+    const result = await resendEmail(paymentIntentId).then(
+      (answer) => ({ sent: true, answer }),
+      (error: unknown) => ({ sent: false, answer: waitAfter(error, attemptsLeft) }),
+    );
+    setSending(false);
+    setAttemptsLeft(result.answer.attemptsLeft);
+    setWaitUntil(Date.now() + result.answer.secondsLeft * 1000);
+    setLast(result.sent ? "sent" : "failed");
+    if (!result.sent) toast({ title: SEND_FAILED, text: NOT_SENT, tone: "error" });
+  }
+
+  return (
+    <div className="purchase__outcome">
+      <p className="purchase__lead">
+        Tu pago se ha realizado correctamente. Estamos terminando de registrar tu compra: en unos
+        minutos recibirás en <strong>{email}</strong> la confirmación y el enlace de acceso. No hace
+        falta que pagues otra vez.
+      </p>
+      <div className="notice" aria-live="polite">
+        {last === "failed" && (
+          <p className="field__error">
+            {SEND_FAILED}. {NOT_SENT}.
+          </p>
+        )}
+        {last === "sent" && <p>Te hemos enviado otra vez el correo. Mira también en el spam.</p>}
+        {attemptsLeft > 0 ? (
+          <>
+            <p>¿No te ha llegado el correo de verificación?</p>
+            <button
+              type="button"
+              className="button button--quiet"
+              disabled={secondsLeft > 0}
+              aria-busy={sending}
+              onClick={resend}
+            >
+              Reenviar el correo de verificación
+            </button>
+          </>
+        ) : (
+          <p>
+            ¿Sigues sin recibirlo? Escríbenos a{" "}
+            <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a> y te ayudamos.
+          </p>
+        )}
+      </div>
+      {attemptsLeft > 0 && secondsLeft > 0 && (
+        <p className="purchase__note" role="timer">
+          Podrás volver a enviarlo en {formatCountdown(secondsLeft)}. Intentos que quedan:{" "}
+          {attemptsLeft}.
+        </p>
+      )}
+      <a className="button" href={successUrl(paymentIntentId)}>
+        Ver mi compra
+      </a>
+    </div>
+  );
+}
+
+export function Processing({ paymentIntentId, email, academy }: PaidProps) {
+  return (
+    <div className="purchase__outcome">
+      <p className="purchase__lead">
+        Puede tardar unos minutos. Te escribiremos a <strong>{email}</strong> en cuanto lo confirme;
+        no hace falta que pagues otra vez.
+      </p>
+      {paymentIntentId && (
+        <a className="button" href={successUrl(paymentIntentId)}>
+          Ver el estado del pago
+        </a>
+      )}
+      <p className="purchase__note">
+        ¿Alguna duda? Escríbenos a{" "}
+        <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
+      </p>
+    </div>
+  );
+}
+
+export function Saved({ email }: { email: string }) {
+  return (
+    <div className="purchase__outcome">
+      <p className="purchase__lead">
+        Te hemos enviado a <strong>{email}</strong> un enlace para retomar tu compra cuando quieras
+        durante 30 días. No se ha cobrado nada.
+      </p>
+    </div>
+  );
+}
+
+function useSecondsUntil(moment: number): number {
+  const [now, setNow] = useState(() => Date.now());
+  const left = secondsUntil(moment, now);
+  useEffect(() => {
+    setNow(Date.now());
+    const timer = setInterval(() => {
+      setNow(Date.now());
+      if (Date.now() >= moment) clearInterval(timer);
+    }, 1000);
+    return () => clearInterval(timer);
+  }, [moment]);
+  return left;
+}

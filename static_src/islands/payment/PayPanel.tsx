@@ -1,0 +1,87 @@
+import type { ReactNode, RefObject } from "react";
+import { LockIcon } from "../../lib/icons";
+import { formatEuros } from "../../lib/money";
+import type { Academy } from "../../schemas/academy";
+import { CardForm, type CardHandle } from "./CardForm";
+import { PrivacyNote } from "./ContactStep";
+import { Check, NewTab } from "./parts";
+import { isBusy, mayPay, type Purchase, type PurchaseEvent } from "./state";
+
+type Props = {
+  purchase: Purchase;
+  dispatch(event: PurchaseEvent): void;
+  card: RefObject<CardHandle | null>;
+  dueNowCents: number;
+  academy: Academy;
+  onPay(): void;
+  /** Below the boxes: what only one of the pages offers. */
+  children?: ReactNode;
+  /** Boxes that come before the two that are always asked. */
+  moreBoxes?: ReactNode;
+  payable: boolean;
+};
+
+/** The boxes, the card form once there is a secret, and the button that says what it does. */
+export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...props }: Props) {
+  const { boxes, payment, contact } = purchase;
+  const busy = isBusy(purchase);
+  const tick = (box: keyof typeof boxes) => (ticked: boolean) =>
+    dispatch({ type: "box_ticked", box, ticked });
+  const secret =
+    payment.phase === "card" || payment.phase === "confirming" ? payment.clientSecret : null;
+  const ready = boxes.adult && boxes.withdrawal && props.payable;
+
+  return (
+    <div className="pay-panel">
+      <div>
+        {props.moreBoxes}
+        <Check required checked={boxes.adult} disabled={busy} onChange={tick("adult")}>
+          He leído y acepto los <NewTab href="/terminos">términos y condiciones</NewTab> y soy mayor
+          de 18 años
+        </Check>
+        <Check required checked={boxes.withdrawal} disabled={busy} onChange={tick("withdrawal")}>
+          Quiero acceder desde ahora y sé que pierdo el derecho de desistimiento del contenido
+          digital al empezar su suministro
+        </Check>
+        {props.children}
+      </div>
+
+      {payment.phase === "preparing" && (
+        <p className="card-form__wait" role="status">
+          Preparando opciones de pago...
+        </p>
+      )}
+      {secret && (
+        <CardForm key={secret} clientSecret={secret} email={contact.email} handle={card} />
+      )}
+
+      <div className="pay-bar">
+        {purchase.notice?.kind === "problem" && (
+          <p className="field__error" role="alert">
+            {purchase.notice.text}
+          </p>
+        )}
+        <button
+          type="button"
+          className="button button--large pay-bar__pay"
+          disabled={!ready}
+          // Still in the tab order while it works, so that the focus is not lost.
+          aria-disabled={!mayPay(purchase)}
+          aria-busy={busy}
+          aria-describedby="pay-meaning"
+          onClick={props.onPay}
+        >
+          <LockIcon />
+          {payment.phase === "confirming" || payment.phase === "finishing"
+            ? "Procesando el pago…"
+            : `Pagar ${formatEuros(dueNowCents)}`}
+        </button>
+        <p id="pay-meaning" className="pay-bar__meaning">
+          pedido con obligación de pago
+          {!ready && <span>. Marca las casillas obligatorias para continuar.</span>}
+        </p>
+      </div>
+      <PrivacyNote academy={academy} />
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+/** The calls of a purchase (api.md), with the names that the code uses. */
+import { get, post } from "../../lib/api";
+import type { CheckoutItem } from "../../lib/cart";
+import type { PaymentType } from "../../lib/quote";
+import {
+  CheckoutAnswer,
+  CompletionAnswer,
+  Me,
+  PromoAnswer,
+  ResendAnswer,
+} from "../../schemas/payments";
+import { e164 } from "./contact";
+import type { Purchase } from "./state";
+
+export type Basket = { items: CheckoutItem[]; totalCents: number };
+
+/** The body of process-checkout. `totalCents` is what the buyer was shown: the server compares. */
+export function checkoutBody(
+  purchase: Purchase,
+  { items, totalCents }: Basket,
+  { saveForLater }: { saveForLater: boolean },
+) {
+  const { contact, boxes, order } = purchase;
+  return {
+    email: contact.email.trim(),
+    phone: e164(contact),
+    total_amount: totalCents / 100,
+    payment_type: purchase.paymentType,
+    items,
+    promo_code: purchase.promo?.code ?? null,
+    termsAccepted: contact.termsAccepted,
+    privacyAccepted: contact.privacyAccepted,
+    adultConfirmed: boxes.adult,
+    withdrawalWaived: boxes.withdrawal,
+    remindersAccepted: boxes.reminders,
+    save_for_later: saveForLater,
+    recovery_order_id: order?.orderId ?? null,
+    token: order?.token ?? null,
+  };
+}
+
+export function processCheckout(body: ReturnType<typeof checkoutBody>): Promise<CheckoutAnswer> {
+  return post("/api/process-checkout", body, CheckoutAnswer);
+}
+
+export function completePayment(paymentIntentId: string): Promise<CompletionAnswer> {
+  return post("/api/complete-payment", { payment_intent_id: paymentIntentId }, CompletionAnswer);
+}
+
+export function resendEmail(paymentIntentId: string): Promise<ResendAnswer> {
+  const body = { payment_intent_id: paymentIntentId, resend_email: true };
+  return post("/api/complete-payment", body, ResendAnswer);
+}
+
+/** `cartCents` is what remains after the other discounts. */
+export function validatePromo(request: {
+  code: string;
+  cartCents: number;
+  items: CheckoutItem[];
+  paymentType: PaymentType;
+  email: string;
+}): Promise<PromoAnswer> {
+  const body = {
+    code: request.code,
+    cart_total: request.cartCents / 100,
+    cart_items: request.items,
+    payment_type: request.paymentType,
+    email: request.email.trim(),
+  };
+  return post("/api/validate-promo-code", body, PromoAnswer);
+}
+
+export async function signedInStudent() {
+  return (await get("/api/me", Me)).student;
+}
+
+export const successUrl = (paymentIntentId: string): string =>
+  `/success?${new URLSearchParams({ payment_intent_id: paymentIntentId })}`;

@@ -1,0 +1,109 @@
+/** What a refused process-checkout means for the page: its words are shop spec, section 8. */
+import { ApiError } from "../../lib/api";
+import {
+  KnownPayment,
+  PricedOrder,
+  Unavailable,
+  type UnavailableItem,
+} from "../../schemas/payments";
+import type { ContactErrors } from "./contact";
+
+export type Refusal =
+  | { kind: "price_changed"; priced: PricedOrder }
+  | { kind: "unavailable"; items: UnavailableItem[] }
+  | { kind: "promo_refused"; text: string }
+  | { kind: "contact"; errors: ContactErrors }
+  | { kind: "already_paid"; paymentIntentId: string | null }
+  | { kind: "payment_in_progress"; text: string; paymentIntentId: string | null }
+  /** The order can't be paid any more (expired, or never was): the next try begins a new one. */
+  | { kind: "order_gone"; title: string; text: string }
+  | { kind: "problem"; title: string; text: string };
+
+export const PAYMENT_ERROR = "Error en el pago";
+export const CHECKOUT_FAILED = "No se pudo procesar el pago. Inténtalo de nuevo.";
+export const NOT_PREPARED = "No se pudo preparar el pago. Inténtalo de nuevo.";
+export const NO_SECRET_OR_URL = "No client secret or redirect URL received.";
+export const INVALID_PROMO = "El código promocional no es válido";
+export const PROMO_CALL_FAILED = "No se pudo validar el código. Inténtalo de nuevo.";
+
+const CONTACT_FIELDS = {
+  email: "email",
+  phone: "phone",
+  termsAccepted: "termsAccepted",
+  privacyAccepted: "privacyAccepted",
+} as const;
+
+export function refusalOf(error: unknown): Refusal {
+  if (!(error instanceof ApiError) || error.status === 0) return failed();
+  if (error.status === 502) return { kind: "problem", title: "Error", text: NOT_PREPARED };
+  if (error.status >= 500 || error.code === "unexpected") return failed();
+  const { data, message: text } = error;
+  switch (error.code) {
+    case "price_changed": {
+      const priced = PricedOrder.safeParse(data);
+      return priced.success ? { kind: "price_changed", priced: priced.data } : failed();
+    }
+    case "unavailable": {
+      const items = Unavailable.safeParse(data);
+      return items.success ? { kind: "unavailable", items: items.data.items } : failed();
+    }
+    case "promo_refused":
+      return { kind: "promo_refused", text: text || INVALID_PROMO };
+    case "already_paid":
+      return { kind: "already_paid", paymentIntentId: paymentIn(data) };
+    case "payment_in_progress":
+      return { kind: "payment_in_progress", text, paymentIntentId: paymentIn(data) };
+  }
+  const errors = contactErrorsIn(error.fields);
+  if (errors) return { kind: "contact", errors };
+  if (error.status === 404 || error.status === 403) {
+    return { kind: "order_gone", title: PAYMENT_ERROR, text };
+  }
+  return { kind: "problem", title: PAYMENT_ERROR, text };
+}
+
+function failed(): Refusal {
+  return { kind: "problem", title: PAYMENT_ERROR, text: CHECKOUT_FAILED };
+}
+
+function paymentIn(data: unknown): string | null {
+  const known = KnownPayment.safeParse(data);
+  return known.success ? known.data.payment_intent_id : null;
+}
+
+function contactErrorsIn(fields: Record<string, string[]>): ContactErrors | null {
+  const errors: ContactErrors = {};
+  for (const [name, field] of Object.entries(CONTACT_FIELDS)) {
+    const sentence = fields[name]?.[0];
+    if (sentence) errors[field] = sentence;
+  }
+  return Object.keys(errors).length > 0 ? errors : null;
+}
+
+// Stripe's decline and error codes; its own sentences are never shown (shared spec, README).
+const CARD_SENTENCES: Record<string, string> = {
+  card_declined: "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
+  generic_decline: "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
+  insufficient_funds: "La tarjeta no tiene saldo suficiente. Prueba con otra.",
+  expired_card: "La tarjeta ha caducado. Prueba con otra.",
+  incorrect_cvc: "El código de seguridad (CVC) no es correcto. Revísalo.",
+  incorrect_number: "El número de tarjeta no es correcto. Revísalo.",
+  lost_card: "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
+  stolen_card: "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
+  processing_error: "El banco no ha podido procesar el pago. Inténtalo de nuevo en un momento.",
+  payment_intent_authentication_failure:
+    "Tu banco no ha podido confirmar que eres tú. Inténtalo de nuevo o usa otra tarjeta.",
+};
+const INCOMPLETE_CARD = "Revisa los datos de la tarjeta: falta alguno o no es correcto.";
+const CARD_REFUSED = "No se ha podido hacer el pago. Revisa los datos o prueba con otra tarjeta.";
+
+/** The fixed sentence for a card that Stripe refused. */
+export function cardSentence(error: {
+  type?: string;
+  code?: string;
+  decline_code?: string;
+}): string {
+  if (error.type === "validation_error") return INCOMPLETE_CARD;
+  const exact = error.decline_code && CARD_SENTENCES[error.decline_code];
+  return exact || (error.code && CARD_SENTENCES[error.code]) || CARD_REFUSED;
+}

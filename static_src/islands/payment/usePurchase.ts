@@ -1,0 +1,139 @@
+import { type RefObject, useReducer, useRef } from "react";
+import { toast } from "../../lib/toast";
+import type { CardHandle, CardOutcome } from "./CardForm";
+import { type Basket, checkoutBody, completePayment, processCheckout, successUrl } from "./calls";
+import { cardSentence, NO_SECRET_OR_URL, PAYMENT_ERROR, type Refusal, refusalOf } from "./refusals";
+import { mayPay, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
+
+const CARD_NOT_READY = "El formulario de pago no está listo...";
+
+type PurchaseDoor = {
+  purchase: Purchase;
+  dispatch(event: PurchaseEvent): void;
+  /** Pay: the first press asks for the secret, the next one confirms the card. */
+  pay(basket: Basket): Promise<void>;
+  saveForLater(basket: Basket): Promise<void>;
+  card: RefObject<CardHandle | null>;
+};
+
+/**
+ * The payment flow of shop spec, section 4. Never two calls or two confirmations at a time,
+ * however fast somebody clicks. `onPaid` gets the payment's reference once the server knows of it.
+ */
+export function usePurchase(
+  initial: Purchase,
+  { onPaid }: { onPaid(paymentIntentId: string): void },
+): PurchaseDoor {
+  const [purchase, dispatch] = useReducer(purchaseReducer, initial);
+  const card = useRef<CardHandle | null>(null);
+  const working = useRef(false);
+
+  // State arrives with the next render; a second click may come before it.
+  async function alone(work: () => Promise<void>): Promise<void> {
+    if (working.current) return;
+    working.current = true;
+    try {
+      await work();
+    } finally {
+      working.current = false;
+    }
+  }
+
+  async function complete(paymentIntentId: string): Promise<void> {
+    dispatch({ type: "charged", paymentIntentId });
+    try {
+      await completePayment(paymentIntentId);
+    } catch {
+      dispatch({ type: "completion_failed" });
+      return;
+    }
+    onPaid(paymentIntentId);
+  }
+
+  async function refuse(refusal: Refusal): Promise<void> {
+    dispatch({ type: "refused", refusal });
+    switch (refusal.kind) {
+      case "problem":
+      case "order_gone":
+        toast({ title: refusal.title, text: refusal.text, tone: "error" });
+        return;
+      case "promo_refused":
+        toast({ title: "Código inválido", text: refusal.text, tone: "error" });
+        return;
+      case "already_paid":
+      case "payment_in_progress":
+        await settle(refusal);
+    }
+  }
+
+  /** The order has a payment already: show how it stands instead of taking another one. */
+  async function settle(
+    refusal: Refusal & { kind: "already_paid" | "payment_in_progress" },
+  ): Promise<void> {
+    const paymentIntentId = refusal.paymentIntentId ?? purchase.lastPaymentId;
+    if (refusal.kind === "already_paid") {
+      if (paymentIntentId) onPaid(paymentIntentId);
+      else toast({ title: "Este pedido ya está pagado", tone: "info" });
+      return;
+    }
+    const answer = paymentIntentId
+      ? await completePayment(paymentIntentId).catch(() => null)
+      : null;
+    if (paymentIntentId && answer && answer.status !== "processing") onPaid(paymentIntentId);
+    else dispatch({ type: "bank_is_confirming", paymentIntentId: paymentIntentId ?? "" });
+  }
+
+  async function checkout(basket: Basket, saveForLater: boolean): Promise<void> {
+    dispatch({ type: saveForLater ? "saving" : "preparing" });
+    const body = checkoutBody(purchase, basket, { saveForLater });
+    const answer = await processCheckout(body).catch((error: unknown) => refusalOf(error));
+    if ("kind" in answer) return refuse(answer);
+    dispatch({ type: "answered", answer });
+    switch (answer.next.kind) {
+      case "hosted":
+        window.location.assign(answer.next.url);
+        return;
+      case "completed":
+        window.location.assign(answer.next.redirect);
+        return;
+      case "none":
+        toast({ title: PAYMENT_ERROR, text: NO_SECRET_OR_URL, tone: "error" });
+    }
+  }
+
+  async function confirm(paymentIntentId: string): Promise<void> {
+    if (!card.current) {
+      toast({ title: "Error", text: CARD_NOT_READY, tone: "error" });
+      return;
+    }
+    dispatch({ type: "confirming" });
+    const outcome = await card.current
+      .confirm(`${window.location.origin}${successUrl(paymentIntentId)}`)
+      .catch((): CardOutcome => ({ kind: "refused", text: cardSentence({}), final: false }));
+    switch (outcome.kind) {
+      case "charged":
+        return complete(paymentIntentId);
+      case "bank_is_confirming":
+        dispatch({ type: "bank_is_confirming", paymentIntentId });
+        // The server learns of it now rather than with the webhook; if not, nothing is lost.
+        await completePayment(paymentIntentId).catch(() => undefined);
+        return;
+      case "refused":
+        dispatch({ type: "card_refused", text: outcome.text, final: outcome.final });
+        toast({ title: PAYMENT_ERROR, text: outcome.text, tone: "error" });
+    }
+  }
+
+  return {
+    purchase,
+    dispatch,
+    card,
+    pay: (basket) =>
+      alone(async () => {
+        if (!mayPay(purchase)) return;
+        if (purchase.payment.phase === "none") await checkout(basket, false);
+        if (purchase.payment.phase === "card") await confirm(purchase.payment.paymentIntentId);
+      }),
+    saveForLater: (basket) => alone(() => checkout(basket, true)),
+  };
+}
