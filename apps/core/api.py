@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.errors import AcademyError, CrossSite, TooManyRequests
+from apps.core.errors import AcademyError, CrossSite, TooLarge, TooManyRequests
 from apps.core.throttle import Limit
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 
 def refuse_cross_site(request: Request) -> None:
-    """Raise CrossSite for a request that another site's page makes (api.md, "Cross-site protection").
+    """Raise CrossSite for what another site's page sends (api.md, "Cross-site protection").
 
     A request without Origin is allowed: it comes from a program, and carries no visitor's cookie.
     """
@@ -111,7 +111,19 @@ class PublicAPIView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        # Django's own limit guards request.body only, which the JSON parser does not go through.
+        if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            raise TooLarge
         if request.method not in ("GET", "HEAD", "OPTIONS"):
             refuse_cross_site(request)
             for limit in self.limits:
                 limit.count(request)
+
+
+class UnknownPath(PublicAPIView):
+    """Any other path below /api: the documented shape instead of an HTML page."""
+
+    schema = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        raise exceptions.NotFound

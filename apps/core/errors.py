@@ -54,6 +54,12 @@ class Conflict(AcademyError):
     message = "Los datos han cambiado mientras tanto. Vuelve a intentarlo."
 
 
+class TooLarge(AcademyError):
+    status = 413
+    code = "too_large"
+    message = "La petición es demasiado grande."
+
+
 class TooManyRequests(AcademyError):
     status = 429
     code = "too_many_requests"

@@ -1,4 +1,4 @@
-"""Rate limits, counted in the database, which all processes share (decisions.md, "Forms and leads")."""
+"""Rate limits, counted in the database, which all processes share (decisions.md, "Forms")."""
 
 import hashlib
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Limit:
         self.count_key(client_address(request))
 
     def count_key(self, key: str) -> None:
-        """Count one use by `key` (an address, an e-mail…); raise TooManyRequests beyond the limit."""
+        """Count one use by `key` (an address, an e-mail…); raise TooManyRequests beyond it."""
         allowed = self.times * settings.RATE_LIMIT_SCALE
         if not allowed:
             return

@@ -45,7 +45,7 @@ class Order(models.Model):
     )
     payment_type = models.CharField("forma de pago", max_length=12, choices=PaymentType.choices)
     total_amount = models.DecimalField("total (€)", **PRICE, validators=[MinValueValidator(0)])
-    # What was typed into this order; it never comes from, nor goes into, an existing student's data.
+    # What was typed into this order: never from, nor into, an existing student's data.
     email = models.EmailField("correo")
     phone = models.CharField("teléfono", max_length=16)
     first_name = models.CharField("nombre", max_length=80, blank=True)
@@ -61,6 +61,8 @@ class Order(models.Model):
     auth_token = models.CharField(max_length=64, default=new_token, editable=False)
     # Grows with each change of what is to be paid: the idempotency key is `order-<id>-<revision>`.
     revision = models.PositiveIntegerField(default=1, editable=False)
+    # What the revision stands for: a digest of lines, prices, code, contact and payment type.
+    content_hash = models.CharField(max_length=64, default="", editable=False)
     customer_reference = models.CharField(
         "cliente en Stripe", max_length=80, blank=True, editable=False
     )

@@ -1,2 +1,40 @@
+"""What would cost money or trust if the site ran with it (decisions.md, "Card payments")."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+
 def configuration_problems() -> list[str]:
-    return []
+    """One Spanish sentence for each setting that must stop the start; empty when all is well."""
+    problems = []
+    keys = {
+        "STRIPE_SECRET_KEY": settings.STRIPE_SECRET_KEY,
+        "STRIPE_PUBLISHABLE_KEY": settings.STRIPE_PUBLISHABLE_KEY,
+        "STRIPE_WEBHOOK_SECRET": settings.STRIPE_WEBHOOK_SECRET,
+    }
+    missing = [name for name, value in keys.items() if not value]
+    if missing and not settings.STRIPE_SANDBOX:
+        problems.append(f"Faltan {', '.join(missing)} en el entorno.")
+    if settings.STRIPE_SANDBOX and not settings.STRIPE_API_BASE:
+        problems.append("STRIPE_SANDBOX necesita STRIPE_API_BASE, la dirección del simulador.")
+    if settings.STRIPE_CHECKOUT not in ("embedded", "hosted"):
+        problems.append("STRIPE_CHECKOUT debe ser embedded o hosted.")
+    if not settings.DEBUG:
+        if settings.STRIPE_SANDBOX:
+            problems.append("STRIPE_SANDBOX solo vale con DEBUG=true.")
+        if settings.STRIPE_API_BASE:
+            problems.append("STRIPE_API_BASE solo vale con DEBUG=true.")
+        if not settings.ALLOW_TEST_KEYS and any("_test_" in value for value in keys.values()):
+            problems.append(
+                "Las claves de Stripe son de pruebas; para permitirlas, ALLOW_TEST_KEYS=1."
+            )
+        if not settings.RATE_LIMIT_SCALE:
+            problems.append("RATE_LIMIT_SCALE=0 solo vale con DEBUG=true.")
+    return problems
+
+
+@register()
+def check_payment_settings(**kwargs: Any) -> list[CheckMessage]:
+    return [Error(problem, id="payments.E001") for problem in configuration_problems()]

@@ -19,15 +19,15 @@ DAY = [MinValueValidator(1), MaxValueValidator(31)]
 
 
 class CampaignQuerySet(models.QuerySet["Campaign"]):
-    def in_force(self, day: date, *, use: str) -> CampaignTerms | None:
-        """The terms of the campaign that runs on that day for `use` ("calculator" or "cart").
+    def in_force(self, day: date) -> CampaignTerms | None:
+        """The terms of the campaign that runs on that day, or None where none does.
 
-        Where several run, the largest percentage; None where none does.
+        One at a time, as the API tells the browser of one (api.md): the largest percentage. Its
+        terms say where it counts.
         """
-        for campaign in self.filter(active=True, **{use: True}).order_by("-percent", "pk"):
-            if campaign.runs_on(day):
-                return campaign.terms(day)
-        return None
+        running = [campaign for campaign in self.filter(active=True) if campaign.runs_on(day)]
+        best = max(running, key=lambda campaign: (campaign.percent, -campaign.pk), default=None)
+        return best.terms(day) if best else None
 
 
 class Campaign(models.Model):

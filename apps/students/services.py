@@ -22,6 +22,16 @@ def find_or_create_student(
     return student
 
 
+def update_own_data(
+    student: Student, *, phone: str = "", first_name: str = "", last_name: str = ""
+) -> None:
+    """Take over what a student typed while signed in; what was left empty stays as it was."""
+    student.phone = phone or student.phone
+    student.first_name = first_name or student.first_name
+    student.last_name = last_name or student.last_name
+    student.save(update_fields=["phone", "first_name", "last_name"])
+
+
 def record_consents(*, student: Student, source: str, kinds: Collection[Consent.Kind]) -> None:
     """Keep what was accepted where ("pedido-12"), with the text's version in force and the words.
 

@@ -1,0 +1,88 @@
+"""What tests arrange: plain functions that write rows, and the payloads that browsers send.
+
+The cast: Ana has bought, Bruno has not, Carla is staff.
+"""
+
+from decimal import Decimal
+from itertools import count
+from typing import Any
+
+from apps.catalogue.models import Degree, Lesson, Subject, University
+from apps.pricing.models import PromoCode
+
+ANA = {"email": "ana@example.com", "phone": "+34600111111"}
+BRUNO = {"email": "bruno@example.com", "phone": "+34600222222"}
+_numbers = count(1)
+
+
+def make_university(name: str = "Universidad Abierta de Prueba", **fields: Any) -> University:
+    fields.setdefault("acronym", f"UAP{next(_numbers)}")
+    return University.objects.create(name=name, **{"status": University.Status.OPEN, **fields})
+
+
+def make_degree(university: University | None = None, name: str = "Economía") -> Degree:
+    return Degree.objects.create(
+        university=university or make_university(), name=f"{name} {next(_numbers)}", acronym="ECO"
+    )
+
+
+def make_subject(
+    name: str = "Microeconomía",
+    price: str = "192.00",
+    *,
+    degree: Degree | None = None,
+    lessons: int = 2,
+    lesson_price: str = "55.00",
+    **fields: Any,
+) -> Subject:
+    """A subject on sale, with lessons "PEC 1", "PEC 2"…"""
+    subject = Subject.objects.create(
+        name=name, degree=degree or make_degree(), final_price=Decimal(price), **fields
+    )
+    for number in range(1, lessons + 1):
+        Lesson.objects.create(
+            subject=subject, title=f"PEC {number}", price=Decimal(lesson_price), position=number
+        )
+    subject.refresh_from_db()
+    return subject
+
+
+def make_promo(
+    code: str = "BIENVENIDA10", *, kind: str = "PORCENTAJE", value: str = "10", **fields: Any
+) -> PromoCode:
+    return PromoCode.objects.create(code=code, kind=kind, value=Decimal(value), **fields)
+
+
+def whole(subject: Subject) -> dict[str, Any]:
+    """The subject as an item of process-checkout."""
+    return {
+        "subject_id": subject.pk,
+        "lesson_ids": [],
+        "subject_price": float(subject.final_price),
+        "lesson_prices": [],
+    }
+
+
+def single(*lessons: Lesson) -> dict[str, Any]:
+    """Lessons of one subject as an item of process-checkout."""
+    return {
+        "subject_id": lessons[0].subject_id,
+        "lesson_ids": [lesson.pk for lesson in lessons],
+        "subject_price": None,
+        "lesson_prices": [float(lesson.price) for lesson in lessons],
+    }
+
+
+def checkout_body(*items: dict[str, Any], total: str | float, **changes: Any) -> dict[str, Any]:
+    """A payload of process-checkout with everything accepted, by Bruno."""
+    return {
+        **BRUNO,
+        "total_amount": float(total),
+        "payment_type": "full_payment",
+        "items": list(items),
+        "termsAccepted": True,
+        "privacyAccepted": True,
+        "adultConfirmed": True,
+        "withdrawalWaived": True,
+        **changes,
+    }

@@ -1,0 +1,156 @@
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.classroom.services import account_status
+from apps.core.api import PublicAPIView
+from apps.core.errors import Invalid
+from apps.core.money import as_json, to_cents
+from apps.core.throttle import Limit
+from apps.orders import promo as promo_uses
+from apps.orders.cart import resolve
+from apps.orders.errors import OrderNotFound
+from apps.orders.models import Order
+from apps.orders.payments import amount_paid_cents
+from apps.orders.recover import recover
+from apps.orders.serializers import (
+    PaidOrderOutput,
+    PromoInput,
+    PromoOutput,
+    RecoverOutput,
+    to_items,
+)
+from apps.pricing.models import PromoCode
+from apps.pricing.promo import PromoRefused
+from apps.pricing.reads import campaign_today
+from apps.pricing.rules import promo_discount_cents, quote_cart
+
+PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+
+
+class ValidatePromoCode(PublicAPIView):
+    limits = (Limit("promo", times=20, seconds=600),)
+
+    @extend_schema(
+        summary="Comprueba un código promocional", request=PromoInput, responses=PromoOutput
+    )
+    def post(self, request: Request) -> Response:
+        form = PromoInput(data=request.data)
+        form.is_valid(raise_exception=True)
+        data = form.validated_data
+        code = data["code"].strip().upper()
+        try:
+            promo, discount_cents = _priced_promo(code, data)
+        except PromoRefused as refusal:
+            return Response(_promo_answer(code, error=refusal.message))
+        return Response(_promo_answer(code, promo=promo, discount_cents=discount_cents))
+
+
+def _priced_promo(code: str, data: dict[str, Any]) -> tuple[PromoCode, int]:
+    """The code and what it takes off; raises PromoRefused.
+
+    With items the server prices them; with none, cart_total is what other discounts have left.
+    """
+    promo = promo_uses.find(code)
+    items = to_items(data.get("cart_items") or [])
+    lines = resolve(items) if items else []
+    total_cents = to_cents(data["cart_total"])
+    promo_uses.check(
+        promo,
+        items=[line.promo_item for line in lines],
+        subtotal_cents=sum(line.item.price_cents for line in lines) if lines else total_cents,
+        email=data["email"] or "",
+    )
+    if not lines:
+        return promo, promo_discount_cents(promo.terms(), total_cents)
+    quote = quote_cart(
+        [line.item for line in lines],
+        payment_type=data["payment_type"],
+        campaign=campaign_today(),
+        promo=promo.terms(),
+    )
+    return promo, quote.promo_cents
+
+
+def _promo_answer(
+    code: str, *, promo: PromoCode | None = None, discount_cents: int = 0, error: str | None = None
+) -> dict[str, object]:
+    return {
+        "is_valid": promo is not None,
+        "discount_amount": as_json(discount_cents),
+        "discount_type": promo.kind if promo else None,
+        "valor_descuento": as_json(to_cents(promo.value)) if promo else 0,
+        "code": code,
+        "is_referral_code": promo.is_referral_code if promo else False,
+        "error_message": error,
+    }
+
+
+class RecoverOrder(PublicAPIView):
+    @extend_schema(
+        summary="Un pedido sin pagar, por su enlace de recuperación",
+        parameters=[OpenApiParameter("order", int), OpenApiParameter("token", str)],
+        responses=RecoverOutput,
+    )
+    def get(self, request: Request) -> Response:
+        order, token = request.query_params.get("order"), request.query_params.get("token")
+        if not order or not token:
+            raise Invalid("Enlace de recuperación inválido")
+        # Only plain digits: int() would also take " 7 ", "7_0" and digits of other scripts.
+        if not (order.isascii() and order.isdigit()) or len(order) > 18:
+            raise Invalid("ID de orden inválido")
+        return Response(recover(order_id=int(order), token=token).as_json, headers=PRIVATE)
+
+
+class OrderByPayment(PublicAPIView):
+    @extend_schema(
+        summary="El pedido de un pago, para la página de éxito",
+        parameters=[
+            OpenApiParameter("session_id", str),
+            OpenApiParameter("payment_intent_id", str),
+        ],
+        responses=PaidOrderOutput,
+    )
+    def get(self, request: Request) -> Response:
+        session = request.query_params.get("session_id", "")
+        payment = request.query_params.get("payment_intent_id", "")
+        if not session and not payment:
+            raise Invalid("Falta session_id o payment_intent_id.")
+        order = order_by_payment(session=session, payment=payment)
+        return Response(
+            {
+                "id": order.pk,
+                "reference": f"ORD-{(session or payment)[-8:]}",
+                "status": order.status,
+                "created_at": order.created_at,
+                "total_amount": as_json(order.total_cents),
+                "amount_paid": as_json(amount_paid_cents(order)),
+                "items_count": order.lines.count(),
+                "account_status": account_status(order.reference),
+                "student": {"first_name": order.first_name, "email": mask(order.email)},
+            },
+            headers=PRIVATE,
+        )
+
+
+def order_by_payment(*, session: str = "", payment: str = "") -> Order:
+    """The order that a payment reference belongs to; raises OrderNotFound."""
+    if "\x00" in session + payment:
+        raise OrderNotFound
+    orders = Order.objects.prefetch_related("payments")
+    found = (
+        orders.filter(stripe_session_id=session).first()
+        if session
+        else orders.filter(payments__reference=payment).first()
+    )
+    if found is None:
+        raise OrderNotFound("Orden no encontrada. Verifica el enlace de pago.")
+    return found
+
+
+def mask(email: str) -> str:
+    """ "a•••@example.com": enough to recognise one's own address, too little to learn another's."""
+    local, _, domain = email.partition("@")
+    return f"{local[:1]}•••@{domain}"

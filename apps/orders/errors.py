@@ -1,0 +1,39 @@
+from apps.core.errors import AcademyError, NotFound
+
+
+class OrderNotFound(NotFound):
+    message = "Orden no encontrada o enlace inválido"
+
+
+class PriceChanged(AcademyError):
+    """The client's total is not ours. `total_amount` and `lines` say what it is."""
+
+    status = 409
+    code = "price_changed"
+    message = "El precio ha cambiado. Revisa el nuevo total antes de pagar."
+
+
+class Unavailable(AcademyError):
+    """`items` lists what can't be bought: subject_id, lesson_id, name."""
+
+    status = 409
+    code = "unavailable"
+    message = "Algo de tu carrito ya no está disponible."
+
+
+class InstalmentsUnavailable(AcademyError):
+    status = 400
+    code = "instalments_unavailable"
+    message = "Esta compra no se puede pagar a plazos."
+
+
+class PaymentInProgress(AcademyError):
+    status = 409
+    code = "payment_in_progress"
+    message = "Ya hay un pago en curso para este pedido. Espera a que tu banco lo confirme."
+
+
+class AlreadyPaid(AcademyError):
+    status = 409
+    code = "already_paid"
+    message = "Este pedido ya está pagado."

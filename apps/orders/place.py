@@ -1,0 +1,294 @@
+"""Placing an order: everything priced, checked and reserved in one transaction."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.core.errors import Invalid, TooManyRequests
+from apps.core.money import as_json, to_euros
+from apps.orders import promo as promo_uses
+from apps.orders.cart import CartLine, CheckoutItem, lines_as_json, resolve
+from apps.orders.errors import (
+    AlreadyPaid,
+    InstalmentsUnavailable,
+    OrderNotFound,
+    PaymentInProgress,
+    PriceChanged,
+)
+from apps.orders.models import Order, OrderDiscount, OrderLine, Payment
+from apps.orders.states import note
+from apps.pricing.models import PromoCode
+from apps.pricing.reads import campaign_today
+from apps.pricing.rules import CartQuote, instalments_refusal, quote_cart
+from apps.students.models import Consent, Student
+from apps.students.services import (
+    accepted_current,
+    find_or_create_student,
+    record_consents,
+    update_own_data,
+)
+
+PaymentTypeName = Literal["full_payment", "installment"]
+
+INSTALMENT_REFUSALS = {
+    "no_complete_subject": "Para pagar a plazos hace falta al menos una asignatura completa.",
+    "below_minimum": "Para pagar a plazos el total debe ser de al menos 30 €.",
+}
+NEEDED = {
+    Consent.Kind.TERMS: ("termsAccepted", "Debes aceptar los términos y condiciones"),
+    Consent.Kind.PRIVACY: ("privacyAccepted", "Debes aceptar la política de privacidad"),
+    Consent.Kind.ADULT: ("adultConfirmed", "Debes confirmar que eres mayor de 18 años"),
+    Consent.Kind.WITHDRAWAL: (
+        "withdrawalWaived",
+        "Debes aceptar el acceso inmediato y la pérdida del derecho de desistimiento",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """What a buyer asks for, its shape already checked. Money in cents, phone in E.164."""
+
+    email: str
+    phone: str
+    payment_type: PaymentTypeName
+    items: tuple[CheckoutItem, ...]
+    expected_total_cents: int
+    accepted: frozenset[str] = frozenset()
+    promo_code: str = ""
+    first_name: str = ""
+    last_name: str = ""
+    save_for_later: bool = False
+    order_id: int | None = None
+    token: str = ""
+    signed_in_as: int | None = None
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An order as it stands after the transaction, with the quote it was stored with."""
+
+    order: Order
+    lines: Sequence[CartLine]
+    quote: CartQuote
+
+    @property
+    def as_json(self) -> dict[str, object]:
+        return {
+            "order_id": self.order.pk,
+            "token": self.order.auth_token,
+            **lines_as_json(self.lines, self.quote),
+        }
+
+    @property
+    def due_now_cents(self) -> int:
+        return self.quote.due_now_cents(payment_type_of(self.order))
+
+
+class OpenPaymentInTheWay(Exception):
+    """The order changed while a payment for its former content is open: cancel that, try again."""
+
+    def __init__(self, payment: Payment) -> None:
+        self.payment = payment
+
+
+def payment_type_of(order: Order) -> PaymentTypeName:
+    return "installment" if order.payment_type == "installment" else "full_payment"
+
+
+@transaction.atomic
+def place(checkout: Checkout) -> Placed:
+    """Create the order, or take up the one that the checkout names, priced as of now.
+
+    Order of checks as api.md has it: acceptances, availability, promo code, instalments, price.
+    Locks the order, then the code. Nothing is written when one of them refuses. Raises
+    OpenPaymentInTheWay where a payment for other content has to be canceled first.
+    """
+    order = _take_up(checkout)
+    _check_acceptances(checkout, order)
+    lines = resolve(checkout.items)
+    promo = _checked_promo(checkout, lines, order)
+    quote = quote_cart(
+        [line.item for line in lines],
+        payment_type=checkout.payment_type,
+        campaign=campaign_today(),
+        promo=promo.terms() if promo else None,
+    )
+    if checkout.payment_type == "installment":
+        refusal = instalments_refusal([line.item for line in lines], quote.total_cents)
+        if refusal:
+            sentence = INSTALMENT_REFUSALS[refusal]
+            raise InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]})
+    if quote.total_cents != checkout.expected_total_cents:
+        raise PriceChanged(**lines_as_json(lines, quote))
+
+    content_hash = _digest(checkout, lines, quote, promo)
+    if order is not None and order.content_hash != content_hash:
+        open_payment = order.payments.open().first()
+        if open_payment is not None:
+            raise OpenPaymentInTheWay(open_payment)
+    if order is None or order.content_hash != content_hash:
+        order = _write(order, checkout, lines, quote, promo, content_hash)
+    order.saved_for_later = order.saved_for_later or checkout.save_for_later
+    order.reminders_accepted = Consent.Kind.REMINDERS in checkout.accepted
+    order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])
+    if promo is not None and not checkout.save_for_later:
+        promo_uses.reserve(promo, order)
+    record_consents(
+        student=order.student,
+        source=order.reference,
+        kinds=[Consent.Kind(kind) for kind in sorted(checkout.accepted)],
+    )
+    return Placed(order=order, lines=lines, quote=quote)
+
+
+def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
+    """The order that id and token open together while it is a cart.
+
+    Raises OrderNotFound for a wrong pair or an expired cart, AlreadyPaid once it has been paid. The
+    token is compared in constant time and opens nothing after the order has left `cart`.
+    """
+    orders = Order.objects.select_for_update(of=("self",)) if lock else Order.objects.all()
+    order = orders.select_related("student", "promo_code").filter(pk=order_id).first()
+    if order is None or not hmac.compare_digest(order.auth_token.encode(), token.encode()):
+        raise OrderNotFound
+    if order.status in promo_uses.BOUGHT:
+        raise AlreadyPaid(payment_intent_id=order.stripe_payment_intent_id)
+    if not order.is_open:
+        raise OrderNotFound
+    return order
+
+
+def _take_up(checkout: Checkout) -> Order | None:
+    if checkout.order_id is None:
+        return None
+    order = open_order(order_id=checkout.order_id, token=checkout.token, lock=True)
+    if order.locked_until and order.locked_until > timezone.now():
+        seconds = int((order.locked_until - timezone.now()).total_seconds()) + 1
+        raise TooManyRequests(
+            seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
+        )
+    processing = order.payments.filter(status=Payment.Status.PROCESSING).first()
+    if processing is not None:
+        raise PaymentInProgress(payment_intent_id=processing.reference)
+    return order
+
+
+def _check_acceptances(checkout: Checkout, order: Order | None) -> None:
+    """Terms and privacy may have been accepted earlier, for this order and these versions.
+
+    The declaration of age and the waiver are made anew with each payment (api.md).
+    """
+    kept = accepted_current(order.reference) if order is not None else set()
+    needed = [Consent.Kind.TERMS, Consent.Kind.PRIVACY]
+    missing = [k for k in needed if k not in checkout.accepted and k not in kept]
+    if not checkout.save_for_later:
+        always = [Consent.Kind.ADULT, Consent.Kind.WITHDRAWAL]
+        missing += [kind for kind in always if kind not in checkout.accepted]
+    if missing:
+        fields = {NEEDED[kind][0]: [NEEDED[kind][1]] for kind in missing}
+        raise Invalid(NEEDED[missing[0]][1], fields=fields)
+
+
+def _checked_promo(
+    checkout: Checkout, lines: Sequence[CartLine], order: Order | None
+) -> PromoCode | None:
+    if not checkout.promo_code.strip():
+        return None
+    promo = promo_uses.find(checkout.promo_code, lock=True)
+    promo_uses.check(
+        promo,
+        items=[line.promo_item for line in lines],
+        subtotal_cents=sum(line.item.price_cents for line in lines),
+        email=checkout.email,
+        phone=checkout.phone,
+        order=order,
+    )
+    return promo
+
+
+def _digest(
+    checkout: Checkout, lines: Sequence[CartLine], quote: CartQuote, promo: PromoCode | None
+) -> str:
+    content = [
+        sorted(
+            [line.subject.pk, line.lesson.pk if line.lesson else 0, line.item.price_cents]
+            for line in lines
+        ),
+        [[discount.name, discount.amount_cents] for discount in quote.discounts],
+        quote.total_cents,
+        checkout.payment_type,
+        promo.pk if promo else 0,
+        checkout.email.strip().lower(),
+        checkout.phone,
+    ]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def _write(
+    order: Order | None,
+    checkout: Checkout,
+    lines: Sequence[CartLine],
+    quote: CartQuote,
+    promo: PromoCode | None,
+    content_hash: str,
+) -> Order:
+    student: Student = find_or_create_student(
+        email=checkout.email,
+        phone=checkout.phone,
+        first_name=checkout.first_name,
+        last_name=checkout.last_name,
+    )
+    if student.pk == checkout.signed_in_as:
+        update_own_data(
+            student,
+            phone=checkout.phone,
+            first_name=checkout.first_name,
+            last_name=checkout.last_name,
+        )
+    created = order is None
+    if order is None:
+        order = Order(student=student)
+    else:
+        order.revision += 1
+        promo_uses.release(order, keep=promo)
+    order.student = student
+    order.email = checkout.email.strip()
+    order.phone = checkout.phone
+    order.first_name = checkout.first_name
+    order.last_name = checkout.last_name
+    order.payment_type = checkout.payment_type
+    order.total_amount = to_euros(quote.total_cents)
+    order.promo_code = promo
+    order.content_hash = content_hash
+    order.save()
+    order.lines.all().delete()
+    order.discounts.all().delete()
+    OrderLine.objects.bulk_create(
+        OrderLine(
+            order=order,
+            subject=line.subject,
+            lesson=line.lesson,
+            name=line.name,
+            subject_name=line.subject.name,
+            degree_name=line.subject.degree.name,
+            university_name=line.subject.degree.university.name,
+            list_price=to_euros(priced.list_price_cents),
+            price=to_euros(priced.price_cents),
+        )
+        for line, priced in zip(lines, quote.lines, strict=True)
+    )
+    OrderDiscount.objects.bulk_create(
+        OrderDiscount(order=order, name=discount.name, amount=to_euros(discount.amount_cents))
+        for discount in quote.discounts
+    )
+    total = as_json(quote.total_cents)
+    reason = "Pedido creado" if created else "Pedido cambiado"
+    note(order, actor="comprador", reason=f"{reason}: {len(lines)} líneas, {total:.2f} €")
+    return order

@@ -1,0 +1,149 @@
+"""The recovery link: an unpaid order, priced as of now (decisions.md, "Orders")."""
+
+from dataclasses import dataclass
+
+from apps.core.errors import AcademyError
+from apps.core.money import as_json, to_cents
+from apps.orders import promo as promo_uses
+from apps.orders.cart import CartLine, CheckoutItem, discounts_as_json, on_sale
+from apps.orders.models import Order, OrderLine
+from apps.orders.place import open_order, payment_type_of
+from apps.pricing.models import PromoCode
+from apps.pricing.reads import campaign_today
+from apps.pricing.rules import CartQuote, quote_cart
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What the order would cost now, and what differs from when it was saved."""
+
+    order: Order
+    lines: list[tuple[OrderLine, CartLine]]
+    quote: CartQuote
+    promo: PromoCode | None
+    changes: list[dict[str, object]]
+
+    @property
+    def as_json(self) -> dict[str, object]:
+        order = self.order
+        return {
+            "id": order.pk,
+            "total_amount": as_json(self.quote.total_cents),
+            "payment_type": order.payment_type,
+            "created_at": order.created_at,
+            "promo_code": self.promo.code if self.promo else None,
+            "student": {
+                "email": order.email,
+                "first_name": order.first_name,
+                "last_name": order.last_name,
+                "phone": order.phone,
+            },
+            "items": [_item_as_json(row, line) for row, line in self.lines],
+            "discounts": discounts_as_json(self.quote),
+            "saved_total": as_json(order.total_cents),
+            "changes": self.changes,
+        }
+
+
+def recover(*, order_id: int, token: str) -> Recovered:
+    """The order behind a recovery link; raises what `open_order` raises."""
+    order = open_order(order_id=order_id, token=token)
+    rows = list(order.lines.all())
+    items = _items(rows)
+    lines, missing = on_sale(items)
+    by_key = {(line.subject.pk, line.lesson.pk if line.lesson else None): line for line in lines}
+    kept = [
+        (row, by_key[row.subject_id, row.lesson_id])
+        for row in rows
+        if (row.subject_id, row.lesson_id) in by_key
+    ]
+    changes: list[dict[str, object]] = [
+        {
+            "kind": "price",
+            "name": row.name,
+            "before": as_json(to_cents(row.price)),
+            "after": as_json(line.item.price_cents),
+        }
+        for row, line in kept
+        if to_cents(row.price) != line.item.price_cents
+    ]
+    names = {(row.subject_id, row.lesson_id): row.name for row in rows}
+    changes += [
+        {"kind": "expired", "name": names[gone["subject_id"], gone["lesson_id"]]}  # type: ignore[index]
+        for gone in missing
+    ]
+    promo = _still_valid_promo(order, [line for _, line in kept], changes)
+    quote = quote_cart(
+        [line.item for _, line in kept],
+        payment_type=payment_type_of(order),
+        campaign=campaign_today(),
+        promo=promo.terms() if promo else None,
+    )
+    changes += _changed_discounts(order, quote)
+    return Recovered(order, kept, quote, promo, changes)
+
+
+def _items(rows: list[OrderLine]) -> list[CheckoutItem]:
+    lessons: dict[int, list[int]] = {}
+    for row in rows:
+        lessons.setdefault(row.subject_id, [])
+        if row.lesson_id is not None:
+            lessons[row.subject_id].append(row.lesson_id)
+    return [CheckoutItem(subject_id, tuple(ids)) for subject_id, ids in lessons.items()]
+
+
+def _still_valid_promo(
+    order: Order, lines: list[CartLine], changes: list[dict[str, object]]
+) -> PromoCode | None:
+    promo = order.promo_code
+    if promo is None:
+        return None
+    try:
+        promo_uses.check(
+            promo,
+            items=[line.promo_item for line in lines],
+            subtotal_cents=sum(line.item.price_cents for line in lines),
+            email=order.email,
+            phone=order.phone,
+            order=order,
+        )
+    except AcademyError as refusal:
+        changes.append({"kind": "promo", "name": promo.code, "reason": refusal.message})
+        return None
+    return promo
+
+
+def _changed_discounts(order: Order, quote: CartQuote) -> list[dict[str, object]]:
+    before = {row.name: to_cents(row.amount) for row in order.discounts.all()}
+    after = {discount.name: discount.amount_cents for discount in quote.discounts}
+    return [
+        {
+            "kind": "discount",
+            "name": name,
+            "before": as_json(before.get(name, 0)),
+            "after": as_json(after.get(name, 0)),
+        }
+        for name in dict.fromkeys([*before, *after])
+        if before.get(name, 0) != after.get(name, 0)
+    ]
+
+
+def _item_as_json(row: OrderLine, line: CartLine) -> dict[str, object]:
+    lesson, subject = line.lesson, line.subject
+    return {
+        "id": row.pk,
+        "lesson_id": lesson.pk if lesson else None,
+        "subject_id": subject.pk,
+        "price": as_json(line.item.price_cents),
+        "lesson": {"id": lesson.pk, "title": lesson.title, "subject_id": subject.pk}
+        if lesson
+        else None,
+        "subject": {
+            "id": subject.pk,
+            "name": subject.name,
+            "degree": {
+                "name": subject.degree.name,
+                "university": {"name": subject.degree.university.name},
+            },
+        },
+    }

@@ -1,0 +1,209 @@
+"""The shapes that checkout takes in. Everything else that a client sends is left unread."""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.core.money import to_cents
+from apps.orders.cart import CheckoutItem
+from apps.orders.place import Checkout
+from apps.students.models import Consent
+
+REQUIRED = {
+    "required": "Este campo es obligatorio.",
+    "null": "Este campo es obligatorio.",
+    "blank": "Este campo es obligatorio.",
+}
+EMAIL = {**REQUIRED, "invalid": "Por favor, introduce un email válido"}
+MONEY = {"max_digits": 8, "decimal_places": 2, "min_value": Decimal(0)}
+# Ids beyond the database's integers are no ids of ours.
+ID = {"min_value": 1, "max_value": 2**63 - 1}
+
+
+def clean_phone(value: str) -> str:
+    """E.164 from what the form sends: prefix of at most 3 digits, then at least 9 (decisions.md).
+
+    Raises ValidationError. A number without a prefix is Spanish.
+    """
+    compact = re.sub(r"[\s().-]", "", value)
+    if re.fullmatch(r"\d{9}", compact):
+        compact = f"+34{compact}"
+    if not re.fullmatch(r"\+\d{10,15}", compact):
+        raise serializers.ValidationError("El teléfono debe tener al menos 9 dígitos")
+    return compact
+
+
+class ItemInput(serializers.Serializer[CheckoutItem]):
+    subject_id = serializers.IntegerField(**ID)
+    lesson_ids = serializers.ListField(
+        child=serializers.IntegerField(**ID), max_length=100, required=False, default=list
+    )
+    # Accepted because the contract has them, and never trusted.
+    subject_price = serializers.FloatField(required=False, allow_null=True)
+    lesson_prices = serializers.ListField(
+        child=serializers.FloatField(), max_length=100, required=False
+    )
+
+
+def to_items(rows: list[dict[str, Any]]) -> tuple[CheckoutItem, ...]:
+    return tuple(CheckoutItem(row["subject_id"], tuple(row["lesson_ids"])) for row in rows)
+
+
+class CheckoutInput(serializers.Serializer[Checkout]):
+    email = serializers.EmailField(max_length=254, error_messages=EMAIL)
+    phone = serializers.CharField(max_length=30, error_messages=REQUIRED)
+    total_amount = serializers.DecimalField(**MONEY, error_messages=REQUIRED)
+    payment_type = serializers.ChoiceField(
+        ["full_payment", "installment"],
+        error_messages={"invalid_choice": "La forma de pago no existe.", **REQUIRED},
+    )
+    items = ItemInput(many=True, allow_empty=False, max_length=200)  # type: ignore[call-arg]
+    promo_code = serializers.CharField(
+        max_length=40, required=False, allow_blank=True, allow_null=True, default=""
+    )
+    termsAccepted = serializers.BooleanField(required=False, default=False)
+    privacyAccepted = serializers.BooleanField(required=False, default=False)
+    adultConfirmed = serializers.BooleanField(required=False, default=False)
+    withdrawalWaived = serializers.BooleanField(required=False, default=False)
+    remindersAccepted = serializers.BooleanField(required=False, default=False)
+    first_name = serializers.CharField(
+        max_length=80, required=False, allow_blank=True, allow_null=True, default=""
+    )
+    last_name = serializers.CharField(
+        max_length=120, required=False, allow_blank=True, allow_null=True, default=""
+    )
+    save_for_later = serializers.BooleanField(required=False, default=False)
+    recovery_order_id = serializers.IntegerField(
+        **ID, required=False, allow_null=True, default=None
+    )
+    token = serializers.CharField(
+        max_length=100, required=False, allow_blank=True, allow_null=True, default=""
+    )
+    quote = serializers.CharField(max_length=200, required=False, allow_null=True, default=None)
+
+    def validate_phone(self, value: str) -> str:
+        return clean_phone(value)
+
+    def validate_quote(self, value: str | None) -> None:
+        # Quotes that bind come with the calculator; until then there is none that could be valid.
+        if value:
+            raise serializers.ValidationError("El presupuesto no existe o ha caducado.")
+
+    def to_checkout(self, *, signed_in_as: int | None) -> Checkout:
+        """The validated input as the order service takes it."""
+        data = self.validated_data
+        boxes = {
+            Consent.Kind.TERMS: data["termsAccepted"],
+            Consent.Kind.PRIVACY: data["privacyAccepted"],
+            Consent.Kind.ADULT: data["adultConfirmed"],
+            Consent.Kind.WITHDRAWAL: data["withdrawalWaived"],
+            Consent.Kind.REMINDERS: data["remindersAccepted"],
+        }
+        return Checkout(
+            email=data["email"],
+            phone=data["phone"],
+            payment_type=data["payment_type"],
+            items=to_items(data["items"]),
+            expected_total_cents=to_cents(data["total_amount"]),
+            accepted=frozenset(kind for kind, ticked in boxes.items() if ticked),
+            promo_code=data["promo_code"] or "",
+            first_name=data["first_name"] or "",
+            last_name=data["last_name"] or "",
+            save_for_later=data["save_for_later"],
+            order_id=data["recovery_order_id"],
+            token=data["token"] or "",
+            signed_in_as=signed_in_as,
+        )
+
+
+class PromoInput(serializers.Serializer[dict[str, Any]]):
+    code = serializers.CharField(
+        max_length=40, error_messages={**REQUIRED, "blank": "Escribe un código."}
+    )
+    cart_total = serializers.DecimalField(**MONEY, required=False, default=Decimal(0))
+    cart_items = ItemInput(many=True, required=False, max_length=200)  # type: ignore[call-arg]
+    payment_type = serializers.ChoiceField(
+        ["full_payment", "installment"], required=False, default="full_payment"
+    )
+    email = serializers.EmailField(
+        max_length=254, required=False, allow_blank=True, allow_null=True, default=""
+    )
+
+
+class PromoOutput(serializers.Serializer[dict[str, Any]]):
+    is_valid = serializers.BooleanField()
+    discount_amount = serializers.FloatField()
+    discount_type = serializers.CharField(allow_null=True)
+    valor_descuento = serializers.FloatField()
+    code = serializers.CharField()
+    is_referral_code = serializers.BooleanField()
+    error_message = serializers.CharField(allow_null=True)
+
+
+class LineOutput(serializers.Serializer[dict[str, Any]]):
+    subject_id = serializers.IntegerField()
+    lesson_id = serializers.IntegerField(allow_null=True)
+    name = serializers.CharField()
+    list_price = serializers.FloatField()
+    price = serializers.FloatField()
+
+
+class DiscountOutput(serializers.Serializer[dict[str, Any]]):
+    name = serializers.CharField()
+    amount = serializers.FloatField()
+
+
+class CheckoutOutput(serializers.Serializer[dict[str, Any]]):
+    success = serializers.BooleanField()
+    order_id = serializers.IntegerField()
+    token = serializers.CharField()
+    total_amount = serializers.FloatField()
+    lines = LineOutput(many=True)
+    discounts = DiscountOutput(many=True)
+    client_secret = serializers.CharField(required=False)
+    payment_intent_id = serializers.CharField(required=False)
+    amount = serializers.FloatField(required=False)
+    completed = serializers.BooleanField(required=False)
+    redirect = serializers.CharField(required=False)
+    saved = serializers.BooleanField(required=False)
+    url = serializers.CharField(required=False)
+    session_id = serializers.CharField(required=False)
+
+
+class MaskedStudentOutput(serializers.Serializer[dict[str, Any]]):
+    first_name = serializers.CharField()
+    email = serializers.CharField()
+
+
+class PaidOrderOutput(serializers.Serializer[dict[str, Any]]):
+    id = serializers.IntegerField()
+    reference = serializers.CharField()
+    status = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    total_amount = serializers.FloatField()
+    amount_paid = serializers.FloatField()
+    items_count = serializers.IntegerField()
+    account_status = serializers.CharField()
+    student = MaskedStudentOutput()
+
+
+class RecoverStudentOutput(serializers.Serializer[dict[str, Any]]):
+    email = serializers.CharField()
+    first_name = serializers.CharField()
+    last_name = serializers.CharField()
+    phone = serializers.CharField()
+
+
+class RecoverOutput(serializers.Serializer[dict[str, Any]]):
+    id = serializers.IntegerField()
+    total_amount = serializers.FloatField()
+    payment_type = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    promo_code = serializers.CharField(allow_null=True)
+    student = RecoverStudentOutput()
+    items = serializers.ListField(child=serializers.DictField())
+    discounts = DiscountOutput(many=True)
+    saved_total = serializers.FloatField()
+    changes = serializers.ListField(child=serializers.DictField())

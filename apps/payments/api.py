@@ -1,0 +1,194 @@
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.classroom.services import account_status, grant_access, resend_access_mail
+from apps.core.api import PublicAPIView
+from apps.core.errors import AcademyError, Forbidden
+from apps.core.throttle import Limit
+from apps.orders.models import Order, Payment
+from apps.orders.promo import BOUGHT
+from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput
+from apps.payments import stripe_gateway as gateway
+from apps.payments.checkout import report, start
+from apps.payments.stripe_gateway import PaymentNotFound
+from apps.payments.webhooks import store
+from apps.students.session import current_student
+
+
+class NotConfirmed(AcademyError):
+    status = 409
+    code = "not_confirmed"
+    message = "El pago todavía no está confirmado."
+
+
+class StripePublicKeyOutput(serializers.Serializer[dict[str, Any]]):
+    publishableKey = serializers.CharField()
+    scriptUrl = serializers.CharField()
+
+
+class StripePublicKey(PublicAPIView):
+    @extend_schema(
+        summary="La clave pública de Stripe y su script", responses=StripePublicKeyOutput
+    )
+    def get(self, request: Request) -> Response:
+        return Response(
+            {
+                "publishableKey": settings.STRIPE_PUBLISHABLE_KEY,
+                "scriptUrl": settings.STRIPE_SCRIPT_URL,
+            }
+        )
+
+
+class ProcessCheckout(PublicAPIView):
+    limits = (Limit("checkout", times=60, seconds=3600),)
+
+    @extend_schema(
+        summary="Crea o retoma un pedido y su pago", request=CheckoutInput, responses=CheckoutOutput
+    )
+    def post(self, request: Request) -> Response:
+        form = CheckoutInput(data=request.data)
+        form.is_valid(raise_exception=True)
+        student = current_student(request)
+        checkout = form.to_checkout(signed_in_as=student.pk if student else None)
+        return Response(start(checkout).as_json, headers={"Cache-Control": "no-store"})
+
+
+class CompletePaymentInput(serializers.Serializer[dict[str, Any]]):
+    payment_intent_id = serializers.CharField(max_length=80)
+    resend_email = serializers.BooleanField(required=False, default=False)
+
+
+class CompletePaymentOutput(serializers.Serializer[dict[str, Any]]):
+    success = serializers.BooleanField()
+    status = serializers.CharField()
+    account_status = serializers.CharField()
+    seconds_left = serializers.IntegerField(required=False)
+    attempts_left = serializers.IntegerField(required=False)
+
+
+class CompletePayment(PublicAPIView):
+    limits = (Limit("complete", times=120, seconds=3600),)
+
+    @extend_schema(
+        summary="Completa un pago confirmado; repetirlo no cambia nada",
+        request=CompletePaymentInput,
+        responses=CompletePaymentOutput,
+    )
+    def post(self, request: Request) -> Response:
+        form = CompletePaymentInput(data=request.data)
+        form.is_valid(raise_exception=True)
+        reference = form.validated_data["payment_intent_id"]
+        order, processing = _settle(reference)
+        answer: dict[str, object] = {
+            "success": True,
+            "status": "processing" if processing else _public_status(order),
+            "account_status": account_status(order.reference),
+        }
+        if form.validated_data["resend_email"]:
+            if processing:
+                raise NotConfirmed
+            sent = resend_access_mail(reference=order.reference)
+            answer |= {"seconds_left": sent.seconds_left, "attempts_left": sent.attempts_left}
+        return Response(answer, headers={"Cache-Control": "no-store"})
+
+
+def _settle(reference: str) -> tuple[Order, bool]:
+    """The order behind a payment, and whether the bank is still confirming it.
+
+    Records a success that nothing has reported yet. Raises PaymentNotFound for a payment that is
+    not ours, NotConfirmed while there is no success, ProviderError where the provider can't be asked.
+    """
+    row = Payment.objects.select_related("order").filter(reference=reference).first()
+    if row is not None and row.order is not None and row.status == Payment.Status.SUCCEEDED:
+        return row.order, False
+    payment = gateway.retrieve_payment(reference)
+    order = Order.objects.filter(pk=payment.order_id or 0).first()
+    if order is None:
+        raise PaymentNotFound
+    report(payment, actor="comprador")
+    if payment.status == "processing":
+        return order, True
+    if payment.status != "succeeded":
+        raise NotConfirmed
+    order.refresh_from_db()
+    return order, False
+
+
+def _public_status(order: Order) -> str:
+    """`paying` while instalments are to come, else `paid`; a payment that misfits is neither."""
+    if order.status == Order.Status.CART:
+        raise NotConfirmed("Hemos recibido tu pago y lo estamos revisando. Te escribiremos pronto.")
+    return "paying" if order.status in (Order.Status.PAYING, Order.Status.OVERDUE) else "paid"
+
+
+class CreateAuthUserInput(serializers.Serializer[dict[str, Any]]):
+    order_id = serializers.IntegerField(**ID)
+    payment_intent_id = serializers.CharField(max_length=80, required=False, default="")
+    session_id = serializers.CharField(max_length=80, required=False, default="")
+    student_id = serializers.IntegerField(**ID, required=False)
+    email = serializers.EmailField(required=False)
+    first_name = serializers.CharField(max_length=80, required=False, allow_blank=True)
+    last_name = serializers.CharField(max_length=120, required=False, allow_blank=True)
+
+
+class CreateAuthUserOutput(serializers.Serializer[dict[str, Any]]):
+    success = serializers.BooleanField()
+    account_status = serializers.CharField()
+
+
+class CreateAuthUser(PublicAPIView):
+    limits = (Limit("auth-user", times=60, seconds=3600),)
+
+    @extend_schema(
+        summary="Pide el acceso al aula de un pedido pagado; solo actúa una vez",
+        request=CreateAuthUserInput,
+        responses=CreateAuthUserOutput,
+    )
+    def post(self, request: Request) -> Response:
+        form = CreateAuthUserInput(data=request.data)
+        form.is_valid(raise_exception=True)
+        order = _paid_order(form.validated_data)
+        grant_access(
+            student=order.student,
+            items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],
+            reference=order.reference,
+        )
+        return Response({"success": True, "account_status": account_status(order.reference)})
+
+
+def _paid_order(data: dict[str, Any]) -> Order:
+    """The paid order that all the given references match; raises Forbidden where one does not."""
+    order = Order.objects.select_related("student").filter(pk=data["order_id"]).first()
+    payment, session = data["payment_intent_id"], data["session_id"]
+    matches = (
+        order is not None
+        and order.status in BOUGHT
+        and (
+            order.payments.filter(reference=payment, status=Payment.Status.SUCCEEDED).exists()
+            if payment
+            else bool(session) and order.stripe_session_id == session
+        )
+        and data.get("student_id", order.student_id) == order.student_id
+        and data.get("email", order.email).lower() == order.email.lower()
+        and data.get("first_name", order.first_name) == order.first_name
+        and data.get("last_name", order.last_name) == order.last_name
+    )
+    if order is None or not matches:
+        raise Forbidden("Los datos no coinciden con un pedido pagado.")
+    return order
+
+
+class StripeWebhook(PublicAPIView):
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """No cross-site check here: what stands in for it is the signature."""
+
+    @extend_schema(exclude=True)
+    def post(self, request: Request) -> Response:
+        event = gateway.read_event(request.body, request.META.get("HTTP_STRIPE_SIGNATURE", ""))
+        store(event)
+        return Response({"success": True})

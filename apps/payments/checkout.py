@@ -1,0 +1,202 @@
+"""From a checkout to a payment that the browser can confirm, and what the provider says of it."""
+
+import secrets
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from apps.core.mail.outbox import queue_mail
+from apps.core.money import as_json
+from apps.orders import payments as door
+from apps.orders.errors import AlreadyPaid, PaymentInProgress
+from apps.orders.models import Order, Payment
+from apps.orders.payments import ConfirmedPayment
+from apps.orders.place import Checkout, OpenPaymentInTheWay, Placed, place
+from apps.payments import stripe_gateway as gateway
+from apps.payments.stripe_gateway import ProviderError, ProviderPayment
+
+# Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
+CARD_MINIMUM_CENTS = 50
+# Each try cancels the payment that stood in the way; a third means somebody else keeps opening one.
+TRIES = 3
+
+
+@dataclass(frozen=True)
+class Started:
+    """The answer to process-checkout: what was placed, and how it goes on."""
+
+    placed: Placed
+    payment: ProviderPayment | None = None
+    free_reference: str = ""
+    saved: bool = False
+
+    @property
+    def as_json(self) -> dict[str, object]:
+        answer: dict[str, object] = {"success": True, **self.placed.as_json}
+        if self.payment is not None:
+            answer |= {
+                "client_secret": self.payment.client_secret,
+                "payment_intent_id": self.payment.reference,
+                "amount": as_json(self.payment.amount_cents),
+            }
+        if self.free_reference:
+            answer |= {
+                "completed": True,
+                "payment_intent_id": self.free_reference,
+                "redirect": f"/success?payment_intent_id={self.free_reference}",
+            }
+        if self.saved:
+            answer["saved"] = True
+        return answer
+
+
+def start(checkout: Checkout) -> Started:
+    """Place the order and open its payment (api.md, POST /api/process-checkout).
+
+    The provider is called between transactions. Whatever fails on the way, the order stays as it
+    was placed, recoverable, and has at most one payment that can be confirmed.
+    """
+    for _ in range(TRIES):
+        try:
+            placed = place(checkout)
+        except OpenPaymentInTheWay as obstacle:
+            cancel(obstacle.payment)
+            continue
+        if checkout.save_for_later:
+            _mail_recovery_link(placed.order)
+            return Started(placed, saved=True)
+        if placed.quote.total_cents < CARD_MINIMUM_CENTS:
+            return Started(placed, free_reference=_complete_without_card(placed.order))
+        try:
+            payment = _payment_for(placed)
+        except ProviderError as error:
+            # With these the dialog's next try takes the same order up.
+            error.extra |= {"order_id": placed.order.pk, "token": placed.order.auth_token}
+            raise
+        if payment is not None:
+            return Started(placed, payment=payment)
+    raise PaymentInProgress
+
+
+@transaction.atomic
+def _mail_recovery_link(order: Order) -> None:
+    # The revision is in the key: a cart that changed since is worth a second link.
+    queue_mail(
+        key=f"cart-saved:{order.pk}:{order.revision}",
+        template="cart_saved",
+        to=order.email,
+        context={"order_id": order.pk},
+    )
+
+
+def _complete_without_card(order: Order) -> str:
+    """Mark an order with nothing to pay; its reference, the same however often it is asked for."""
+    reference = f"free_{secrets.token_hex(16)}"
+    door.mark_paid(
+        order_id=order.pk, payment=ConfirmedPayment(reference, amount_cents=0), actor="comprador"
+    )
+    return (
+        Payment.objects.filter(order=order, status=Payment.Status.SUCCEEDED)
+        .earliest("pk")
+        .reference
+    )
+
+
+def _payment_for(placed: Placed) -> ProviderPayment | None:
+    """The order's one open payment; None where the order moved on and has to be placed again."""
+    order = placed.order
+    existing = order.payments.open().first()
+    if existing is not None:
+        payment = gateway.retrieve_payment(existing.reference)
+    else:
+        payment = _adopted(order) or _created(order, placed.due_now_cents)
+    if payment.status == "open" and existing is None:
+        kept = door.open_payment(
+            order_id=order.pk,
+            revision=order.revision,
+            reference=payment.reference,
+            amount_cents=payment.amount_cents,
+        )
+        if not kept:
+            # Another tab was faster. Nobody has this payment's secret: it can be canceled quietly.
+            gateway.cancel_payment(payment.reference)
+            raise PaymentInProgress
+    return _still_payable(payment)
+
+
+def _still_payable(payment: ProviderPayment) -> ProviderPayment | None:
+    """The payment if a card can confirm it; otherwise what it became is recorded, and told."""
+    report(payment, actor="comprador")
+    if payment.status == "succeeded":
+        raise AlreadyPaid(payment_intent_id=payment.reference)
+    if payment.status == "processing":
+        raise PaymentInProgress(payment_intent_id=payment.reference)
+    return None if payment.status == "canceled" else payment
+
+
+def _created(order: Order, amount_cents: int) -> ProviderPayment:
+    if not order.customer_reference:
+        order.customer_reference = gateway.create_customer(order_id=order.pk, email=order.email)
+        door.keep_customer(order_id=order.pk, customer=order.customer_reference)
+    return gateway.create_payment(
+        order_id=order.pk,
+        revision=order.revision,
+        amount_cents=amount_cents,
+        customer=order.customer_reference,
+        email=order.email,
+        keep_card=order.payment_type == "installment",
+    )
+
+
+def _adopted(order: Order) -> ProviderPayment | None:
+    """A payment of this revision that was opened but whose answer never arrived here.
+
+    The idempotency key would find it too, but for 24 hours only. Open ones of earlier revisions are
+    canceled, so that there is never more than one.
+    """
+    if not order.customer_reference:
+        return None
+    adopted = None
+    for payment in gateway.list_payments(order.customer_reference):
+        if payment.status == "canceled":
+            continue
+        if payment.revision == order.revision or payment.status != "open":
+            adopted = adopted or payment
+        else:
+            gateway.cancel_payment(payment.reference)
+    return adopted
+
+
+def cancel(payment: Payment) -> ProviderPayment:
+    """Cancel an open payment at the provider and record what that led to.
+
+    Raises PaymentInProgress where it is being confirmed, AlreadyPaid where it has succeeded.
+    """
+    canceled = gateway.cancel_payment(payment.reference)
+    _still_payable(canceled)
+    return canceled
+
+
+def report(payment: ProviderPayment, *, actor: str) -> None:
+    """Record what the provider says of a payment: from the browser, the webhook or reconciliation.
+
+    Safe to repeat and in any order, since `payment` was fetched afresh by the caller.
+    """
+    confirmed = ConfirmedPayment(
+        reference=payment.reference,
+        amount_cents=payment.amount_cents,
+        currency=payment.currency,
+        payment_method=payment.payment_method,
+    )
+    if payment.order_id is None or not Order.objects.filter(pk=payment.order_id).exists():
+        if payment.status == "succeeded":
+            door.keep_stray_payment(confirmed, reason="Pago que no es de esta tienda")
+        return
+    if payment.status == "succeeded":
+        door.mark_paid(order_id=payment.order_id, payment=confirmed, actor=actor)
+    elif payment.status == "processing":
+        door.mark_processing(order_id=payment.order_id, reference=payment.reference)
+    elif payment.status == "canceled":
+        door.mark_canceled(order_id=payment.order_id, reference=payment.reference, actor=actor)
+    else:
+        door.mark_open_again(order_id=payment.order_id, reference=payment.reference)

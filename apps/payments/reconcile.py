@@ -1,0 +1,137 @@
+"""Reconciliation: what no event told, asked of the provider (decisions.md, "Orders")."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.core.errors import AcademyError
+from apps.orders import payments as door
+from apps.orders.errors import AlreadyPaid, PaymentInProgress
+from apps.orders.models import CART_LIFE, Order, Payment, Redemption
+from apps.payments import stripe_gateway as gateway
+from apps.payments.checkout import cancel, report
+from apps.payments.models import ProviderEvent
+from apps.payments.webhooks import act_on
+
+# A promo use is held so long for a payment that does not come (decisions.md, "Promo codes").
+RESERVATION = timedelta(minutes=30)
+# The worker acts on an event within seconds; what is older has been lost on the way.
+EVENT_PATIENCE = timedelta(minutes=2)
+
+
+@dataclass
+class Findings:
+    """What one run did, in counts."""
+
+    events: int = 0
+    payments: int = 0
+    released: int = 0
+    expired: int = 0
+    problems: int = 0
+
+
+def reconcile() -> Findings:
+    """Bring orders and provider together. Safe to run at any time, any number of times at once."""
+    findings = Findings()
+    _overdue_events(findings)
+    _open_payments(findings)
+    _lost_answers(findings)
+    _stale_reservations(findings)
+    _old_carts(findings)
+    return findings
+
+
+def _overdue_events(findings: Findings) -> None:
+    overdue = ProviderEvent.objects.filter(
+        processed_at__isnull=True, received_at__lt=timezone.now() - EVENT_PATIENCE
+    )
+    for event in overdue.order_by("received_at"):
+        try:
+            act_on(event)
+            findings.events += 1
+        except AcademyError:
+            findings.problems += 1
+
+
+def _open_payments(findings: Findings) -> None:
+    """Ask how each open payment stands; what should not be payable any more is canceled."""
+    for row in Payment.objects.open().select_related("order"):
+        try:
+            payment = gateway.retrieve_payment(row.reference)
+            report(payment, actor="reconciliación")
+            findings.payments += payment.status != "open"
+            order = row.order
+            if payment.status == "open" and order is not None and _must_be_canceled(order):
+                findings.released += _cancel_quietly(row)
+        except AcademyError:
+            findings.problems += 1
+
+
+def _must_be_canceled(order: Order) -> bool:
+    now = timezone.now()
+    stale = order.redemptions.filter(
+        status=Redemption.Status.RESERVED, reserved_at__lt=now - RESERVATION
+    ).exists()
+    locked = order.locked_until is not None and order.locked_until > now
+    return stale or locked or order.created_at + CART_LIFE < now
+
+
+def _cancel_quietly(row: Payment) -> bool:
+    """Cancel; False where the payment was confirmed in the meantime, which `cancel` recorded."""
+    try:
+        cancel(row)
+    except (AlreadyPaid, PaymentInProgress):
+        return False
+    return True
+
+
+def _lost_answers(findings: Findings) -> None:
+    """Payments that were opened although no answer came: found by the order's customer."""
+    unpaid = Order.objects.filter(
+        status__in=(Order.Status.CART, Order.Status.EXPIRED),
+        updated_at__gt=timezone.now() - CART_LIFE,
+    ).exclude(customer_reference="")
+    for order in unpaid:
+        known = set(order.payments.values_list("reference", flat=True))
+        try:
+            for payment in gateway.list_payments(order.customer_reference):
+                if payment.reference not in known and payment.status == "succeeded":
+                    report(payment, actor="reconciliación")
+                    findings.payments += 1
+        except AcademyError:
+            findings.problems += 1
+
+
+def _stale_reservations(findings: Findings) -> None:
+    """Uses held for payments that were never opened, or whose order nobody came back to."""
+    stale = Order.objects.filter(
+        ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
+        redemptions__status=Redemption.Status.RESERVED,
+        redemptions__reserved_at__lt=timezone.now() - RESERVATION,
+    ).distinct()
+    for order in stale:
+        try:
+            if order.customer_reference:
+                for payment in gateway.list_payments(order.customer_reference):
+                    if payment.status == "open":
+                        payment = gateway.cancel_payment(payment.reference)
+                    report(payment, actor="reconciliación")
+        except AcademyError:
+            # Without the provider's word a payment may still succeed: the use stays reserved.
+            findings.problems += 1
+            continue
+        door.release_reservation(order_id=order.pk)
+        findings.released += 1
+
+
+def _old_carts(findings: Findings) -> None:
+    """Carts of more than 30 days without an open payment expire (decisions.md, "Orders")."""
+    old = Order.objects.filter(
+        ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
+        status=Order.Status.CART,
+        created_at__lt=timezone.now() - CART_LIFE,
+    ).distinct()
+    for order_id in old.values_list("pk", flat=True):
+        findings.expired += door.expire(order_id=order_id)

@@ -1,0 +1,480 @@
+"""One door marks an order paid, from the browser, the webhook or reconciliation, exactly once."""
+
+import hashlib
+import hmac
+import json
+import time
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+import time_machine
+from django.conf import settings
+from django.core.management import call_command
+from django.utils import timezone
+
+from academy.tests.factories import checkout_body, make_promo, make_subject, whole
+from academy.tests.shop import DECLINED
+from apps.classroom.models import Enrolment, Provisioning
+from apps.core.models import Mail
+from apps.orders.models import Instalment, Order, Payment, PaymentType
+from apps.orders.payments import ConfirmedPayment, mark_paid
+from apps.payments import webhooks
+from apps.payments.models import ProviderEvent
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def placed(api, standin):
+    """Bruno's checkout of one subject at 192 €: 182.40 € to pay."""
+    return api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+
+
+def event_body(kind, reference, *, event_id="evt_1", livemode=False, **sent):
+    return json.dumps(
+        {
+            "id": event_id,
+            "object": "event",
+            "type": kind,
+            "livemode": livemode,
+            "created": int(time.time()),
+            "data": {"object": {"id": reference, "object": "payment_intent", **sent}},
+        }
+    )
+
+
+def deliver(api, body, *, secret=None):
+    """Post an event as Stripe signs it."""
+    moment = int(time.time())
+    key = (secret or settings.STRIPE_WEBHOOK_SECRET).encode()
+    signature = hmac.new(key, f"{moment}.{body}".encode(), hashlib.sha256).hexdigest()
+    return api.client.post(
+        "/api/stripe/webhook",
+        body,
+        content_type="application/json",
+        headers={"Stripe-Signature": f"t={moment},v1={signature}"},
+    )
+
+
+def assert_paid_once(order_id):
+    order = Order.objects.get(pk=order_id)
+    assert order.status == "paid"
+    assert order.payments.filter(status="succeeded").count() == 1
+    assert Provisioning.objects.filter(reference=order.reference).count() == 1
+    assert Mail.objects.filter(template="order_confirmation").count() == 1
+    assert order.events.filter(to_status="paid").count() == 1
+
+
+def test_the_browser_completes_a_confirmed_payment(api, standin, placed, work, mailoutbox):
+    standin.confirm(placed["client_secret"])
+
+    status, answer = api.post(
+        "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
+    )
+    assert (status, answer["status"], answer["account_status"]) == (200, "paid", "pending")
+    work()
+
+    status, answer = api.get("orders/by-payment", payment_intent_id=placed["payment_intent_id"])
+    assert status == 200
+    assert answer == {
+        "id": placed["order_id"],
+        "reference": f"ORD-{placed['payment_intent_id'][-8:]}",
+        "status": "paid",
+        "created_at": answer["created_at"],
+        "total_amount": 182.4,
+        "amount_paid": 182.4,
+        "items_count": 1,
+        "account_status": "created",
+        "student": {"first_name": "", "email": "b•••@example.com"},
+    }
+    assert_paid_once(placed["order_id"])
+    assert Enrolment.objects.count() == 1
+    assert sorted(Mail.objects.values_list("template", flat=True)) == [
+        "classroom_access",
+        "order_confirmation",
+    ]
+    assert len(mailoutbox) == 2
+
+
+def test_an_unconfirmed_payment_completes_nothing(api, placed):
+    status, answer = api.post(
+        "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
+    )
+
+    assert (status, answer["code"]) == (409, "not_confirmed")
+    assert Order.objects.get().status == "cart"
+
+
+@pytest.mark.parametrize("reference", ["pi_unknown", "x", "free_none", "pi_1/../customers"])
+def test_an_unknown_payment_is_not_found(api, standin, reference):
+    status, answer = api.post("complete-payment", {"payment_intent_id": reference})
+
+    assert (status, answer["code"]) == (404, "not_found")
+
+
+def test_a_declined_card_can_be_followed_by_a_good_one(api, standin, placed):
+    refused = standin.confirm(placed["client_secret"], DECLINED)
+    assert refused["error"]["code"] == "card_declined"
+
+    standin.confirm(placed["client_secret"])
+    status, _ = api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+
+    assert status == 200
+    assert_paid_once(placed["order_id"])
+
+
+def test_the_webhook_completes_the_order_of_a_closed_tab(api, standin, placed, work):
+    standin.confirm(placed["client_secret"])
+
+    answer = deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
+    assert answer.status_code == 200
+    assert Order.objects.get().status == "cart"
+    work()
+
+    assert_paid_once(placed["order_id"])
+    assert ProviderEvent.objects.get().processed_at is not None
+
+
+def test_a_repeated_event_is_stored_once_and_changes_nothing(api, standin, placed, work):
+    standin.confirm(placed["client_secret"])
+    body = event_body("payment_intent.succeeded", placed["payment_intent_id"])
+
+    assert [deliver(api, body).status_code for _ in range(3)] == [200, 200, 200]
+    work()
+
+    assert ProviderEvent.objects.count() == 1
+    assert_paid_once(placed["order_id"])
+
+
+def test_browser_and_webhook_together_pay_once(api, standin, placed, work, mailoutbox):
+    standin.confirm(placed["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+    deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
+    work()
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+    work()
+
+    assert_paid_once(placed["order_id"])
+    assert len(mailoutbox) == 2
+
+
+def test_an_event_that_lies_is_checked_against_the_provider(api, placed, work):
+    body = event_body(
+        "payment_intent.succeeded", placed["payment_intent_id"], status="succeeded", amount=18240
+    )
+
+    deliver(api, body)
+    work()
+
+    assert Order.objects.get().status == "cart"
+
+
+def test_events_in_the_wrong_order_end_in_the_same_state(api, standin, placed, work):
+    standin.confirm(placed["client_secret"])
+    deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"], event_id="b"))
+    work()
+    for kind in ("payment_intent.processing", "payment_intent.canceled"):
+        deliver(api, event_body(kind, placed["payment_intent_id"], event_id=kind))
+    work()
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_a_bad_signature_is_refused_and_nothing_is_stored(api, placed):
+    body = event_body("payment_intent.succeeded", placed["payment_intent_id"])
+
+    answer = deliver(api, body, secret="whsec_other")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_signature")
+    assert ProviderEvent.objects.count() == 0
+
+
+def test_a_webhook_without_a_signature_or_body_is_refused(api):
+    assert api.client.post("/api/stripe/webhook", b"", content_type="text/plain").status_code == 400
+
+
+def test_kinds_that_are_not_used_are_stored_all_the_same(api, work):
+    assert deliver(api, event_body("invoice.paid", "in_1")).status_code == 200
+    work()
+
+    assert ProviderEvent.objects.get().outcome == "Guardado; este tipo no se usa"
+
+
+def test_an_event_of_the_other_mode_is_stored_and_never_acted_on(api, standin, placed, work):
+    standin.confirm(placed["client_secret"])
+
+    deliver(
+        api,
+        event_body("payment_intent.succeeded", placed["payment_intent_id"], livemode=True),
+    )
+    work()
+
+    assert Order.objects.get().status == "cart"
+    assert ProviderEvent.objects.get().outcome.startswith("No se trata")
+
+
+def test_reconciliation_finds_what_no_event_told(api, standin, placed, work):
+    standin.confirm(placed["client_secret"])
+
+    call_command("reconcile_payments")
+    work()
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_reconciliation_acts_on_an_event_that_the_worker_lost(api, standin, placed, monkeypatch):
+    standin.confirm(placed["client_secret"])
+    deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
+    Payment.objects.all().delete()  # As if the answer to process-checkout had never been kept.
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=3)):
+        call_command("reconcile_payments")
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_a_code_reserved_for_half_an_hour_is_released_after_the_payment_is_canceled(api, standin):
+    promo = make_promo(max_uses=1)
+    placed = api.checkout(
+        checkout_body(
+            whole(make_subject(price="200.00")), total="171.00", promo_code="BIENVENIDA10"
+        )
+    )
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=29)):
+        call_command("reconcile_payments")
+        promo.refresh_from_db()
+        assert promo.uses_taken == 1
+    with time_machine.travel(timezone.now() + timedelta(minutes=31)):
+        call_command("reconcile_payments")
+
+    promo.refresh_from_db()
+    assert promo.uses_taken == 0
+    assert standin.payment(placed["payment_intent_id"])["status"] == "canceled"
+    assert Order.objects.get().status == "cart"
+
+
+def test_a_payment_that_was_confirmed_meanwhile_keeps_its_code(api, standin):
+    promo = make_promo(max_uses=1)
+    placed = api.checkout(
+        checkout_body(
+            whole(make_subject(price="200.00")), total="171.00", promo_code="BIENVENIDA10"
+        )
+    )
+    standin.confirm(placed["client_secret"])
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=31)):
+        call_command("reconcile_payments")
+
+    promo.refresh_from_db()
+    assert promo.uses_taken == 1
+    assert Order.objects.get().redemptions.get().status == "used"
+    assert_paid_once(placed["order_id"])
+
+
+def test_when_the_answer_was_lost_the_payment_is_adopted_and_not_opened_twice(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    Payment.objects.all().delete()
+
+    second = api.checkout({**body, "recovery_order_id": first["order_id"], "token": first["token"]})
+
+    assert second["payment_intent_id"] == first["payment_intent_id"]
+    customer = Order.objects.get().customer_reference
+    assert len(standin.payments(customer)) == 1
+
+
+def test_an_old_cart_expires_and_a_late_payment_still_counts_and_is_flagged(api, standin, placed):
+    with time_machine.travel(timezone.now() + timedelta(days=31)):
+        call_command("reconcile_payments")
+        call_command("reconcile_payments")
+    assert Order.objects.get().status == "expired"
+
+    mark_paid(
+        order_id=placed["order_id"], payment=ConfirmedPayment("pi_late", 18240), actor="Stripe"
+    )
+
+    order = Order.objects.get()
+    assert order.status == "paid"
+    assert order.flag == "Pago recibido después de caducar el pedido"
+    assert Mail.objects.filter(template="staff_attention").count() == 1
+
+
+@pytest.mark.parametrize(("cents", "currency"), [(18239, "eur"), (18240, "usd"), (1, "eur")])
+def test_an_unexpected_amount_is_kept_flagged_and_shown_to_staff(placed, cents, currency):
+    for _ in range(2):
+        mark_paid(
+            order_id=placed["order_id"],
+            payment=ConfirmedPayment(placed["payment_intent_id"], cents, currency),
+            actor="Stripe",
+        )
+
+    order = Order.objects.get()
+    assert order.status == "cart"
+    assert order.flag.startswith("Importe inesperado")
+    assert Payment.objects.get().amount == Decimal(cents) / 100
+    assert Mail.objects.get().template == "staff_attention"
+    assert Provisioning.objects.count() == 0
+
+
+def test_a_second_payment_is_kept_and_flagged_and_grants_nothing_twice(placed):
+    for reference in ("pi_one", "pi_two"):
+        mark_paid(
+            order_id=placed["order_id"], payment=ConfirmedPayment(reference, 18240), actor="Stripe"
+        )
+
+    order = Order.objects.get()
+    assert order.status == "paid"
+    assert order.flag == "Segundo pago de un pedido ya pagado"
+    assert order.payments.filter(status="succeeded").count() == 2
+    assert Provisioning.objects.count() == 1
+    assert Mail.objects.filter(template="order_confirmation").count() == 1
+
+
+def test_a_payment_of_another_shop_is_stored_and_left_alone(api, standin, work):
+    from apps.payments import stripe_gateway
+
+    client = stripe_gateway._client()
+    foreign = client.v1.payment_intents.create({"amount": 500, "currency": "eur"})
+    standin.confirm(foreign.client_secret)
+
+    deliver(api, event_body("payment_intent.succeeded", foreign.id))
+    work()
+
+    row = Payment.objects.get()
+    assert (row.order, row.reference, row.flag) == (
+        None,
+        foreign.id,
+        "Pago que no es de esta tienda",
+    )
+    assert Mail.objects.count() == 0
+
+
+def test_the_first_instalment_makes_the_plan_and_the_order_paying(api, standin):
+    placed = api.checkout(
+        checkout_body(
+            whole(make_subject(price="100.00")), total="100.00", payment_type="installment"
+        )
+    )
+    standin.confirm(placed["client_secret"])
+
+    status, answer = api.post(
+        "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
+    )
+
+    assert (status, answer["status"]) == (200, "paying")
+    order = Order.objects.get()
+    assert order.payment_type == PaymentType.INSTALMENTS
+    today = timezone.localdate()
+    assert list(order.instalments.values_list("number", "amount", "due_on", "status")) == [
+        (1, Decimal("33.34"), today, "paid"),
+        (2, Decimal("33.33"), today + timedelta(days=20), "due"),
+        (3, Decimal("33.33"), today + timedelta(days=40), "due"),
+    ]
+    payment = order.payments.get()
+    assert payment.instalment == Instalment.objects.get(number=1)
+    assert payment.payment_method.startswith("pm_")
+    assert answer["account_status"] == "pending"
+
+
+def test_eight_refused_cards_lock_the_order_for_an_hour(api, standin, placed, work):
+    for number in range(8):
+        standin.confirm(placed["client_secret"], DECLINED)
+        deliver(
+            api,
+            event_body(
+                "payment_intent.payment_failed",
+                placed["payment_intent_id"],
+                event_id=f"evt_{number}",
+                metadata={"order_id": str(placed["order_id"])},
+                last_payment_error={"decline_code": "generic_decline"},
+            ),
+        )
+    work()
+
+    assert standin.payment(placed["payment_intent_id"])["status"] == "canceled"
+    body = checkout_body(whole(make_subject("Otra")), total="182.40")
+    retry = {**body, "recovery_order_id": placed["order_id"], "token": placed["token"]}
+    answer = api.client.post("/api/process-checkout", retry, content_type="application/json")
+    assert answer.status_code == 429
+    assert 3500 < int(answer["Retry-After"]) <= 3600
+    with time_machine.travel(timezone.now() + timedelta(minutes=61)):
+        status, _ = api.post("process-checkout", retry)
+    assert status == 200
+
+
+def test_once_paid_the_token_opens_nothing(api, standin, placed):
+    standin.confirm(placed["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+
+    status, answer = api.get("orders/recover", order=placed["order_id"], token=placed["token"])
+    assert (status, answer["code"]) == (409, "already_paid")
+    status, answer = api.post(
+        "process-checkout",
+        checkout_body(
+            whole(make_subject("Otra")),
+            total="182.40",
+            recovery_order_id=placed["order_id"],
+            token=placed["token"],
+        ),
+    )
+    assert (status, answer["code"]) == (409, "already_paid")
+
+
+def test_an_event_waits_while_the_provider_is_away(api, placed, monkeypatch, work):
+    def away(reference):
+        raise webhooks.gateway.ProviderError
+
+    monkeypatch.setattr(webhooks.gateway, "retrieve_payment", away)
+    deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
+    work()
+
+    event = ProviderEvent.objects.get()
+    assert event.processed_at is None
+    assert event.attempts == 1
+    assert event.outcome.startswith("Pendiente")
+
+
+def test_access_is_asked_for_with_a_matching_paid_reference_only(api, standin, placed):
+    body = {"order_id": placed["order_id"], "payment_intent_id": placed["payment_intent_id"]}
+    assert api.post("create-auth-user", body)[0] == 403
+    standin.confirm(placed["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+
+    assert api.post("create-auth-user", {**body, "payment_intent_id": "pi_other"})[0] == 403
+    assert api.post("create-auth-user", {**body, "email": "otra@example.com"})[0] == 403
+    assert api.post("create-auth-user", {"order_id": placed["order_id"]})[0] == 403
+    status, answer = api.post("create-auth-user", body)
+
+    assert (status, answer) == (200, {"success": True, "account_status": "pending"})
+    assert Provisioning.objects.count() == 1
+
+
+def test_the_mail_can_be_sent_again_three_times_and_every_three_minutes(
+    api, standin, placed, work, mailoutbox
+):
+    standin.confirm(placed["client_secret"])
+    body = {"payment_intent_id": placed["payment_intent_id"], "resend_email": True}
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+    work()
+    mailoutbox.clear()
+
+    now = timezone.now()
+    for number in range(3):
+        with time_machine.travel(now + timedelta(seconds=181 * number), tick=False):
+            status, answer = api.post("complete-payment", body)
+            assert (status, answer["seconds_left"], answer["attempts_left"]) == (
+                200,
+                180,
+                2 - number,
+            )
+            status, answer = api.post("complete-payment", body)
+            assert status == 429
+            assert answer["attempts_left"] == 2 - number
+    with time_machine.travel(now + timedelta(hours=2)):
+        status, answer = api.post("complete-payment", body)
+        assert (status, answer["attempts_left"]) == (429, 0)
+    work()
+
+    assert len(mailoutbox) == 3

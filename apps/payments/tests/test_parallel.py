@@ -1,0 +1,129 @@
+"""Where two can meet: real threads on PostgreSQL."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from academy.tests.factories import checkout_body, make_promo, make_subject, whole
+from academy.tests.shop import Api
+from apps.classroom.models import Enrolment, Provisioning
+from apps.core.models import Mail
+from apps.orders.models import Order, Payment, Redemption
+from apps.orders.payments import ConfirmedPayment, mark_paid
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+
+
+def in_parallel(times: int, action: Callable[[int], Any]) -> list[Any]:
+    def run(number: int) -> Any:
+        try:
+            return action(number)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(run, range(times)))
+
+
+def test_fifty_checkouts_at_once_on_a_code_with_one_use_give_one_use(standin):
+    promo = make_promo(max_uses=1)
+    subject = make_subject(price="200.00")
+
+    def buy(number: int) -> tuple[int, str]:
+        status, answer = Api().post(
+            "process-checkout",
+            checkout_body(
+                whole(subject),
+                total="171.00",
+                promo_code="BIENVENIDA10",
+                email=f"alumno{number}@example.com",
+                phone=f"+346001{number:05}",
+            ),
+            REMOTE_ADDR=f"10.0.0.{number}",
+        )
+        return status, answer.get("code", "")
+
+    answers = Counter(in_parallel(50, buy))
+
+    assert answers == {(200, ""): 1, (409, "promo_refused"): 49}
+    promo.refresh_from_db()
+    assert promo.uses_taken == 1
+    assert Redemption.objects.count() == 1
+    assert Order.objects.count() == 1
+
+
+def test_thirty_reports_of_one_payment_give_one_of_everything(api, standin, work):
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    standin.confirm(placed["client_secret"])
+    payment = ConfirmedPayment(placed["payment_intent_id"], 18240)
+
+    def report(number: int) -> int:
+        if number % 2:
+            return Api().post(
+                "complete-payment",
+                {"payment_intent_id": payment.reference},
+                REMOTE_ADDR=f"10.0.0.{number}",
+            )[0]
+        mark_paid(order_id=placed["order_id"], payment=payment, actor="Stripe")
+        return 200
+
+    assert set(in_parallel(30, report)) == {200}
+    work()
+
+    order = Order.objects.get()
+    assert order.status == "paid"
+    assert order.events.filter(to_status="paid").count() == 1
+    assert Payment.objects.count() == 1
+    assert Provisioning.objects.count() == 1
+    assert Enrolment.objects.count() == 1
+    assert Counter(Mail.objects.values_list("template", "status")) == {
+        ("order_confirmation", "sent"): 1,
+        ("classroom_access", "sent"): 1,
+    }
+
+
+def test_twenty_clicks_on_one_order_open_one_payment(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout({**body, "save_for_later": True})
+    again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
+
+    answers = in_parallel(
+        20, lambda number: Api().post("process-checkout", again, REMOTE_ADDR=f"10.0.0.{number}")
+    )
+
+    assert {status for status, _ in answers} <= {200, 409}
+    assert len({a["payment_intent_id"] for status, a in answers if status == 200}) == 1
+    assert Payment.objects.filter(status="open").count() == 1
+    open_there = [
+        payment
+        for payment in standin.payments(Order.objects.get().customer_reference)
+        if payment["status"] != "canceled"
+    ]
+    assert len(open_there) == 1
+
+
+def test_two_tabs_with_different_carts_leave_one_payable_payment(api, standin):
+    subjects = [make_subject(f"Asignatura {number}") for number in range(6)]
+    first = api.checkout(checkout_body(whole(subjects[0]), total="182.40", save_for_later=True))
+
+    def tab(number: int) -> int:
+        return Api().post(
+            "process-checkout",
+            checkout_body(
+                whole(subjects[number]),
+                total="182.40",
+                recovery_order_id=first["order_id"],
+                token=first["token"],
+            ),
+            REMOTE_ADDR=f"10.0.0.{number}",
+        )[0]
+
+    assert set(in_parallel(6, tab)) <= {200, 409}
+
+    payments = standin.payments(Order.objects.get().customer_reference)
+    assert len([p for p in payments if p["status"] != "canceled"]) <= 1
+    assert Order.objects.get().lines.count() == 1

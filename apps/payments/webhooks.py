@@ -1,0 +1,110 @@
+"""The provider's events: stored once when they arrive, acted on by the worker.
+
+An event only says where to look: what it claims is fetched afresh before anything is done.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+from django_tasks import task
+
+from apps.core.errors import AcademyError
+from apps.orders import payments as door
+from apps.orders.models import Order
+from apps.payments import stripe_gateway as gateway
+from apps.payments.checkout import cancel, report
+from apps.payments.models import ProviderEvent
+from apps.payments.stripe_gateway import SignedEvent
+
+# Minutes until an event that could not be acted on is tried again; reconciliation takes the rest.
+RETRY_MINUTES = (1, 5, 15, 60, 240)
+
+
+@transaction.atomic
+def store(event: SignedEvent) -> bool:
+    """Keep an event and queue it for the worker; False where it was stored before."""
+    row, created = ProviderEvent.objects.get_or_create(
+        event_id=event.event_id,
+        defaults={
+            "kind": event.kind[:60],
+            "livemode": event.livemode,
+            "payload": event.payload,
+        },
+    )
+    if created:
+        process_event.enqueue(event_row_id=row.pk)
+    return created
+
+
+@task()
+def process_event(event_row_id: int) -> None:
+    """Act on a stored event; where the provider is away, later again."""
+    event = ProviderEvent.objects.get(pk=event_row_id)
+    try:
+        act_on(event)
+    except AcademyError as error:
+        ProviderEvent.objects.filter(pk=event.pk).update(
+            attempts=F("attempts") + 1, outcome=f"Pendiente: {error.message}"[:300]
+        )
+        if event.attempts < len(RETRY_MINUTES):
+            later = timezone.now() + timedelta(minutes=RETRY_MINUTES[event.attempts])
+            process_event.using(run_after=later).enqueue(event_row_id=event.pk)
+
+
+def act_on(event: ProviderEvent) -> None:
+    """Do what the event asks for, once. Raises AcademyError where the provider can't be asked."""
+    if event.processed_at is not None:
+        return
+    handler = HANDLERS.get(event.kind)
+    if event.livemode == (settings.STRIPE_SANDBOX or "_test_" in settings.STRIPE_SECRET_KEY):
+        outcome = "No se trata: es de otro modo (real o de pruebas)"
+    elif handler is None:
+        outcome = "Guardado; este tipo no se usa"
+    else:
+        outcome = handler(event.payload)
+    ProviderEvent.objects.filter(pk=event.pk).update(
+        processed_at=timezone.now(), attempts=F("attempts") + 1, outcome=outcome[:300]
+    )
+
+
+def _on_payment(payload: dict[str, Any]) -> str:
+    payment = gateway.retrieve_payment(str(payload["data"]["object"]["id"]))
+    report(payment, actor="Stripe")
+    return f"{payment.reference}: {payment.status}"
+
+
+def _on_refusal(payload: dict[str, Any]) -> str:
+    outcome = _on_payment(payload)
+    sent = payload["data"]["object"]
+    order_id = str((sent.get("metadata") or {}).get("order_id", ""))
+    if not order_id.isdigit():
+        return outcome
+    order = Order.objects.filter(pk=int(order_id)).first()
+    if order is None:
+        return outcome
+    refusal = sent.get("last_payment_error") or {}
+    locked = door.count_refused_card(
+        order_id=order.pk, reason=str(refusal.get("decline_code") or refusal.get("code") or "")
+    )
+    open_payment = order.payments.open().first()
+    if locked and open_payment is not None:
+        # The browser holds its secret: only a canceled payment stops further tries with stolen
+        # cards. A failure must not count the card again; reconciliation cancels what is left.
+        with suppress(AcademyError):
+            cancel(open_payment)
+    return f"{outcome}; tarjeta rechazada"
+
+
+Handler = Callable[[dict[str, Any]], str]
+HANDLERS: dict[str, Handler] = {
+    "payment_intent.succeeded": _on_payment,
+    "payment_intent.processing": _on_payment,
+    "payment_intent.canceled": _on_payment,
+    "payment_intent.payment_failed": _on_refusal,
+}
