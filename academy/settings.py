@@ -223,6 +223,8 @@ STAFF_EMAIL = env.str("STAFF_EMAIL", default="equipo@academia.example")
 # ---------------------------------------------------------------- the academy
 BRAND_NAME = env.str("BRAND_NAME", default="Academia Faro")
 STUDENT_LOGIN = env.bool("STUDENT_LOGIN", default=False)
+# Where bought access is given: "local" is the small classroom of this site.
+CLASSROOM = env.str("CLASSROOM", default="local")
 PORTAL_URL = env.str("PORTAL_URL", default="/aula")
 PORTAL_PROFILE_URL = env.str("PORTAL_PROFILE_URL", default="/aula/perfil")
 # Hide list prices that were never charged in the last 30 days (EU price indication law).

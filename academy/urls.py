@@ -9,6 +9,7 @@ urlpatterns = [
     path("api/", include("academy.api_urls")),
     path("healthz", healthz),
     path("readyz", readyz),
+    path("", include("apps.classroom.urls")),
     path("", include("apps.pages.urls")),
     # Last: with DEBUG too, an unknown address gets the page that visitors get.
     re_path(r"^.*$", not_found),

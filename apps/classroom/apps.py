@@ -4,3 +4,8 @@ from django.apps import AppConfig
 class ClassroomConfig(AppConfig):
     name = "apps.classroom"
     verbose_name = "Aula virtual"
+
+    def ready(self) -> None:
+        from apps.classroom import mails
+
+        mails.register()

@@ -2,13 +2,14 @@ from django.db import models
 from django.db.models import Q
 
 from apps.catalogue.models import Lesson, Subject
+from apps.core.owed import Owed
 from apps.students.models import Student
 
 
 class Account(models.Model):
     """A student's account in the virtual classroom.
 
-    `password` is set in the local classroom alone, and only by the student, through a one-time link.
+    `password` is set in the local classroom alone, by the student, through a one-time link.
     """
 
     student = models.OneToOneField(
@@ -27,13 +28,18 @@ class Account(models.Model):
         return str(self.student)
 
 
-class Provisioning(models.Model):
-    """The access that one paid order is owed: account, enrolments and the mail with the link."""
+class Provisioning(Owed):
+    """The access that one paid order is owed: account, enrolments and the mail with the link.
+
+    `items` are [subject id, lesson id or null], kept here since the classroom knows no orders.
+    """
 
     class Status(models.TextChoices):
         PENDING = "pending", "Pendiente"
         CREATED = "created", "Creado"
         FAILED = "failed", "Fallido"
+
+    OPEN = Status.PENDING
 
     reference = models.CharField("pedido", max_length=40, unique=True)
     student = models.ForeignKey(
@@ -42,8 +48,7 @@ class Provisioning(models.Model):
     status = models.CharField(
         "estado", max_length=10, choices=Status.choices, default=Status.PENDING
     )
-    attempts = models.PositiveSmallIntegerField("intentos", default=0)
-    last_error = models.CharField("último error", max_length=300, blank=True)
+    items = models.JSONField("qué abre", default=list)
     resends = models.PositiveSmallIntegerField("reenvíos del correo", default=0)
     last_resend_at = models.DateTimeField("último reenvío", null=True, blank=True)
     created_at = models.DateTimeField("pedido el", auto_now_add=True)
@@ -53,6 +58,7 @@ class Provisioning(models.Model):
         verbose_name = "alta en el aula"
         verbose_name_plural = "altas en el aula"
         ordering = ("-created_at",)
+        indexes = (models.Index(fields=("status", "due_at"), name="provisioning_by_due"),)
 
     def __str__(self) -> str:
         return f"{self.reference} ({self.get_status_display()})"

@@ -1,0 +1,19 @@
+"""The virtual classroom that `settings.CLASSROOM` names."""
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+from apps.classroom.backends.base import Classroom
+
+CLASSROOMS = {"local": "apps.classroom.backends.local.LocalClassroom"}
+
+
+def current_classroom() -> Classroom:
+    """The classroom in use. Raises ImproperlyConfigured where the setting names none."""
+    if settings.CLASSROOM not in CLASSROOMS:
+        raise ImproperlyConfigured(
+            f"CLASSROOM={settings.CLASSROOM}: hay que elegir entre {', '.join(CLASSROOMS)}."
+        )
+    classroom: Classroom = import_string(CLASSROOMS[settings.CLASSROOM])()
+    return classroom

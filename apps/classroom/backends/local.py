@@ -1,0 +1,17 @@
+from collections.abc import Sequence
+
+from apps.classroom.backends.base import Item
+from apps.students.models import Student
+
+
+class LocalClassroom:
+    """The small classroom of this site, /aula: it shows our own Account and Enrolment rows.
+
+    Those rows are written for every classroom, so that nothing remains to be done elsewhere.
+    """
+
+    def ensure_account(self, student: Student) -> str:
+        return str(student.pk)
+
+    def ensure_enrolled(self, external_id: str, items: Sequence[Item]) -> None:
+        return None

@@ -1,0 +1,99 @@
+from typing import Any, cast
+
+from django import forms
+from django.contrib.auth.password_validation import (
+    password_validators_help_texts,
+    validate_password,
+)
+from django.core.exceptions import ValidationError
+
+from apps.students.models import Student
+
+
+class TidyForm(forms.Form):
+    """A form whose inputs wear the site's class."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.widget.attrs.setdefault("class", "input")
+
+
+def email_field() -> forms.EmailField:
+    return forms.EmailField(
+        label="Correo electrónico",
+        max_length=254,
+        widget=forms.EmailInput(attrs={"autocomplete": "username"}),
+        error_messages={
+            "required": "Escribe tu correo electrónico.",
+            "invalid": "Escribe un correo electrónico válido.",
+        },
+    )
+
+
+class SignInForm(TidyForm):
+    email = email_field()
+    password = forms.CharField(
+        label="Contraseña",
+        max_length=128,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+        error_messages={"required": "Escribe tu contraseña."},
+    )
+
+
+class NewLinkForm(TidyForm):
+    email = email_field()
+
+
+class SetPasswordForm(TidyForm):
+    """First and last name and the password twice, by Django's password rules for that student."""
+
+    first_name = forms.CharField(
+        label="Nombre",
+        max_length=80,
+        widget=forms.TextInput(attrs={"autocomplete": "given-name"}),
+        error_messages={"required": "Escribe tu nombre."},
+    )
+    last_name = forms.CharField(
+        label="Apellidos",
+        max_length=120,
+        widget=forms.TextInput(attrs={"autocomplete": "family-name"}),
+        error_messages={"required": "Escribe tus apellidos."},
+    )
+    password = forms.CharField(
+        label="Contraseña nueva",
+        max_length=128,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        error_messages={"required": "Escribe una contraseña."},
+    )
+    password_again = forms.CharField(
+        label="Repite la contraseña",
+        max_length=128,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        error_messages={"required": "Repite la contraseña."},
+    )
+
+    def __init__(self, *args: Any, student: Student, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.student = student
+        self.password_rules = password_validators_help_texts()
+
+    def clean(self) -> dict[str, Any]:
+        data = cast(dict[str, Any], super().clean())
+        password, again = data.get("password"), data.get("password_again")
+        if password and again and password != again:
+            self.add_error("password_again", "Las dos contraseñas no son iguales.")
+        if password:
+            as_typed = Student(
+                email=self.student.email,
+                first_name=data.get("first_name", ""),
+                last_name=data.get("last_name", ""),
+            )
+            try:
+                validate_password(password, user=cast(Any, as_typed))
+            except ValidationError as error:
+                self.add_error("password", error)
+        return data

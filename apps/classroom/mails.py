@@ -1,0 +1,60 @@
+"""The mails with the way into the classroom. The link is made when the mail is rendered.
+
+- `classroom_access` {"provisioning_id"}: once the access of an order is there, and on resend
+- `classroom_link` {"account_id"}: a new link, asked for on /aula/enlace
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from apps.catalogue.models import Lesson, Subject
+from apps.classroom.links import LINK_LIFE, access_url
+from apps.classroom.models import Account, Provisioning
+from apps.core.mail.registry import absolute_url, register_mail
+
+
+def register() -> None:
+    register_mail("classroom_access", "Tu acceso al aula de {{ brand }}", access_context)
+    register_mail("classroom_link", "Tu enlace para el aula de {{ brand }}", link_context)
+
+
+def access_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """What the order opens, and the link that sets the password where there is none yet."""
+    provisioning = Provisioning.objects.get(pk=ids["provisioning_id"])
+    account = Account.objects.select_related("student").get(student=provisioning.student_id)
+    return {
+        **_greeting(account),
+        "items": _names(provisioning),
+        "has_password": bool(account.password),
+        "portal_url": absolute_url(settings.PORTAL_URL),
+    }
+
+
+def link_context(ids: dict[str, Any]) -> dict[str, Any]:
+    return _greeting(Account.objects.select_related("student").get(pk=ids["account_id"]))
+
+
+def _greeting(account: Account) -> dict[str, Any]:
+    return {
+        "first_name": account.student.first_name,
+        "email": account.student.email,
+        "access_url": access_url(account),
+        "days": LINK_LIFE.days,
+        "new_link_url": absolute_url(reverse("aula_enlace")),
+    }
+
+
+def _names(provisioning: Provisioning) -> list[str]:
+    """ "Microeconomía" or "Microeconomía: PEC 3", in the order's order."""
+    subjects = Subject.objects.in_bulk([subject_id for subject_id, _ in provisioning.items])
+    lessons = Lesson.objects.in_bulk(
+        [lesson_id for _, lesson_id in provisioning.items if lesson_id]
+    )
+    return [
+        f"{subjects[subject_id].name}: {lessons[lesson_id].title}"
+        if lesson_id
+        else subjects[subject_id].name
+        for subject_id, lesson_id in provisioning.items
+    ]

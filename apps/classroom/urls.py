@@ -1,0 +1,11 @@
+from django.urls import path
+
+from apps.classroom import views
+
+urlpatterns = [
+    path("aula", views.aula, name="aula"),
+    path("aula/perfil", views.perfil, name="aula_perfil"),
+    path("aula/salir", views.salir, name="aula_salir"),
+    path("aula/enlace", views.enlace, name="aula_enlace"),
+    path("aula/acceso/<str:token>", views.acceso, name="aula_acceso"),
+]

@@ -1,0 +1,170 @@
+"""The small classroom of this site: /aula (decisions.md, "Students and the classroom")."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.forms import Form
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import rotate_token
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from apps.classroom.accounts import (
+    LinkUsed,
+    WrongCredentials,
+    check_credentials,
+    note_sign_in,
+    send_new_link,
+    set_password,
+)
+from apps.classroom.forms import NewLinkForm, SetPasswordForm, SignInForm
+from apps.classroom.links import account_for
+from apps.classroom.models import Account
+from apps.classroom.reads import subjects_of
+from apps.core.errors import TooManyRequests
+from apps.core.throttle import Limit
+from apps.students.session import current_student, sign_in, sign_out
+
+SIGN_IN = Limit("aula-entrar", times=20, seconds=600)
+SIGN_IN_BY_EMAIL = Limit("aula-entrar-correo", times=10, seconds=900)
+LINK = Limit("aula-enlace", times=10, seconds=600)
+MAILS = Limit("aula-enlace-correo", times=3, seconds=3600)
+
+View = Callable[..., HttpResponse]
+
+
+def private(view: View) -> View:
+    """A page for one person: kept by no cache and no search engine, and its address told to nobody.
+
+    `strict-origin` and not `no-referrer`: under the latter browsers send forms with `Origin: null`,
+    which Django's CSRF check refuses. Either way no address with a token leaves the page.
+    """
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        response["Cache-Control"] = "no-store, private"
+        response["Referrer-Policy"] = "strict-origin"
+        response["X-Robots-Tag"] = "noindex"
+        return response
+
+    return wrapped
+
+
+def _page(
+    request: HttpRequest, name: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    return render(request, f"classroom/{name}.html", {"noindex": True, **context}, status=status)
+
+
+def _too_many(
+    request: HttpRequest, name: str, form: Form, refusal: TooManyRequests
+) -> HttpResponse:
+    form.add_error(None, refusal.message)
+    response = _page(request, name, {"form": form}, status=refusal.status)
+    response["Retry-After"] = str(refusal.retry_after)
+    return response
+
+
+def _open_session(request: HttpRequest, account: Account) -> None:
+    sign_in(request, account.student)
+    rotate_token(request)
+    note_sign_in(account)
+
+
+@private
+@require_http_methods(["GET", "HEAD", "POST"])
+def aula(request: HttpRequest) -> HttpResponse:
+    """The sign-in, and for those who are signed in what they may study."""
+    if request.method == "POST":
+        return _sign_in(request)
+    student = current_student(request)
+    if student is None:
+        return _page(request, "sign_in", {"form": SignInForm()})
+    return _page(request, "aula", {"student": student, "subjects": subjects_of(student)})
+
+
+def _sign_in(request: HttpRequest) -> HttpResponse:
+    form = SignInForm(request.POST)
+    if not form.is_valid():
+        return _page(request, "sign_in", {"form": form}, status=400)
+    email = form.cleaned_data["email"].strip().lower()
+    try:
+        SIGN_IN.count(request)
+        SIGN_IN_BY_EMAIL.count_key(email)
+        account = check_credentials(email=email, password=form.cleaned_data["password"])
+    except TooManyRequests as refusal:
+        return _too_many(request, "sign_in", form, refusal)
+    except WrongCredentials as refusal:
+        form.add_error(None, refusal.message)
+        return _page(request, "sign_in", {"form": form}, status=refusal.status)
+    _open_session(request, account)
+    return redirect("aula")
+
+
+@private
+@require_safe
+def perfil(request: HttpRequest) -> HttpResponse:
+    student = current_student(request)
+    if student is None:
+        return redirect("aula")
+    return _page(request, "perfil", {"student": student})
+
+
+@private
+@require_POST
+def salir(request: HttpRequest) -> HttpResponse:
+    sign_out(request)
+    return redirect("aula")
+
+
+@private
+@require_http_methods(["GET", "HEAD", "POST"])
+def acceso(request: HttpRequest, token: str) -> HttpResponse:
+    """The one-time link. Looking at it uses nothing up: mail scanners open links, too."""
+    account = account_for(token)
+    if account is None:
+        return _used_link(request)
+    student = account.student
+    if request.method != "POST":
+        names = {"first_name": student.first_name, "last_name": student.last_name}
+        form = SetPasswordForm(student=student, initial=names)
+        return _page(request, "acceso", {"form": form, "student": student})
+    form = SetPasswordForm(request.POST, student=student)
+    if not form.is_valid():
+        return _page(request, "acceso", {"form": form, "student": student}, status=400)
+    try:
+        account = set_password(
+            token=token,
+            first_name=form.cleaned_data["first_name"],
+            last_name=form.cleaned_data["last_name"],
+            password=form.cleaned_data["password"],
+        )
+    except LinkUsed:
+        return _used_link(request)
+    _open_session(request, account)
+    return redirect("aula")
+
+
+def _used_link(request: HttpRequest) -> HttpResponse:
+    return _page(request, "link_used", {"form": NewLinkForm()}, status=LinkUsed.status)
+
+
+@private
+@require_http_methods(["GET", "HEAD", "POST"])
+def enlace(request: HttpRequest) -> HttpResponse:
+    """Ask for a new one-time link. The answer is the same whether or not there is an account."""
+    if request.method != "POST":
+        return _page(request, "enlace", {"form": NewLinkForm()})
+    form = NewLinkForm(request.POST)
+    if not form.is_valid():
+        return _page(request, "enlace", {"form": form}, status=400)
+    email = form.cleaned_data["email"].strip().lower()
+    try:
+        LINK.count(request)
+        MAILS.count_key(email)
+    except TooManyRequests as refusal:
+        return _too_many(request, "enlace", form, refusal)
+    send_new_link(email=email)
+    return _page(request, "enlace_enviado", {"email": email})
