@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RateCount(models.Model):
-    """How often one visitor did one thing in one window of time. Rows live as long as the window."""
+    """How often one visitor did one thing in one window of time. It lives as long as that."""
 
     slot = models.CharField(max_length=120, unique=True)
     times = models.PositiveIntegerField(default=0)
@@ -41,7 +41,7 @@ class SiteSettings(models.Model):
         return "Ajustes del sitio"
 
     @classmethod
-    def current(cls) -> Self:
+    def current(cls) -> "SiteSettings":
         return cls._default_manager.get_or_create(pk=1)[0]
 
 
@@ -88,7 +88,7 @@ class Mail(Owed):
     """An e-mail that is owed, written in the transaction that makes it due.
 
     `key` names the occasion ("order-confirmation:12"): the same occasion never makes a second one.
-    Delivery is at least once, with the same Message-ID on every try (decisions.md, "Card payments").
+    Delivery is at least once, with the same Message-ID on every try (decisions.md).
     """
 
     class Status(models.TextChoices):

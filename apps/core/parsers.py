@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 from typing import IO, Any
 
 from rest_framework import exceptions, parsers
@@ -15,7 +16,7 @@ class StrictJSONParser(parsers.JSONParser):
         self,
         stream: IO[Any],
         media_type: str | None = None,
-        parser_context: dict[str, Any] | None = None,
+        parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
         try:
             data = super().parse(stream, media_type, parser_context)

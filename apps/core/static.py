@@ -2,10 +2,12 @@
 
 from typing import IO, Any
 
-from whitenoise.storage import CompressedManifestStaticFilesStorage
+from whitenoise.storage import (  # type: ignore[import-untyped]
+    CompressedManifestStaticFilesStorage,
+)
 
 
-class BuiltStaticFilesStorage(CompressedManifestStaticFilesStorage):
+class BuiltStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
     """Leaves the names alone that esbuild has hashed itself.
 
     Chunks import each other by those names; renaming them again would break the imports.
@@ -14,4 +16,4 @@ class BuiltStaticFilesStorage(CompressedManifestStaticFilesStorage):
     def file_hash(self, name: str, content: IO[Any] | None = None) -> str:
         if name.startswith("build/"):
             return ""
-        return super().file_hash(name, content)
+        return str(super().file_hash(name, content))

@@ -20,7 +20,7 @@ def client_address(request: HttpRequest | Request) -> str:
     hops = settings.TRUSTED_PROXIES
     forwarded = [h.strip() for h in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if h]
     if hops and len(forwarded) >= hops:
-        return forwarded[-hops]
+        return str(forwarded[-hops])
     return str(request.META.get("REMOTE_ADDR", ""))
 
 

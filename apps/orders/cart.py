@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.errors import Invalid
@@ -109,7 +110,7 @@ def resolve(items: Sequence[CheckoutItem]) -> list[CartLine]:
     return lines
 
 
-def lines_as_json(lines: Sequence[CartLine], quote: CartQuote) -> dict[str, object]:
+def lines_as_json(lines: Sequence[CartLine], quote: CartQuote) -> dict[str, Any]:
     """`lines`, `discounts` and `total_amount` as api.md has them."""
     return {
         "lines": [

@@ -1,5 +1,6 @@
 import secrets
 from datetime import timedelta
+from typing import Any
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -11,7 +12,7 @@ from apps.core.money import to_cents
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
 
-PRICE = {"max_digits": 8, "decimal_places": 2}
+PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
 CART_LIFE = timedelta(days=30)
 
 

@@ -11,15 +11,15 @@ from apps.orders.cart import CheckoutItem
 from apps.orders.place import Checkout
 from apps.students.models import Consent
 
-REQUIRED = {
+REQUIRED: dict[str, Any] = {
     "required": "Este campo es obligatorio.",
     "null": "Este campo es obligatorio.",
     "blank": "Este campo es obligatorio.",
 }
-EMAIL = {**REQUIRED, "invalid": "Por favor, introduce un email válido"}
-MONEY = {"max_digits": 8, "decimal_places": 2, "min_value": Decimal(0)}
+EMAIL: dict[str, Any] = {**REQUIRED, "invalid": "Por favor, introduce un email válido"}
+MONEY: dict[str, Any] = {"max_digits": 8, "decimal_places": 2, "min_value": Decimal(0)}
 # Ids beyond the database's integers are no ids of ours.
-ID = {"min_value": 1, "max_value": 2**63 - 1}
+ID: dict[str, Any] = {"min_value": 1, "max_value": 2**63 - 1}
 
 
 def clean_phone(value: str) -> str:
@@ -133,7 +133,8 @@ class PromoInput(serializers.Serializer[dict[str, Any]]):
 
 
 class PromoOutput(serializers.Serializer[dict[str, Any]]):
-    is_valid = serializers.BooleanField()
+    # The contract's name; the base class uses it for something else, which output never calls.
+    is_valid = serializers.BooleanField()  # type: ignore[assignment]
     discount_amount = serializers.FloatField()
     discount_type = serializers.CharField(allow_null=True)
     valor_descuento = serializers.FloatField()

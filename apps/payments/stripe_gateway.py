@@ -173,9 +173,7 @@ def list_payments(customer: str) -> list[ProviderPayment]:
 def read_event(body: bytes, signature: str) -> SignedEvent:
     """Check an event's signature; raises BadSignature. The content is still only what was sent."""
     try:
-        event = stripe.Webhook.construct_event(  # type: ignore[no-untyped-call]
-            body, signature, settings.STRIPE_WEBHOOK_SECRET
-        )
+        event = stripe.Webhook.construct_event(body, signature, settings.STRIPE_WEBHOOK_SECRET)
     except (ValueError, stripe.SignatureVerificationError) as error:
         raise BadSignature from error
     return SignedEvent(

@@ -6,10 +6,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.api import PublicAPIView
+from apps.students.models import Student
 from apps.students.session import current_student
 
 
-class StudentOutput(serializers.Serializer[dict[str, Any]]):
+class StudentOutput(serializers.Serializer[Student]):
     id = serializers.IntegerField()
     email = serializers.EmailField()
     phone = serializers.CharField()

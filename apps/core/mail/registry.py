@@ -28,7 +28,7 @@ class SecretUrl(str):
 
 def absolute_url(path: str) -> str:
     """A path of this site, or an address that is whole already, as a mail needs it."""
-    return urljoin(settings.SITE_URL, path)
+    return str(urljoin(settings.SITE_URL, path))
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,19 @@ from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 from smtplib import SMTPServerDisconnected
-from threading import Barrier, Thread
 
 import pytest
 import time_machine
 from django.core import mail as django_mail
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.db.transaction import TransactionManagementError
 from django.test import override_settings
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from academy.tests.parallel import in_parallel
 from apps.core.mail import outbox, registry
 from apps.core.mail.outbox import deliver_mail, queue_mail, requeue_stuck_mails, retry_mail
 from apps.core.mail.registry import SecretUrl, register_mail, render_mail
@@ -247,28 +247,6 @@ def test_a_mail_whose_task_waits_for_a_slow_worker_is_not_queued_twice():
     Mail.objects.update(due_at=F("due_at") - timedelta(hours=3))
     assert requeue_stuck_mails() == 0
     assert DBTaskResult.objects.count() == 1
-
-
-def in_parallel(function, times: int) -> list[object]:
-    """Run a function in that many threads that start together; return what each returned."""
-    barrier = Barrier(times)
-    results: list[object] = []
-
-    def run() -> None:
-        try:
-            barrier.wait(timeout=20)
-            results.append(function())
-        except Exception as error:
-            results.append(error)
-        finally:
-            connection.close()
-
-    threads = [Thread(target=run) for _ in range(times)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    return results
 
 
 @pytest.mark.postgres

@@ -326,7 +326,7 @@ def test_a_second_payment_is_kept_and_flagged_and_grants_nothing_twice(placed):
 
     order = Order.objects.get()
     assert order.status == "paid"
-    assert order.flag == "Segundo pago de un pedido ya pagado"
+    assert order.flag == "Segundo pago de un pedido ya pagado (pi_two)"
     assert order.payments.filter(status="succeeded").count() == 2
     assert Provisioning.objects.count() == 1
     assert Mail.objects.filter(template="order_confirmation").count() == 1
@@ -475,6 +475,6 @@ def test_the_mail_can_be_sent_again_three_times_and_every_three_minutes(
     with time_machine.travel(now + timedelta(hours=2)):
         status, answer = api.post("complete-payment", body)
         assert (status, answer["attempts_left"]) == (429, 0)
-    work()
+        work()
 
     assert len(mailoutbox) == 3
