@@ -1,0 +1,132 @@
+import re
+from datetime import date
+from html.parser import HTMLParser
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import call_command
+from django.test import override_settings
+
+from apps.core.models import LegalText, SiteSettings
+
+pytestmark = pytest.mark.django_db
+
+
+def words(kind: str) -> str:
+    """The text as it is read: no tags, single spaces."""
+    return " ".join(re.sub(r"<[^>]+>", " ", LegalText.objects.current(kind).html()).split())
+
+
+def test_the_four_texts_are_there_in_version_1_of_10_july_2025():
+    texts = LegalText.objects.order_by("kind")
+    assert [(t.kind, t.version, t.title, t.published_on) for t in texts] == [
+        ("aviso-legal", 1, "Aviso legal", date(2025, 7, 10)),
+        ("cookies", 1, "Política de cookies", date(2025, 7, 10)),
+        ("privacidad", 1, "Política de privacidad", date(2025, 7, 10)),
+        ("terminos", 1, "Términos y condiciones", date(2025, 7, 10)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "al menos 18 años",
+        "un máximo de dos dispositivos, nunca a la vez",
+        "desde un tercer dispositivo, el acceso desde los anteriores se bloquea",
+        "termina con él, en la fecha de cierre del semestre",
+        "descargarlo",
+        "grabarlo",
+        "compartirlo",
+        "bloqueo de la cuenta sin derecho a reembolso",
+        "La cuenta es personal e intransferible",
+        "no hay devoluciones ni derecho de desistimiento",
+        "Emitimos factura solo si la solicitas",
+        "como máximo cinco años para cumplir nuestras obligaciones legales",
+        "no hay suscripciones recurrentes",
+        "juzgados y tribunales de Madrid",
+        "sin perjuicio de los derechos imperativos del consumidor",
+        "tres pagos sin intereses, uno cada 20 días",
+        "Todas las asignaturas incluyen PEC personalizadas",
+        "PEC generales, más económicas, escríbenos",
+        "tarjeta de crédito o débito",
+        "transferencia bancaria y pago por móvil",
+        "artículo 270 del Código Penal",
+    ],
+)
+def test_the_terms_say(said):
+    """Shop spec, section 1 and section 2, "Legal pages"."""
+    assert said in words("terminos")
+
+
+def test_the_privacy_policy_names_who_is_responsible_and_the_rights():
+    text = words("privacidad")
+    assert "Academia Faro, S. L., con NIF B00000000" in text
+    for right in ("acceso", "rectificación", "supresión", "limitación", "portabilidad", "oponerte"):
+        assert right in text
+    assert "hasta cinco años desde que termina tu acceso" in text
+    assert "Agencia Española de Protección de Datos" in text
+
+
+def test_the_cookie_policy_says_that_there_is_no_tracking():
+    assert "No usamos cookies de análisis, de publicidad" in words("cookies")
+
+
+@pytest.mark.parametrize("kind", LegalText.Kind.values)
+def test_no_text_leaves_a_place_unfilled_or_a_tag_open(kind):
+    html = LegalText.objects.current(kind).html()
+    assert "{{" not in html
+
+    class Tags(HTMLParser):
+        open: list[str] = []
+
+        def handle_starttag(self, tag, attrs):
+            self.open.append(tag)
+
+        def handle_endtag(self, tag):
+            assert self.open.pop() == tag
+
+    tags = Tags()
+    tags.open = []
+    tags.feed(html)
+    assert tags.open == []
+
+
+def test_the_owners_data_is_filled_in_escaped_and_fresh():
+    SiteSettings.objects.update_or_create(
+        pk=1, defaults={"legal_name": "Faro & <script>alert(1)</script>"}
+    )
+    with override_settings(BRAND_NAME="Faro «Norte»"):
+        html = LegalText.objects.current("aviso-legal").html()
+    assert "Faro &amp; &lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "<script" not in html
+    assert "Faro «Norte»" in html
+
+
+def test_a_body_is_no_template_that_runs():
+    text = LegalText(
+        kind="terminos", title="x", body="{% load x %}{{ legal_name.pk }} {{ tax_id }}"
+    )
+    assert text.html() == "{% load x %}{{ legal_name.pk }} B00000000"
+
+
+def test_a_place_that_nothing_fills_is_refused_in_the_admin():
+    text = LegalText(
+        kind="terminos", version=2, title="x", body="{{ titular }}", published_on=date(2026, 1, 1)
+    )
+    with pytest.raises(ValidationError, match=r"No se conoce el hueco «.. titular ..»"):
+        text.full_clean()
+
+
+def test_migrating_again_adds_nothing_and_brings_no_old_version_back():
+    LegalText.objects.create(
+        kind="terminos", version=2, title="T", body="x", published_on=date(2026, 1, 1)
+    )
+    call_command("migrate", verbosity=0)
+    assert LegalText.objects.count() == 5
+    assert LegalText.objects.current("terminos").version == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_texts_survive_a_flush():
+    call_command("flush", interactive=False, verbosity=0)
+    assert LegalText.objects.count() == 4
