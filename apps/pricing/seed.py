@@ -21,7 +21,7 @@ CODES: tuple[tuple[str, str, str, dict[str, Any], str], ...] = (
     ("NAVIDAD2024", PERCENT, "15", {"valid_until": LONG_AGO}, "caducado"),
     ("PRONTO15", PERCENT, "15", {"valid_from": FAR_AHEAD}, "todavía no es válido"),
     ("PAUSADO10", PERCENT, "10", {"active": False}, "inactivo"),
-    ("AGOTADO5", PERCENT, "5", {"max_uses": 1, "uses_taken": 1}, "usado por completo"),
+    ("AGOTADO5", PERCENT, "5", {"max_uses": 1}, "un solo uso, que gasta el pedido de Ana"),
     ("UNAVEZ10", FIXED, "10", {"max_uses_per_student": 1}, "una vez por alumno"),
     ("MINIMO300", FIXED, "30", {"minimum_cart": Decimal(300)}, "carrito de 300 € o más"),
     ("SOLOMEDIODIA", PERCENT, "10", {}, "solo para una universidad"),

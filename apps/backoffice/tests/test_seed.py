@@ -1,0 +1,125 @@
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.core.management import CommandError, call_command
+
+from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
+from apps.core.models import Mail
+from apps.orders.models import Order, Redemption
+from apps.pricing.models import Campaign, PromoCode
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def developing(settings):
+    settings.DEBUG = True
+
+
+def rows():
+    tables = (University, Degree, Subject, Lesson, PriceChange, Campaign, PromoCode, Order, Mail)
+    return {table.__name__: table.objects.count() for table in tables}
+
+
+@pytest.mark.usefixtures("developing")
+def test_there_is_a_catalogue_of_the_size_that_was_asked_for():
+    call_command("seed", verbosity=0)
+
+    assert University.objects.filter(status=University.Status.OPEN).count() == 1
+    assert University.objects.filter(status=University.Status.COMING_SOON).count() == 3
+    assert list(Degree.objects.order_by("name_sort").values_list("name", flat=True)) == [
+        "ADE",
+        "Comunicación",
+        "Derecho",
+        "Economía",
+        "Educación Social",
+        "Logopedia",
+        "Marketing",
+        "Psicología",
+        "Relaciones Laborales",
+        "Turismo",
+    ]
+    assert Subject.objects.on_sale().count() >= 120
+    assert {subject.lessons.count() for subject in Subject.objects.all()} == set(range(7))
+    assert Lesson.objects.filter(status=Lesson.Status.EXPIRED).exists()
+    assert Subject.objects.filter(active_lessons_count=0, lessons__isnull=False).exists()
+    assert Subject.objects.filter(total_discounts__gt=0).exists()
+    prices = set(Subject.objects.values_list("final_price", flat=True))
+    assert len(prices) > 5
+    assert (min(prices), max(prices)) == (Decimal("156.00"), Decimal("240.00"))
+    assert PriceChange.objects.count() == Subject.objects.count() + Lesson.objects.count()
+
+
+@pytest.mark.usefixtures("developing")
+def test_a_second_seed_adds_nothing():
+    call_command("seed", verbosity=0)
+    first = rows()
+    call_command("seed", verbosity=0)
+
+    assert rows() == first
+
+
+@pytest.mark.usefixtures("developing")
+def test_what_staff_changed_stays_as_it_is():
+    call_command("seed", verbosity=0)
+    subject = Subject.objects.get(name="Microeconomía")
+    subject.final_price = Decimal("199.00")
+    subject.save()
+    Campaign.objects.filter(name="Agosto").update(percent=25)
+
+    call_command("seed", verbosity=0)
+
+    assert Subject.objects.get(name="Microeconomía").final_price == Decimal("199.00")
+    assert Campaign.objects.get(name="Agosto").percent == 25
+
+
+@pytest.mark.usefixtures("developing")
+def test_the_sample_orders_went_through_the_shop():
+    call_command("seed", verbosity=0)
+
+    assert sorted(Order.objects.values_list("status", flat=True)) == ["cart", "paid", "paying"]
+    used = Redemption.objects.get()
+    assert (used.promo_code.code, used.status) == ("AGOTADO5", "used")
+    assert used.promo_code.uses_taken == used.promo_code.max_uses == 1
+    assert Order.objects.get(status="paying").instalments.count() == 3
+    assert PromoCode.objects.get(is_referral_code=True).student == used.order.student
+
+
+@pytest.mark.usefixtures("developing")
+def test_an_existing_admin_keeps_the_password():
+    get_user_model().objects.create_superuser("admin", password="otra-clave")
+
+    call_command("seed", verbosity=0)
+
+    assert get_user_model().objects.get().check_password("otra-clave")
+
+
+@pytest.mark.usefixtures("developing")
+def test_if_empty_leaves_a_catalogue_alone():
+    University.objects.create(name="Universidad propia", acronym="UP")
+
+    call_command("seed", "--if-empty", verbosity=0)
+
+    assert rows()["University"] == 1
+    assert rows()["Subject"] == 0
+
+
+def test_a_real_site_refuses_with_one_sentence():
+    with pytest.raises(CommandError, match="--sample") as refusal:
+        call_command("seed", verbosity=0)
+
+    assert "\n" not in str(refusal.value)
+    assert rows()["University"] == 0
+
+
+def test_on_a_real_site_samples_are_hidden_and_nothing_is_given_away(client):
+    call_command("seed", "--sample", verbosity=0)
+
+    assert Subject.objects.count() > 120
+    assert client.get("/api/universities").json() == []
+    assert client.get("/api/catalogue").json()["count"] == 0
+    assert Campaign.objects.count() == 2
+    assert not PromoCode.objects.exists()
+    assert not Order.objects.exists()
+    assert not get_user_model().objects.exists()
