@@ -78,7 +78,7 @@ def seed_step(env: Mapping[str, str]) -> Step:
         name=f"seed-{hashlib.sha256(database.encode()).hexdigest()[:12]}",
         title="Datos de ejemplo",
         command=["manage.py", "seed"],
-        inputs=sorted((ROOT / "apps").rglob("*seed*")),
+        inputs=[path for path in (ROOT / "apps").rglob("*seed*") if path.suffix != ".pyc"],
         produces=VAR,
     )
 
