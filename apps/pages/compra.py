@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from apps.catalogue import reads
 from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, PAGE_SIZES
+from apps.core.context import academy_props
 from apps.core.money import to_cents
 from apps.pricing.reads import current_pricing
 from apps.pricing.rules import subject_card
@@ -111,6 +112,7 @@ def compra(request: HttpRequest) -> HttpResponse:
                 "degrees": degrees,
                 "page": page,
                 "pricing": current_pricing(),
+                "academy": academy_props(),
                 "query": query.as_props(),
             },
         },

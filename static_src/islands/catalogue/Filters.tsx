@@ -1,0 +1,156 @@
+import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from "react";
+import { type Debounced, debounce } from "../../lib/debounce";
+import { SearchIcon } from "../../lib/icons";
+import type { Degree, University } from "../../schemas/catalogue";
+import { type CatalogueQuery, cleanSearch } from "./query";
+import type { HistoryStep } from "./useCatalogueQuery";
+
+const SEARCH_DEBOUNCE_MS = 300;
+
+type Props = {
+  universities: University[];
+  degrees: Degree[];
+  query: CatalogueQuery;
+  onChange: (change: Partial<CatalogueQuery>, step?: HistoryStep) => void;
+};
+
+/** The filter bar. University and degree act at once, the search when the typing pauses. */
+export function Filters({ universities, degrees, query, onChange }: Props) {
+  const [text, setText] = useSearchText(query.search, (search, step) =>
+    onChange({ search, page: 1 }, step),
+  );
+
+  return (
+    <search>
+      <form
+        className="filters"
+        onSubmit={(event: FormEvent) => {
+          event.preventDefault();
+          setText.flush();
+        }}
+      >
+        <div className="field">
+          <label className="field__label" htmlFor="universidad">
+            Universidad
+          </label>
+          <select
+            id="universidad"
+            className="input"
+            value={query.universityId ?? ""}
+            onChange={({ target }) =>
+              onChange({ universityId: Number(target.value), degreeId: null, page: 1 })
+            }
+          >
+            {universities.map(({ id, name, acronym, comingSoon }) => (
+              <option key={id} value={id} disabled={comingSoon}>
+                {`${name} (${acronym})${comingSoon ? " · Próximamente" : ""}`}
+              </option>
+            ))}
+          </select>
+        </div>
+        <div className="field">
+          <label className="field__label" htmlFor="carrera">
+            Carrera
+          </label>
+          <select
+            id="carrera"
+            className="input"
+            value={query.degreeId ?? ""}
+            onChange={({ target }) =>
+              onChange({ degreeId: target.value ? Number(target.value) : null, page: 1 })
+            }
+          >
+            <option value="">Todas las carreras</option>
+            {degrees.map(({ id, name }) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </div>
+        <div className="field">
+          <label className="field__label" htmlFor="buscar">
+            Buscar asignatura
+          </label>
+          <div className="filters__search">
+            <SearchIcon />
+            <input
+              id="buscar"
+              className="input"
+              type="search"
+              placeholder="Nombre de la asignatura"
+              autoComplete="off"
+              maxLength={100}
+              value={text}
+              onChange={({ target }) => setText(target.value)}
+            />
+          </div>
+        </div>
+        <button
+          type="button"
+          className="button button--quiet"
+          onClick={() => {
+            setText.reset();
+            onChange({ degreeId: null, search: "", page: 1 });
+          }}
+        >
+          Limpiar filtros
+        </button>
+      </form>
+    </search>
+  );
+}
+
+type SearchSetter = ((text: string) => void) & { flush(): void; reset(): void };
+
+/**
+ * The typed text, reported when it rests. The first letters make a step in the history, further
+ * ones correct it: going back leaves the search, not its last letter.
+ */
+function useSearchText(
+  search: string,
+  report: (search: string, step: HistoryStep) => void,
+): [string, SearchSetter] {
+  // What was typed into the server's field before this one took its place is kept.
+  const [text, setText] = useState(
+    () => document.querySelector<HTMLInputElement>("input#buscar")?.value ?? search,
+  );
+  const reported = useRef(search);
+
+  const tell = useEffectEvent((typed: string) => {
+    const next = cleanSearch(typed);
+    if (next === reported.current) return;
+    const step = reported.current === "" ? "push" : "replace";
+    reported.current = next;
+    report(next, step);
+  });
+  const later = useRef<Debounced<[string]> | null>(null);
+  const typedEarly = useEffectEvent(() => text);
+  useEffect(() => {
+    later.current = debounce((typed: string) => tell(typed), SEARCH_DEBOUNCE_MS);
+    later.current(typedEarly());
+    return () => later.current?.cancel();
+  }, []);
+
+  // Back, forward and "clear filters" change the search from outside.
+  useEffect(() => {
+    if (search === reported.current) return;
+    reported.current = search;
+    later.current?.cancel();
+    setText(search);
+  }, [search]);
+
+  const type = (typed: string) => {
+    setText(typed);
+    later.current?.(typed);
+  };
+  const setter = Object.assign(type, {
+    flush: () => later.current?.flush(),
+    reset: () => {
+      later.current?.cancel();
+      reported.current = "";
+      setText("");
+    },
+  });
+  return [text, setter];
+}

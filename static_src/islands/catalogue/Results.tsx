@@ -1,0 +1,259 @@
+import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
+import { get } from "../../lib/api";
+import type { Cart } from "../../lib/cart";
+import { NextIcon, PreviousIcon } from "../../lib/icons";
+import { type Resource, type ResourceCache, useResource } from "../../lib/resource";
+import { CataloguePage, type CatalogueSubject } from "../../schemas/catalogue";
+import {
+  type CatalogueQuery,
+  cataloguePath,
+  EVERYTHING,
+  PAGE_SIZES,
+  pageNumbers,
+  parsePageSize,
+} from "./query";
+import { SubjectCard } from "./SubjectCard";
+import type { HistoryStep } from "./useCatalogueQuery";
+
+const SKELETONS = ["a", "b", "c", "d", "e", "f"];
+
+type Choice = {
+  cart: Cart;
+  onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
+  onToggleAll: (subject: CatalogueSubject) => void;
+};
+
+type Props = Choice & {
+  cache: ResourceCache<CataloguePage>;
+  query: CatalogueQuery;
+  onChange: (change: Partial<CatalogueQuery>, step?: HistoryStep) => void;
+};
+
+/** The subjects that the filters leave, in pages or, with "Todas", page after page on scrolling. */
+export function Results({ cache, query, onChange, ...choice }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const first = useCataloguePage(cache, query, query.page);
+  const everything = query.pageSize === EVERYTHING;
+
+  // The server answers a page beyond the last with the last one: the address follows.
+  const onAnswer = useEffectEvent((page: CataloguePage) => {
+    if (everything || page.page === query.page) return;
+    cache.put(cataloguePath(query, page.page), page);
+    onChange({ page: page.page }, "replace");
+  });
+  const answer = first.status === "ready" ? first.data : null;
+  useEffect(() => {
+    if (answer) onAnswer(answer);
+  }, [answer]);
+
+  const goTo = (page: number) => {
+    onChange({ page });
+    window.scrollTo({ top: 0 });
+    heading.current?.focus({ preventScroll: true });
+  };
+
+  return (
+    <section className="results" aria-labelledby="resultados" aria-busy={answer === null}>
+      <div className="results__head">
+        <h2 id="resultados" ref={heading} tabIndex={-1}>
+          {answer ? countText(answer.count) : "Asignaturas"}
+        </h2>
+        <label className="results__size">
+          <span>Por página</span>
+          <select
+            className="input"
+            value={query.pageSize}
+            onChange={({ target }) => onChange({ pageSize: parsePageSize(target.value), page: 1 })}
+          >
+            {PAGE_SIZES.map((size) => (
+              <option key={size}>{size}</option>
+            ))}
+            <option value={EVERYTHING}>Todas</option>
+          </select>
+        </label>
+      </div>
+      <p className="visually-hidden" role="status">
+        {announcement(first)}
+      </p>
+      {everything ? (
+        <EveryPage
+          key={cataloguePath(query)}
+          cache={cache}
+          query={query}
+          first={first}
+          {...choice}
+        />
+      ) : (
+        <PageOfSubjects resource={first} {...choice} />
+      )}
+      {answer && !everything && answer.pages > 1 && (
+        <Pager page={answer.page} pages={answer.pages} onGoTo={goTo} />
+      )}
+    </section>
+  );
+}
+
+function useCataloguePage(
+  cache: ResourceCache<CataloguePage>,
+  query: CatalogueQuery,
+  page: number,
+): Resource<CataloguePage> {
+  const path = query.universityId === null ? null : cataloguePath(query, page);
+  return useResource(cache, path, (signal) => get(path ?? "", CataloguePage, { signal }));
+}
+
+function PageOfSubjects({ resource, ...choice }: Choice & { resource: Resource<CataloguePage> }) {
+  if (resource.status === "loading") {
+    return (
+      <Grid>
+        {SKELETONS.map((name) => (
+          <SkeletonCard key={name} />
+        ))}
+      </Grid>
+    );
+  }
+  if (resource.status === "failed") {
+    return (
+      <div className="notice notice--error">
+        <p>No hemos podido cargar las asignaturas.</p>
+        <button type="button" className="button button--quiet" onClick={resource.retry}>
+          Volver a intentarlo
+        </button>
+      </div>
+    );
+  }
+  if (resource.data.results.length === 0) {
+    return (
+      <div className="results__empty">
+        <p>
+          <strong>No se encontraron asignaturas</strong>
+        </p>
+        <p>Prueba con otra palabra o con otra carrera.</p>
+      </div>
+    );
+  }
+  return (
+    <Grid>
+      {resource.data.results.map((subject) => (
+        <SubjectCard key={subject.id} subject={subject} {...choice} />
+      ))}
+    </Grid>
+  );
+}
+
+const Grid = ({ children }: { children: ReactNode }) => <ul className="subjects">{children}</ul>;
+
+const SkeletonCard = () => (
+  <li className="card subject subject--skeleton" aria-hidden="true">
+    <span className="skeleton" />
+    <span className="skeleton" />
+    <span className="skeleton" />
+    <span className="skeleton" />
+    <span className="skeleton" />
+  </li>
+);
+
+type EveryPageProps = Choice & {
+  cache: ResourceCache<CataloguePage>;
+  query: CatalogueQuery;
+  first: Resource<CataloguePage>;
+};
+
+/** All subjects: the next page is read when the end of the last one comes near. */
+function EveryPage({ cache, query, first, ...choice }: EveryPageProps) {
+  const [shown, setShown] = useState(1);
+  const pages = first.status === "ready" ? first.data.pages : 1;
+  const further = Array.from({ length: shown - 1 }, (_, index) => index + 2);
+  return (
+    <div className="results__pages">
+      <PageOfSubjects resource={first} {...choice} />
+      {further.map((page) => (
+        <FurtherPage key={page} cache={cache} query={query} page={page} {...choice} />
+      ))}
+      {shown < pages && <EndMark key={shown} onNear={() => setShown(shown + 1)} />}
+    </div>
+  );
+}
+
+function FurtherPage({
+  cache,
+  query,
+  page,
+  ...choice
+}: Omit<EveryPageProps, "first"> & { page: number }) {
+  return <PageOfSubjects resource={useCataloguePage(cache, query, page)} {...choice} />;
+}
+
+function EndMark({ onNear }: { onNear: () => void }) {
+  const mark = useRef<HTMLDivElement>(null);
+  const near = useEffectEvent(onNear);
+  useEffect(() => {
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some((entry) => entry.isIntersecting)) near();
+      },
+      { rootMargin: "600px" },
+    );
+    if (mark.current) observer.observe(mark.current);
+    return () => observer.disconnect();
+  }, []);
+  return <div ref={mark} />;
+}
+
+function Pager(props: { page: number; pages: number; onGoTo: (page: number) => void }) {
+  const { page, pages, onGoTo } = props;
+  return (
+    <nav className="pager" aria-label="Páginas del catálogo">
+      <button
+        type="button"
+        className="button button--plain"
+        disabled={page === 1}
+        onClick={() => onGoTo(page - 1)}
+      >
+        <PreviousIcon />
+        Anterior
+      </button>
+      <ol className="pager__numbers">
+        {pageNumbers(page, pages).map((number, index) =>
+          number === null ? (
+            // biome-ignore lint/suspicious/noArrayIndexKey: gaps have no name, and only their place
+            <li key={`gap-${index}`} className="pager__gap">
+              …
+            </li>
+          ) : (
+            <li key={number}>
+              <button
+                type="button"
+                className="pager__number"
+                aria-label={`Página ${number}`}
+                aria-current={number === page ? "page" : undefined}
+                onClick={() => onGoTo(number)}
+              >
+                {number}
+              </button>
+            </li>
+          ),
+        )}
+      </ol>
+      <button
+        type="button"
+        className="button button--plain"
+        disabled={page === pages}
+        onClick={() => onGoTo(page + 1)}
+      >
+        Siguiente
+        <NextIcon />
+      </button>
+    </nav>
+  );
+}
+
+const countText = (count: number) => (count === 1 ? "1 asignatura" : `${count} asignaturas`);
+
+function announcement(resource: Resource<CataloguePage>): string {
+  if (resource.status === "loading") return "Cargando asignaturas";
+  if (resource.status === "failed") return "No hemos podido cargar las asignaturas.";
+  const { count, page, pages } = resource.data;
+  if (count === 0) return "No se encontraron asignaturas";
+  return `${countText(count)}, página ${page} de ${pages}`;
+}

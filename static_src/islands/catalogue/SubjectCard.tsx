@@ -1,0 +1,132 @@
+import { activeLessons, type Cart, isComplete, isTicked, lineOf } from "../../lib/cart";
+import { CheckIcon, PeopleIcon } from "../../lib/icons";
+import { formatEuros } from "../../lib/money";
+import { subjectCard } from "../../lib/quote";
+import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
+
+const CONTENT_PAGE = "/contenido-asignatura";
+
+type Props = {
+  subject: CatalogueSubject;
+  cart: Cart;
+  onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
+  onToggleAll: (subject: CatalogueSubject) => void;
+};
+
+/** One subject with its lessons. The server draws the same in `pages/_subject_card.html`. */
+export function SubjectCard({ subject, cart, onToggleLesson, onToggleAll }: Props) {
+  const { id, name, degree, lessons, finalPriceCents, totalDiscounts, enrolledStudents } = subject;
+  const { listPriceCents, discountEuros } = subjectCard(finalPriceCents, totalDiscounts);
+  const line = lineOf(cart, id);
+  const complete = line !== undefined && isComplete(line);
+  const available = activeLessons(subject).length > 0;
+  const title = `asignatura-${id}`;
+  const selectAll = complete ? "Quitar selección" : "Seleccionar todo";
+
+  return (
+    <li>
+      <article
+        className="card subject"
+        aria-labelledby={title}
+        data-complete={complete || undefined}
+      >
+        <header className="subject__head">
+          <p className="subject__degree">
+            <span>{degree.name}</span>
+            {complete && (
+              <span className="badge badge--accent">
+                <CheckIcon />
+                Completa
+              </span>
+            )}
+            {discountEuros > 0 && <span className="badge badge--success">−{discountEuros} €</span>}
+          </p>
+          <h3 id={title}>{name}</h3>
+          <p className="subject__meta">
+            <span>
+              <PeopleIcon />
+              {enrolledStudents} {enrolledStudents === 1 ? "matriculado" : "matriculados"}
+            </span>
+            <a
+              href={CONTENT_PAGE}
+              target="_blank"
+              rel="noopener"
+              aria-label={`Contenido de ${name}`}
+            >
+              Contenido
+            </a>
+          </p>
+        </header>
+        {!available && <p className="subject__none">No hay lecciones disponibles</p>}
+        {lessons.length > 0 && (
+          <ul className="lessons" aria-label={`Lecciones de ${name}`}>
+            {lessons.map((lesson) => (
+              <LessonRow
+                key={lesson.id}
+                lesson={lesson}
+                ticked={isTicked(cart, lesson)}
+                onToggle={() => onToggleLesson(subject, lesson.id)}
+              />
+            ))}
+          </ul>
+        )}
+        <footer className="subject__whole">
+          <p className="subject__price">
+            <span>Asignatura completa</span>
+            {totalDiscounts > 0 && (
+              <s className="price price--list">
+                <span className="visually-hidden">Antes: </span>
+                {formatEuros(listPriceCents)}
+              </s>
+            )}
+            <strong className="price">{formatEuros(finalPriceCents)}</strong>
+          </p>
+          <div className="subject__actions">
+            <button
+              type="button"
+              className={complete ? "button button--quiet" : "button button--soft"}
+              aria-label={`${selectAll}: ${name}`}
+              disabled={!available}
+              onClick={() => onToggleAll(subject)}
+            >
+              {selectAll}
+            </button>
+            <a
+              className="button button--plain"
+              href={CONTENT_PAGE}
+              target="_blank"
+              rel="noopener"
+              aria-label={`Ver más sobre ${name}`}
+            >
+              Ver más
+            </a>
+          </div>
+        </footer>
+      </article>
+    </li>
+  );
+}
+
+type LessonRowProps = { lesson: CatalogueLesson; ticked: boolean; onToggle: () => void };
+
+function LessonRow({ lesson, ticked, onToggle }: LessonRowProps) {
+  return (
+    <li>
+      <label className="lesson" data-expired={!lesson.active || undefined}>
+        <input
+          type="checkbox"
+          className="checkbox"
+          checked={ticked}
+          disabled={!lesson.active}
+          onChange={onToggle}
+        />
+        <span className="lesson__title">{lesson.title}</span>
+        {lesson.active ? (
+          <span className="price price--plain">{formatEuros(lesson.priceCents)}</span>
+        ) : (
+          <span className="badge">Caducada</span>
+        )}
+      </label>
+    </li>
+  );
+}

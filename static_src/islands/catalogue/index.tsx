@@ -1,0 +1,34 @@
+import * as z from "zod/mini";
+import { defineIsland } from "../../lib/island";
+import { Academy } from "../../schemas/academy";
+import { CataloguePage, Degree, University } from "../../schemas/catalogue";
+import { Pricing } from "../../schemas/pricing";
+import { Catalogue } from "./Catalogue";
+import { EVERYTHING, PAGE_SIZES } from "./query";
+
+/** What `apps/pages/compra.py` hands over: the view that its HTML already shows. */
+const Props = z.object({
+  universities: z.array(University),
+  degrees: z.array(Degree),
+  page: CataloguePage,
+  pricing: Pricing,
+  academy: Academy,
+  query: z.pipe(
+    z.object({
+      university_id: z.nullable(z.int()),
+      degree_id: z.nullable(z.int()),
+      search: z.string(),
+      page: z.int(),
+      page_size: z.union([z.literal(PAGE_SIZES), z.literal(EVERYTHING)]),
+    }),
+    z.transform((query) => ({
+      universityId: query.university_id,
+      degreeId: query.degree_id,
+      search: query.search,
+      page: query.page,
+      pageSize: query.page_size,
+    })),
+  ),
+});
+
+export default defineIsland(Props, Catalogue);

@@ -1,0 +1,91 @@
+/**
+ * What /compra shows, all of it in the query string: universidad, carrera, buscar, pagina,
+ * por_pagina. What is not offered falls back to what is. Twin of `apps/pages/compra.py`.
+ */
+export const PAGE_SIZES = [6, 9, 12, 18] as const;
+export const EVERYTHING = "todas";
+/** "Todas" loads page after page in pages of this size. */
+const EVERYTHING_PAGE_SIZE = 18;
+const DEFAULT_PAGE_SIZE = 9;
+const LONGEST_SEARCH = 100;
+
+export type PageSize = (typeof PAGE_SIZES)[number] | typeof EVERYTHING;
+
+export type CatalogueQuery = {
+  universityId: number | null;
+  degreeId: number | null;
+  search: string;
+  page: number;
+  pageSize: PageSize;
+};
+
+/** `openUniversityIds` in the order of their names: the first is the default. */
+export function parseQuery(queryString: string, openUniversityIds: number[]): CatalogueQuery {
+  const params = new URLSearchParams(queryString);
+  const universityId = wholeNumber(params.get("universidad"));
+  const pageSize = parsePageSize(params.get("por_pagina"));
+  return {
+    universityId:
+      universityId !== null && openUniversityIds.includes(universityId)
+        ? universityId
+        : (openUniversityIds[0] ?? null),
+    degreeId: wholeNumber(params.get("carrera")),
+    search: cleanSearch(params.get("buscar") ?? ""),
+    page: pageSize === EVERYTHING ? 1 : (wholeNumber(params.get("pagina")) ?? 1) || 1,
+    pageSize,
+  };
+}
+
+/** The query string that brings the same view back; what others put into it is kept. */
+export function formatQuery(
+  query: CatalogueQuery,
+  openUniversityIds: number[],
+  currentQueryString: string,
+): string {
+  const params = new URLSearchParams(currentQueryString);
+  const set = (name: string, value: string | number | null) => {
+    if (value === null || value === "") params.delete(name);
+    else params.set(name, String(value));
+  };
+  set("universidad", query.universityId === openUniversityIds[0] ? null : query.universityId);
+  set("carrera", query.degreeId);
+  set("buscar", query.search);
+  set("por_pagina", query.pageSize === DEFAULT_PAGE_SIZE ? null : query.pageSize);
+  set("pagina", query.page > 1 ? query.page : null);
+  const text = params.toString();
+  return text ? `?${text}` : "";
+}
+
+/** The address of one page of GET /api/catalogue; also the name under which it is remembered. */
+export function cataloguePath(query: CatalogueQuery, page = query.page): string {
+  const params = new URLSearchParams({ university_id: String(query.universityId) });
+  if (query.degreeId !== null) params.set("degree_id", String(query.degreeId));
+  if (query.search) params.set("search", query.search);
+  params.set("page", String(page));
+  const size = query.pageSize === EVERYTHING ? EVERYTHING_PAGE_SIZE : query.pageSize;
+  params.set("page_size", String(size));
+  return `/api/catalogue?${params}`;
+}
+
+export function parsePageSize(text: string | null): PageSize {
+  if (text === EVERYTHING) return EVERYTHING;
+  return PAGE_SIZES.find((size) => String(size) === text) ?? DEFAULT_PAGE_SIZE;
+}
+
+export function cleanSearch(text: string): string {
+  return text.replaceAll("\0", "").trim().slice(0, LONGEST_SEARCH);
+}
+
+/** Numbers of a pager: first, last and those around the current page; null stands for a gap. */
+export function pageNumbers(page: number, pages: number): (number | null)[] {
+  const shown = [...new Set([1, page - 1, page, page + 1, pages])]
+    .filter((number) => number >= 1 && number <= pages)
+    .sort((a, b) => a - b);
+  return shown.flatMap((number, index) =>
+    number - (shown[index - 1] ?? 0) > 1 ? [null, number] : [number],
+  );
+}
+
+function wholeNumber(text: string | null): number | null {
+  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : null;
+}

@@ -1,0 +1,28 @@
+/** Calls `run` once nothing has been said for `ms`; `flush` calls it at once, `cancel` never. */
+export type Debounced<Args extends unknown[]> = ((...args: Args) => void) & {
+  flush(): void;
+  cancel(): void;
+};
+
+export function debounce<Args extends unknown[]>(
+  run: (...args: Args) => void,
+  ms: number,
+): Debounced<Args> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let waiting: Args | null = null;
+  const cancel = () => {
+    clearTimeout(timer);
+    waiting = null;
+  };
+  const flush = () => {
+    const args = waiting;
+    cancel();
+    if (args) run(...args);
+  };
+  const later = (...args: Args) => {
+    clearTimeout(timer);
+    waiting = args;
+    timer = setTimeout(flush, ms);
+  };
+  return Object.assign(later, { flush, cancel });
+}
