@@ -181,6 +181,69 @@ export const OrderByPayment = z.pipe(
 );
 export type OrderByPayment = z.output<typeof OrderByPayment>;
 
+const Change = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("price"), name: z.string(), before: cents, after: cents }),
+  z.object({ kind: z.literal("discount"), name: z.string(), before: cents, after: cents }),
+  z.object({ kind: z.literal("expired"), name: z.string() }),
+  z.object({ kind: z.literal("promo"), name: z.string(), reason: z.string() }),
+]);
+/** What is different since the order was saved; money in cents. */
+export type Change = z.output<typeof Change>;
+
+const RecoveredItem = z.pipe(
+  z.object({
+    id: z.int(),
+    lesson_id: z.nullable(z.int()),
+    subject_id: z.int(),
+    price: cents,
+    lesson: z.nullable(z.object({ title: z.string() })),
+    subject: z.object({
+      name: z.string(),
+      degree: z.object({ name: z.string(), university: z.object({ name: z.string() }) }),
+    }),
+  }),
+  z.transform(({ id, lesson_id, subject_id, price, lesson, subject }) => ({
+    id,
+    subjectId: subject_id,
+    lessonId: lesson_id,
+    priceCents: price,
+    lessonTitle: lesson?.title ?? null,
+    subjectName: subject.name,
+    degreeName: subject.degree.name,
+    universityName: subject.degree.university.name,
+  })),
+);
+export type RecoveredItem = z.output<typeof RecoveredItem>;
+
+/** GET /api/orders/recover: an unpaid order, priced as of now. */
+export const RecoveredOrder = z.pipe(
+  z.object({
+    id: z.int(),
+    total_amount: cents,
+    payment_type: z.enum(["full_payment", "installment"]),
+    created_at: z.string(),
+    promo_code: z.nullable(z.string()),
+    student: z.object({ email: z.string(), phone: z.string() }),
+    items: z.array(RecoveredItem),
+    discounts: z.array(Discount),
+    saved_total: cents,
+    changes: z.array(Change),
+  }),
+  z.transform((order) => ({
+    id: order.id,
+    totalCents: order.total_amount,
+    savedTotalCents: order.saved_total,
+    paymentType: order.payment_type,
+    createdAt: new Date(order.created_at),
+    promoCode: order.promo_code,
+    student: order.student,
+    items: order.items,
+    discounts: order.discounts,
+    changes: order.changes,
+  })),
+);
+export type RecoveredOrder = z.output<typeof RecoveredOrder>;
+
 export const Me = z.object({
   student: z.nullable(
     z.pipe(

@@ -12,7 +12,11 @@ type Props = {
 
 /** What is bought, what is taken off, and what it comes to. */
 export function OrderSummary({ order, dueNowCents, children }: Props) {
-  const listTotalCents = order.lines.reduce((sum, line) => sum + line.listPriceCents, 0);
+  // The list total less all discounts is the total (`lib/quote.ts`).
+  const listTotalCents = order.discounts.reduce(
+    (sum, { amountCents }) => sum + amountCents,
+    order.totalCents,
+  );
   return (
     <div className="order-summary">
       {children ?? (

@@ -9,7 +9,7 @@ import type { SignedInStudent } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
 import { contentKey, quotedOrder, withPrices } from "./basket";
 import { ContactStep } from "./ContactStep";
-import { signedInStudent, successUrl } from "./calls";
+import { signedInStudent } from "./calls";
 import { contactOf, isValid } from "./contact";
 import { Processing, Saved, Unrecorded } from "./Outcome";
 import { SummaryStep } from "./SummaryStep";
@@ -26,8 +26,7 @@ type Props = {
   academy: Academy;
 };
 
-const goToSuccess = (paymentIntentId: string) =>
-  window.location.assign(successUrl(paymentIntentId));
+const goTo = (url: string) => window.location.assign(url);
 
 /**
  * From the cart to the payment (shop spec, section 2). Stays mounted while it is closed: closing
@@ -35,7 +34,7 @@ const goToSuccess = (paymentIntentId: string) =>
  */
 export function PaymentDialog({ open, onOpenChange, cart, onCartChange, pricing, academy }: Props) {
   const { purchase, dispatch, card, pay, saveForLater } = usePurchase(NEW_PURCHASE, {
-    onPaid: goToSuccess,
+    onPaid: goTo,
   });
   const student = useSignedInStudent();
   const title = useRef<HTMLHeadingElement>(null);
@@ -96,7 +95,7 @@ export function PaymentDialog({ open, onOpenChange, cart, onCartChange, pricing,
         <Dialog.Popup
           className={`dialog purchase purchase--${view.width}`}
           initialFocus={title}
-          style={area}
+          {...area}
         >
           <header className="purchase__header">
             {purchase.step === "summary" && !isOver(purchase) && (

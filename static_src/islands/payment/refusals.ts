@@ -12,6 +12,7 @@ export type Refusal =
   | { kind: "price_changed"; priced: PricedOrder }
   | { kind: "unavailable"; items: UnavailableItem[] }
   | { kind: "promo_refused"; text: string }
+  | { kind: "instalments_refused"; text: string }
   | { kind: "contact"; errors: ContactErrors }
   | { kind: "already_paid"; paymentIntentId: string | null }
   | { kind: "payment_in_progress"; text: string; paymentIntentId: string | null }
@@ -49,6 +50,8 @@ export function refusalOf(error: unknown): Refusal {
     }
     case "promo_refused":
       return { kind: "promo_refused", text: text || INVALID_PROMO };
+    case "instalments_unavailable":
+      return { kind: "instalments_refused", text };
     case "already_paid":
       return { kind: "already_paid", paymentIntentId: paymentIn(data) };
     case "payment_in_progress":

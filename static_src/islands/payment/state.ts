@@ -9,7 +9,8 @@ import type { Refusal } from "./refusals";
 
 /** The server's name and key for the order; every later call sends both. */
 export type OrderKey = { orderId: number; token: string };
-export type AppliedPromo = { code: string; promo: Promo };
+/** `promo` is null where only the server knows what the code takes off (recovery). */
+export type AppliedPromo = { code: string; promo: Promo | null };
 export type Boxes = { adult: boolean; withdrawal: boolean; reminders: boolean };
 
 type Card = { clientSecret: string; paymentIntentId: string; dueCents: number };
@@ -226,6 +227,12 @@ function afterRefusal(purchase: Purchase, refusal: Refusal): Purchase {
       return { ...open, notice: { kind: "unavailable", items: refusal.items } };
     case "promo_refused":
       return { ...withoutPayment(open), promo: null, promoError: refusal.text };
+    case "instalments_refused":
+      return {
+        ...withoutPayment(open),
+        paymentType: "full_payment",
+        notice: { kind: "problem", text: refusal.text },
+      };
     case "contact":
       return { ...open, step: "contact", contactErrors: refusal.errors };
     case "order_gone":

@@ -2,6 +2,7 @@ import { type RefObject, useReducer, useRef } from "react";
 import { toast } from "../../lib/toast";
 import type { CardHandle, CardOutcome } from "./CardForm";
 import { type Basket, checkoutBody, completePayment, processCheckout, successUrl } from "./calls";
+import { rememberPayment } from "./pending";
 import { cardSentence, NO_SECRET_OR_URL, PAYMENT_ERROR, type Refusal, refusalOf } from "./refusals";
 import { mayPay, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
 
@@ -18,11 +19,12 @@ type PurchaseDoor = {
 
 /**
  * The payment flow of shop spec, section 4. Never two calls or two confirmations at a time,
- * however fast somebody clicks. `onPaid` gets the payment's reference once the server knows of it.
+ * however fast somebody clicks. `onPaid` gets the address of the success page, once the server has
+ * recorded the payment.
  */
 export function usePurchase(
   initial: Purchase,
-  { onPaid }: { onPaid(paymentIntentId: string): void },
+  { onPaid }: { onPaid(successUrl: string): void },
 ): PurchaseDoor {
   const [purchase, dispatch] = useReducer(purchaseReducer, initial);
   const card = useRef<CardHandle | null>(null);
@@ -47,7 +49,7 @@ export function usePurchase(
       dispatch({ type: "completion_failed" });
       return;
     }
-    onPaid(paymentIntentId);
+    onPaid(successUrl(paymentIntentId));
   }
 
   async function refuse(refusal: Refusal): Promise<void> {
@@ -56,6 +58,9 @@ export function usePurchase(
       case "problem":
       case "order_gone":
         toast({ title: refusal.title, text: refusal.text, tone: "error" });
+        return;
+      case "instalments_refused":
+        toast({ title: PAYMENT_ERROR, text: refusal.text, tone: "error" });
         return;
       case "promo_refused":
         toast({ title: "Código inválido", text: refusal.text, tone: "error" });
@@ -72,14 +77,15 @@ export function usePurchase(
   ): Promise<void> {
     const paymentIntentId = refusal.paymentIntentId ?? purchase.lastPaymentId;
     if (refusal.kind === "already_paid") {
-      if (paymentIntentId) onPaid(paymentIntentId);
+      if (paymentIntentId) onPaid(successUrl(paymentIntentId));
       else toast({ title: "Este pedido ya está pagado", tone: "info" });
       return;
     }
     const answer = paymentIntentId
       ? await completePayment(paymentIntentId).catch(() => null)
       : null;
-    if (paymentIntentId && answer && answer.status !== "processing") onPaid(paymentIntentId);
+    if (paymentIntentId && answer && answer.status !== "processing")
+      onPaid(successUrl(paymentIntentId));
     else dispatch({ type: "bank_is_confirming", paymentIntentId: paymentIntentId ?? "" });
   }
 
@@ -94,7 +100,7 @@ export function usePurchase(
         window.location.assign(answer.next.url);
         return;
       case "completed":
-        window.location.assign(answer.next.redirect);
+        onPaid(answer.next.redirect);
         return;
       case "none":
         toast({ title: PAYMENT_ERROR, text: NO_SECRET_OR_URL, tone: "error" });
@@ -107,6 +113,7 @@ export function usePurchase(
       return;
     }
     dispatch({ type: "confirming" });
+    if (purchase.order) rememberPayment(paymentIntentId, purchase.order);
     const outcome = await card.current
       .confirm(`${window.location.origin}${successUrl(paymentIntentId)}`)
       .catch((): CardOutcome => ({ kind: "refused", text: cardSentence({}), final: false }));

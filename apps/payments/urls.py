@@ -1,0 +1,9 @@
+from django.urls import path
+
+from apps.payments import views
+
+urlpatterns = [
+    path("success", views.success, name="success"),
+    path("cancel", views.cancel, name="cancel"),
+    path("complete-payment", views.complete_payment, name="complete-payment"),
+]

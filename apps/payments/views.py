@@ -1,0 +1,72 @@
+"""The pages around a payment: success, cancel and the recovery link (shop spec, section 2)."""
+
+from collections.abc import Callable
+from functools import wraps
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from apps.core.context import academy_props
+from apps.pricing.reads import current_pricing
+
+PageView = Callable[[HttpRequest], HttpResponse]
+
+
+def private_page(view: PageView) -> PageView:
+    """A page whose address opens an order: never stored, never told to another site."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest) -> HttpResponse:
+        response = view(request)
+        response["Cache-Control"] = "no-store"
+        response["Referrer-Policy"] = "no-referrer"
+        response["X-Robots-Tag"] = "noindex"
+        return response
+
+    return wrapped
+
+
+@require_safe
+@private_page
+def success(request: HttpRequest) -> HttpResponse:
+    """After a payment. With neither reference there is nothing to show: back to the start."""
+    session_id = request.GET.get("session_id", "")
+    payment_intent_id = request.GET.get("payment_intent_id", "")
+    if not session_id and not payment_intent_id:
+        return HttpResponseRedirect(reverse("home"))
+    props = {
+        "session_id": session_id,
+        "payment_intent_id": payment_intent_id,
+        "portal_url": settings.PORTAL_URL,
+        "portal_profile_url": settings.PORTAL_PROFILE_URL,
+        "academy": academy_props(),
+    }
+    return render(request, "payments/success.html", {"props": props})
+
+
+@require_safe
+@private_page
+def cancel(request: HttpRequest) -> HttpResponse:
+    """A payment that was left: nothing was charged, and the saved order leads back to the cart."""
+    order, token = request.GET.get("order", ""), request.GET.get("token", "")
+    recovery_url = ""
+    if order and token:
+        recovery_url = f"{reverse('complete-payment')}?{urlencode({'order': order, 'token': token})}"
+    return render(request, "payments/cancel.html", {"recovery_url": recovery_url})
+
+
+@require_safe
+@private_page
+def complete_payment(request: HttpRequest) -> HttpResponse:
+    """The page behind a recovery link. The island asks the API for the order, and says its errors."""
+    props = {
+        "order": request.GET.get("order", ""),
+        "token": request.GET.get("token", ""),
+        "pricing": current_pricing(),
+        "academy": academy_props(),
+    }
+    return render(request, "payments/complete_payment.html", {"props": props})
