@@ -128,6 +128,7 @@ USE_TZ = True
 # ---------------------------------------------------------------- static files
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "var" / "static_root"
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 STATIC_BUILD = BASE_DIR / "var" / "static_build"
 STATIC_BUILD.mkdir(parents=True, exist_ok=True)
 STATICFILES_DIRS = [STATIC_BUILD]
@@ -255,7 +256,12 @@ SPECTACULAR_SETTINGS = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {
+        "line": {
+            "()": "apps.core.logs.RedactingFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+        }
+    },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
 }

@@ -1,4 +1,4 @@
-"""Fixtures for tests that buy: the API as a browser calls it, and the real local Stripe stand-in."""
+"""Fixtures for tests that buy: the API as a browser calls it, and the local Stripe stand-in."""
 
 import os
 import sqlite3

@@ -1,7 +1,8 @@
 from typing import Any
 
 from django.conf import settings
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -101,7 +102,7 @@ def _settle(reference: str) -> tuple[Order, bool]:
     """The order behind a payment, and whether the bank is still confirming it.
 
     Records a success that nothing has reported yet. Raises PaymentNotFound for a payment that is
-    not ours, NotConfirmed while there is no success, ProviderError where the provider can't be asked.
+    not ours, NotConfirmed while there is no success, ProviderError where nobody can be asked.
     """
     row = Payment.objects.select_related("order").filter(reference=reference).first()
     if row is not None and row.order is not None and row.status == Payment.Status.SUCCEEDED:
@@ -183,11 +184,20 @@ def _paid_order(data: dict[str, Any]) -> Order:
     return order
 
 
+class StoredOutput(serializers.Serializer[dict[str, Any]]):
+    success = serializers.BooleanField()
+
+
 class StripeWebhook(PublicAPIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """No cross-site check here: what stands in for it is the signature."""
 
-    @extend_schema(exclude=True)
+    @extend_schema(
+        summary="Los eventos firmados de Stripe",
+        request=OpenApiTypes.OBJECT,
+        responses=StoredOutput,
+        parameters=[OpenApiParameter("Stripe-Signature", str, OpenApiParameter.HEADER)],
+    )
     def post(self, request: Request) -> Response:
         event = gateway.read_event(request.body, request.META.get("HTTP_STRIPE_SIGNATURE", ""))
         store(event)

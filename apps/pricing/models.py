@@ -1,5 +1,5 @@
 from datetime import date
-from typing import Self
+from typing import Any, Self
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -175,6 +175,10 @@ class PromoCode(models.Model):
 
     def __str__(self) -> str:
         return self.code
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        self.code = self.code.strip().upper()
+        super().save(*args, **kwargs)
 
     def terms(self) -> PromoTerms:
         # Percentages are stored with two decimals, so their hundredths are basis points.

@@ -7,8 +7,9 @@ from apps.payments.reconcile import reconcile
 
 class Command(BaseCommand):
     help = (
-        "Pregunta a Stripe por los pagos abiertos, trata los eventos pendientes, libera los códigos "
-        "reservados hace más de 30 minutos y caduca los carritos viejos. Se puede repetir siempre."
+        "Pregunta a Stripe por los pagos abiertos, trata los eventos pendientes, libera los "
+        "códigos reservados hace más de 30 minutos y caduca los carritos viejos. "
+        "Se puede repetir siempre."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

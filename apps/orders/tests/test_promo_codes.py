@@ -1,0 +1,216 @@
+"""Every refusal of a promo code in its own words, and what a valid one answers."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from academy.tests.factories import (
+    ANA,
+    BRUNO,
+    checkout_body,
+    make_degree,
+    make_promo,
+    make_subject,
+    make_university,
+    single,
+    whole,
+)
+from apps.orders.models import Order
+from apps.pricing.models import PromoCode
+from apps.students.models import Student
+
+pytestmark = pytest.mark.django_db
+
+
+def validate(api, code="BIENVENIDA10", **changes):
+    status, answer = api.post(
+        "validate-promo-code", {"code": code, "cart_total": 200.0, "cart_items": [], **changes}
+    )
+    assert status == 200
+    return answer
+
+
+def refusal(api, **changes):
+    answer = validate(api, **changes)
+    assert answer["is_valid"] is False
+    assert answer["discount_amount"] == 0
+    return answer["error_message"]
+
+
+def test_a_valid_percentage_says_what_it_takes_off(api):
+    make_promo(value="12.5")
+
+    assert validate(api, code=" bienvenida10 ") == {
+        "is_valid": True,
+        "discount_amount": 25.0,
+        "discount_type": "PORCENTAJE",
+        "valor_descuento": 12.5,
+        "code": "BIENVENIDA10",
+        "is_referral_code": False,
+        "error_message": None,
+    }
+
+
+def test_a_fixed_code_never_takes_more_than_remains(api):
+    make_promo(kind="FIJO", value="500")
+
+    answer = validate(api)
+
+    assert (answer["discount_type"], answer["discount_amount"]) == ("FIJO", 200.0)
+
+
+def test_with_items_the_server_prices_them_and_ignores_the_total(api):
+    make_promo()
+    subject = make_subject(price="200.00")
+
+    answer = validate(api, cart_items=[whole(subject)], cart_total=1.0)
+
+    assert answer["discount_amount"] == 19.0  # 10 % of 200 − 5 % for paying at once
+    answer = validate(api, cart_items=[whole(subject)], payment_type="installment")
+    assert answer["discount_amount"] == 20.0
+
+
+def test_an_unknown_code(api):
+    assert refusal(api) == "Este código no existe."
+
+
+def test_an_inactive_code(api):
+    make_promo(active=False)
+    assert refusal(api) == "Este código ya no está activo."
+
+
+def test_a_code_of_tomorrow(api):
+    make_promo(valid_from=timezone.now() + timedelta(days=1))
+    assert refusal(api) == "Este código todavía no es válido."
+
+
+def test_a_code_of_yesterday(api):
+    make_promo(valid_until=timezone.now() - timedelta(days=1))
+    assert refusal(api) == "Este código ha caducado."
+
+
+def test_a_used_up_code(api):
+    make_promo(max_uses=2, uses_taken=2)
+    assert refusal(api) == "Este código ya se ha usado el máximo de veces."
+
+
+def test_a_cart_below_the_minimum(api):
+    make_promo(minimum_cart="200.01")
+    assert refusal(api) == "Este código necesita un carrito de al menos 200,01\u00a0€."
+
+
+@pytest.mark.parametrize("restriction", ["universities", "degrees", "subjects"])
+def test_a_restricted_code_is_for_its_subjects_alone(api, restriction):
+    inside, outside = make_subject("Dentro"), make_subject("Fuera")
+    promo = make_promo()
+    target = {
+        "universities": inside.degree.university,
+        "degrees": inside.degree,
+        "subjects": inside,
+    }[restriction]
+    getattr(promo, restriction).add(target)
+
+    assert validate(api, cart_items=[whole(inside)])["is_valid"] is True
+    sentence = "Este código no es válido para las asignaturas de tu carrito."
+    assert refusal(api, cart_items=[whole(outside)]) == sentence
+    assert refusal(api, cart_items=[whole(inside), whole(outside)]) == sentence
+    # Without items the restriction waits for checkout (api.md).
+    assert validate(api)["is_valid"] is True
+
+
+@pytest.fixture
+def referral():
+    ana = Student.objects.create(**ANA)
+    return make_promo("ANA15", kind="FIJO", value="15", is_referral_code=True, student=ana)
+
+
+def test_a_referral_code_says_that_it_is_one(api, referral):
+    answer = validate(api, code="ana15", cart_items=[whole(make_subject())], email=BRUNO["email"])
+
+    assert (answer["is_valid"], answer["is_referral_code"]) == (True, True)
+    assert answer["discount_amount"] == 15.0
+
+
+def test_nobody_uses_their_own_referral_code(api, referral, standin):
+    subject = make_subject(price="200.00")
+    sentence = "No puedes usar tu propio código de amigo."
+
+    assert refusal(api, code="ANA15", email="Ana@Example.com") == sentence
+    # The same telephone number is the same person, under whatever address.
+    status, answer = api.post(
+        "process-checkout",
+        checkout_body(whole(subject), total="175.00", promo_code="ANA15", phone=ANA["phone"]),
+    )
+    assert (status, answer["error"]) == (409, sentence)
+
+
+def test_a_referral_code_needs_a_complete_subject(api, referral):
+    lesson = make_subject().lessons.first()
+
+    assert (
+        refusal(api, code="ANA15", cart_items=[single(lesson)])
+        == "El código de amigo necesita al menos una asignatura completa."
+    )
+
+
+def test_a_referral_code_is_for_those_who_have_never_bought(api, referral, standin):
+    make_promo("GRATIS100", value="100")
+    api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100"))
+    assert Order.objects.get().status == "paid"
+
+    assert (
+        refusal(api, code="ANA15", email=BRUNO["email"])
+        == "Los códigos de amigo son solo para la primera compra."
+    )
+
+
+@pytest.mark.parametrize("code", ["", "   ", None, 7 * "x" * 10, ["A"], {"a": 1}])
+def test_a_code_that_is_none_gets_a_sentence(api, code):
+    status, answer = api.post("validate-promo-code", {"code": code, "cart_total": 10})
+
+    assert status == 400
+    assert list(answer["fields"]) == ["code"]
+
+
+def test_what_is_not_on_sale_cannot_be_priced(api):
+    make_promo()
+
+    status, answer = api.post(
+        "validate-promo-code",
+        {"code": "BIENVENIDA10", "cart_total": 1, "cart_items": [{"subject_id": 404}]},
+    )
+
+    assert (status, answer["code"]) == (409, "unavailable")
+
+
+def test_twenty_tries_in_ten_minutes_are_enough(api):
+    for _ in range(20):
+        refusal(api)
+
+    status, answer = api.post("validate-promo-code", {"code": "X", "cart_total": 1})
+
+    assert (status, answer["code"]) == (429, "too_many_requests")
+    assert answer["error"].startswith("Demasiados intentos.")
+
+
+def test_the_database_itself_refuses_a_use_too_many():
+    promo = make_promo(max_uses=1, uses_taken=1)
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        PromoCode.objects.filter(pk=promo.pk).update(uses_taken=2)
+
+
+def test_codes_are_unique_in_whatever_case_they_are_typed():
+    make_promo("VERANO")
+
+    with pytest.raises(IntegrityError), transaction.atomic():
+        make_promo("verano")
+
+
+def test_a_degree_of_another_university_does_not_match_by_accident(api):
+    promo = make_promo()
+    promo.degrees.add(make_degree(make_university("Otra")))
+
+    assert validate(api, cart_items=[whole(make_subject())])["is_valid"] is False

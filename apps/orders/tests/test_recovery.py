@@ -1,0 +1,188 @@
+"""The recovery link: what it opens, what has changed since, and to whom it stays shut."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from academy.tests.factories import checkout_body, make_promo, make_subject, single, whole
+from apps.catalogue.models import Lesson
+from apps.orders.models import Order
+from apps.pricing.models import Campaign
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def saved(api):
+    """A saved cart: Microeconomía (192 €) whole, and two lessons of Derecho (55 € each)."""
+    micro, derecho = make_subject(), make_subject("Derecho", "240.00")
+    answer = api.checkout(
+        checkout_body(
+            whole(micro), single(*derecho.lessons.all()), total="286.90", save_for_later=True
+        )
+    )
+    return {"order": answer["order_id"], "token": answer["token"]}
+
+
+def test_the_link_opens_the_order_as_the_contract_has_it(api, saved):
+    status, answer = api.get("orders/recover", **saved)
+
+    assert status == 200
+    order = Order.objects.get()
+    micro, lesson = order.lines.all()[:2]
+    assert {key: answer[key] for key in answer if key not in ("items", "created_at")} == {
+        "id": order.pk,
+        "total_amount": 286.9,
+        "payment_type": "full_payment",
+        "promo_code": None,
+        "student": {
+            "email": "bruno@example.com",
+            "first_name": "",
+            "last_name": "",
+            "phone": "+34600222222",
+        },
+        "discounts": [{"name": "Pago completo (5 %)", "amount": 15.1}],
+        "saved_total": 286.9,
+        "changes": [],
+    }
+    assert answer["items"][0] == {
+        "id": micro.pk,
+        "lesson_id": None,
+        "subject_id": micro.subject_id,
+        "price": 192.0,
+        "lesson": None,
+        "subject": {
+            "id": micro.subject_id,
+            "name": "Microeconomía",
+            "degree": {
+                "name": micro.degree_name,
+                "university": {"name": "Universidad Abierta de Prueba"},
+            },
+        },
+    }
+    assert answer["items"][1]["lesson"] == {
+        "id": lesson.lesson_id,
+        "title": "PEC 1",
+        "subject_id": lesson.subject_id,
+    }
+
+
+def test_a_changed_price_is_said_and_asked(api, saved):
+    subject = Order.objects.get().lines.first().subject
+    subject.final_price = "202.00"
+    subject.save()
+
+    _, answer = api.get("orders/recover", **saved)
+
+    assert answer["saved_total"] == 286.9
+    assert answer["total_amount"] == 296.4
+    assert answer["changes"] == [
+        {"kind": "price", "name": "Microeconomía", "before": 192.0, "after": 202.0},
+        {"kind": "discount", "name": "Pago completo (5 %)", "before": 15.1, "after": 15.6},
+    ]
+
+
+def test_expired_lessons_are_named_and_left_out(api, saved):
+    Lesson.objects.filter(title="PEC 2", subject__name="Derecho").update(status="expired")
+
+    _, answer = api.get("orders/recover", **saved)
+
+    assert len(answer["items"]) == 2
+    assert answer["changes"][0] == {"kind": "expired", "name": "Derecho: PEC 2"}
+
+
+def test_a_code_that_is_over_is_said_and_taken_out(api, standin):
+    promo = make_promo()
+    answer = api.checkout(
+        checkout_body(
+            whole(make_subject(price="200.00")),
+            total="171.00",
+            promo_code="BIENVENIDA10",
+            save_for_later=True,
+        )
+    )
+    promo.active = False
+    promo.save()
+
+    _, again = api.get("orders/recover", order=answer["order_id"], token=answer["token"])
+
+    assert again["promo_code"] is None
+    assert again["total_amount"] == 190.0
+    assert again["changes"][0] == {
+        "kind": "promo",
+        "name": "BIENVENIDA10",
+        "reason": "Este código ya no está activo.",
+    }
+
+
+def test_a_campaign_that_began_since_is_said(api, saved):
+    Campaign.objects.create(
+        name="Otoño", percent=10, first_month=1, first_day=1, last_month=12, last_day=31,
+        cart=True, prices_include_it=False,
+    )  # fmt: skip
+
+    _, answer = api.get("orders/recover", **saved)
+
+    assert answer["changes"] == [
+        {"kind": "discount", "name": "Descuento de otoño (10 %)", "before": 0, "after": 30.2}
+    ]
+
+
+def test_paying_a_recovered_order_asks_again_for_age_and_waiver_only(api, saved, standin):
+    order = Order.objects.get()
+    body = checkout_body(
+        whole(order.lines.first().subject),
+        single(*[line.lesson for line in order.lines.all()[1:]]),
+        total="286.90",
+        termsAccepted=False,
+        privacyAccepted=False,
+        recovery_order_id=saved["order"],
+        token=saved["token"],
+    )
+
+    assert api.checkout(body)["order_id"] == order.pk
+    status, answer = api.post("process-checkout", {**body, "adultConfirmed": False})
+    assert (status, list(answer["fields"])) == (400, ["adultConfirmed"])
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "sentence"),
+    [
+        ({}, 400, "Enlace de recuperación inválido"),
+        ({"order": "1"}, 400, "Enlace de recuperación inválido"),
+        ({"token": "x"}, 400, "Enlace de recuperación inválido"),
+        ({"order": "x", "token": "x"}, 400, "ID de orden inválido"),
+        ({"order": "1.0", "token": "x"}, 400, "ID de orden inválido"),
+        ({"order": "-1", "token": "x"}, 400, "ID de orden inválido"),
+        ({"order": "٣", "token": "x"}, 400, "ID de orden inválido"),
+        ({"order": "9" * 30, "token": "x"}, 400, "ID de orden inválido"),
+        ({"order": "999999", "token": "x"}, 404, "Orden no encontrada o enlace inválido"),
+        ({"order": "999999", "token": "ñ\x00"}, 404, "Orden no encontrada o enlace inválido"),
+    ],
+)
+def test_a_link_that_opens_nothing_says_why(api, query, status, sentence):
+    answered, answer = api.get("orders/recover", **query)
+
+    assert (answered, answer["error"]) == (status, sentence)
+
+
+def test_another_orders_token_opens_nothing(api, saved):
+    status, _ = api.get("orders/recover", order=saved["order"], token=saved["token"][:-1] + "x")
+
+    assert status == 404
+
+
+def test_after_thirty_days_the_link_opens_nothing(api, saved):
+    with time_machine.travel(timezone.now() + timedelta(days=29)):
+        assert api.get("orders/recover", **saved)[0] == 200
+    with time_machine.travel(timezone.now() + timedelta(days=31)):
+        assert api.get("orders/recover", **saved)[0] == 404
+
+
+def test_the_answer_is_neither_stored_nor_passed_on(api, saved):
+    answer = api.client.get("/api/orders/recover", saved)
+
+    assert answer["Cache-Control"] == "no-store"
+    assert answer["Referrer-Policy"] == "no-referrer"

@@ -1,0 +1,63 @@
+"""The transitions of decisions.md, and that there are no others."""
+
+import pytest
+
+from apps.orders.models import Order
+from apps.orders.states import TRANSITIONS, ImpossibleTransition, change_status, flag
+from apps.students.models import Student
+
+pytestmark = pytest.mark.django_db
+
+ALLOWED = {
+    ("cart", "paid"), ("cart", "paying"), ("cart", "expired"),
+    ("paying", "paid"), ("paying", "overdue"), ("overdue", "paying"), ("overdue", "paid"),
+    ("paid", "partially_refunded"), ("paid", "refunded"),
+    ("paying", "partially_refunded"), ("paying", "refunded"),
+    ("overdue", "partially_refunded"), ("overdue", "refunded"),
+    ("partially_refunded", "refunded"),
+    ("expired", "paid"), ("expired", "paying"),
+}  # fmt: skip
+
+
+def order_in(status):
+    student, _ = Student.objects.get_or_create(email="ana@example.com")
+    return Order.objects.create(
+        student=student, status=status, payment_type="full_payment", total_amount=10
+    )
+
+
+@pytest.mark.parametrize("before", Order.Status.values)
+@pytest.mark.parametrize("after", Order.Status.values)
+def test_a_transition_is_kept_with_its_reason_or_impossible(before, after):
+    order = order_in(before)
+    if (before, after) not in ALLOWED:
+        with pytest.raises(ImpossibleTransition):
+            change_status(order, after, actor="Ana", reason="prueba")
+        order.refresh_from_db()
+        assert order.status == before
+        assert order.events.count() == 0
+        return
+
+    change_status(order, after, actor="Ana", reason="prueba")
+
+    order.refresh_from_db()
+    event = order.events.get()
+    assert order.status == after
+    assert (event.actor, event.from_status, event.to_status, event.reason) == (
+        "Ana", before, after, "prueba",
+    )  # fmt: skip
+
+
+def test_every_status_has_its_row_in_the_table():
+    assert set(TRANSITIONS) == set(Order.Status)
+
+
+def test_the_first_flag_stays_and_all_are_in_the_history():
+    order = order_in("paid")
+
+    flag(order, actor="Stripe", reason="Segundo pago")
+    flag(order, actor="Stripe", reason="Tercer pago")
+
+    order.refresh_from_db()
+    assert order.flag == "Segundo pago"
+    assert [event.reason for event in order.events.all()] == ["Segundo pago", "Tercer pago"]

@@ -1,0 +1,75 @@
+"""What stops the start, with one sentence each (decisions.md, "Card payments")."""
+
+import pytest
+
+from apps.payments.checks import configuration_problems
+
+LIVE = {
+    "DEBUG": False,
+    "STRIPE_SANDBOX": False,
+    "STRIPE_API_BASE": "",
+    "STRIPE_SECRET_KEY": "sk_live_1",
+    "STRIPE_PUBLISHABLE_KEY": "pk_live_1",
+    "STRIPE_WEBHOOK_SECRET": "whsec_1",
+    "RATE_LIMIT_SCALE": 1.0,
+}
+
+
+@pytest.fixture
+def configure(settings):
+    def apply(**changes):
+        for name, value in {**LIVE, **changes}.items():
+            setattr(settings, name, value)
+        return configuration_problems()
+
+    return apply
+
+
+def test_live_keys_may_start(configure):
+    assert configure() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"STRIPE_SECRET_KEY": ""}, "Faltan STRIPE_SECRET_KEY en el entorno."),
+        ({"STRIPE_PUBLISHABLE_KEY": ""}, "Faltan STRIPE_PUBLISHABLE_KEY en el entorno."),
+        ({"STRIPE_WEBHOOK_SECRET": ""}, "Faltan STRIPE_WEBHOOK_SECRET en el entorno."),
+        (
+            {"STRIPE_SANDBOX": True, "STRIPE_API_BASE": "http://127.0.0.1:1"},
+            "STRIPE_SANDBOX solo vale con DEBUG=true.",
+        ),
+        ({"STRIPE_API_BASE": "http://x"}, "STRIPE_API_BASE solo vale con DEBUG=true."),
+        (
+            {"STRIPE_SECRET_KEY": "sk_test_1"},
+            "Las claves de Stripe son de pruebas; para permitirlas, ALLOW_TEST_KEYS=1.",
+        ),
+        ({"RATE_LIMIT_SCALE": 0.0}, "RATE_LIMIT_SCALE=0 solo vale con DEBUG=true."),
+        ({"STRIPE_CHECKOUT": "x"}, "STRIPE_CHECKOUT debe ser embedded o hosted."),
+    ],
+)
+def test_what_would_cost_money_or_trust_stops_the_start(configure, changes, sentence):
+    assert sentence in configure(**changes)
+
+
+def test_test_keys_may_be_allowed(configure):
+    assert configure(STRIPE_SECRET_KEY="sk_test_1", ALLOW_TEST_KEYS=True) == []
+
+
+def test_the_sandbox_needs_no_keys_but_its_address(configure):
+    changes = {"DEBUG": True, "STRIPE_SANDBOX": True, "STRIPE_SECRET_KEY": ""}
+
+    assert configure(**changes, STRIPE_API_BASE="http://127.0.0.1:1") == []
+    assert configure(**changes) == [
+        "STRIPE_SANDBOX necesita STRIPE_API_BASE, la dirección del simulador."
+    ]
+
+
+def test_the_page_gets_the_key_and_the_script_that_belong_together(api, settings, db):
+    assert api.get("get-stripe-public-key") == (
+        200,
+        {
+            "publishableKey": settings.STRIPE_PUBLISHABLE_KEY,
+            "scriptUrl": settings.STRIPE_SCRIPT_URL,
+        },
+    )
