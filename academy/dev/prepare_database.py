@@ -10,20 +10,19 @@ import django
 
 
 def main(arguments: list[str]) -> None:
-    """Bring the database of DATABASE_URL up to date; `--seed` renews the sample data as well."""
+    """Bring the database of DATABASE_URL up to date; `--seed` adds what new sample data there is.
+
+    Without DEBUG there is no sample data: nobody sells it by mistake.
+    """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "academy.settings")
     django.setup()
 
+    from django.conf import settings
     from django.core.management import call_command
-    from django.db import transaction
-
-    from apps.catalogue.models import University
 
     call_command("migrate", interactive=False, verbosity=0)
-    if "--seed" in arguments or not University.objects.exists():
-        # All or nothing: half a catalogue would pass for a filled one at the next start.
-        with transaction.atomic():
-            call_command("seed", verbosity=0)
+    if settings.DEBUG:
+        call_command("seed", if_empty="--seed" not in arguments)
 
 
 if __name__ == "__main__":
