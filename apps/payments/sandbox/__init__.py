@@ -1,7 +1,8 @@
 """A local stand-in for Stripe's API and Stripe.js, for development and tests (issue 2, section 6).
 
-It is a process of its own (`python -m apps.payments.sandbox`) and never part of the shop: importing the
-package without `STRIPE_SANDBOX=1` is an error, so a production process can't come to use it by accident.
+It is a process of its own (`python -m apps.payments.sandbox`) and never part of the shop: importing
+the package without `STRIPE_SANDBOX=1` is an error, so a production process can't come to use it by
+accident.
 """
 
 import os

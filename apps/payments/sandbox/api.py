@@ -25,7 +25,10 @@ CORS = (
 PREFLIGHT = (
     *CORS,
     ("Access-Control-Allow-Methods", "GET, POST, DELETE"),
-    ("Access-Control-Allow-Headers", "Authorization, Content-Type, Stripe-Version, Idempotency-Key"),
+    (
+        "Access-Control-Allow-Headers",
+        "Authorization, Content-Type, Stripe-Version, Idempotency-Key",
+    ),
     ("Access-Control-Max-Age", "300"),
 )
 
@@ -90,8 +93,8 @@ class Api:
         route, ids = found
         if is_publishable and route.publishable is None:
             raise ApiError(
-                "This API call cannot be made with a publishable API key. Please use a secret API key. You "
-                "can find a list of your API keys at https://dashboard.stripe.com/account/apikeys.",
+                "This API call cannot be made with a publishable API key. Please use a secret API "
+                "key. You can find a list of your API keys at https://dashboard.stripe.com/account/apikeys.",
                 status=401,
                 code="secret_key_required",
             )
@@ -152,38 +155,41 @@ def _checked(call: Call, raw: dict[str, Any]) -> dict[str, Any]:
     for name in raw:
         if name not in allowed and name in route.supported:
             raise ApiError(
-                f"The following parameter is not supported when using this API with a publishable key: "
-                f"{name}",
+                "The following parameter is not supported when using this API with a publishable "
+                f"key: {name}",
                 param=name,
                 replayable=False,
             )
-    return params.check(
-        route.params, raw, supported=allowed, also=allowed & routes.STRIPE_JS_ONLY
-    )
+    return params.check(route.params, raw, supported=allowed, also=allowed & routes.STRIPE_JS_ONLY)
 
 
 def _check_same(key: str, stored: StoredAnswer, endpoint: str, fingerprint: str) -> None:
     if stored.endpoint != endpoint:
-        same = f"for the same endpoint they were first used for ('{stored.endpoint}' vs '{endpoint}')"
+        same = (
+            f"for the same endpoint they were first used for ('{stored.endpoint}' vs '{endpoint}')"
+        )
     elif stored.fingerprint != fingerprint:
         same = "with the same parameters they were first used with"
     else:
         return
     raise ApiError(
-        f"Keys for idempotent requests can only be used {same}. Try using a key other than '{key}' if you "
-        "meant to execute a different request.",
+        f"Keys for idempotent requests can only be used {same}. Try using a key other than '{key}' "
+        "if you meant to execute a different request.",
         type="idempotency_error",
     )
 
 
 def _raw_params(request: Request) -> dict[str, Any]:
     if len(request.headers.get("idempotency-key", "")) > 255:
-        raise ApiError("Idempotency keys may be up to 255 characters long.", type="idempotency_error")
+        raise ApiError(
+            "Idempotency keys may be up to 255 characters long.", type="idempotency_error"
+        )
     if request.method == "GET":
         return forms.parse(request.query)
     if request.body and "json" in request.headers["content-type"]:
         raise ApiError(
-            "Invalid request (check that your POST content type is application/x-www-form-urlencoded)."
+            "Invalid request (check that your POST content type is "
+            "application/x-www-form-urlencoded)."
         )
     try:
         return forms.parse(request.query) | forms.parse(request.body.decode())
@@ -201,8 +207,8 @@ def _presented_key(request: Request) -> str:
         except (binascii.Error, UnicodeDecodeError):
             pass
     raise ApiError(
-        "You did not provide an API key. You need to provide your API key in the Authorization header, "
-        "using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY').",
+        "You did not provide an API key. You need to provide your API key in the Authorization "
+        "header, using Bearer auth (e.g. 'Authorization: Bearer YOUR_SECRET_KEY').",
         status=401,
     )
 

@@ -1,4 +1,4 @@
-"""The WSGI application: /v1 is the API, /v3 what browsers load, /_sandbox the controls for tests."""
+"""The WSGI application: /v1 the API, /v3 what browsers load, /_sandbox controls for tests."""
 
 import logging
 import re

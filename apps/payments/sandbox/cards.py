@@ -18,9 +18,9 @@ class Decline:
 class Card:
     """How a card behaves.
 
-    `authentication`: "always" asks for 3-D Secure at every payment, "unless_saved" only while the card has
-    not been saved for later with an authenticated payment. `settles_later` keeps the payment in
-    `processing` for a while; Stripe has no such card, it is this stand-in's own.
+    `authentication`: "always" asks for 3-D Secure at every payment, "unless_saved" only while the
+    card has not been saved for later with an authenticated payment. `settles_later` keeps the
+    payment in `processing` for a while; Stripe has no such card, it is this stand-in's own.
     """
 
     number: str
@@ -45,8 +45,8 @@ INSUFFICIENT_FUNDS = Decline(
 )
 LIVE_CARD_DECLINE = Decline(
     "card_declined",
-    "Your card was declined. Your request was in test mode, but used a non test (live) card. For a list of "
-    "valid test cards, visit: https://stripe.com/docs/testing.",
+    "Your card was declined. Your request was in test mode, but used a non test (live) card. For a "
+    "list of valid test cards, visit: https://stripe.com/docs/testing.",
     "test_mode_live_card",
 )
 AUTHENTICATION_REQUIRED = Decline(
@@ -153,5 +153,7 @@ NAMED_PAYMENT_METHODS = {
 
 def luhn_valid(number: str) -> bool:
     digits = [int(digit) for digit in reversed(number)]
-    doubled = [digit if i % 2 == 0 else sum(divmod(2 * digit, 10)) for i, digit in enumerate(digits)]
+    doubled = [
+        digit if i % 2 == 0 else sum(divmod(2 * digit, 10)) for i, digit in enumerate(digits)
+    ]
     return sum(doubled) % 10 == 0

@@ -40,7 +40,7 @@ class Control:
             content = None
         enabled = content.get("enabled") if isinstance(content, dict) else None
         if not isinstance(enabled, bool):
-            return Response.json({"error": "Expected {\"enabled\": true or false}."}, status=400)
+            return Response.json({"error": 'Expected {"enabled": true or false}.'}, status=400)
         self.deliverer.hold(enabled=enabled)
         return Response.json({"enabled": enabled})
 

@@ -8,9 +8,9 @@ DOC_URL = "https://stripe.com/docs/error-codes/"
 class ApiError(Exception):
     """An answer other than 200.
 
-    `keeps_changes` is true where the refused request still changed something that has to stay (a declined
-    card leaves a failed charge and `last_payment_error` behind). `replayable` is false where Stripe stores
-    no idempotent result, because the request never began to execute.
+    `keeps_changes` is true where the refused request still changed something that has to stay (a
+    declined card leaves a failed charge and `last_payment_error` behind). `replayable` is false
+    where Stripe stores no idempotent result, because the request never began to execute.
     """
 
     def __init__(
@@ -43,12 +43,11 @@ def invalid_params(message: str, param: str, code: str | None = None) -> ApiErro
     return ApiError(message, code=code, param=param, replayable=False)
 
 
-def missing(kind: str, id: str, param: str = "id", status: int = 404) -> ApiError:
+def missing(kind: str, id: str, param: str = "id", *, status: int = 404) -> ApiError:
     """404 for an object in the path, 400 for one that a parameter names."""
-    name = kind.replace("_", "") if kind in ("payment_intent", "payment_method") else kind
-    labels = {"paymentintent": "payment_intent", "paymentmethod": "PaymentMethod"}
+    name = "PaymentMethod" if kind == "payment_method" else kind
     return ApiError(
-        f"No such {labels.get(name, name)}: '{id}'",
+        f"No such {name}: '{id}'",
         status=status,
         code="resource_missing",
         param=param,
@@ -56,7 +55,12 @@ def missing(kind: str, id: str, param: str = "id", status: int = 404) -> ApiErro
 
 
 def card_error(
-    code: str, message: str, *, decline_code: str | None = None, param: str | None = None, **details: Any
+    code: str,
+    message: str,
+    *,
+    decline_code: str | None = None,
+    param: str | None = None,
+    **details: Any,
 ) -> ApiError:
     """A card that Stripe or the bank refuses: 402, and what was recorded about it stays."""
     return ApiError(

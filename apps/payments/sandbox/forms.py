@@ -12,15 +12,18 @@ MAX_DEPTH = 8
 
 
 def parse(encoded: str) -> dict[str, Any]:
-    """Nested dicts of strings. Lists come out as dicts with the keys "0", "1", …, as they were sent.
+    """Nested dicts of strings. Lists come out as dicts with the keys "0", "1", …, as sent.
 
-    Raises ApiError 400 for a body that is not form-encoded or names a parameter both as value and hash.
+    Raises ApiError 400 for a body that is not form-encoded or names a parameter both as value and
+    hash.
     """
     tree: dict[str, Any] = {}
     try:
         pairs = parse_qsl(encoded, keep_blank_values=True, errors="strict", max_num_fields=1000)
     except ValueError as error:
-        raise ApiError("Invalid request body: it must be form-encoded.", replayable=False) from error
+        raise ApiError(
+            "Invalid request body: it must be form-encoded.", replayable=False
+        ) from error
     for key, value in pairs:
         _put(tree, key, value)
     return tree

@@ -79,8 +79,8 @@ class Response:
     def html(cls, text: str, status: int = 200) -> "Response":
         # Pages of the stand-in load their own files and nothing else.
         policy = (
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-            "form-action 'none'; base-uri 'none'"
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+            "img-src data:; form-action 'none'; base-uri 'none'"
         )
         return cls(
             text.encode(),

@@ -1,4 +1,4 @@
-"""What Stripe's objects share: ids, metadata, lists with cursors, expansion, and the context of a request."""
+"""What Stripe's objects share: ids, metadata, lists, expansion; and a request's context."""
 
 import json
 import re
@@ -44,7 +44,7 @@ class Context:
         """The object, or Stripe's `resource_missing` (404; 400 where `param` named the object)."""
         found = self.tx.get(kind, id)
         if found is None:
-            raise missing(kind, id, param) if param is None else missing(kind, id, param, 400)
+            raise missing(kind, id, param or "id", status=400 if param else 404)
         return found
 
 
@@ -98,9 +98,7 @@ def list_page(
     limit = params.get("limit", DEFAULT_LIMIT)
     if not 1 <= limit <= 100:
         bound = "less than or equal to 100" if limit > 100 else "greater than or equal to 1"
-        raise invalid_params(
-            f"This value must be {bound}.", "limit", "parameter_invalid_integer"
-        )
+        raise invalid_params(f"This value must be {bound}.", "limit", "parameter_invalid_integer")
     after, before = params.get("starting_after"), params.get("ending_before")
     if after and before:
         raise invalid_params(

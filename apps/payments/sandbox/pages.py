@@ -1,4 +1,4 @@
-"""What browsers load: Stripe.js, the frame with the card fields, the 3-D Secure challenge, the home page."""
+"""What browsers load: Stripe.js, the frame with the card fields, the 3-D Secure challenge."""
 
 import json
 import re
@@ -13,8 +13,10 @@ from .resources import confirmation
 from .store import Store
 
 STATIC = Path(__file__).parent / "static"
-# Concatenated into one script inside a function, so that `Stripe` is its only global.
+# Modules for the linter and the editor. The browser gets one script with their contents inside a
+# function, as `Stripe` has to be there when the script has run, and be its only global.
 STRIPE_JS_PARTS = ("messages.js", "frames.js", "elements.js", "stripe.js")
+MODULE_SYNTAX = re.compile(r"^import [^;]+;\n|^export ", re.MULTILINE)
 ASSETS = {
     "payment.js": "text/javascript; charset=utf-8",
     "payment.css": "text/css; charset=utf-8",
@@ -69,14 +71,14 @@ class Pages:
         return Response.html(page)
 
     def _answer_challenge(self, request: Request, id: str, token: str) -> Response:
-        """JSON {"accept": true|false} to {"status", "return_url"}; the page sends it, in a frame or not."""
+        """JSON {"accept": true|false} in, {"status", "return_url"} out."""
         try:
             content = json.loads(request.body)
         except ValueError:
             content = None
         accept = content.get("accept") if isinstance(content, dict) else None
         if not isinstance(accept, bool):
-            return Response.json({"error": "Expected {\"accept\": true or false}."}, status=400)
+            return Response.json({"error": 'Expected {"accept": true or false}.'}, status=400)
         try:
             with self.store.writing() as tx:
                 ctx = Context(tx, base_url=request.base_url, request_id=request.id)
@@ -87,7 +89,9 @@ class Pages:
 
 
 def stripe_js() -> bytes:
-    parts = "\n".join((STATIC / name).read_text() for name in STRIPE_JS_PARTS)
+    parts = "\n".join(
+        MODULE_SYNTAX.sub("", (STATIC / name).read_text()) for name in STRIPE_JS_PARTS
+    )
     return f'(() => {{\n"use strict";\n{parts}\n}})();\n'.encode()
 
 

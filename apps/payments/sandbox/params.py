@@ -1,7 +1,7 @@
-"""Strict parameters: what the official package's TypedDicts (`stripe.params`) allow, and nothing else.
+"""Strict parameters: what the official package's TypedDicts (`stripe.params`) allow, no more.
 
-The types come from Stripe's own API description, so a misspelt or left-out parameter fails here as it
-would there.
+The types come from Stripe's own API description, so a misspelt or left-out parameter fails here as
+it would there.
 """
 
 import functools
@@ -10,16 +10,21 @@ import sys
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ForwardRef, Literal, Union, get_args, get_origin
+from typing import Any, ForwardRef, Literal, NotRequired, Required, Union, get_args, get_origin
 
 import stripe.params
 from stripe._request_options import RequestOptions
-from typing_extensions import NotRequired, Required, is_typeddict
+from typing_extensions import is_typeddict
 
 from .errors import ApiError, invalid_params
 
-# Options of the Python client (api_key, idempotency_key, …) share the TypedDict but travel in headers.
+# Options of the Python client (api_key, idempotency_key, …) share the TypedDict but travel in
+# headers.
 CLIENT_OPTIONS = frozenset(RequestOptions.__annotations__)
+# Gone since version 2026-09-30.endive of the API, with an error of their own (Stripe's changelog).
+REMOVED = {
+    ("PaymentIntent", "payment_method_types"): "payment_method_types_no_longer_supported",
+}
 INTEGER = re.compile(r"[+-]?\d{1,18}")
 
 
@@ -87,10 +92,13 @@ def check(
 ) -> dict[str, Any]:
     """`raw` (from `forms.parse`) with its values as int, bool, list, dict or str.
 
-    `also` are the parameters that only Stripe.js sends (client_secret), which the package doesn't know.
-    Raises ApiError 400 as Stripe does; a parameter that Stripe knows and this stand-in doesn't is refused,
-    too, rather than ignored in silence.
+    `also` are the parameters that only Stripe.js sends (client_secret), which the package doesn't
+    know. Raises ApiError 400 as Stripe does; a parameter that Stripe knows and this stand-in
+    doesn't is refused, too, rather than ignored in silence.
     """
+    for (resource, name), code in REMOVED.items():
+        if name in raw and typed_dict_name.startswith(resource):
+            raise invalid_params(f"The parameter {name} is no longer supported.", name, code)
     shape = shape_of(getattr(stripe.params, typed_dict_name))
     extra = {name: Value(scalars=frozenset({str})) for name in also if name not in shape.fields}
     shape = Shape({**shape.fields, **extra}, shape.required)
@@ -111,13 +119,17 @@ def _hash(raw: dict[str, Any], shape: Shape, path: str) -> dict[str, Any]:
     if unknown:
         plural = "s" if len(unknown) > 1 else ""
         raise invalid_params(
-            f"Received unknown parameter{plural}: {', '.join(unknown)}", unknown[0], "parameter_unknown"
+            f"Received unknown parameter{plural}: {', '.join(unknown)}",
+            unknown[0],
+            "parameter_unknown",
         )
     for name in shape.required:
         if name not in raw:
             full = _join(path, name)
             raise invalid_params(f"Missing required param: {full}.", full, "parameter_missing")
-    return {name: _coerce(shape.fields[name], value, _join(path, name)) for name, value in raw.items()}
+    return {
+        name: _coerce(shape.fields[name], value, _join(path, name)) for name, value in raw.items()
+    }
 
 
 def _coerce(value: Value, raw: Any, path: str) -> Any:
@@ -138,9 +150,9 @@ def _scalar(value: Value, raw: str, path: str) -> Any:
         return raw
     if raw == "":
         raise invalid_params(
-            f"You passed an empty string for '{path}'. We assume empty values are an attempt to unset a "
-            f"parameter; however '{path}' cannot be unset. You should remove '{path}' from your request "
-            "or supply a non-empty value.",
+            f"You passed an empty string for '{path}'. We assume empty values are an attempt to "
+            f"unset a parameter; however '{path}' cannot be unset. You should remove '{path}' from "
+            "your request or supply a non-empty value.",
             path,
             "parameter_invalid_empty",
         )

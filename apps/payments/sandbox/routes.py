@@ -19,17 +19,21 @@ from .resources import (
 )
 
 Handler = Callable[..., dict[str, Any]]
-LIST = frozenset({"limit", "starting_after", "ending_before", "created"})
-CUSTOMER = frozenset(
-    "address description email metadata name phone preferred_locales shipping".split()
+
+
+def _of(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+LIST = _of("limit starting_after ending_before created")
+CUSTOMER = _of("address description email metadata name phone preferred_locales shipping")
+INTENT = _of(
+    "allowed_payment_method_types amount currency customer description metadata payment_method "
+    "excluded_payment_method_types receipt_email setup_future_usage shipping"
 )
-INTENT = frozenset(
-    "amount currency customer description excluded_payment_method_types metadata payment_method "
-    "receipt_email setup_future_usage shipping".split()
-)
-CONFIRM = frozenset(
-    "error_on_requires_action off_session payment_method receipt_email return_url setup_future_usage "
-    "shipping use_stripe_sdk".split()
+CONFIRM = _of(
+    "error_on_requires_action off_session payment_method receipt_email return_url "
+    "setup_future_usage shipping use_stripe_sdk"
 )
 # What Stripe.js sends and the package, made for servers, doesn't know.
 STRIPE_JS_ONLY = frozenset({"client_secret", "expected_payment_method_type"})
@@ -37,9 +41,10 @@ STRIPE_JS_ONLY = frozenset({"client_secret", "expected_payment_method_type"})
 
 @dataclass(frozen=True)
 class Route:
-    """`supported` are the parameters that do something here; Stripe's other ones are refused by name.
+    """`supported` are the parameters that work here; Stripe's other ones are refused by name.
 
-    `publishable` are the parameters a publishable key may send; None keeps the route for secret keys.
+    `publishable` are the parameters a publishable key may send; None keeps the route for secret
+    keys.
     """
 
     method: str
@@ -69,10 +74,6 @@ def _route(
     return Route(method, pattern, handler, params, supported, publishable, public_view)
 
 
-def _of(names: str) -> frozenset[str]:
-    return frozenset(names.split())
-
-
 INTENT_SECRET = _of("client_secret")
 BROWSER_CONFIRM = (
     CONFIRM - _of("off_session error_on_requires_action") | INTENT_SECRET | STRIPE_JS_ONLY
@@ -93,11 +94,12 @@ ROUTES = (
         "PaymentIntentCreateParams",
         INTENT
         | CONFIRM
-        | _of("automatic_payment_methods excluded_payment_method_types")
-        | _of("payment_method_types confirm capture_method")
+        | _of("automatic_payment_methods confirm capture_method")
         | _of("statement_descriptor statement_descriptor_suffix"),
     ),
-    _route(f"GET {INTENTS}", payment_intents.list_all, "PaymentIntentListParams", LIST | {"customer"}),
+    _route(
+        f"GET {INTENTS}", payment_intents.list_all, "PaymentIntentListParams", LIST | {"customer"}
+    ),
     _route(
         f"GET {INTENTS}/:id",
         payment_intents.retrieve,
@@ -149,7 +151,12 @@ ROUTES = (
         _of("card"),
         publishable=_of("card"),
     ),
-    _route("GET /v1/charges", charges.list_all, "ChargeListParams", LIST | {"customer", "payment_intent"}),
+    _route(
+        "GET /v1/charges",
+        charges.list_all,
+        "ChargeListParams",
+        LIST | {"customer", "payment_intent"},
+    ),
     _route("GET /v1/charges/:id", charges.retrieve, "ChargeRetrieveParams"),
     _route(
         "POST /v1/refunds",
@@ -157,7 +164,9 @@ ROUTES = (
         "RefundCreateParams",
         _of("amount charge metadata payment_intent reason"),
     ),
-    _route("GET /v1/refunds", refunds.list_all, "RefundListParams", LIST | {"charge", "payment_intent"}),
+    _route(
+        "GET /v1/refunds", refunds.list_all, "RefundListParams", LIST | {"charge", "payment_intent"}
+    ),
     _route("GET /v1/refunds/:id", refunds.retrieve, "RefundRetrieveParams"),
     _route("POST /v1/refunds/:id", refunds.update, "RefundUpdateParams", _of("metadata")),
     _route("GET /v1/events", events.list_all, "EventListParams", LIST | {"type", "types"}),

@@ -1,10 +1,14 @@
 """A small threaded HTTP server on the loopback address."""
 
+import logging
 import socketserver
+import sys
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from .app import Application
+
+logger = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 
@@ -20,6 +24,11 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
         self.server_name = HOST
         self.server_port = self.server_address[1]
         self.setup_environ()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # Browsers open connections ahead of need and drop or forget them.
+        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):
+            logger.exception("connection failed")
 
 
 class Handler(WSGIRequestHandler):

@@ -1,4 +1,4 @@
-"""All state in one SQLite file: objects, private facts about them, idempotent answers, deliveries."""
+"""All state in one SQLite file: objects, what is private of them, answers, deliveries."""
 
 import json
 import sqlite3
@@ -67,7 +67,7 @@ class Delivery:
 
 
 class Transaction:
-    """Reads and writes of one request. Objects are Stripe's JSON; `private` is what Stripe never shows."""
+    """Reads and writes of one request. Objects are Stripe's JSON; `private` is never shown."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -118,10 +118,11 @@ class Transaction:
         before: str | None = None,
         limit: int | None = None,
     ) -> list[dict[str, Any]]:
-        """Objects of a kind, newest first. `where` holds ("$.path op", value); op is one of = < <= > >=.
+        """Objects of a kind, newest first.
 
-        `after` and `before` are the ids of Stripe's cursors: older or newer than that object. With
-        `before` and `limit` it is the objects next to the cursor that come, as in Stripe.
+        `where` holds pairs ("$.path operator", value), with SQLite's operators; that of IN is a
+        list. `after` and `before` are the ids of Stripe's cursors: older or newer than that
+        object. With `before` and `limit` it is the objects next to the cursor that come.
         """
         sql, values = "SELECT body FROM objects WHERE kind = ?", [kind]
         for condition, value in where:
@@ -129,12 +130,15 @@ class Transaction:
             if path == "$.customer" and operator == "=":
                 sql += " AND customer = ?"
                 values.append(value)
+            elif operator == "IN":
+                sql += " AND json_extract(body, ?) IN (SELECT value FROM json_each(?))"
+                values += [path, json.dumps(value)]
             else:
                 sql += f" AND json_extract(body, ?) {operator} ?"
                 values += [path, value]
         for cursor, sign in ((after, "<"), (before, ">")):
             if cursor is not None:
-                sql += f" AND seq {sign} (SELECT seq FROM objects WHERE id = ?)"
+                sql += f" AND seq {sign} (SELECT seq FROM objects WHERE id = ?)"  # noqa: S608 - < or >
                 values.append(cursor)
         sql += f" ORDER BY seq {'ASC' if before else 'DESC'}"
         if limit is not None:
@@ -235,7 +239,7 @@ class Transaction:
 
 
 class Store:
-    """The file behind it. Writers take turns, so an intent can be confirmed by one request at a time."""
+    """The file behind it. Writers take turns, so one request at a time confirms an intent."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

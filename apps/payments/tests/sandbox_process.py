@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,10 +46,20 @@ class SandboxProcess:
 
     def control(self, method: str, path: str, content: Any = None) -> Any:
         response = requests.request(
-            method, f"{self.url}/_sandbox/{path}", json={} if content is None else content, timeout=20
+            method,
+            f"{self.url}/_sandbox/{path}",
+            json={} if content is None else content,
+            timeout=20,
         )
         response.raise_for_status()
         return response.json()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 8) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
 
 
 @contextmanager

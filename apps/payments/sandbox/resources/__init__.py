@@ -1,1 +1,1 @@
-"""One module for each kind of object; each handler takes (ctx, params, ids of the path) and returns JSON."""
+"""One module for each kind of object; a handler takes (ctx, params, ids) and returns JSON."""

@@ -1,7 +1,7 @@
-"""Confirming a payment intent: from the card to succeeded, declined, a 3-D Secure challenge or processing.
+"""Confirming a payment intent: it succeeds, is declined, waits for 3-D Secure or processes.
 
-All of it runs inside one writing transaction (`Store.writing`), so an intent is charged once however many
-requests confirm it.
+All of it runs inside one writing transaction (`Store.writing`), so an intent is charged once
+however many requests confirm it.
 """
 
 import hmac
@@ -16,8 +16,8 @@ from ..objects import Context, random_text
 from . import charges, events, payment_methods
 
 AUTHENTICATION_FAILURE = (
-    "The provided PaymentMethod has failed authentication. You can provide payment_method_data or a new "
-    "PaymentMethod to attempt to fulfill this PaymentIntent again."
+    "The provided PaymentMethod has failed authentication. You can provide payment_method_data or "
+    "a new PaymentMethod to attempt to fulfill this PaymentIntent again."
 )
 # How long the stand-in's own slow card stays in `processing`.
 PROCESSING_SECONDS = float(os.environ.get("SANDBOX_PROCESSING_SECONDS", "5"))
@@ -43,14 +43,15 @@ def check_confirmable(intent: dict[str, Any]) -> None:
 def confirm(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
     """Attempt the payment with the intent's payment method.
 
-    Answers the intent in succeeded, processing or requires_action. Raises ApiError: 402 for a declined
-    card (the intent is then back in requires_payment_method), 400 where it can't be confirmed.
+    Answers the intent in succeeded, processing or requires_action. Raises ApiError: 402 for a
+    declined card (the intent is then back in requires_payment_method), 400 where it can't be
+    confirmed.
     """
     if intent["payment_method"] is None:
         raise unexpected_state(
-            "You cannot confirm this PaymentIntent because it's missing a payment method. You can either "
-            "update the PaymentIntent with a payment method and then confirm it again, or confirm it again "
-            "directly with a payment method or ConfirmationToken.",
+            "You cannot confirm this PaymentIntent because it's missing a payment method. You can "
+            "either update the PaymentIntent with a payment method and then confirm it again, or "
+            "confirm it again directly with a payment method or ConfirmationToken.",
             intent,
         )
     off_session = bool(params.get("off_session"))
@@ -65,21 +66,22 @@ def confirm(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dic
     return _charge(ctx, intent, method, card, authenticated=False)
 
 
-def _check_return_url(
-    intent: dict[str, Any], params: dict[str, Any], *, off_session: bool
-) -> None:
+def _check_return_url(intent: dict[str, Any], params: dict[str, Any], *, off_session: bool) -> None:
+    given = params.get("return_url")
+    if given and not given.startswith(("https://", "http://")):
+        raise ApiError("Not a valid URL", code="url_invalid", param="return_url")
     automatic = intent["automatic_payment_methods"]
     redirecting = automatic is not None and automatic["allow_redirects"] == "always"
     # stripe.confirmCardPayment() names the method it takes, so none that redirects can come up.
     card_only = params.get("expected_payment_method_type") == "card"
-    if redirecting and not (off_session or card_only or params.get("return_url")):
+    if redirecting and not (off_session or card_only or given):
         raise ApiError(
-            "This PaymentIntent is configured to accept payment methods enabled in your Dashboard. Because "
-            "some of these payment methods might redirect your customer off of your page, you must provide "
-            "a `return_url`. If you don't want to accept redirect-based payment methods, set "
-            "`automatic_payment_methods[enabled]` to `true` and "
-            "`automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents and "
-            "Payment Intents.",
+            "This PaymentIntent is configured to accept payment methods enabled in your Dashboard. "
+            "Because some of these payment methods might redirect your customer off of your page, "
+            "you must provide a `return_url`. If you don't want to accept redirect-based payment "
+            "methods, set `automatic_payment_methods[enabled]` to `true` and "
+            "`automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents "
+            "and Payment Intents.",
             param="return_url",
         )
 
@@ -112,7 +114,7 @@ def _challenge(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> 
 
 
 def challenged(ctx: Context, id: str, token: str) -> dict[str, Any]:
-    """The intent of a challenge page. Raises ApiError 404 unless `token` is that of its latest attempt."""
+    """The intent of a challenge page. Raises ApiError 404 unless `token` is of its last attempt."""
     intent = ctx.tx.get("payment_intent", id)
     expected = ctx.tx.private(id).get("challenge", "")
     if intent is None or not hmac.compare_digest(token.encode(), expected.encode()):
@@ -120,10 +122,13 @@ def challenged(ctx: Context, id: str, token: str) -> dict[str, Any]:
     return intent
 
 
-def answer_challenge(ctx: Context, id: str, token: str, *, accepted: bool) -> tuple[str, str | None]:
-    """What the customer chose. Answers the intent's status and where a redirect goes (None in a frame).
+def answer_challenge(
+    ctx: Context, id: str, token: str, *, accepted: bool
+) -> tuple[str, str | None]:
+    """Record what the customer chose. Answers the intent's status and where to send the browser.
 
-    A second answer to the same challenge changes nothing.
+    The address is None where the payment was confirmed without one. A second answer to the same
+    challenge changes nothing.
     """
     intent = challenged(ctx, id, token)
     if intent["status"] == "requires_action":

@@ -14,7 +14,7 @@ def record(
     data: dict[str, Any] = {"object": json.loads(json.dumps(object))}
     if previous is not None:
         data["previous_attributes"] = previous
-    event = {
+    event: dict[str, Any] = {
         "id": new_id("evt"),
         "object": "event",
         "api_version": API_VERSION,
@@ -40,15 +40,14 @@ def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 
 
 def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where = []
+    where: list[tuple[str, Any]] = []
     if "type" in params and "types" in params:
         raise invalid_params("You may only specify one of these parameters: type, types.", "type")
     if "type" in params:
         # "payment_intent.*" names a group.
         operator = "GLOB" if params["type"].endswith("*") else "="
         where.append((f"$.type {operator}", params["type"]))
-    page = list_page(ctx, "event", "/v1/events", params, where)
-    events = [with_pending_webhooks(ctx, event) for event in page["data"]]
     if "types" in params:
-        events = [event for event in events if event["type"] in params["types"]]
-    return {**page, "data": events}
+        where.append(("$.type IN", params["types"]))
+    page = list_page(ctx, "event", "/v1/events", params, where)
+    return {**page, "data": [with_pending_webhooks(ctx, event) for event in page["data"]]}

@@ -53,13 +53,12 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     for name in ONLY_WITH_CONFIRM:
         if name in params and not confirming:
             raise ApiError(
-                f"The parameter `{name}` cannot be passed when creating a PaymentIntent unless `confirm` "
-                "is set to true.",
+                f"The parameter `{name}` cannot be passed when creating a PaymentIntent unless "
+                "`confirm` is set to true.",
                 param=name,
             )
     _check_amount(params["amount"], params["currency"].lower())
     check_email(params.get("receipt_email", ""), "receipt_email")
-    automatic, types = _payment_method_types(params)
     customer = params.get("customer")
     if customer is not None:
         customers.existing(ctx, customer, param="customer")
@@ -67,13 +66,14 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     intent = {
         "id": id,
         "object": "payment_intent",
+        "allowed_payment_method_types": params.get("allowed_payment_method_types"),
         "amount": params["amount"],
         "amount_capturable": 0,
         "amount_details": {"tip": {}},
         "amount_received": 0,
         "application": None,
         "application_fee_amount": None,
-        "automatic_payment_methods": automatic,
+        "automatic_payment_methods": _payment_method_types(params),
         "canceled_at": None,
         "cancellation_reason": None,
         "capture_method": params.get("capture_method", "automatic_async"),
@@ -99,7 +99,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
                 "request_three_d_secure": "automatic",
             }
         },
-        "payment_method_types": types,
+        "payment_method_types": ["card"],
         "processing": None,
         "receipt_email": params.get("receipt_email"),
         "review": None,
@@ -131,11 +131,14 @@ def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
         if name not in ("metadata", "description", "expand") and intent["status"] not in CHANGEABLE:
             raise unexpected_state(
                 f"This PaymentIntent's {name} could not be updated because it has a status of "
-                f"{intent['status']}. You may only update the {name} of a PaymentIntent with one of the "
-                f"following statuses: {', '.join(CHANGEABLE)}.",
+                f"{intent['status']}. You may only update the {name} of a PaymentIntent with one "
+                f"of the following statuses: {', '.join(CHANGEABLE)}.",
                 intent,
             )
-    amount, currency = params.get("amount", intent["amount"]), params.get("currency", intent["currency"])
+    amount, currency = (
+        params.get("amount", intent["amount"]),
+        params.get("currency", intent["currency"]),
+    )
     _check_amount(amount, currency.lower())
     check_email(params.get("receipt_email", ""), "receipt_email")
     if "customer" in params:
@@ -144,9 +147,10 @@ def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     for name in ("description", "receipt_email", "setup_future_usage", "shipping"):
         if name in params:
             intent[name] = params[name] or None
-    if "excluded_payment_method_types" in params:
-        _payment_method_types(params)
-        intent["excluded_payment_method_types"] = params["excluded_payment_method_types"] or None
+    _payment_method_types(params)
+    for name in ("allowed_payment_method_types", "excluded_payment_method_types"):
+        if name in params:
+            intent[name] = params[name] or None
     intent["metadata"] = merged_metadata(intent["metadata"], params.get("metadata"))
     if intent["status"] == "requires_action" and (amount, currency) != (
         intent["amount"],
@@ -177,10 +181,10 @@ def cancel(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     intent = ctx.require("payment_intent", id)
     if intent["status"] not in CHANGEABLE:
         raise unexpected_state(
-            f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}. Only a "
-            "PaymentIntent with one of the following statuses may be canceled: requires_payment_method, "
-            "requires_capture, requires_reauthorization, requires_confirmation, requires_action, "
-            "processing.",
+            f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}. "
+            "Only a PaymentIntent with one of the following statuses may be canceled: "
+            "requires_payment_method, requires_capture, requires_reauthorization, "
+            "requires_confirmation, requires_action, processing.",
             intent,
         )
     intent |= {
@@ -226,19 +230,20 @@ def _reachable(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 
 
 def _take_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:
-    """Put the payment method on the intent. Raises ApiError where it belongs to another customer."""
+    """Put the payment method on the intent. Raises ApiError where it is another customer's."""
     method = payment_methods.find(ctx, id)
     owner, customer = method["customer"], intent["customer"]
     if owner and not customer:
         raise ApiError(
-            f"The PaymentMethod {method['id']} belongs to a Customer {owner}. Please include the Customer "
-            "in the `customer` parameter on the PaymentIntent.",
+            f"The PaymentMethod {method['id']} belongs to a Customer {owner}. Please include the "
+            "Customer in the `customer` parameter on the PaymentIntent.",
             param="payment_method",
         )
     if owner and owner != customer:
         raise ApiError(
-            f"The PaymentMethod {method['id']} does not belong to the Customer you supplied {customer}. "
-            "Please use this PaymentMethod in combination with the Customer that it belongs to, instead.",
+            f"The PaymentMethod {method['id']} does not belong to the Customer you supplied "
+            f"{customer}. Please use this PaymentMethod in combination with the Customer that it "
+            "belongs to, instead.",
             param="payment_method",
         )
     payment_methods.check_reusable(ctx, method)
@@ -249,34 +254,31 @@ def _take_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:
     }
 
 
-def _payment_method_types(params: dict[str, Any]) -> tuple[dict[str, Any] | None, list[str]]:
-    """Cards, either named or through the dashboard's (automatic) methods, which are the default."""
-    automatic, types = params.get("automatic_payment_methods"), params.get("payment_method_types")
-    if automatic and automatic["enabled"] and types:
-        raise ApiError(
-            "You may only specify one of these parameters: automatic_payment_methods, "
-            "payment_method_types.",
-            param="automatic_payment_methods",
-        )
-    for name in types or []:
-        if name != "card":
+def _payment_method_types(params: dict[str, Any]) -> dict[str, Any] | None:
+    """The intent's `automatic_payment_methods` (the default), or None where cards are asked for.
+
+    Raises ApiError where no card is left: this stand-in has nothing else.
+    """
+    automatic = params.get("automatic_payment_methods")
+    allowed = params.get("allowed_payment_method_types")
+    for other in ("automatic_payment_methods", "excluded_payment_method_types"):
+        if allowed and params.get(other):
             raise ApiError(
-                f"The payment method type provided: {name} is invalid. Please ensure the provided type is "
-                "activated in your dashboard (this local stand-in has cards only).",
-                code="payment_intent_invalid_parameter",
-                param="payment_method_types",
+                "You may only specify one of these parameters: allowed_payment_method_types, "
+                f"{other}.",
+                param="allowed_payment_method_types",
             )
-    if "card" in params.get("excluded_payment_method_types", []):
+    excluded = params.get("excluded_payment_method_types") or []
+    if "card" in excluded or (allowed and "card" not in allowed):
         raise ApiError(
-            "No valid payment method types for this Payment Intent: the local stand-in has cards only, and "
-            "they are excluded.",
+            "No valid payment method types for this Payment Intent: the local stand-in has cards "
+            "only, and they are left out.",
             code="payment_intent_invalid_parameter",
-            param="excluded_payment_method_types",
+            param="allowed_payment_method_types" if allowed else "excluded_payment_method_types",
         )
-    if types or (automatic and not automatic["enabled"]):
-        return None, ["card"]
-    redirects = (automatic or {}).get("allow_redirects", "always")
-    return {"allow_redirects": redirects, "enabled": True}, ["card"]
+    if allowed or (automatic and not automatic["enabled"]):
+        return None
+    return {"allow_redirects": (automatic or {}).get("allow_redirects", "always"), "enabled": True}
 
 
 def _check_amount(amount: int, currency: str) -> None:

@@ -100,7 +100,8 @@ def detach(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     method = ctx.require("payment_method", id)
     if not method["customer"]:
         raise ApiError(
-            "The payment method you provided is not attached to a customer so detachment is impossible."
+            "The payment method you provided is not attached to a customer so detachment is "
+            "impossible."
         )
     previous = {"customer": method["customer"]}
     method["customer"] = None
@@ -123,9 +124,9 @@ def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
 def check_reusable(ctx: Context, method: dict[str, Any]) -> None:
     if ctx.tx.private(method["id"]).get("used_up"):
         raise ApiError(
-            "This PaymentMethod was previously used without being attached to a Customer or was detached "
-            "from a Customer, and may not be used again. To use a PaymentMethod multiple times, you must "
-            "attach it to a Customer first."
+            "This PaymentMethod was previously used without being attached to a Customer or was "
+            "detached from a Customer, and may not be used again. To use a PaymentMethod multiple "
+            "times, you must attach it to a Customer first."
         )
 
 
@@ -133,9 +134,7 @@ def use_up(ctx: Context, method: dict[str, Any]) -> None:
     ctx.tx.save_private(method["id"], ctx.tx.private(method["id"]) | {"used_up": True})
 
 
-def _card_of(
-    ctx: Context, card: Any, *, param: str = "card"
-) -> tuple[str, tuple[int, int]]:
+def _card_of(ctx: Context, card: Any, *, param: str = "card") -> tuple[str, tuple[int, int]]:
     """Number and (month, year) of the card that the request names, by number or by token."""
     if not isinstance(card, dict):
         raise invalid_params("Missing required param: card.", "card", "parameter_missing")
@@ -156,8 +155,8 @@ def _card_of(
             )
     if not ctx.is_publishable:
         raise ApiError(
-            "Sending credit card numbers directly to the Stripe API is generally unsafe. We suggest you "
-            "use test tokens that map to the test card you are using, see "
+            "Sending credit card numbers directly to the Stripe API is generally unsafe. We "
+            "suggest you use test tokens that map to the test card you are using, see "
             "https://stripe.com/docs/testing.",
             status=402,
         )
@@ -192,7 +191,9 @@ def _checked_number(card: dict[str, Any], now: int) -> tuple[str, tuple[int, int
 def _whole(card: dict[str, Any], name: str) -> int:
     text = str(card[name])  # tokens declare text, payment methods numbers
     if not text.isdigit():
-        raise invalid_params(f"Invalid integer: {text}", f"card[{name}]", "parameter_invalid_integer")
+        raise invalid_params(
+            f"Invalid integer: {text}", f"card[{name}]", "parameter_invalid_integer"
+        )
     return int(text)
 
 

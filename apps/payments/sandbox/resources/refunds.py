@@ -37,8 +37,11 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "created": ctx.now,
         "currency": charge["currency"],
         "destination_details": {
-            "card": {"reference_status": "pending", "reference_type": "acquirer_reference_number",
-                     "type": "refund"},
+            "card": {
+                "reference_status": "pending",
+                "reference_type": "acquirer_reference_number",
+                "type": "refund",
+            },
             "type": "card",
         },
         "metadata": merged_metadata({}, params.get("metadata")),
@@ -73,7 +76,9 @@ def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 
 
 def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where = [(f"$.{name} =", params[name]) for name in ("charge", "payment_intent") if name in params]
+    where = [
+        (f"$.{name} =", params[name]) for name in ("charge", "payment_intent") if name in params
+    ]
     return list_page(ctx, "refund", "/v1/refunds", params, where)
 
 
@@ -95,10 +100,13 @@ def _charge_of(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         charge = ctx.require("charge", intent["latest_charge"])
     else:
         raise invalid_params(
-            "One of the following params should be provided for this request: payment_intent or charge.",
+            "One of the following params should be provided for this request: payment_intent or "
+            "charge.",
             "payment_intent",
             "parameter_missing",
         )
     if not charge["paid"]:
-        raise ApiError(f"Charge {charge['id']} has not been paid and can't be refunded.", param="charge")
+        raise ApiError(
+            f"Charge {charge['id']} has not been paid and can't be refunded.", param="charge"
+        )
     return charge

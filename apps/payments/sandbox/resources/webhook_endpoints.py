@@ -64,7 +64,7 @@ def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def register(tx: Transaction, url: str, secret: str) -> None:
-    """The endpoint named on the command line: one over all restarts, with the address and secret of now."""
+    """The endpoint of the command line: one over all restarts, with the latest address."""
     ctx = Context(tx, base_url="")
     known = tx.setting("registered_endpoint", "")
     endpoint = tx.get("webhook_endpoint", known)
@@ -80,4 +80,6 @@ def register(tx: Transaction, url: str, secret: str) -> None:
 def _check_url(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise invalid_params("Invalid URL: An explicit scheme (such as https) must be provided.", "url")
+        raise invalid_params(
+            "Invalid URL: An explicit scheme (such as https) must be provided.", "url"
+        )

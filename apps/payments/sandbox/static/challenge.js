@@ -37,7 +37,9 @@
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Tab" || !isFramed || question.hidden) return;
     const [first, last] = buttons;
-    const leaving = event.shiftKey ? document.activeElement !== last : document.activeElement === last;
+    const leaving = event.shiftKey
+      ? document.activeElement !== last
+      : document.activeElement === last;
     if (!leaving) return;
     event.preventDefault();
     (event.shiftKey ? last : first).focus();
@@ -48,9 +50,8 @@
   window.addEventListener("message", (event) => {
     if (port || event.source !== window.parent || event.data?.type !== "init") return;
     port = event.ports[0];
-    port.postMessage({ type: "ready" });
-    if (question.hidden) finish(null);
-    else title.focus();
+    port.onmessage = () => title.focus();
+    port.postMessage({ type: question.hidden ? "done" : "ready" });
   });
 
   question.hidden = document.body.dataset.state === "closed";

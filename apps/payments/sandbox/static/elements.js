@@ -1,3 +1,6 @@
+import { openFrame } from "./frames.js";
+import { CONNECTION_MESSAGES, integrationError, languageOf, SPANISH_MESSAGES } from "./messages.js";
+
 const ELEMENT_TYPES = ["payment", "card"];
 const READY_TIMEOUT_MS = 20000;
 
@@ -51,7 +54,8 @@ class Element {
 
   mount(target) {
     const container = typeof target === "string" ? document.querySelector(target) : target;
-    if (!container) throw integrationError("The selector you specified applies to no DOM elements.");
+    if (!container)
+      throw integrationError("The selector you specified applies to no DOM elements.");
     if (this.#container === container) return;
     this.unmount();
     this.#container = container;
@@ -72,7 +76,10 @@ class Element {
     });
     container.replaceChildren(this.#frame.iframe);
     this.#emit("loaderstart", { elementType: this.#type });
-    this.#timer = setTimeout(() => this.#failToLoad({ type: "api_connection_error" }), READY_TIMEOUT_MS);
+    this.#timer = setTimeout(
+      () => this.#failToLoad({ type: "api_connection_error" }),
+      READY_TIMEOUT_MS,
+    );
   }
 
   unmount() {
@@ -117,7 +124,8 @@ class Element {
 
   // Ask the frame and wait for its answer: "validate", "payment_method" or "token".
   ask(type, data = {}) {
-    if (!this.#frame) throw integrationError("The Element is not mounted; mount it before you use it.");
+    if (!this.#frame)
+      throw integrationError("The Element is not mounted; mount it before you use it.");
     this.#lastQuestion += 1;
     const id = this.#lastQuestion;
     return new Promise((resolve, reject) => {
@@ -156,8 +164,14 @@ class Element {
       question?.resolve(data.result);
     } else if (type === "ready") await this.#loaded();
     else if (type === "change") {
-      this.#emit("change", { elementType: this.#type, collapsed: false, value: { type: "card" }, ...data });
-    } else if (["focus", "blur", "escape"].includes(type)) this.#emit(type, { elementType: this.#type });
+      this.#emit("change", {
+        elementType: this.#type,
+        collapsed: false,
+        value: { type: "card" },
+        ...data,
+      });
+    } else if (["focus", "blur", "escape"].includes(type))
+      this.#emit(type, { elementType: this.#type });
   }
 
   async #loaded() {
@@ -175,7 +189,7 @@ class Element {
   }
 }
 
-class Elements {
+export class Elements {
   #elements = new Map();
   #api;
   #submitted = false;
@@ -194,7 +208,9 @@ class Elements {
       throw integrationError(`The local Stripe stand-in has no "${type}" Element.`);
     }
     if (this.#elements.has(type)) {
-      throw integrationError(`Can only create one Element of type ${type} through the Elements group.`);
+      throw integrationError(
+        `Can only create one Element of type ${type} through the Elements group.`,
+      );
     }
     const element = new Element(this, type, options);
     this.#elements.set(type, element);
@@ -209,7 +225,7 @@ class Elements {
     this.#elements.delete(type);
   }
 
-  update(options) {
+  async update(options) {
     if ("clientSecret" in options) throw integrationError("clientSecret can't be updated.");
     this.options = { ...this.options, ...options };
     for (const element of this.#elements.values()) element.restyle();

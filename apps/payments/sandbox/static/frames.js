@@ -1,8 +1,8 @@
 // Frames from the stand-in's own origin. The page hands each one a message port, addressed to that
 // origin alone, and everything after travels through the port: no other window can listen or join in.
-const ORIGIN = new URL(document.currentScript.src).origin;
+export const ORIGIN = new URL(document.currentScript.src).origin;
 
-function openFrame({ path, title, styles, init, onMessage }) {
+export function openFrame({ path, title, styles, init, onMessage }) {
   const iframe = document.createElement("iframe");
   let port = null;
   let waiting = [];
@@ -34,7 +34,7 @@ function openFrame({ path, title, styles, init, onMessage }) {
 }
 
 // 3-D Secure: a frame over the whole page until the customer has answered.
-function openChallenge(address) {
+export function openChallenge(address) {
   const { pathname } = new URL(address);
   const focused = document.activeElement;
   return new Promise((resolve) => {
@@ -52,7 +52,11 @@ function openChallenge(address) {
       },
       init: () => ({}),
       onMessage(message) {
-        if (message.type === "ready") frame.iframe.focus();
+        if (message.type === "ready") {
+          // First the frame, then what is in it: the other way round the frame's own focus is lost.
+          frame.iframe.focus();
+          frame.send({ type: "focus" });
+        }
         if (message.type === "done") {
           frame.close();
           if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
@@ -65,7 +69,7 @@ function openChallenge(address) {
 }
 
 // Stripe's form encoding: {card: {number}} to card[number]=…
-function formEncoded(values, prefix = "", form = new URLSearchParams()) {
+export function formEncoded(values, prefix = "", form = new URLSearchParams()) {
   for (const [name, value] of Object.entries(values)) {
     const key = prefix ? `${prefix}[${name}]` : name;
     if (value === undefined || value === null) continue;

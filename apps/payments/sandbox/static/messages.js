@@ -1,5 +1,5 @@
 // Stripe.js translates what the API answers in English; these are the sentences it shows in Spanish.
-const SPANISH_MESSAGES = {
+export const SPANISH_MESSAGES = {
   card_declined: "Tu tarjeta ha sido rechazada.",
   generic_decline: "Tu tarjeta ha sido rechazada.",
   insufficient_funds: "Tu tarjeta no tiene fondos suficientes. Prueba con otra tarjeta.",
@@ -11,30 +11,31 @@ const SPANISH_MESSAGES = {
   incorrect_number: "El número de tu tarjeta no es válido.",
   invalid_expiry_month: "El mes de caducidad de tu tarjeta no es válido.",
   invalid_expiry_year: "El año de caducidad de tu tarjeta no es válido.",
-  processing_error: "Se ha producido un error al procesar tu tarjeta. Inténtalo de nuevo en unos minutos.",
+  processing_error:
+    "Se ha producido un error al procesar tu tarjeta. Inténtalo de nuevo en unos minutos.",
   authentication_required: "Tu tarjeta ha sido rechazada. Este pago requiere autenticación.",
   payment_intent_authentication_failure:
     "No hemos podido autenticar tu método de pago. Elige otro método de pago e inténtalo de nuevo.",
   payment_intent_unexpected_state: "Este pago ya no se puede confirmar.",
 };
-const CONNECTION_MESSAGES = {
+export const CONNECTION_MESSAGES = {
   es: "No se ha podido conectar con la pasarela de pago. Comprueba tu conexión e inténtalo de nuevo.",
   en: "We could not connect to the payment gateway. Check your connection and try again.",
 };
 
-function languageOf(locale) {
+export function languageOf(locale) {
   const wanted = !locale || locale === "auto" ? navigator.language : locale;
   return wanted.toLowerCase().startsWith("es") ? "es" : "en";
 }
 
 // The API's error with the message in the customer's language, as Stripe.js hands it on.
-function localized(error, locale) {
+export function localized(error, locale) {
   if (languageOf(locale) !== "es") return error;
   const message = SPANISH_MESSAGES[error.decline_code] ?? SPANISH_MESSAGES[error.code];
   return message ? { ...error, message } : error;
 }
 
-function integrationError(message) {
+export function integrationError(message) {
   const error = new Error(message);
   error.name = "IntegrationError";
   return error;

@@ -76,7 +76,10 @@
       const month = Number(digits.slice(0, 2));
       const year = 2000 + Number(digits.slice(2));
       if (month < 1 || month > 12) {
-        return { code: "invalid_expiry_month", message: "El mes de caducidad de tu tarjeta no es válido." };
+        return {
+          code: "invalid_expiry_month",
+          message: "El mes de caducidad de tu tarjeta no es válido.",
+        };
       }
       const today = new Date();
       if (year < today.getFullYear()) {
@@ -92,7 +95,10 @@
         };
       }
       if (year > today.getFullYear() + 50) {
-        return { code: "invalid_expiry_year", message: "El año de caducidad de tu tarjeta no es válido." };
+        return {
+          code: "invalid_expiry_year",
+          message: "El año de caducidad de tu tarjeta no es válido.",
+        };
       }
       return null;
     },
@@ -192,7 +198,9 @@
       cvc: digitsOf(fields.cvc),
     };
     const isToken = kind === "token";
-    const values = isToken ? { card } : { type: "card", card, billing_details: data.billing_details };
+    const values = isToken
+      ? { card }
+      : { type: "card", card, billing_details: data.billing_details };
     try {
       const response = await fetch(isToken ? "/v1/tokens" : "/v1/payment_methods", {
         method: "POST",
@@ -240,7 +248,10 @@
     port.onmessage = (message) => receive(message.data);
     form.hidden = false;
     new ResizeObserver(() => {
-      port.postMessage({ type: "height", height: Math.ceil(form.getBoundingClientRect().height) + 8 });
+      port.postMessage({
+        type: "height",
+        height: Math.ceil(form.getBoundingClientRect().height) + 8,
+      });
     }).observe(form);
     port.postMessage({ type: "ready" });
   }

@@ -1,3 +1,7 @@
+import { Elements } from "./elements.js";
+import { formEncoded, ORIGIN, openChallenge } from "./frames.js";
+import { CONNECTION_MESSAGES, integrationError, languageOf, localized } from "./messages.js";
+
 class Api {
   constructor(key) {
     this.key = key;
@@ -35,7 +39,6 @@ function intentId(clientSecret) {
   return match[1];
 }
 
-
 class StripeClient {
   #api;
   #locale;
@@ -68,7 +71,9 @@ class StripeClient {
     const locale = elements?.options.locale ?? this.#locale;
     const { payment_method_data: data, return_url: returnUrl, ...rest } = confirmParams;
     if (redirect === "always" && !returnUrl) {
-      throw integrationError("stripe.confirmPayment(): the confirmParams.return_url argument is required.");
+      throw integrationError(
+        "stripe.confirmPayment(): the confirmParams.return_url argument is required.",
+      );
     }
     intentId(secret);
     let method = rest.payment_method;
@@ -95,7 +100,9 @@ class StripeClient {
     const { payment_method: given, ...rest } = data;
     let method = given;
     if (given && typeof given === "object") {
-      const created = await given.card.ask("payment_method", { billing_details: given.billing_details });
+      const created = await given.card.ask("payment_method", {
+        billing_details: given.billing_details,
+      });
       if (created.error) return { error: localized(created.error, this.#locale) };
       method = created.object.id;
     }
@@ -106,10 +113,6 @@ class StripeClient {
   async handleNextAction({ clientSecret }) {
     const { paymentIntent, error } = await this.#api.retrieve(clientSecret, this.#locale);
     return error ? { error } : this.#act(paymentIntent, clientSecret, this.#locale);
-  }
-
-  handleCardAction(clientSecret) {
-    return this.handleNextAction({ clientSecret });
   }
 
   async createPaymentMethod(first, card, data) {
