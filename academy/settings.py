@@ -175,17 +175,19 @@ STRIPE_WEBHOOK_SECRET = env.str("STRIPE_WEBHOOK_SECRET", default="")
 # The local stand-in: only `make run` and the tests set these two.
 STRIPE_SANDBOX = env.bool("STRIPE_SANDBOX", default=False)
 STRIPE_API_BASE = env.str("STRIPE_API_BASE", default="")
-# Where the buyer pays: "embedded" (card form in the dialog) or "hosted" (Stripe's own page).
+# Where the buyer pays: "embedded" is the card form in the dialog. "hosted", Stripe's own page, is
+# not built yet, and payments.checks says so.
 STRIPE_CHECKOUT = env.str("STRIPE_CHECKOUT", default="embedded")
 ALLOW_TEST_KEYS = env.bool("ALLOW_TEST_KEYS", default=False)
 STRIPE_SCRIPT_URL = (
     f"{STRIPE_API_BASE}/v3/stripe.js" if STRIPE_SANDBOX else "https://js.stripe.com/v3/"
 )
 
-_stripe_script = [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://js.stripe.com"]
+_stripe_hosts = ["https://js.stripe.com", "https://*.js.stripe.com"]
+_stripe_script = [STRIPE_API_BASE] if STRIPE_SANDBOX else _stripe_hosts
 _stripe_api = [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://api.stripe.com"]
 _stripe_frames = (
-    [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://js.stripe.com", "https://hooks.stripe.com"]
+    [STRIPE_API_BASE] if STRIPE_SANDBOX else [*_stripe_hosts, "https://hooks.stripe.com"]
 )
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -263,5 +265,7 @@ LOGGING = {
         }
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    # Its lines are one for each call to Stripe and say nothing that ours don't.
+    "loggers": {"stripe": {"level": "WARNING"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
 }

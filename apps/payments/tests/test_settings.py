@@ -45,7 +45,7 @@ def test_live_keys_may_start(configure):
             "Las claves de Stripe son de pruebas; para permitirlas, ALLOW_TEST_KEYS=1.",
         ),
         ({"RATE_LIMIT_SCALE": 0.0}, "RATE_LIMIT_SCALE=0 solo vale con DEBUG=true."),
-        ({"STRIPE_CHECKOUT": "x"}, "STRIPE_CHECKOUT debe ser embedded o hosted."),
+        ({"STRIPE_CHECKOUT": "hosted"}, "STRIPE_CHECKOUT solo admite embedded por ahora."),
     ],
 )
 def test_what_would_cost_money_or_trust_stops_the_start(configure, changes, sentence):
