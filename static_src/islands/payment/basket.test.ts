@@ -1,0 +1,106 @@
+import { expect, it } from "vitest";
+import type { CartLine } from "../../lib/cart";
+import { centsBeforePromo, contentKey, quotedOrder, withoutItems, withPrices } from "./basket";
+import { checkoutBody } from "./calls";
+import { PRICING, subject } from "./fixtures";
+import { NEW_PURCHASE, type Purchase } from "./state";
+
+const WHOLE: CartLine = { subject: subject(1), lessonIds: [] };
+const TWO_LESSONS: CartLine = { subject: subject(2), lessonIds: [21, 22] };
+const CART = [WHOLE, TWO_LESSONS];
+const TEN_PERCENT = {
+  code: "BIENVENIDA10",
+  promo: { kind: "PORCENTAJE" as const, value: 1000, isReferral: false },
+};
+
+it("sums the cart as the server will, one line per thing, with the server's names", () => {
+  expect(quotedOrder(PRICING, CART, { paymentType: "full_payment", promo: TEN_PERCENT })).toEqual({
+    lines: [
+      {
+        subjectId: 1,
+        lessonId: null,
+        name: "Asignatura 1",
+        listPriceCents: 20_000,
+        priceCents: 20_000,
+      },
+      {
+        subjectId: 2,
+        lessonId: 21,
+        name: "Asignatura 2: PEC 21",
+        listPriceCents: 4000,
+        priceCents: 4000,
+      },
+      {
+        subjectId: 2,
+        lessonId: 22,
+        name: "Asignatura 2: PEC 22",
+        listPriceCents: 4000,
+        priceCents: 4000,
+      },
+    ],
+    discounts: [
+      { name: "Pago completo (5 %)", amountCents: 1400 },
+      { name: "Código promocional", amountCents: 2660 },
+    ],
+    totalCents: 23_940,
+  });
+});
+
+it("tells a promo code's check what the other discounts leave", () => {
+  expect(centsBeforePromo(PRICING, CART, { ...NEW_PURCHASE, promo: TEN_PERCENT })).toBe(26_600);
+});
+
+it("takes over the server's prices, and leaves a cart alone that has them", () => {
+  const { lines } = quotedOrder(PRICING, CART, NEW_PURCHASE);
+  expect(withPrices(CART, lines)).toBe(CART);
+
+  const dearer = lines.map((line) => ({ ...line, priceCents: line.priceCents + 500 }));
+  const fresh = withPrices(CART, dearer);
+  expect(quotedOrder(PRICING, fresh, NEW_PURCHASE).lines.map((line) => line.priceCents)).toEqual([
+    20_500, 4500, 4500,
+  ]);
+  expect(contentKey(fresh)).toBe(contentKey(CART));
+});
+
+it("removes what is unavailable and nothing else", () => {
+  const gone = [
+    { subjectId: 1, lessonId: null, name: "Asignatura 1" },
+    { subjectId: 2, lessonId: 21, name: "PEC 21" },
+  ];
+  expect(withoutItems(CART, gone)).toEqual([{ subject: subject(2), lessonIds: [22] }]);
+  expect(contentKey(withoutItems(CART, gone))).not.toBe(contentKey(CART));
+});
+
+it("sends process-checkout all fields of the contract, in euros, with the order it has", () => {
+  const purchase: Purchase = {
+    ...NEW_PURCHASE,
+    contact: {
+      email: " ana@example.com ",
+      prefix: "34",
+      phone: "600123123",
+      termsAccepted: true,
+      privacyAccepted: true,
+    },
+    promo: TEN_PERCENT,
+    boxes: { adult: true, withdrawal: true, reminders: false },
+    order: { orderId: 12, token: "llave" },
+  };
+  expect(
+    checkoutBody(purchase, { items: [], totalCents: 23_940 }, { saveForLater: false }),
+  ).toEqual({
+    email: "ana@example.com",
+    phone: "+34600123123",
+    total_amount: 239.4,
+    payment_type: "full_payment",
+    items: [],
+    promo_code: "BIENVENIDA10",
+    termsAccepted: true,
+    privacyAccepted: true,
+    adultConfirmed: true,
+    withdrawalWaived: true,
+    remindersAccepted: false,
+    save_for_later: false,
+    recovery_order_id: 12,
+    token: "llave",
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import {
+  type Contact,
+  cleanPhone,
+  cleanPrefix,
+  contactErrors,
+  contactOf,
+  EMPTY_CONTACT,
+  e164,
+  isValid,
+} from "./contact";
+
+const ANA: Contact = {
+  email: "ana@example.com",
+  prefix: "34",
+  phone: "600123123",
+  termsAccepted: true,
+  privacyAccepted: true,
+};
+
+describe("the registration form", () => {
+  it("begins empty, with the Spanish prefix and nothing accepted", () => {
+    expect(EMPTY_CONTACT).toEqual({
+      email: "",
+      prefix: "34",
+      phone: "",
+      termsAccepted: false,
+      privacyAccepted: false,
+    });
+  });
+
+  it("names every field that is missing, in Spanish", () => {
+    expect(contactErrors({ ...EMPTY_CONTACT, prefix: "" })).toEqual({
+      email: "Escribe tu correo electrónico.",
+      prefix: "Escribe el prefijo de tu país.",
+      phone: "Escribe tu teléfono.",
+      termsAccepted: "Debes aceptar los términos y condiciones.",
+      privacyAccepted: "Debes aceptar la política de privacidad.",
+    });
+  });
+
+  it("accepts what is complete", () => {
+    expect(contactErrors(ANA)).toEqual({});
+    expect(isValid(ANA)).toBe(true);
+  });
+
+  it.each(["ana", "ana@", "ana@example", "a na@example.com", "@example.com"])(
+    "refuses the address %s",
+    (email) => {
+      expect(contactErrors({ ...ANA, email }).email).toBe(
+        "Este correo no parece válido. Revísalo.",
+      );
+    },
+  );
+
+  it("refuses eight digits and takes nine, not counting the prefix", () => {
+    expect(contactErrors({ ...ANA, phone: "60012312" }).phone).toBe(
+      "El teléfono debe tener al menos 9 dígitos.",
+    );
+    expect(contactErrors({ ...ANA, phone: "600123123" }).phone).toBeUndefined();
+  });
+
+  it("needs both acceptances", () => {
+    expect(isValid({ ...ANA, termsAccepted: false })).toBe(false);
+    expect(isValid({ ...ANA, privacyAccepted: false })).toBe(false);
+  });
+});
+
+describe("the phone fields", () => {
+  it("keep digits only, the prefix three of them at most", () => {
+    expect(cleanPrefix("+34")).toBe("34");
+    expect(cleanPrefix("12345")).toBe("123");
+    expect(cleanPrefix("abc")).toBe("");
+    expect(cleanPhone("600 12-31.23x", "34")).toBe("600123123");
+  });
+
+  it("take a pasted international number without its prefix", () => {
+    expect(cleanPhone("+34 600 123 123", "34")).toBe("600123123");
+    expect(cleanPhone("0034600123123", "34")).toBe("600123123");
+    expect(cleanPhone("346001231", "34")).toBe("346001231");
+  });
+
+  it("join to E.164", () => {
+    expect(e164(ANA)).toBe("+34600123123");
+  });
+
+  it.each(["+34600123123", "+351912345678", "+447911123456", "+16505550100"])(
+    "split a stored %s so that it joins to the same number",
+    (phone) => {
+      const contact = contactOf({ email: "ana@example.com", phone });
+      expect(e164(contact)).toBe(phone);
+      expect(isValid(contact)).toBe(true);
+    },
+  );
+
+  it("leave a student without a phone at an empty field", () => {
+    expect(contactOf({ email: "ana@example.com", phone: "" })).toEqual({ ...ANA, phone: "" });
+  });
+});

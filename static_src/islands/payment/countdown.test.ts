@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { ApiError } from "../../lib/api";
+import { formatCountdown, RESEND_ATTEMPTS, secondsUntil, waitAfter } from "./countdown";
+
+it.each([
+  [180, "3:00"],
+  [179, "2:59"],
+  [60, "1:00"],
+  [9, "0:09"],
+  [0, "0:00"],
+])("shows %i seconds as %s", (seconds, text) => {
+  expect(formatCountdown(seconds)).toBe(text);
+});
+
+it("counts whole seconds up and never goes below zero", () => {
+  expect(secondsUntil(10_000, 9_001)).toBe(1);
+  expect(secondsUntil(10_000, 10_000)).toBe(0);
+  expect(secondsUntil(10_000, 99_000)).toBe(0);
+});
+
+it("allows three attempts", () => {
+  expect(RESEND_ATTEMPTS).toBe(3);
+});
+
+it("takes the wait and the rest of the attempts from a refusal that has them", () => {
+  const tooSoon = new ApiError(
+    429,
+    "too_many_requests",
+    "Espera.",
+    {},
+    {
+      seconds_left: 95,
+      attempts_left: 2,
+    },
+  );
+  expect(waitAfter(tooSoon, 3)).toEqual({ secondsLeft: 95, attemptsLeft: 2 });
+});
+
+it("counts a send that failed as an attempt, with nothing to wait for", () => {
+  expect(waitAfter(new ApiError(0, "network", "Sin conexión."), 3)).toEqual({
+    secondsLeft: 0,
+    attemptsLeft: 2,
+  });
+});

@@ -1,0 +1,62 @@
+/** Data for the tests of the purchase: one subject of 200 € with two lessons of 40 €. */
+import type { CatalogueSubject } from "../../schemas/catalogue";
+import type { CheckoutAnswer, CheckoutNext, PricedOrder } from "../../schemas/payments";
+import type { Pricing } from "../../schemas/pricing";
+
+export const PRICING: Pricing = {
+  unitBasePriceCents: 24_000,
+  volume: [
+    [2, 1500],
+    [3, 4500],
+  ],
+  fullPaymentPercent: 5,
+  invitedCents: 1500,
+  inviteeCents: 2000,
+  inviteeMax: 8,
+  instalments: { count: 3, everyDays: 20, minimumTotalCents: 3000 },
+  campaign: null,
+};
+
+export function subject(id: number, priceCents = 20_000): CatalogueSubject {
+  const lesson = (lessonId: number) => ({
+    id: lessonId,
+    title: `PEC ${lessonId}`,
+    subjectId: id,
+    priceCents: 4000,
+    active: true,
+  });
+  return {
+    id,
+    name: `Asignatura ${id}`,
+    finalPriceCents: priceCents,
+    totalDiscounts: 0,
+    enrolledStudents: 0,
+    degree: { id: 1, name: "Economía", university: { id: 1, name: "Faro", acronym: "UF" } },
+    lessons: [lesson(id * 10 + 1), lesson(id * 10 + 2)],
+  };
+}
+
+export const PRICED: PricedOrder = {
+  lines: [
+    {
+      subjectId: 1,
+      lessonId: null,
+      name: "Asignatura 1",
+      listPriceCents: 20_000,
+      priceCents: 20_000,
+    },
+  ],
+  discounts: [{ name: "Pago completo (5 %)", amountCents: 1000 }],
+  totalCents: 19_000,
+};
+
+export const CARD_NEXT: CheckoutNext = {
+  kind: "card",
+  clientSecret: "pi_1_secret_2",
+  paymentIntentId: "pi_1",
+  dueCents: 19_000,
+};
+
+export function answer(next: CheckoutNext): CheckoutAnswer {
+  return { orderId: 12, token: "llave", priced: PRICED, next };
+}

@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { ApiError } from "../../lib/api";
+import { cardSentence, refusalOf } from "./refusals";
+
+const refused = (status: number, code: string, data = {}, fields = {}) =>
+  refusalOf(new ApiError(status, code, "La frase del servidor.", fields, data));
+
+describe("a refused checkout", () => {
+  it("carries the fresh total, lines and discounts of price_changed", () => {
+    const data = {
+      total_amount: 177,
+      lines: [{ subject_id: 7, lesson_id: null, name: "Micro", list_price: 240, price: 192 }],
+      discounts: [{ name: "Descuento por volumen", amount: 15 }],
+    };
+    expect(refused(409, "price_changed", data)).toEqual({
+      kind: "price_changed",
+      priced: {
+        totalCents: 17_700,
+        lines: [
+          {
+            subjectId: 7,
+            lessonId: null,
+            name: "Micro",
+            listPriceCents: 24_000,
+            priceCents: 19_200,
+          },
+        ],
+        discounts: [{ name: "Descuento por volumen", amountCents: 1500 }],
+      },
+    });
+  });
+
+  it("names what is unavailable", () => {
+    const items = [{ subject_id: 7, lesson_id: 31, name: "PEC 3" }];
+    expect(refused(409, "unavailable", { items })).toEqual({
+      kind: "unavailable",
+      items: [{ subjectId: 7, lessonId: 31, name: "PEC 3" }],
+    });
+  });
+
+  it("passes on the server's sentence for a promo code and for instalments", () => {
+    const text = "La frase del servidor.";
+    expect(refused(409, "promo_refused")).toEqual({ kind: "promo_refused", text });
+    expect(refused(400, "instalments_unavailable")).toEqual({ kind: "instalments_refused", text });
+  });
+
+  it("knows a payment that is there already, with its reference where the server says it", () => {
+    expect(refused(409, "already_paid")).toEqual({ kind: "already_paid", paymentIntentId: null });
+    expect(refused(409, "payment_in_progress", { payment_intent_id: "pi_1" })).toEqual({
+      kind: "payment_in_progress",
+      text: "La frase del servidor.",
+      paymentIntentId: "pi_1",
+    });
+  });
+
+  it("finds the contact fields among the refused ones", () => {
+    const fields = { phone: ["El teléfono debe tener al menos 9 dígitos"], items: ["No."] };
+    expect(refused(400, "invalid", {}, fields)).toEqual({
+      kind: "contact",
+      errors: { phone: "El teléfono debe tener al menos 9 dígitos" },
+    });
+  });
+
+  it("lets go of an order that can't be paid any more", () => {
+    expect(refused(404, "not_found")).toEqual({
+      kind: "order_gone",
+      title: "Error en el pago",
+      text: "La frase del servidor.",
+    });
+  });
+
+  it("says that the payment could not be prepared when the card provider is away", () => {
+    expect(refused(502, "provider_error")).toEqual({
+      kind: "problem",
+      title: "Error",
+      text: "No se pudo preparar el pago. Inténtalo de nuevo.",
+    });
+  });
+
+  it.each([
+    ["no connection", new ApiError(0, "network", "Error de conexión.")],
+    ["a server error", new ApiError(500, "unexpected", "?")],
+    ["an answer of another shape", new ApiError(200, "unexpected", "?")],
+    ["anything unforeseen", new TypeError("undefined is not a function")],
+  ])("says that the payment could not be processed on %s", (_, error) => {
+    expect(refusalOf(error)).toEqual({
+      kind: "problem",
+      title: "Error en el pago",
+      text: "No se pudo procesar el pago. Inténtalo de nuevo.",
+    });
+  });
+
+  it("passes on the server's sentence in any other case, such as too many tries", () => {
+    expect(refused(429, "too_many_requests")).toEqual({
+      kind: "problem",
+      title: "Error en el pago",
+      text: "La frase del servidor.",
+    });
+  });
+});
+
+describe("a refused card", () => {
+  it("has a fixed Spanish sentence, by the bank's reason before Stripe's", () => {
+    const error = { type: "card_error", code: "card_declined", decline_code: "insufficient_funds" };
+    expect(cardSentence(error)).toBe("La tarjeta no tiene saldo suficiente. Prueba con otra.");
+    expect(cardSentence({ code: "card_declined", decline_code: "do_not_honor" })).toBe(
+      "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
+    );
+    expect(cardSentence({ code: "payment_intent_authentication_failure" })).toBe(
+      "Tu banco no ha podido confirmar que eres tú. Inténtalo de nuevo o usa otra tarjeta.",
+    );
+  });
+
+  it("has one for incomplete data, and one for what nobody foresaw", () => {
+    expect(cardSentence({ type: "validation_error" })).toBe(
+      "Revisa los datos de la tarjeta: falta alguno o no es correcto.",
+    );
+    expect(cardSentence({ code: "something_new" })).toBe(
+      "No se ha podido hacer el pago. Revisa los datos o prueba con otra tarjeta.",
+    );
+  });
+});
