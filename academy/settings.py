@@ -265,7 +265,11 @@ LOGGING = {
         }
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    # Its lines are one for each call to Stripe and say nothing that ours don't.
-    "loggers": {"stripe": {"level": "WARNING"}},
+    "loggers": {
+        # Without Django's own handlers, which would print each line again, with its secrets.
+        "django": {"handlers": [], "level": "INFO"},
+        # Its lines are one for each call to Stripe and say nothing that ours don't.
+        "stripe": {"level": "WARNING"},
+    },
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
 }
