@@ -1,26 +1,20 @@
 """Fixtures for tests that buy: the API as a browser calls it, and the local Stripe stand-in."""
 
-import os
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
+import stripe
 from django.core.management import call_command
 from django.test import Client
 
-from academy.dev.environment import free_port
 from apps.payments import stripe_gateway
+from apps.payments.tests.sandbox_process import SandboxProcess, running_sandbox
 
 SUCCESS = "4242424242424242"
 DECLINED = "4000000000000002"
-CHALLENGE = "4000002760003184"
 
 
 class Api:
@@ -52,88 +46,50 @@ def api() -> Api:
 class Standin:
     """The stand-in as the browser's Stripe.js and the provider's own dashboard use it."""
 
-    def __init__(self, base: str) -> None:
-        self.base = base
+    def __init__(self, process: SandboxProcess) -> None:
+        self.process = process
 
-    def _call(
-        self, method: str, path: str, key: str, data: dict[str, str] | None = None
-    ) -> dict[str, Any]:
-        answer = requests.request(
-            method,
-            f"{self.base}/v1/{path}",
-            data=data,
-            headers={"Authorization": f"Bearer {key}"},
-            timeout=10,
-        )
-        return dict(answer.json())
-
-    def confirm(self, client_secret: str, number: str = SUCCESS) -> dict[str, Any]:
-        """What Stripe.js does with a card number; the payment, or {"error": …}."""
-        reference = client_secret.split("_secret_")[0]
-        method = self._call(
-            "POST",
-            "payment_methods",
-            os.environ["STRIPE_PUBLISHABLE_KEY"],
-            {
-                "type": "card",
-                "card[number]": number,
-                "card[exp_month]": "12",
-                "card[exp_year]": "2034",
-                "card[cvc]": "123",
-            },
-        )
-        if "error" in method:
-            return method
-        return self._call(
-            "POST",
-            f"payment_intents/{reference}/confirm",
-            os.environ["STRIPE_PUBLISHABLE_KEY"],
-            {
-                "client_secret": client_secret,
-                "payment_method": method["id"],
-                "return_url": "http://127.0.0.1/success",
-            },
-        )
+    def confirm(self, client_secret: str, number: str = SUCCESS) -> str:
+        """What Stripe.js does with a card number; "" for success, else the refusal's code."""
+        browser = self.process.browser_client()
+        try:
+            browser.v1.payment_intents.confirm(
+                client_secret.split("_secret_")[0],
+                {
+                    "client_secret": client_secret,  # type: ignore[typeddict-unknown-key]
+                    "payment_method": self.process.new_card(number).id,
+                    "return_url": "http://127.0.0.1/success",
+                },
+            )
+        except stripe.CardError as refusal:
+            return refusal.code or ""
+        return ""
 
     def payment(self, reference: str) -> dict[str, Any]:
-        return self._call("GET", f"payment_intents/{reference}", os.environ["STRIPE_SECRET_KEY"])
+        return self.process.client().v1.payment_intents.retrieve(reference).to_dict()
 
     def payments(self, customer: str) -> list[dict[str, Any]]:
-        path = f"payment_intents?customer={customer}&limit=100"
-        return list(self._call("GET", path, os.environ["STRIPE_SECRET_KEY"])["data"])
+        page = self.process.client().v1.payment_intents.list({"customer": customer, "limit": 100})
+        return [payment.to_dict() for payment in page.data]
 
 
 @pytest.fixture(scope="session")
-def standin_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The stand-in's address and the file that it keeps its state in."""
-    port = free_port()
-    state = tmp_path_factory.mktemp("standin") / "state.sqlite3"
-    command = [sys.executable, "-m", "apps.payments.sandbox", "--port", str(port)]
-    env = {**os.environ, "SANDBOX_WEBHOOK_URL": ""}
-    process = subprocess.Popen([*command, "--state", str(state)], env=env)
-    base = f"http://127.0.0.1:{port}"
-    for _ in range(200):
-        try:
-            requests.get(f"{base}/healthz", timeout=1)
-            break
-        except requests.ConnectionError:
-            time.sleep(0.05)
-    yield base, state
-    process.terminate()
-    process.wait(10)
+def standin_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
+    with running_sandbox(tmp_path_factory.mktemp("standin") / "state.sqlite3") as process:
+        yield process
 
 
 @pytest.fixture
-def standin(standin_process: tuple[str, Path], settings: Any) -> Iterator[Standin]:
+def standin(standin_process: SandboxProcess, settings: Any) -> Iterator[Standin]:
     """The stand-in, empty and without webhooks: what it knows is told only to who asks."""
-    base, state = standin_process
-    with closing(sqlite3.connect(state, timeout=10)) as database, database:
+    with closing(sqlite3.connect(standin_process.state, timeout=10)) as database, database:
         # Order ids begin anew with each test, and so would the idempotency keys made of them.
         for table in ("objects", "idempotency", "deliveries"):
             database.execute(f"DELETE FROM {table}")
-    settings.STRIPE_API_BASE = base
+    settings.STRIPE_API_BASE = standin_process.url
+    settings.STRIPE_SECRET_KEY = standin_process.secret_key
     stripe_gateway._client.cache_clear()
-    yield Standin(base)
+    yield Standin(standin_process)
     stripe_gateway._client.cache_clear()
 
 
