@@ -50,6 +50,11 @@ class LegalTextQuerySet(models.QuerySet["LegalText"]):
         """The version in force: the newest of its kind."""
         return self.filter(kind=kind).latest("version")
 
+    def asked_for(self, kind: str, version: str) -> "LegalText":
+        """The version with that number, as mails link it, else the one in force."""
+        number = int(version) if version.isascii() and version.isdigit() and len(version) < 6 else 0
+        return self.filter(kind=kind, version=number).first() or self.current(kind)
+
 
 class LegalText(models.Model):
     """One version of one legal text. Consents refer to it, so a version never changes or goes."""

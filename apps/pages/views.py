@@ -58,8 +58,9 @@ def login(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def legal(request: HttpRequest, kinds: tuple[LegalText.Kind, ...]) -> HttpResponse:
-    """One or more legal texts, each in the version in force."""
-    texts = [LegalText.objects.current(kind) for kind in kinds]
+    """One or more legal texts, in the version in force or the one that `?version=` names."""
+    version = request.GET.get("version", "")
+    texts = [LegalText.objects.asked_for(kind, version) for kind in kinds]
     return render(request, "pages/legal.html", {"texts": texts, "title": texts[0].title})
 
 

@@ -126,6 +126,36 @@ def test_migrating_again_adds_nothing_and_brings_no_old_version_back():
     assert LegalText.objects.current("terminos").version == 2
 
 
+def test_a_link_to_a_version_shows_what_was_accepted(client):
+    """The confirmation of an order links the terms that it was bought under."""
+    LegalText.objects.create(
+        kind="terminos",
+        version=2,
+        title="T",
+        body="<p>Todo nuevo</p>",
+        published_on=date(2026, 1, 1),
+    )
+    old, new = "al menos 18 años", "Todo nuevo"
+    for query, said, not_said in (
+        ("?version=1", old, new),
+        ("?version=2", new, old),
+        ("", new, old),
+        ("?version=99", new, old),
+        ("?version=x", new, old),
+        ("?version=" + "9" * 5000, new, old),
+    ):
+        page = client.get(f"/terminos{query}").content.decode()
+        assert said in page, query
+        assert not_said not in page, query
+
+
+@pytest.mark.parametrize("path", ["/terminos", "/privacidad", "/cookies", "/aviso-legal"])
+def test_the_pages_show_the_owners_data(client, path):
+    page = client.get(path).content.decode()
+    assert "Academia Faro" in page
+    assert "{{" not in page
+
+
 @pytest.mark.django_db(transaction=True)
 def test_the_texts_survive_a_flush():
     call_command("flush", interactive=False, verbosity=0)
