@@ -1,15 +1,26 @@
 """The browser tests' ground: the processes of `make run` over an empty folder, and Chromium."""
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from django.conf import settings
+from playwright.sync_api import expect
 from pytest_django.plugin import DjangoDbBlocker
+from pytest_playwright.pytest_playwright import CreateContextCallback
 
 from academy.dev.bootstrap import chromium_here
 from academy.dev.stack import Stack
+from academy.tests.browser.records import Shelf
+from academy.tests.browser.visitor import Visitor, Watch
+from apps.catalogue.models import Degree, University
+from apps.pricing.models import Campaign
+
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -33,7 +44,11 @@ def stack(django_db_blocker: DjangoDbBlocker) -> Iterator[Stack]:
             stack.prepare(seed=True)
             stack.start()
             stack.wait_ready()
-            with django_db_blocker.unblock():
+            with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+                # pytest-django turns it off; the ORM here has to see what the shop's sees.
+                patch.setattr(settings, "DEBUG", True)
+                # Prices in the tests are those of eleven months; the golden cases know August.
+                Campaign.objects.update(cart=False)
                 yield stack
         finally:
             stack.stop()
@@ -78,3 +93,57 @@ def pytest_runtest_makereport(
         tail = "\n".join(log.read_text(encoding="utf-8").splitlines()[-40:])
         report.sections.append(("La tienda (últimas líneas)", tail))
     return report
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patience() -> None:
+    """Two cores run shop, Chromium and tests at once: a slow moment is no defect."""
+    expect.set_options(timeout=15_000)
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """No page may log a console error, throw, or lose a request, unless the test expects it."""
+    watch = Watch()
+    yield watch
+    watch.check()
+
+
+@pytest.fixture
+def new_visitor(
+    watch: Watch, new_context: CreateContextCallback, email: str
+) -> Callable[..., Visitor]:
+    """A fresh browser window, 1440×900 unless told otherwise; options as of `new_context`."""
+
+    def new(**options: Any) -> Visitor:
+        context = new_context(**{"viewport": DESKTOP, **options})
+        watch.follow(context)
+        return Visitor(context.new_page(), email, watch)
+
+    return new
+
+
+@pytest.fixture
+def visitor(new_visitor: Callable[..., Visitor]) -> Visitor:
+    """Somebody at a desk."""
+    return new_visitor()
+
+
+@pytest.fixture
+def phone(new_visitor: Callable[..., Visitor]) -> Visitor:
+    """Somebody with a phone in the hand."""
+    return new_visitor(viewport=PHONE, has_touch=True, is_mobile=True, device_scale_factor=2)
+
+
+@pytest.fixture
+def email() -> str:
+    """An address that no other test uses."""
+    return f"ana.{uuid4().hex[:10]}@example.com"
+
+
+@pytest.fixture
+def shelf(stack: Stack) -> Shelf:
+    """A degree of this test alone at the open university: nobody else sees its subjects change."""
+    name = f"Grado {uuid4().hex[:8]}"
+    university = University.objects.open().by_name()[0]
+    return Shelf(Degree.objects.create(university=university, name=name, acronym="GP"))
