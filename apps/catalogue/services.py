@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.db import models, transaction
 from django.db.models import F, Func, OuterRef, Subquery
 
@@ -18,11 +19,13 @@ from apps.catalogue.models import (
     University,
 )
 
-_price_setter: ContextVar[AbstractBaseUser | None] = ContextVar("_price_setter", default=None)
+_price_setter: ContextVar[AbstractBaseUser | AnonymousUser | None] = ContextVar(
+    "_price_setter", default=None
+)
 
 
 @contextmanager
-def prices_changed_by(user: AbstractBaseUser) -> Iterator[None]:
+def prices_changed_by(user: AbstractBaseUser | AnonymousUser) -> Iterator[None]:
     """Within it, price changes are kept as that user's; outside, as nobody's (seed, import)."""
     token = _price_setter.set(user)
     try:
@@ -44,6 +47,25 @@ def record_prices(changes: Iterable[tuple[Recorded, Decimal | None, Decimal]]) -
         )
         for row, before, after in changes
     )
+
+
+@transaction.atomic
+def set_lesson_status(lessons: models.QuerySet[Lesson], status: Lesson.Status) -> int:
+    """Open or expire many lessons, with the counts that follow; returns how many changed."""
+    lock_universities(
+        University.objects.filter(degrees__subjects__lessons__in=lessons.values("pk"))
+        .order_by()
+        .values_list("pk", flat=True)
+    )
+    changed = Lesson.objects.filter(pk__in=lessons.values("pk")).exclude(status=status)
+    ids = list(changed.values_list("pk", flat=True))
+    Lesson.objects.filter(pk__in=ids).update(status=status)
+    refresh_counts(
+        university_ids=University.objects.filter(degrees__subjects__lessons__in=ids)
+        .values_list("pk", flat=True)
+        .distinct()
+    )
+    return len(ids)
 
 
 def subject_enrolled(*subject_ids: int) -> None:

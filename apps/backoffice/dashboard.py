@@ -1,0 +1,67 @@
+"""What the owner should see first when opening the admin."""
+
+from dataclasses import dataclass
+
+from django.db.models import Q, Sum
+from django.urls import reverse
+
+from apps.core.clock import today
+from apps.core.models import Mail
+from apps.core.money import format_euros, to_cents
+from apps.orders.models import Order, Payment
+from apps.orders.reads import paid_without_access
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure with the list behind it; `is_bad` where somebody should do something."""
+
+    label: str
+    figure: str
+    url: str
+    is_bad: bool = False
+
+
+def tiles() -> list[Tile]:
+    """The figures of today and what waits for somebody. One query each."""
+    day = today()
+    taken = Payment.objects.filter(
+        status=Payment.Status.SUCCEEDED, succeeded_at__date=day, order__isnull=False
+    ).aggregate(sum=Sum("amount"))["sum"]
+    orders, payments = _list("orders_order"), _list("orders_payment")
+    return [
+        Tile(
+            "Pedidos pagados hoy",
+            str(Order.objects.filter(paid_at__date=day).count()),
+            f"{orders}?paid_at__date={day}",
+        ),
+        Tile(
+            "Cobrado hoy",
+            format_euros(to_cents(taken) if taken else 0),
+            f"{payments}?status__exact=succeeded&succeeded_at__date={day}",
+        ),
+        _todo(
+            "Pedidos con aviso",
+            Order.objects.filter(~Q(flag="") | Q(disputed_at__isnull=False)).count(),
+            f"{orders}?atencion=si",
+        ),
+        _todo(
+            "Pagos con aviso",
+            Payment.objects.exclude(flag="").count(),
+            f"{payments}?atencion=si",
+        ),
+        _todo("Pagados sin acceso", paid_without_access().count(), f"{orders}?acceso=no"),
+        _todo(
+            "Correos fallidos",
+            Mail.objects.filter(status=Mail.Status.FAILED).count(),
+            f"{_list('core_mail')}?status__exact=failed",
+        ),
+    ]
+
+
+def _todo(label: str, count: int, url: str) -> Tile:
+    return Tile(label, str(count), url, is_bad=count > 0)
+
+
+def _list(name: str) -> str:
+    return reverse(f"admin:{name}_changelist")

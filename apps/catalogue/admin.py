@@ -1,0 +1,276 @@
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import SafeString
+
+from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
+from apps.catalogue.price_history import charged_lately
+from apps.catalogue.services import prices_changed_by, set_lesson_status
+from apps.catalogue.text import search_form, sort_form
+from apps.core.admin_base import (
+    NOTHING,
+    DeskAdmin,
+    ReadOnlyAdmin,
+    ReadOnlyRowsInline,
+    RowsInline,
+    list_link,
+    money,
+    search_as_filed,
+)
+from apps.core.money import format_euros, half_up, to_cents
+
+
+def sample_mark(university: University) -> str:
+    return "Ejemplo" if university.is_sample else NOTHING
+
+
+class CatalogueAdmin(DeskAdmin):
+    """Keeps who changes a price, and finds names whatever their accents."""
+
+    filed_in = "name_sort"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        form = search_form if self.filed_in == "name_search" else sort_form
+        return search_as_filed(request, queryset, field=self.filed_in, form=form(search_term))
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        with prices_changed_by(request.user):
+            return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """The price history goes with its row; on its own nobody may delete it."""
+        deleted, counts, forbidden, protected = super().get_deleted_objects(objs, request)
+        return deleted, counts, forbidden - {PriceChange._meta.verbose_name}, protected
+
+
+class DegreeRows(RowsInline):
+    model = Degree
+    fields = ("name", "acronym", "number_of_courses", "students_offset", "subjects_count")
+    readonly_fields = ("subjects_count",)
+
+
+@admin.register(University)
+class UniversityAdmin(CatalogueAdmin):
+    list_display = (
+        "name",
+        "acronym",
+        "status",
+        "degrees_count",
+        "subjects_count",
+        "students",
+        "sample",
+    )
+    list_filter = ("status", "is_sample")
+    search_fields = ("name",)
+    fields = (
+        "name",
+        "acronym",
+        "status",
+        "logo_url",
+        "students_offset",
+        ("degrees_count", "subjects_count", "students"),
+        "sample",
+    )
+    readonly_fields = ("degrees_count", "subjects_count", "students", "sample")
+    inlines = (DegreeRows,)
+
+    @admin.display(description="alumnos")
+    def students(self, university: University) -> int:
+        return university.students
+
+    @admin.display(description="ejemplo", ordering="is_sample")
+    def sample(self, university: University) -> str:
+        return sample_mark(university)
+
+
+@admin.register(Degree)
+class DegreeAdmin(CatalogueAdmin):
+    list_display = ("name", "acronym", "university", "subjects_count", "students_count", "sample")
+    list_select_related = ("university",)
+    list_filter = ("university",)
+    search_fields = ("name",)
+    autocomplete_fields = ("university",)
+    fields = (
+        "university",
+        "name",
+        "acronym",
+        "number_of_courses",
+        "students_offset",
+        ("subjects_count", "students_count"),
+        "subjects",
+    )
+    readonly_fields = ("subjects_count", "students_count", "subjects")
+
+    @admin.display(description="alumnos")
+    def students_count(self, degree: Degree) -> int:
+        return degree.students_count
+
+    @admin.display(description="ejemplo", ordering="university__is_sample")
+    def sample(self, degree: Degree) -> str:
+        return sample_mark(degree.university)
+
+    @admin.display(description="asignaturas del grado")
+    def subjects(self, degree: Degree) -> SafeString | str:
+        if degree.pk is None:
+            return NOTHING
+        return list_link("Ver la lista", "catalogue_subject", degree__id__exact=degree.pk)
+
+
+class LessonRows(RowsInline):
+    model = Lesson
+    fields = ("position", "title", "price", "status")
+
+
+class PriceChangeRows(ReadOnlyRowsInline):
+    model = PriceChange
+    fields = ("changed_at", "before", "after", "changed_by")
+    verbose_name_plural = "historial de precios"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PriceChange]:
+        changes: QuerySet[PriceChange] = super().get_queryset(request)
+        return changes.select_related("changed_by")
+
+
+@admin.register(Subject)
+class SubjectAdmin(CatalogueAdmin):
+    filed_in = "name_search"
+    list_display = (
+        "name",
+        "degree",
+        "university",
+        "price",
+        "total_discounts",
+        "active",
+        "active_lessons_count",
+        "enrolled_students_count",
+        "sample",
+    )
+    list_select_related = ("degree__university",)
+    list_filter = ("active", "degree__university", "degree")
+    search_fields = ("name",)
+    autocomplete_fields = ("degree",)
+    fields = (
+        "degree",
+        "name",
+        "final_price",
+        "total_discounts",
+        "list_price_warning",
+        "active",
+        "enrolled_offset",
+        ("active_lessons_count", "enrolled_students_count"),
+    )
+    readonly_fields = ("list_price_warning", "active_lessons_count", "enrolled_students_count")
+    inlines = (LessonRows, PriceChangeRows)
+    actions = ("put_on_sale", "take_off_sale")
+
+    @admin.display(description="precio", ordering="final_price")
+    def price(self, subject: Subject) -> str:
+        return money(subject.final_price)
+
+    @admin.display(description="universidad", ordering="degree__university__name_sort")
+    def university(self, subject: Subject) -> str:
+        return subject.degree.university.acronym
+
+    @admin.display(description="ejemplo", ordering="degree__university__is_sample")
+    def sample(self, subject: Subject) -> str:
+        return sample_mark(subject.degree.university)
+
+    @admin.display(description="precio tachado")
+    def list_price_warning(self, subject: Subject) -> str:
+        if subject.pk is None or not subject.total_discounts:
+            return NOTHING
+        list_price_cents = half_up(
+            to_cents(subject.final_price) * 100, 100 - subject.total_discounts
+        )
+        shown = format_euros(list_price_cents)
+        if list_price_cents in charged_lately(Subject.objects.filter(pk=subject.pk))[subject.pk]:
+            return shown
+        return f"⚠ {shown}: no se ha cobrado nunca en los últimos 30 días."
+
+    @admin.action(description="Poner a la venta", permissions=["change"])
+    def put_on_sale(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
+        self._set_active(request, subjects, active=True)
+
+    @admin.action(description="Retirar de la venta", permissions=["change"])
+    def take_off_sale(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
+        self._set_active(request, subjects, active=False)
+
+    def _set_active(
+        self, request: HttpRequest, subjects: QuerySet[Subject], *, active: bool
+    ) -> None:
+        for subject in subjects:
+            subject.active = active
+            subject.save(update_fields=["active"])
+        self.message_user(request, f"Asignaturas cambiadas: {len(subjects)}.")
+
+
+@admin.register(Lesson)
+class LessonAdmin(CatalogueAdmin):
+    list_display = ("title", "subject", "degree", "amount", "status", "position")
+    list_select_related = ("subject__degree",)
+    list_filter = ("status", "subject__degree__university", "subject__degree")
+    search_fields = ("title", "subject__name")
+    autocomplete_fields = ("subject",)
+    fields = ("subject", "title", "price", "status", "position")
+    inlines = (PriceChangeRows,)
+    actions = ("expire", "reopen")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Each word in the title or in the subject's name: "micro pec 1"."""
+        for word in search_term.split():
+            queryset = queryset.filter(
+                Q(title__icontains=word) | Q(subject__name_search__contains=search_form(word))
+            )
+        return queryset, False
+
+    @admin.display(description="precio", ordering="price")
+    def amount(self, lesson: Lesson) -> str:
+        return money(lesson.price)
+
+    @admin.display(description="grado", ordering="subject__degree__name_sort")
+    def degree(self, lesson: Lesson) -> str:
+        return lesson.subject.degree.name
+
+    @admin.action(description="Marcar como caducadas", permissions=["change"])
+    def expire(self, request: HttpRequest, lessons: QuerySet[Lesson]) -> None:
+        changed = set_lesson_status(lessons, Lesson.Status.EXPIRED)
+        self.message_user(request, f"Lecciones caducadas: {changed}.")
+
+    @admin.action(description="Marcar como activas", permissions=["change"])
+    def reopen(self, request: HttpRequest, lessons: QuerySet[Lesson]) -> None:
+        changed = set_lesson_status(lessons, Lesson.Status.ACTIVE)
+        self.message_user(request, f"Lecciones activas: {changed}.")
+
+
+@admin.register(PriceChange)
+class PriceChangeAdmin(ReadOnlyAdmin):
+    list_display = ("changed_at", "what", "price_before", "price_after", "changed_by")
+    list_select_related = ("subject", "lesson__subject", "changed_by")
+    list_filter = (("subject", admin.EmptyFieldListFilter), "changed_by")
+    search_fields = ("subject__name", "lesson__subject__name", "lesson__title")
+    date_hierarchy = "changed_at"
+
+    @admin.display(description="de qué")
+    def what(self, change: PriceChange) -> str:
+        lesson: Lesson | None = change.lesson
+        return f"{lesson.subject.name}: {lesson.title}" if lesson else str(change.subject)
+
+    @admin.display(description="antes", ordering="before")
+    def price_before(self, change: PriceChange) -> str:
+        return money(change.before)
+
+    @admin.display(description="después", ordering="after")
+    def price_after(self, change: PriceChange) -> str:
+        return money(change.after)

@@ -1,0 +1,30 @@
+"""Which prices were really charged (EU price indication law; decisions.md, "Cart")."""
+
+from collections import defaultdict
+from datetime import timedelta
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from apps.catalogue.models import Lesson, PriceChange, Subject
+from apps.core.money import to_cents
+
+LATELY = timedelta(days=30)
+
+
+def charged_lately(rows: QuerySet[Subject] | QuerySet[Lesson]) -> dict[int, set[int]]:
+    """The prices in cents that each subject or lesson had in the last 30 days, by its id.
+
+    Two queries. What was in force when the 30 days began is among them.
+    """
+    field = rows.model.price_field
+    link = "lesson" if rows.model is Lesson else "subject"
+    charged: dict[int, set[int]] = defaultdict(set)
+    for pk, price in rows.order_by().values_list("pk", field):
+        charged[pk].add(to_cents(price))
+    changes = PriceChange.objects.filter(
+        changed_at__gte=timezone.now() - LATELY, **{f"{link}__in": rows.order_by().values("pk")}
+    )
+    for pk, before, after in changes.values_list(f"{link}_id", "before", "after"):
+        charged[pk].update(to_cents(price) for price in (before, after) if price is not None)
+    return dict(charged)

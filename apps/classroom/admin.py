@@ -1,0 +1,53 @@
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.services import retry_provisioning
+from apps.core.admin_base import ReadOnlyAdmin
+
+
+@admin.register(Provisioning)
+class ProvisioningAdmin(ReadOnlyAdmin):
+    list_display = ("reference", "student", "status", "attempts", "created_at", "last_error")
+    list_select_related = ("student",)
+    list_filter = ("status",)
+    search_fields = ("reference", "student__email")
+    date_hierarchy = "created_at"
+    actions = ("try_again",)
+    fields = (
+        "reference",
+        "student",
+        "status",
+        "attempts",
+        "last_error",
+        "due_at",
+        "resends",
+        "last_resend_at",
+        "created_at",
+        "updated_at",
+    )
+
+    @admin.action(description="Volver a intentar las altas fallidas", permissions=["view"])
+    def try_again(self, request: HttpRequest, provisionings: QuerySet[Provisioning]) -> None:
+        again = sum(retry_provisioning(provisioning) for provisioning in provisionings)
+        self.message_user(request, f"Altas que se vuelven a intentar: {again}.", messages.INFO)
+
+
+@admin.register(Enrolment)
+class EnrolmentAdmin(ReadOnlyAdmin):
+    list_display = ("student", "subject", "lesson", "reference", "granted_at")
+    list_select_related = ("student", "subject", "lesson")
+    list_filter = ("subject__degree__university", "subject__degree")
+    search_fields = ("student__email", "subject__name", "reference")
+    date_hierarchy = "granted_at"
+
+
+@admin.register(Account)
+class AccountAdmin(ReadOnlyAdmin):
+    list_display = ("student", "external_id", "created_at", "last_sign_in_at")
+    list_select_related = ("student",)
+    search_fields = ("student__email", "external_id")
+    date_hierarchy = "created_at"
+    # The password's hash is nobody's to read.
+    fields = ("student", "external_id", "created_at", "last_sign_in_at")

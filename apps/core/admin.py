@@ -1,0 +1,171 @@
+from typing import Any
+
+from csp.decorators import csp, csp_update
+from django.contrib import admin, messages
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import models
+from django.db.models import Max, Model, QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+
+from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin
+from apps.core.mail.outbox import retry_mail
+from apps.core.models import LegalText, Mail, SiteSettings
+
+
+@admin.register(SiteSettings)
+class SiteSettingsAdmin(DeskAdmin):
+    """The one row, opened at once."""
+
+    formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        row = SiteSettings.current()
+        return HttpResponseRedirect(reverse("admin:core_sitesettings_change", args=[row.pk]))
+
+
+@admin.register(LegalText)
+class LegalTextAdmin(DeskAdmin):
+    """Versions are added, never changed: consents refer to them."""
+
+    list_display = ("title", "kind", "version", "published_on")
+    list_filter = ("kind",)
+    search_fields = ("title", "body")
+    date_hierarchy = "published_on"
+    fields = ("kind", "version", "title", "published_on", "body")
+    # The next number of its kind, given when it is saved.
+    readonly_fields = ("version",)
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """A new version starts from the one in force (`?kind=terminos`)."""
+        kind = request.GET.get("kind", "")
+        newest = LegalText.objects.filter(kind=kind).order_by("version").last()
+        if newest is None:
+            return {}
+        return {"kind": kind, "title": newest.title, "body": newest.body}
+
+    def save_model(
+        self, request: HttpRequest, obj: LegalText, form: ModelForm[LegalText], change: bool
+    ) -> None:
+        newest = LegalText.objects.filter(kind=obj.kind).aggregate(Max("version"))["version__max"]
+        obj.version = (newest or 0) + 1
+        super().save_model(request, obj, form, change)
+
+
+@admin.register(Mail)
+class MailAdmin(ReadOnlyAdmin):
+    """The outbox; without a mail provider it is the mailbox as well."""
+
+    list_display = ("created_at", "to", "template", "status", "attempts", "sent_at", "last_error")
+    list_display_links = ("created_at", "to")
+    list_filter = ("status", "template")
+    search_fields = ("to", "key", "message_id")
+    date_hierarchy = "created_at"
+    actions = ("send_again",)
+    fieldsets = (
+        (None, {"fields": ("to", "subject", "html_version", "text_version")}),
+        (
+            "Envío",
+            {
+                "fields": (
+                    "status",
+                    "created_at",
+                    "sent_at",
+                    "attempts",
+                    "due_at",
+                    "last_error",
+                    "key",
+                    "template",
+                    "message_id",
+                )
+            },
+        ),
+    )
+    readonly_fields = ("subject", "html_version", "text_version")
+
+    @admin.display(description="asunto")
+    def subject(self, mail: Mail) -> str:
+        try:
+            return mail.rendered().subject
+        except ObjectDoesNotExist:
+            return "(aquello de lo que trata ya no existe)"
+
+    @admin.display(description="mensaje")
+    def html_version(self, mail: Mail) -> SafeString:
+        # In a frame of its own: a mail brings its styles along, which must not reach the admin.
+        return format_html(
+            '<iframe class="mail-preview" title="Mensaje" sandbox="allow-popups" src="{}">'
+            "</iframe>",
+            reverse("admin:core_mail_html", args=[mail.pk]),
+        )
+
+    @admin.display(description="en texto")
+    def text_version(self, mail: Mail) -> SafeString:
+        try:
+            lines = mail.rendered().text.splitlines()
+        except ObjectDoesNotExist:
+            return SafeString("")
+        return format_html(
+            '<div class="mail-text">{}</div>',
+            format_html_join(SafeString("<br>"), "{}", ((line,) for line in lines)),
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        html = self.admin_site.admin_view(self.html_view)
+        return [path("<int:pk>/html/", html, name="core_mail_html"), *super().get_urls()]
+
+    @method_decorator(xframe_options_sameorigin)
+    @method_decorator(
+        csp(
+            {
+                "default-src": ["'none'"],
+                "style-src": ["'unsafe-inline'"],
+                "img-src": ["'self'", "data:"],
+                "frame-ancestors": ["'self'"],
+                "sandbox": ["allow-popups"],
+            }
+        )
+    )
+    def html_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The mail's HTML alone, for the frame: nothing runs in it and nothing is loaded."""
+        mail = get_object_or_404(Mail, pk=pk)
+        try:
+            html = mail.rendered().html
+        except ObjectDoesNotExist:
+            html = ""
+        return HttpResponse(html, headers={"Cache-Control": "no-store"})
+
+    @method_decorator(csp_update({"frame-src": ["'self'"]}))
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    @admin.action(description="Volver a intentar los envíos fallidos", permissions=["view"])
+    def send_again(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
+        again = sum(retry_mail(mail) for mail in mails)
+        self.message_user(request, f"Correos que se vuelven a enviar: {again}.", messages.INFO)

@@ -1,0 +1,280 @@
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.core.admin_base import NOTHING, ReadOnlyAdmin, ReadOnlyRowsInline, links, list_link, money
+from apps.orders.models import (
+    Instalment,
+    Order,
+    OrderDiscount,
+    OrderEvent,
+    OrderLine,
+    Payment,
+    Redemption,
+)
+from apps.orders.reads import paid_without_access
+from apps.orders.states import note
+
+
+class LineRows(ReadOnlyRowsInline):
+    model = OrderLine
+    fields = ("name", "degree_name", "university_name", "list_price", "price")
+
+
+class DiscountRows(ReadOnlyRowsInline):
+    model = OrderDiscount
+    fields = ("name", "amount")
+
+
+class InstalmentRows(ReadOnlyRowsInline):
+    model = Instalment
+    fields = ("number", "amount", "due_on", "status", "paid_at")
+
+
+class PaymentRows(ReadOnlyRowsInline):
+    model = Payment
+    fk_name = "order"
+    fields = ("reference", "amount", "currency", "status", "created_at", "succeeded_at", "flag")
+    show_change_link = True
+
+
+class RedemptionRows(ReadOnlyRowsInline):
+    model = Redemption
+    fields = ("promo_code", "status", "reserved_at", "used_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Redemption]:
+        uses: QuerySet[Redemption] = super().get_queryset(request)
+        return uses.select_related("promo_code", "order")
+
+
+class EventRows(ReadOnlyRowsInline):
+    model = OrderEvent
+    fields = ("at", "actor", "from_status", "to_status", "reason")
+    verbose_name_plural = "historial"
+
+
+class AttentionFilter(admin.SimpleListFilter):
+    title = "atención"
+    parameter_name = "atencion"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("si", "Con aviso")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        return rows.exclude(flag="") if self.value() == "si" else None
+
+
+class OrderAttentionFilter(AttentionFilter):
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        if self.value() != "si":
+            return None
+        return rows.filter(~Q(flag="") | Q(disputed_at__isnull=False))
+
+
+class AccessFilter(admin.SimpleListFilter):
+    title = "acceso al aula"
+    parameter_name = "acceso"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("no", "Pagado sin acceso")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        if self.value() != "no":
+            return None
+        return rows.filter(pk__in=paid_without_access().values("pk"))
+
+
+@admin.register(Order)
+class OrderAdmin(ReadOnlyAdmin):
+    list_display = (
+        "number",
+        "created_at",
+        "email",
+        "status",
+        "payment_type",
+        "total",
+        "promo_code",
+        "attention",
+    )
+    list_select_related = ("promo_code",)
+    list_filter = (OrderAttentionFilter, AccessFilter, "status", "payment_type", "created_at")
+    search_fields = (
+        "email",
+        "phone",
+        "first_name",
+        "last_name",
+        "stripe_payment_intent_id",
+        "promo_code__code",
+    )
+    search_help_text = (
+        "Correo, teléfono, nombre, número de pedido, referencia (ORD-…) o código promocional"
+    )
+    date_hierarchy = "created_at"
+    actions = ("attended",)
+    # The token opens the order to whoever has it: it is shown nowhere.
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "status",
+                    "payment_type",
+                    "total",
+                    "promo_code",
+                    "flag",
+                    "disputed_at",
+                    ("created_at", "paid_at"),
+                )
+            },
+        ),
+        (
+            "Comprador",
+            {"fields": ("student", "email", "phone", ("first_name", "last_name"), "elsewhere")},
+        ),
+        (
+            "Pago",
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    "stripe_payment_intent_id",
+                    "stripe_session_id",
+                    "customer_reference",
+                    "revision",
+                    ("refused_cards", "locked_until"),
+                    ("reminders_accepted", "saved_for_later"),
+                ),
+            },
+        ),
+    )
+    readonly_fields = ("total", "elsewhere")
+    inlines = (
+        LineRows,
+        DiscountRows,
+        InstalmentRows,
+        PaymentRows,
+        RedemptionRows,
+        EventRows,
+    )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """As people write it: "ORD-1a2b3c4d" from the success page, "pedido-12", or just 12."""
+        term = search_term.strip()
+        number = term.lower().removeprefix("pedido").lstrip("- ")
+        if number.isdecimal() and len(number) <= 15:
+            by_number = queryset.filter(pk=int(number))
+            if by_number.exists():
+                return by_number, False
+        if term.upper().startswith("ORD-"):
+            term = term[len("ORD-") :]
+        return super().get_search_results(request, queryset, term)
+
+    @admin.display(description="pedido", ordering="pk")
+    def number(self, order: Order) -> str:
+        return f"{order.pk}"
+
+    @admin.display(description="total", ordering="total_amount")
+    def total(self, order: Order) -> str:
+        return money(order.total_amount)
+
+    @admin.display(description="atención", ordering="flag")
+    def attention(self, order: Order) -> SafeString | str:
+        text = order.flag or ("Disputado" if order.disputed_at else "")
+        return format_html('<span class="attention">{}</span>', text) if text else NOTHING
+
+    @admin.display(description="ver")
+    def elsewhere(self, order: Order) -> SafeString:
+        return links(
+            list_link("Otros pedidos del alumno", "orders_order", student=order.student_id),
+            list_link("Alta en el aula", "classroom_provisioning", q=order.reference),
+            list_link("Matrículas", "classroom_enrolment", q=order.reference),
+            list_link("Consentimientos", "students_consent", source=order.reference),
+        )
+
+    @admin.action(description="Dar por atendido el aviso", permissions=["view"])
+    def attended(self, request: HttpRequest, orders: QuerySet[Order]) -> None:
+        flagged = orders.exclude(flag="")
+        with transaction.atomic():
+            rows = list(Order.objects.select_for_update().filter(pk__in=flagged.values("pk")))
+            for order in rows:
+                note(order, actor=request.user.get_username(), reason=f"Atendido: {order.flag}")
+                order.flag = ""
+                order.save(update_fields=["flag", "updated_at"])
+        self.message_user(request, f"Avisos atendidos: {len(rows)}.", messages.INFO)
+
+
+class OfOrderAdmin(ReadOnlyAdmin):
+    """Rows of orders, found by the order's buyer."""
+
+    list_select_related = ("order",)
+
+    @admin.display(description="importe", ordering="amount")
+    def money_amount(self, row: Any) -> str:
+        return money(row.amount)
+
+
+@admin.register(OrderLine)
+class OrderLineAdmin(OfOrderAdmin):
+    list_display = ("order", "name", "degree_name", "university_name", "charged")
+    list_filter = ("order__status", "degree_name")
+    search_fields = ("name", "order__email")
+    date_hierarchy = "order__created_at"
+
+    @admin.display(description="precio", ordering="price")
+    def charged(self, line: OrderLine) -> str:
+        return money(line.price)
+
+
+@admin.register(Instalment)
+class InstalmentAdmin(OfOrderAdmin):
+    list_display = ("order", "number", "money_amount", "due_on", "status", "paid_at")
+    list_filter = ("status", "due_on")
+    search_fields = ("order__email",)
+    date_hierarchy = "due_on"
+
+
+@admin.register(Payment)
+class PaymentAdmin(OfOrderAdmin):
+    list_display = (
+        "reference",
+        "order",
+        "money_amount",
+        "currency",
+        "status",
+        "created_at",
+        "flag",
+    )
+    list_filter = (AttentionFilter, "status", "created_at")
+    search_fields = ("reference", "order__email", "flag")
+    date_hierarchy = "created_at"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
+        payments: QuerySet[Payment] = super().get_queryset(request)
+        return payments.select_related("order", "instalment")
+
+
+@admin.register(OrderEvent)
+class OrderEventAdmin(OfOrderAdmin):
+    list_display = ("at", "order", "actor", "from_status", "to_status", "reason")
+    list_filter = ("to_status", "at")
+    search_fields = ("order__email", "actor", "reason")
+    date_hierarchy = "at"
+
+
+@admin.register(Redemption)
+class RedemptionAdmin(OfOrderAdmin):
+    list_display = ("promo_code", "order", "student", "status", "reserved_at", "used_at")
+    list_display_links = ("promo_code",)
+    list_filter = ("status",)
+    search_fields = ("promo_code__code", "order__email")
+    date_hierarchy = "reserved_at"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Redemption]:
+        uses: QuerySet[Redemption] = super().get_queryset(request)
+        return uses.select_related("promo_code", "order", "student")

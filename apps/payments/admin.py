@@ -1,0 +1,61 @@
+import json
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.core.admin_base import ReadOnlyAdmin
+from apps.payments.models import ProviderEvent
+
+HIDDEN = "(oculto)"
+
+
+def without_secrets(value: Any) -> Any:
+    """A provider's object as staff may read it: a client secret would let them act as the buyer."""
+    if isinstance(value, dict):
+        return {
+            key: HIDDEN if "secret" in key and inner else without_secrets(inner)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [without_secrets(inner) for inner in value]
+    return value
+
+
+class UnprocessedFilter(admin.EmptyFieldListFilter):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = "tratado"
+
+
+@admin.register(ProviderEvent)
+class ProviderEventAdmin(ReadOnlyAdmin):
+    list_display = ("received_at", "kind", "livemode", "processed_at", "attempts", "outcome")
+    list_filter = (("processed_at", UnprocessedFilter), "kind", "livemode")
+    search_fields = ("event_id", "kind", "outcome")
+    date_hierarchy = "received_at"
+    fields = (
+        "event_id",
+        "kind",
+        "livemode",
+        "received_at",
+        "processed_at",
+        "attempts",
+        "outcome",
+        "content",
+    )
+    readonly_fields = ("content",)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        events = super().get_queryset(request)
+        # The list shows no payloads, which are what is large about an event.
+        match = request.resolver_match
+        in_list = match is not None and (match.url_name or "").endswith("_changelist")
+        return events.defer("payload") if in_list else events
+
+    @admin.display(description="contenido")
+    def content(self, event: ProviderEvent) -> SafeString:
+        text = json.dumps(without_secrets(event.payload), indent=2, ensure_ascii=False)
+        return format_html('<pre class="payload">{}</pre>', text)

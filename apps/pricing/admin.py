@@ -1,0 +1,206 @@
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from apps.catalogue.models import Degree, Lesson, Subject, University
+from apps.catalogue.price_history import charged_lately
+from apps.core.admin_base import NOTHING, DeskAdmin, list_link
+from apps.core.money import format_euros, half_up, to_cents
+from apps.pricing.models import Campaign, PromoCode
+from apps.pricing.rules import PERCENT
+
+
+def never_charged(campaign: Campaign) -> int:
+    """How many subjects and lessons would show a list price that nobody paid in 30 days.
+
+    0 where the campaign shows no list prices (decisions.md, "Cart").
+    """
+    if not (campaign.cart and campaign.prices_include_it):
+        return 0
+    missing = 0
+    for rows in (Subject.objects.on_sale(), Lesson.objects.on_sale()):
+        charged = charged_lately(rows)
+        for pk, price in rows.order_by().values_list("pk", rows.model.price_field):
+            list_price = half_up(to_cents(price) * PERCENT, PERCENT - campaign.percent)
+            missing += list_price not in charged[pk]
+    return missing
+
+
+@admin.register(Campaign)
+class CampaignAdmin(DeskAdmin):
+    list_display = ("name", "percent", "span", "active", "calculator", "cart", "banner", "runs_now")
+    list_filter = ("active", "cart")
+    search_fields = ("name",)
+    fields = (
+        ("name", "percent"),
+        ("first_day", "first_month"),
+        ("last_day", "last_month"),
+        "active",
+        ("calculator", "cart", "banner"),
+        "prices_include_it",
+        "list_price_warning",
+    )
+    readonly_fields = ("list_price_warning",)
+
+    @admin.display(description="cada año")
+    def span(self, campaign: Campaign) -> str:
+        return (
+            f"del {campaign.first_day} de {campaign.get_first_month_display()} "
+            f"al {campaign.last_day} de {campaign.get_last_month_display()}"
+        )
+
+    @admin.display(description="en curso", boolean=True)
+    def runs_now(self, campaign: Campaign) -> bool:
+        return campaign.active and campaign.runs_on(timezone.localdate())
+
+    @admin.display(description="precios de lista")
+    def list_price_warning(self, campaign: Campaign) -> str:
+        if campaign.pk is None:
+            return NOTHING
+        return _warning(campaign) or "Sin avisos."
+
+    def save_model(
+        self, request: HttpRequest, obj: Campaign, form: forms.ModelForm[Campaign], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        if warning := _warning(obj):
+            self.message_user(request, warning, messages.WARNING)
+
+
+def _warning(campaign: Campaign) -> str:
+    missing = never_charged(campaign)
+    if not missing:
+        return ""
+    return (
+        f"⚠ {missing} precios de lista (precio ÷ {1 - Decimal(campaign.percent) / 100}) no se han "
+        "cobrado nunca en los últimos 30 días: la ley de indicación de precios no permite "
+        "anunciarlos como rebajados."
+    ).replace(" 0.", " 0,")
+
+
+class PromoCodeForm(forms.ModelForm[PromoCode]):
+    value = forms.DecimalField(
+        label="Valor",
+        min_value=Decimal("0.01"),
+        max_digits=8,
+        decimal_places=2,
+        help_text="Porcentaje (hasta 100) o euros",
+    )
+
+    class Meta:
+        model = PromoCode
+        fields = "__all__"  # noqa: DJ007  (the admin's fieldsets choose)
+
+    def clean_code(self) -> str:
+        """Codes are stored upper case (decisions.md, "Promo and referral codes")."""
+        code: str = self.cleaned_data["code"]
+        return code.strip().upper()
+
+
+class StateFilter(admin.SimpleListFilter):
+    title = "estado"
+    parameter_name = "estado"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [
+            ("usable", "Se puede usar"),
+            ("agotado", "Agotado"),
+            ("caducado", "Caducado"),
+            ("futuro", "Todavía no"),
+            ("inactivo", "Inactivo"),
+        ]
+
+    def queryset(
+        self, request: HttpRequest, codes: QuerySet[PromoCode]
+    ) -> QuerySet[PromoCode] | None:
+        now = timezone.now()
+        inactive = Q(active=False)
+        used_up = Q(max_uses__isnull=False, uses_taken__gte=F("max_uses"))
+        expired = Q(valid_until__isnull=False, valid_until__lt=now)
+        ahead = Q(valid_from__isnull=False, valid_from__gt=now)
+        chosen = {
+            "usable": ~(inactive | used_up | expired | ahead),
+            "agotado": used_up,
+            "caducado": expired,
+            "futuro": ahead,
+            "inactivo": inactive,
+        }.get(self.value() or "")
+        return codes.filter(chosen) if chosen is not None else None
+
+
+@admin.register(PromoCode)
+class PromoCodeAdmin(DeskAdmin):
+    form = PromoCodeForm
+    list_display = (
+        "code",
+        "worth",
+        "active",
+        "valid_from",
+        "valid_until",
+        "uses",
+        "minimum",
+        "is_restricted",
+        "student",
+        "note",
+    )
+    list_select_related = ("student",)
+    list_filter = (StateFilter, "kind", "is_referral_code")
+    search_fields = ("code", "note", "student__email")
+    date_hierarchy = "created_at"
+    autocomplete_fields = ("universities", "degrees", "subjects", "student")
+    fieldsets = (
+        (None, {"fields": ("code", ("kind", "value"), "active", "note")}),
+        (
+            "Cuándo y cuánto",
+            {
+                "fields": (
+                    ("valid_from", "valid_until"),
+                    ("max_uses", "max_uses_per_student"),
+                    "minimum_cart",
+                    "uses",
+                    "redemptions",
+                )
+            },
+        ),
+        ("Solo para", {"fields": ("universities", "degrees", "subjects")}),
+        ("Código de amigo", {"fields": ("is_referral_code", "student")}),
+    )
+    readonly_fields = ("uses", "redemptions")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PromoCode]:
+        codes: QuerySet[PromoCode] = super().get_queryset(request)
+        return codes.annotate(
+            restricted=Q(Exists(University.objects.filter(promocode=OuterRef("pk"))))
+            | Q(Exists(Degree.objects.filter(promocode=OuterRef("pk"))))
+            | Q(Exists(Subject.objects.filter(promocode=OuterRef("pk"))))
+        )
+
+    @admin.display(description="descuento", ordering="value")
+    def worth(self, promo: PromoCode) -> str:
+        if promo.kind == PromoCode.Kind.PERCENT:
+            return f"{promo.value.normalize():f} %".replace(".", ",")
+        return format_euros(to_cents(promo.value))
+
+    @admin.display(description="usos", ordering="uses_taken")
+    def uses(self, promo: PromoCode) -> str:
+        return f"{promo.uses_taken} de {promo.max_uses or 'sin límite'}"
+
+    @admin.display(description="carrito mínimo", ordering="minimum_cart")
+    def minimum(self, promo: PromoCode) -> str:
+        return format_euros(to_cents(promo.minimum_cart)) if promo.minimum_cart else NOTHING
+
+    @admin.display(description="restringido", boolean=True, ordering="restricted")
+    def is_restricted(self, promo: PromoCode) -> bool:
+        return bool(getattr(promo, "restricted", False))
+
+    @admin.display(description="pedidos que lo usan")
+    def redemptions(self, promo: PromoCode) -> SafeString | str:
+        if promo.pk is None:
+            return NOTHING
+        return list_link("Ver los usos", "orders_redemption", promo_code__id__exact=promo.pk)

@@ -1,0 +1,56 @@
+from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, ReadOnlyRowsInline, links, list_link
+from apps.students.models import Consent, Student
+
+
+class ConsentRows(ReadOnlyRowsInline):
+    model = Consent
+    fields = ("accepted_at", "kind", "legal_text", "source")
+    verbose_name_plural = "consentimientos"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Consent]:
+        consents: QuerySet[Consent] = super().get_queryset(request)
+        return consents.select_related("legal_text")
+
+
+@admin.register(Student)
+class StudentAdmin(DeskAdmin):
+    list_display = ("email", "first_name", "last_name", "phone", "created_at")
+    search_fields = ("email", "first_name", "last_name", "phone")
+    date_hierarchy = "created_at"
+    fields = ("email", "first_name", "last_name", "phone", "created_at", "elsewhere")
+    readonly_fields = ("created_at", "elsewhere")
+    inlines = (ConsentRows,)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # Orders and consents are kept; erasing a person is not deleting a row.
+        return False
+
+    @admin.display(description="ver")
+    def elsewhere(self, student: Student) -> SafeString:
+        if student.pk is None:
+            return SafeString("")
+        return links(
+            *(
+                list_link(text, changelist, student__id__exact=student.pk)
+                for text, changelist in (
+                    ("Pedidos", "orders_order"),
+                    ("Matrículas", "classroom_enrolment"),
+                    ("Altas en el aula", "classroom_provisioning"),
+                    ("Códigos propios", "pricing_promocode"),
+                )
+            )
+        )
+
+
+@admin.register(Consent)
+class ConsentAdmin(ReadOnlyAdmin):
+    list_display = ("accepted_at", "student", "kind", "legal_text", "source")
+    list_select_related = ("student", "legal_text")
+    list_filter = ("kind", "legal_text")
+    search_fields = ("student__email", "source")
+    date_hierarchy = "accepted_at"
