@@ -11,6 +11,10 @@ export function useCatalogueQuery(
 ): [CatalogueQuery, (change: Partial<CatalogueQuery>, step?: HistoryStep) => void] {
   const [query, setQuery] = useState(initial);
 
+  // A link to something that is no longer there opens what is: the address says so.
+  const correctAddress = useEffectEvent(() => change({}, "replace"));
+  useEffect(() => correctAddress(), []);
+
   const onPopState = useEffectEvent(() => {
     setQuery(parseQuery(window.location.search, openUniversityIds));
   });

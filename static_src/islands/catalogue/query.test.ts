@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { cataloguePath, formatQuery, pageNumbers, parseQuery } from "./query";
+
+const OPEN = [4, 2];
+const DEFAULT = { universityId: 4, degreeId: null, search: "", page: 1, pageSize: 9 } as const;
+
+describe("reading the query string", () => {
+  it("opens the first open university, all degrees, page 1 of 9", () => {
+    expect(parseQuery("", OPEN)).toEqual(DEFAULT);
+  });
+
+  it("reads everything that the page can show", () => {
+    expect(
+      parseQuery("?universidad=2&carrera=7&buscar=%20derecho%20&pagina=3&por_pagina=18", OPEN),
+    ).toEqual({ universityId: 2, degreeId: 7, search: "derecho", page: 3, pageSize: 18 });
+  });
+
+  it.each([
+    "?universidad=99",
+    "?universidad=abc&pagina=-1",
+    "?pagina=0&por_pagina=7",
+    "?pagina=99999999999999999999&por_pagina=Todas",
+    "?carrera=1.5&buscar=%20%20",
+  ])("falls back to what is offered: %s", (queryString) => {
+    expect(parseQuery(queryString, OPEN)).toEqual(DEFAULT);
+  });
+
+  it("has no pages when all are shown", () => {
+    expect(parseQuery("?por_pagina=todas&pagina=4", OPEN)).toEqual({
+      ...DEFAULT,
+      pageSize: "todas",
+    });
+  });
+
+  it("has no university where none is open", () => {
+    expect(parseQuery("?universidad=4", []).universityId).toBeNull();
+  });
+
+  it("cuts a search at 100 characters, as the server does", () => {
+    expect(parseQuery(`?buscar=${"a".repeat(150)}`, OPEN).search).toBe("a".repeat(100));
+  });
+});
+
+describe("writing the query string", () => {
+  it("says nothing of what is the default", () => {
+    expect(formatQuery(DEFAULT, OPEN, "?universidad=4&pagina=1&por_pagina=9")).toBe("");
+  });
+
+  it("brings the same view back", () => {
+    const query = {
+      universityId: 2,
+      degreeId: 7,
+      search: "año & más",
+      page: 3,
+      pageSize: 12,
+    } as const;
+    expect(parseQuery(formatQuery(query, OPEN, ""), OPEN)).toEqual(query);
+  });
+
+  it("keeps what others have put into the address", () => {
+    expect(formatQuery({ ...DEFAULT, page: 2 }, OPEN, "?presupuesto=x&carrera=3")).toBe(
+      "?presupuesto=x&pagina=2",
+    );
+  });
+});
+
+describe("asking the API", () => {
+  it("names only the filters that are set", () => {
+    expect(cataloguePath(DEFAULT)).toBe("/api/catalogue?university_id=4&page=1&page_size=9");
+    expect(cataloguePath({ ...DEFAULT, degreeId: 7, search: "año", page: 2 })).toBe(
+      "/api/catalogue?university_id=4&degree_id=7&search=a%C3%B1o&page=2&page_size=9",
+    );
+  });
+
+  it("asks for all in pages of 18", () => {
+    expect(cataloguePath({ ...DEFAULT, pageSize: "todas" }, 3)).toBe(
+      "/api/catalogue?university_id=4&page=3&page_size=18",
+    );
+  });
+});
+
+describe("the pager", () => {
+  it.each([
+    [1, 1, [1]],
+    [1, 2, [1, 2]],
+    [2, 3, [1, 2, 3]],
+    [1, 14, [1, 2, null, 14]],
+    [7, 14, [1, null, 6, 7, 8, null, 14]],
+    [14, 14, [1, null, 13, 14]],
+  ])("of page %i of %i", (page, pages, numbers) => {
+    expect(pageNumbers(page, pages)).toEqual(numbers);
+  });
+});

@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest";
+import { CatalogueSubject } from "../schemas/catalogue";
+import {
+  type CartLine,
+  countLines,
+  isComplete,
+  isTicked,
+  removeLesson,
+  removeSubject,
+  toCheckoutItems,
+  toggleAll,
+  toggleLesson,
+  toPricedItems,
+} from "./cart";
+
+function subjectOf(id: number, statuses: ("active" | "expired")[]): CatalogueSubject {
+  return CatalogueSubject.parse({
+    id,
+    name: `Asignatura ${id}`,
+    final_price: 192.5,
+    total_discounts: 0,
+    enrolled_students_count: 12,
+    degree: { id: 1, name: "Economía", university: { id: 1, name: "Abierta", acronym: "UA" } },
+    lessons: statuses.map((status, index) => ({
+      id: id * 10 + index + 1,
+      title: `PEC ${index + 1}`,
+      subject_id: id,
+      price: 55.1,
+      status,
+    })),
+  });
+}
+
+const micro = subjectOf(1, ["active", "active", "expired", "active"]);
+const macro = subjectOf(2, ["active", "active"]);
+const ids = (cart: CartLine[]) => cart.map((line) => [line.subject.id, line.lessonIds]);
+
+describe("ticking lessons", () => {
+  it("puts single lessons into one line of their subject", () => {
+    const cart = toggleLesson(toggleLesson([], micro, 11), micro, 14);
+    expect(ids(cart)).toEqual([[1, [11, 14]]]);
+  });
+
+  it("does not make a subject complete when every lesson is ticked by hand", () => {
+    const cart = toggleLesson(toggleLesson([], macro, 21), macro, 22);
+    expect(ids(cart)).toEqual([[2, [21, 22]]]);
+    expect(cart.map(isComplete)).toEqual([false]);
+  });
+
+  it("takes the line away with its last lesson, and never leaves one that says complete", () => {
+    expect(toggleLesson(toggleLesson([], micro, 11), micro, 11)).toEqual([]);
+  });
+
+  it("changes nothing for an expired lesson or one of another subject", () => {
+    expect(toggleLesson([], micro, 13)).toEqual([]);
+    expect(toggleLesson([], micro, 21)).toEqual([]);
+  });
+});
+
+describe("select all", () => {
+  it("makes the subject complete, ticking its active lessons and no other", () => {
+    const cart = toggleAll([], micro);
+    expect(ids(cart)).toEqual([[1, []]]);
+    expect(micro.lessons.map((lesson) => isTicked(cart, lesson))).toEqual([
+      true,
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it("deselects them on the second click", () => {
+    expect(toggleAll(toggleAll([], micro), micro)).toEqual([]);
+  });
+
+  it("takes the place of lessons that were ticked before, in the same position", () => {
+    const cart = toggleAll(toggleAll(toggleLesson([], micro, 11), macro), micro);
+    expect(ids(cart)).toEqual([
+      [1, []],
+      [2, []],
+    ]);
+  });
+
+  it("does nothing for a subject without active lessons", () => {
+    expect(toggleAll([], subjectOf(3, ["expired"]))).toEqual([]);
+  });
+});
+
+describe("the complete mark", () => {
+  it("goes when one lesson is unticked, and the other active ones stay", () => {
+    expect(ids(toggleLesson(toggleAll([], micro), micro, 12))).toEqual([[1, [11, 14]]]);
+    expect(ids(removeLesson(toggleAll([], micro), 1, 12))).toEqual([[1, [11, 14]]]);
+  });
+
+  it("does not come back when that lesson is ticked again", () => {
+    const cart = toggleLesson(toggleLesson(toggleAll([], micro), micro, 12), micro, 12);
+    expect(ids(cart)).toEqual([[1, [11, 14, 12]]]);
+  });
+});
+
+describe("removing", () => {
+  const cart = toggleLesson(toggleAll([], macro), micro, 11);
+
+  it("removes a lesson without adding one that is not there", () => {
+    expect(ids(removeLesson(cart, 1, 11))).toEqual([[2, []]]);
+    expect(ids(removeLesson(cart, 1, 12))).toEqual(ids(cart));
+    expect(ids(removeLesson(cart, 2, 13))).toEqual(ids(cart));
+  });
+
+  it("removes a subject whole, however it was chosen", () => {
+    expect(ids(removeSubject(cart, 2))).toEqual([[1, [11]]]);
+  });
+
+  it("leaves the cart it was given as it was", () => {
+    removeSubject(cart, 2);
+    toggleLesson(cart, micro, 12);
+    expect(ids(cart)).toEqual([
+      [2, []],
+      [1, [11]],
+    ]);
+  });
+});
+
+describe("what others get of the cart", () => {
+  const cart = toggleLesson(toggleLesson(toggleAll([], macro), micro, 14), micro, 11);
+
+  it("counts order lines: one for a complete subject, one for each lesson", () => {
+    expect(countLines(cart)).toBe(3);
+    expect(countLines([])).toBe(0);
+  });
+
+  it("prices in the order in which it shows, in cents", () => {
+    expect(toPricedItems(cart)).toEqual([
+      { priceCents: 19250, complete: true },
+      { priceCents: 5510, complete: false },
+      { priceCents: 5510, complete: false },
+    ]);
+  });
+
+  it("is sent as process-checkout takes it, in euros", () => {
+    expect(toCheckoutItems(cart)).toEqual([
+      { subject_id: 2, lesson_ids: [], subject_price: 192.5, lesson_prices: [] },
+      { subject_id: 1, lesson_ids: [11, 14], subject_price: null, lesson_prices: [55.1, 55.1] },
+    ]);
+  });
+});
