@@ -1,10 +1,7 @@
 from typing import Any, cast
 
 from django import forms
-from django.contrib.auth.password_validation import (
-    password_validators_help_texts,
-    validate_password,
-)
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
 from apps.students.models import Student
@@ -63,6 +60,7 @@ class SetPasswordForm(TidyForm):
     )
     password = forms.CharField(
         label="Contraseña nueva",
+        help_text="Al menos 8 caracteres, no solo números; ni parecida a tus datos ni muy usada.",
         max_length=128,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
@@ -79,7 +77,6 @@ class SetPasswordForm(TidyForm):
     def __init__(self, *args: Any, student: Student, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.student = student
-        self.password_rules = password_validators_help_texts()
 
     def clean(self) -> dict[str, Any]:
         data = cast(dict[str, Any], super().clean())

@@ -88,7 +88,7 @@ def aula(request: HttpRequest) -> HttpResponse:
 def _sign_in(request: HttpRequest) -> HttpResponse:
     form = SignInForm(request.POST)
     if not form.is_valid():
-        return _page(request, "sign_in", {"form": form}, status=400)
+        return _page(request, "sign_in", {"form": form})
     email = form.cleaned_data["email"].strip().lower()
     try:
         SIGN_IN.count(request)
@@ -98,7 +98,7 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
         return _too_many(request, "sign_in", form, refusal)
     except WrongCredentials as refusal:
         form.add_error(None, refusal.message)
-        return _page(request, "sign_in", {"form": form}, status=refusal.status)
+        return _page(request, "sign_in", {"form": form})
     _open_session(request, account)
     return redirect("aula")
 
@@ -133,7 +133,7 @@ def acceso(request: HttpRequest, token: str) -> HttpResponse:
         return _page(request, "acceso", {"form": form, "student": student})
     form = SetPasswordForm(request.POST, student=student)
     if not form.is_valid():
-        return _page(request, "acceso", {"form": form, "student": student}, status=400)
+        return _page(request, "acceso", {"form": form, "student": student})
     try:
         account = set_password(
             token=token,
@@ -159,7 +159,7 @@ def enlace(request: HttpRequest) -> HttpResponse:
         return _page(request, "enlace", {"form": NewLinkForm()})
     form = NewLinkForm(request.POST)
     if not form.is_valid():
-        return _page(request, "enlace", {"form": form}, status=400)
+        return _page(request, "enlace", {"form": form})
     email = form.cleaned_data["email"].strip().lower()
     try:
         LINK.count(request)
