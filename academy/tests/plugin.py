@@ -11,6 +11,7 @@ import os
 import signal
 import tempfile
 import threading
+import warnings
 from collections.abc import Generator
 from contextlib import ExitStack
 from pathlib import Path
@@ -50,7 +51,10 @@ def _database_url(database: str) -> str | None:
     url = os.environ.get("DATABASE_URL", "")
     if url.startswith("postgres"):
         return url
-    from academy.dev.postgres import temporary_postgres
+    with warnings.catch_warnings():
+        # Where XDG_RUNTIME_DIR is not set, pgserver's package for such folders says so: no matter.
+        warnings.simplefilter("ignore")
+        from academy.dev.postgres import temporary_postgres
 
     return _clean_up.enter_context(temporary_postgres())
 
@@ -78,7 +82,11 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not config.getoption("stack"):
         from django.conf import settings
+        from django_tasks_db.management.commands import db_worker
 
+        # A worker that a test calls runs in the test's transaction and must not close it, which
+        # Django's test client sees to for requests.
+        db_worker.close_old_connections = lambda: None
         # Slow by design in the shop; the tests make hundreds of passwords.
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
@@ -111,6 +119,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
+    # Every worker collects everything, so one worker's number is the number.
     node.config.stash[_postgres_only] = getattr(node, "workeroutput", {}).get("postgres_only", 0)
 
 

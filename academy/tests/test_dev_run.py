@@ -64,7 +64,8 @@ class Supervisor:
         env["STRIPE_SECRET_KEY"] = "sk_test_own"
         env["STRIPE_SANDBOX"] = "0"
         env["PYTHONPATH"] = str(ROOT)
-        env.pop("MAKELEVEL", None)
+        for name in ("MAKELEVEL", "MAKEFLAGS"):  # of the make that runs these tests
+            env.pop(name, None)
         self.process = subprocess.Popen(
             command,
             cwd=ROOT,
