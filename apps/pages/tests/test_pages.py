@@ -1,0 +1,199 @@
+import re
+
+import pytest
+from django.conf import settings
+from django.test import Client, override_settings
+
+PAGES = {
+    "/": "La academia online para estudiantes de universidades online",
+    "/compra": "Compra asignaturas",
+    "/servicios": "Demo de la plataforma",
+    "/nosotros": "Nuestros profesores",
+    "/precios": "Precios",
+    "/contenido-asignatura": "Contenido de una asignatura",
+    "/login": "Sistema en Mantenimiento",
+    "/terminos": "Términos y condiciones",
+    "/privacidad": "Política de privacidad",
+    "/cookies": "Política de cookies",
+    "/aviso-legal": "Aviso legal",
+}
+NOT_INDEXED = {"/login"}
+pytestmark = pytest.mark.django_db
+
+
+def visible_text(html: str) -> str:
+    without_data = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    return " ".join(re.sub(r"<[^>]+>", " ", without_data).split())
+
+
+@pytest.mark.parametrize(("path", "heading"), PAGES.items())
+def test_every_page_answers_with_its_heading_and_sets_no_cookie(
+    client: Client, path: str, heading: str
+) -> None:
+    answer = client.get(path)
+    html = answer.content.decode()
+    assert answer.status_code == 200
+    assert re.findall(r"<h1[^>]*>(.*?)</h1>", html, re.DOTALL) == [heading]
+    assert '<html lang="es">' in html
+    assert not answer.cookies
+    assert "Cookie" not in answer.get("Vary", "")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_answers_head_and_refuses_to_be_posted_to(client: Client, path: str) -> None:
+    head = client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert client.post(path).status_code == 405
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_search_engines_are_told_what_to_keep(client: Client, path: str) -> None:
+    html = client.get(path).content.decode()
+    indexed = path not in NOT_INDEXED
+    assert ('<meta name="robots" content="noindex">' in html) is not indexed
+    assert (f'<link rel="canonical" href="{settings.SITE_URL}{path}">' in html) is indexed
+    assert bool(re.search(r'<meta name="description" content="[^"]{20,200}">', html)) is indexed
+    assert re.search(r"<title>[^<]{8,70}</title>", html)
+
+
+def test_no_two_pages_have_the_same_title(client: Client) -> None:
+    titles = [
+        re.findall(r"<title>(.*?)</title>", client.get(path).content.decode())[0] for path in PAGES
+    ]
+    assert len(set(titles)) == len(PAGES)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_link_of_a_page_is_dead(client: Client, path: str) -> None:
+    html = client.get(path).content.decode()
+    links = {link.replace("&amp;", "&") for link in re.findall(r'href="(/[^"]*)"', html)}
+    own = {link for link in links if not link.startswith("/static/")}
+    assert {"/compra", "/login", "/terminos", "/precios"} <= own
+    for link in own:
+        address, _, anchor = link.partition("#")
+        answer = client.get(address, follow=True)
+        assert answer.status_code == 200, link
+        if anchor:
+            assert f'id="{anchor}"' in answer.content.decode(), link
+
+
+def test_inicio_leads_home_for_good(client: Client) -> None:
+    answer = client.get("/inicio")
+    assert (answer.status_code, answer["Location"]) == (301, "/")
+
+
+def test_a_trailing_slash_redirects_permanently_and_keeps_the_query(client: Client) -> None:
+    answer = client.get("/compra/?pagina=2")
+    assert (answer.status_code, answer["Location"]) == (301, "/compra?pagina=2")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("path", ["/no-existe", "/compra/otra", "/.env", "/static-no/x"])
+def test_an_unknown_address_gets_the_404_page(client: Client, path: str, debug: bool) -> None:
+    with override_settings(DEBUG=debug):
+        answer = client.get(path)
+    html = answer.content.decode()
+    assert answer.status_code == 404
+    assert '<h1 lang="en">Oops! Page not found</h1>' in html
+    assert '<meta name="robots" content="noindex">' in html
+    assert '<a class="button" href="/">Volver al inicio</a>' in html
+
+
+def test_an_unknown_address_of_the_api_gets_the_error_shape_of_the_api(client: Client) -> None:
+    for answer in (client.get("/api/no-existe"), client.post("/api/no-existe")):
+        assert answer.status_code == 404
+        assert answer.json() == {
+            "success": False,
+            "error": "No se ha encontrado lo que buscas.",
+            "code": "not_found",
+            "fields": {},
+        }
+
+
+def test_a_server_error_gets_the_page_with_the_words_of_the_specification(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("secreto")
+
+    monkeypatch.setattr("apps.pages.compra.current_pricing", fail)
+    answer = Client(raise_request_exception=False).get("/compra")
+    html = answer.content.decode()
+    assert answer.status_code == 500
+    assert "Unexpected Application Error!" in html
+    assert "Algo ha fallado en nuestro servidor." in html
+    assert "secreto" not in html
+
+
+def test_privacy_has_the_cookie_policy_too(client: Client) -> None:
+    html = client.get("/privacidad").content.decode()
+    assert re.findall(r"<h([12]) id=\"(privacidad|cookies)\">", html) == [
+        ("1", "privacidad"),
+        ("2", "cookies"),
+    ]
+
+
+@pytest.mark.parametrize("path", ["/terminos", "/privacidad", "/cookies", "/aviso-legal"])
+def test_legal_texts_are_dated_10_july_2025(client: Client, path: str) -> None:
+    assert "10 de julio de 2025" in visible_text(client.get(path).content.decode())
+
+
+def test_login_says_that_it_is_being_maintained_and_takes_no_data(client: Client) -> None:
+    html = client.get("/login").content.decode()
+    for text in (
+        "Sistema en Mantenimiento",
+        "Estamos mejorando el sistema de autenticación",
+        "Vuelve pronto",
+    ):
+        assert text in html
+    assert "<form" not in html
+    assert re.findall(r"<input[^>]*>", html)
+    assert all(" disabled" in field for field in re.findall(r"<input[^>]*>", html))
+
+
+def test_the_content_of_a_subject_has_the_numbers_of_the_specification(client: Client) -> None:
+    text = visible_text(client.get("/contenido-asignatura").content.decode())
+    for fact in (
+        "En cada una de las 5 PECs",
+        "45 minutos",
+        "8 vídeos de teoría",
+        "unas 2 horas en total",
+        "60 preguntas tipo test",
+        "10 vídeos explicativos",
+        "20 minutos cada uno",
+        "Unas 4 horas en total",
+    ):
+        assert fact in text
+
+
+def test_prices_show_what_1_to_6_subjects_cost(client: Client) -> None:
+    text = visible_text(client.get("/precios").content.decode()).replace("\xa0", " ")
+    # 240 each, less 15, 45, 70, 90 or 110 by volume, less 5 % of the base for paying at once.
+    for row in (
+        "1 240,00 € – 228,00 €",
+        "2 480,00 € −15,00 € 441,00 €",
+        "3 720,00 € −45,00 € 639,00 €",
+        "4 960,00 € −70,00 € 842,00 €",
+        "5 1200,00 € −90,00 € 1050,00 €",
+        "6 1440,00 € −110,00 € 1258,00 €",
+    ):
+        assert row in text
+
+
+def test_test_mode_lists_the_test_cards_and_real_mode_says_nothing_of_it(
+    client: Client,
+) -> None:
+    with override_settings(STRIPE_SANDBOX=True):
+        html = client.get("/").content.decode()
+    assert "Modo de pruebas" in html
+    assert "<code>4242424242424242</code>" in html
+    with override_settings(STRIPE_SANDBOX=False):
+        assert "Modo de pruebas" not in client.get("/").content.decode()
+
+
+def test_a_page_has_no_script_or_style_that_the_policy_would_refuse(client: Client) -> None:
+    for path in PAGES:
+        html = client.get(path).content.decode()
+        assert not re.search(r"<style|\sstyle=|\son[a-z]+=", html), path
+        for attributes, text in re.findall(r"<script([^>]*)>(.*?)</script>", html, re.DOTALL):
+            assert "application/json" in attributes or not text.strip(), path
