@@ -79,7 +79,7 @@ def python_tests() -> list[Task]:
 def web_tests() -> list[Task]:
     """The TypeScript tests."""
     report = REPORTS / "vitest.xml"
-    command = ["npm", "test", "--silent", "--", "--reporter=default", "--reporter=junit"]
+    command = ["npm", "test", "--silent", "--", "--reporter=dot", "--reporter=junit"]
     return [Task("vitest", [*command, f"--outputFile.junit={report}"], report=report)]
 
 
@@ -186,9 +186,12 @@ def run_one(task: Task) -> Outcome:
     """Run a task. Its output is shown where it has tests or has failed."""
     started = time.monotonic()
     has_tests = task.report is not None
+    colours = {} if sys.stdout.isatty() else {"NO_COLOR": "1"}
     print(f"\n── {task.name}" if has_tests else f"── {task.name}", end="\n" if has_tests else " ")
     sys.stdout.flush()
-    status, output = run_and_wait(task.command, env={**os.environ, **task.env}, quiet=not has_tests)
+    status, output = run_and_wait(
+        task.command, env={**colours, **os.environ, **task.env}, quiet=not has_tests
+    )
     seconds = time.monotonic() - started
     if task.report:
         passed, failed, skipped = read_report(task.report)

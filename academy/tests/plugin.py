@@ -7,6 +7,7 @@
 Loaded with `-p`, because all this must be settled before pytest-django reads the settings.
 """
 
+import importlib.util
 import os
 import signal
 import tempfile
@@ -51,6 +52,10 @@ def _database_url(database: str) -> str | None:
     url = os.environ.get("DATABASE_URL", "")
     if url.startswith("postgres"):
         return url
+    if importlib.util.find_spec("pgserver") is None:
+        raise pytest.UsageError(
+            "Para este Python no hay pgserver: indica un servidor PostgreSQL en DATABASE_URL."
+        )
     with warnings.catch_warnings():
         # Where XDG_RUNTIME_DIR is not set, pgserver's package for such folders says so: no matter.
         warnings.simplefilter("ignore")

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 from academy.dev import bootstrap
-from academy.dev.bootstrap import SetupError, Step, check_node, ensure, exclusively
+from academy.dev.bootstrap import (
+    SetupError,
+    Step,
+    check_node,
+    ensure,
+    exclusively,
+    install_chromium,
+)
 from academy.dev.processes import ROOT
 
 
@@ -160,6 +167,91 @@ def test_node_20_will_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     check_node()
+
+
+class Machine:
+    """A PATH of our own, on which programs note how they were called."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder = folder
+        self._monkeypatch = monkeypatch
+        monkeypatch.setenv("PATH", f"{folder}:/bin:/usr/bin")
+        monkeypatch.delenv("CHROMIUM_PATH", raising=False)
+        # Only what the test puts there is found, whatever this machine has.
+        found = {name: folder / name for name in ("apt-get", "chromium", "google-chrome")}
+        monkeypatch.setattr(
+            bootstrap.shutil,
+            "which",
+            lambda name: str(found[name]) if found[name].exists() else None,
+        )
+
+    def has(self, name: str, script: str) -> Path:
+        path = self.folder / name
+        path.write_text(f'#!/bin/sh\necho "{name} $*" >> "{self.folder}/calls"\n{script}\n')
+        path.chmod(0o755)
+        return path
+
+    def user(self, number: int) -> None:
+        self._monkeypatch.setattr(bootstrap.os, "geteuid", lambda: number)
+
+    def calls(self) -> list[str]:
+        calls = self.folder / "calls"
+        return calls.read_text().splitlines() if calls.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    machine = Machine(tmp_path, monkeypatch)
+    monkeypatch.setattr(bootstrap, "VENV_PYTHON", machine.has("python", ""))
+    return machine
+
+
+def test_a_chromium_that_is_there_is_taken(machine: Machine):
+    path = machine.has("chromium", "")
+
+    assert install_chromium() == str(path)
+    assert machine.calls() == []
+
+
+def test_the_named_chromium_wins(machine: Machine, monkeypatch: pytest.MonkeyPatch):
+    machine.has("chromium", "")
+    monkeypatch.setenv("CHROMIUM_PATH", sys.executable)
+
+    assert install_chromium() == sys.executable
+
+
+def test_a_named_chromium_that_is_none_is_one_sentence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CHROMIUM_PATH", "/nowhere/chromium")
+
+    with pytest.raises(SetupError, match=r"^CHROMIUM_PATH indica /nowhere/chromium, que no es"):
+        install_chromium()
+
+
+def test_root_gets_debians_chromium_where_apt_is_there(machine: Machine):
+    machine.user(0)
+    machine.has("apt-get", f'[ "$1" = install ] && cp "$0" "{machine.folder}/chromium"; true')
+
+    assert install_chromium() == str(machine.folder / "chromium")
+    assert machine.calls() == [
+        "apt-get update",
+        "apt-get install --yes --no-install-recommends chromium",
+    ]
+
+
+def test_where_apt_has_no_chromium_it_is_playwrights(machine: Machine):
+    machine.user(0)
+    machine.has("apt-get", "exit 100")
+
+    assert install_chromium() is None
+    assert machine.calls()[-1] == "python -m playwright install chromium"
+
+
+def test_who_is_not_root_gets_playwrights_chromium(machine: Machine):
+    machine.user(1000)
+    machine.has("apt-get", "")
+
+    assert install_chromium() is None
+    assert machine.calls() == ["python -m playwright install chromium"]
 
 
 def test_nothing_that_is_committed_names_a_registry():
