@@ -99,13 +99,16 @@ export function Processing({ paymentIntentId, email, academy }: PaidProps) {
   );
 }
 
-export function Saved({ email }: { email: string }) {
+export function Saved({ email, onClose }: { email: string; onClose(): void }) {
   return (
     <div className="purchase__outcome">
       <p className="purchase__lead">
         Te hemos enviado a <strong>{email}</strong> un enlace para retomar tu compra cuando quieras
         durante 30 días. No se ha cobrado nada.
       </p>
+      <button type="button" className="button" onClick={onClose}>
+        Seguir viendo asignaturas
+      </button>
     </div>
   );
 }

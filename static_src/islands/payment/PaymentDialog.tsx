@@ -139,7 +139,7 @@ export function PaymentDialog({ open, onOpenChange, cart, onCartChange, pricing,
       case "processing":
         return <Processing {...known} paymentIntentId={payment.paymentIntentId} />;
       case "saved":
-        return <Saved email={contact.email} />;
+        return <Saved email={contact.email} onClose={() => changeOpen(false)} />;
     }
     if (purchase.step === "contact") {
       return (

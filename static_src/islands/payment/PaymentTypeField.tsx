@@ -36,11 +36,9 @@ export function PaymentTypeField(props: Props) {
           checked={chosen === "full_payment"}
           onChange={() => onChoose("full_payment")}
         />
-        <span>
-          <strong>Pago completo</strong>
-          <small>Un solo pago hoy, con un {pricing.fullPaymentPercent} % de descuento</small>
-        </span>
+        <strong>Pago completo</strong>
         <span className="price">{formatEuros(props.fullCents)}</span>
+        <small>Un solo pago hoy, con un {pricing.fullPaymentPercent} % de descuento</small>
       </label>
       <label className="payment-type">
         <input
@@ -52,19 +50,19 @@ export function PaymentTypeField(props: Props) {
           aria-describedby="instalments-terms"
           onChange={() => onChoose("installment")}
         />
-        <span>
-          <strong>{count} plazos</strong>
-          <small id="instalments-terms">
-            {refusal
-              ? reasons[refusal]
-              : `Cada ${everyDays} días, sin intereses. ${schedule(first, rest, everyDays)}`}
-          </small>
+        <strong>{count} plazos</strong>
+        <span className="price">
+          {!refusal && (
+            <>
+              {count} × {formatEuros(rest)}
+            </>
+          )}
         </span>
-        {!refusal && (
-          <span className="price">
-            {count} × {formatEuros(rest)}
-          </span>
-        )}
+        <small id="instalments-terms">
+          {refusal
+            ? reasons[refusal]
+            : `Cada ${everyDays} días, sin intereses. ${schedule(first, rest, everyDays)}`}
+        </small>
       </label>
     </fieldset>
   );

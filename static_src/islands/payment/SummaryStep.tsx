@@ -40,7 +40,9 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
     payment.phase === "card" || payment.phase === "confirming"
       ? payment.dueCents
       : dueNowCents(pricing, order.totalCents, paymentType);
-  const instalmentsCents = quoted("installment").totalCents;
+  const totalOf = (type: typeof paymentType) =>
+    (type === paymentType ? order : quoted(type)).totalCents;
+  const instalmentsCents = totalOf("installment");
 
   return (
     <div className="purchase__columns">
@@ -71,7 +73,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
         <PaymentTypeField
           pricing={pricing}
           chosen={paymentType}
-          fullCents={quoted("full_payment").totalCents}
+          fullCents={totalOf("full_payment")}
           instalmentsCents={instalmentsCents}
           refusal={instalmentsRefusal(pricing, toPricedItems(cart), instalmentsCents)}
           disabled={busy}

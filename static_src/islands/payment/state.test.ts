@@ -77,6 +77,15 @@ describe("closing", () => {
   });
 });
 
+it("begins another order once one has been charged", () => {
+  const purchase = given(
+    ...CHARGED,
+    { type: "completion_failed" },
+    { type: "reset", student: null },
+  );
+  expect(purchase).toEqual(NEW_PURCHASE);
+});
+
 describe("the client secret", () => {
   it("shows the card form, with the order, its token and the server's sums", () => {
     expect(given(...CARD_SHOWN)).toMatchObject({

@@ -124,12 +124,13 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
   if (CHANGES.has(event.type) && (isBusy(purchase) || isOver(purchase))) return purchase;
   switch (event.type) {
     case "reset":
-      // Everything begins anew, except the order at the server: a second one would compete with it
-      // for its promo code and its payment.
+      // Everything begins anew, except an unpaid order at the server: a second one would compete
+      // with it for its promo code and its payment.
       return {
         ...NEW_PURCHASE,
-        order: purchase.order,
-        lastPaymentId: purchase.lastPaymentId,
+        ...(purchase.payment.phase === "unrecorded"
+          ? {}
+          : { order: purchase.order, lastPaymentId: purchase.lastPaymentId }),
         contact: event.student?.contact ?? EMPTY_CONTACT,
         step: event.student?.complete ? "summary" : "contact",
       };

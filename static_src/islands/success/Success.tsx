@@ -168,7 +168,7 @@ function Facts({ order }: { order: OrderByPayment }) {
   return (
     <dl className="arrival__facts">
       <div>
-        <dt>Referencia del pedido</dt>
+        <dt>Referencia</dt>
         <dd>{order.reference}</dd>
       </div>
       <div>
