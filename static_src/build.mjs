@@ -3,7 +3,15 @@
  * template tags `asset` and `island` read. Every folder in islands/ is an entry of its own, loaded
  * when its island is due. `--watch` builds again on every change.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync } from "node:zlib";
@@ -38,7 +46,6 @@ const writeManifest = {
         ...about,
         file: relative(output, join(root, path)),
       }));
-      removeAllBut(new Set(outputs.map(({ file }) => file)));
       const manifest = {};
       for (const { file, inputs, entryPoint, imports } of outputs) {
         const sources = Object.keys(inputs);
@@ -51,7 +58,12 @@ const writeManifest = {
             .map(({ path }) => `build/${relative(output, join(root, path))}`),
         };
       }
-      writeFileSync(join(output, "manifest.json"), JSON.stringify(manifest, null, 2));
+      // The server reads the manifest at any moment: it is changed at one stroke, and what the last
+      // one named goes only afterwards.
+      const fresh = join(output, "manifest.json.new");
+      writeFileSync(fresh, JSON.stringify(manifest, null, 2));
+      renameSync(fresh, join(output, "manifest.json"));
+      removeAllBut(new Set(["manifest.json", ...outputs.map(({ file }) => file)]));
       report(outputs);
     });
   },

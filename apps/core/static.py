@@ -13,7 +13,8 @@ class BuiltStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: ig
     Chunks import each other by those names; renaming them again would break the imports.
     """
 
-    def file_hash(self, name: str, content: IO[Any] | None = None) -> str:
-        if name.startswith("build/"):
+    def file_hash(self, name: str | None, content: IO[Any] | None = None) -> str:
+        # The manifest itself is hashed without a name.
+        if name is not None and name.startswith("build/"):
             return ""
         return str(super().file_hash(name, content))
