@@ -16,6 +16,7 @@ from apps.core.admin_base import (
     ReadOnlyRowsInline,
     RowsInline,
     list_link,
+    moment,
     money,
     search_as_filed,
 )
@@ -147,11 +148,10 @@ class SubjectAdmin(CatalogueAdmin):
     list_display = (
         "name",
         "degree",
-        "university",
         "price",
-        "total_discounts",
+        "discount",
         "active",
-        "active_lessons_count",
+        "lessons_on_sale",
         "enrolled_students_count",
         "sample",
     )
@@ -177,9 +177,13 @@ class SubjectAdmin(CatalogueAdmin):
     def price(self, subject: Subject) -> str:
         return money(subject.final_price)
 
-    @admin.display(description="universidad", ordering="degree__university__name_sort")
-    def university(self, subject: Subject) -> str:
-        return subject.degree.university.acronym
+    @admin.display(description="dto.", ordering="total_discounts")
+    def discount(self, subject: Subject) -> str:
+        return f"{subject.total_discounts} %" if subject.total_discounts else NOTHING
+
+    @admin.display(description="lecciones", ordering="active_lessons_count")
+    def lessons_on_sale(self, subject: Subject) -> int:
+        return subject.active_lessons_count
 
     @admin.display(description="ejemplo", ordering="degree__university__is_sample")
     def sample(self, subject: Subject) -> str:
@@ -256,7 +260,13 @@ class LessonAdmin(CatalogueAdmin):
 
 @admin.register(PriceChange)
 class PriceChangeAdmin(ReadOnlyAdmin):
-    list_display = ("changed_at", "what", "price_before", "price_after", "changed_by")
+    list_display = (
+        "what",
+        moment("changed_at", "cuándo"),
+        "price_before",
+        "price_after",
+        "changed_by",
+    )
     list_select_related = ("subject", "lesson__subject", "changed_by")
     list_filter = (("subject", admin.EmptyFieldListFilter), "changed_by")
     search_fields = ("subject__name", "lesson__subject__name", "lesson__title")

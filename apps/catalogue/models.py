@@ -320,4 +320,4 @@ class PriceChange(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.subject or self.lesson}: {self.before} → {self.after} €"
+        return f"{self.subject or self.lesson}: {self.after} €"

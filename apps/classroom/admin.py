@@ -4,12 +4,19 @@ from django.http import HttpRequest
 
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.classroom.services import retry_provisioning
-from apps.core.admin_base import ReadOnlyAdmin
+from apps.core.admin_base import ReadOnlyAdmin, moment
 
 
 @admin.register(Provisioning)
 class ProvisioningAdmin(ReadOnlyAdmin):
-    list_display = ("reference", "student", "status", "attempts", "created_at", "last_error")
+    list_display = (
+        "reference",
+        "student",
+        "status",
+        "attempts",
+        moment("created_at", "pedido el"),
+        "last_error",
+    )
     list_select_related = ("student",)
     list_filter = ("status",)
     search_fields = ("reference", "student__email")
@@ -36,7 +43,7 @@ class ProvisioningAdmin(ReadOnlyAdmin):
 
 @admin.register(Enrolment)
 class EnrolmentAdmin(ReadOnlyAdmin):
-    list_display = ("student", "subject", "lesson", "reference", "granted_at")
+    list_display = ("student", "subject", "lesson", "reference", moment("granted_at", "concedida"))
     list_select_related = ("student", "subject", "lesson")
     list_filter = ("subject__degree__university", "subject__degree")
     search_fields = ("student__email", "subject__name", "reference")
@@ -45,7 +52,12 @@ class EnrolmentAdmin(ReadOnlyAdmin):
 
 @admin.register(Account)
 class AccountAdmin(ReadOnlyAdmin):
-    list_display = ("student", "external_id", "created_at", "last_sign_in_at")
+    list_display = (
+        "student",
+        "external_id",
+        moment("created_at", "creada"),
+        moment("last_sign_in_at", "última entrada"),
+    )
     list_select_related = ("student",)
     search_fields = ("student__email", "external_id")
     date_hierarchy = "created_at"

@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin
+from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, moment
 from apps.core.mail.outbox import retry_mail
 from apps.core.models import LegalText, Mail, SiteSettings
 
@@ -76,8 +76,15 @@ class LegalTextAdmin(DeskAdmin):
 class MailAdmin(ReadOnlyAdmin):
     """The outbox; without a mail provider it is the mailbox as well."""
 
-    list_display = ("created_at", "to", "template", "status", "attempts", "sent_at", "last_error")
-    list_display_links = ("created_at", "to")
+    list_display = (
+        "to",
+        "template",
+        moment("created_at", "creado"),
+        "status",
+        "attempts",
+        moment("sent_at", "enviado"),
+        "last_error",
+    )
     list_filter = ("status", "template")
     search_fields = ("to", "key", "message_id")
     date_hierarchy = "created_at"

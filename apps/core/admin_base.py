@@ -1,5 +1,6 @@
 """What the admin pages of all apps have in common."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
@@ -8,6 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 
 from apps.core.money import format_euros, to_cents
 
@@ -60,6 +62,8 @@ class ReadOnlyRowsInline(_ReadOnly, _TabularInline):
 
     extra = 0
     can_delete = False
+    # Hides the row's name above the row, which says the same.
+    classes: Any = ("read-only-rows",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return self.fields
@@ -82,6 +86,19 @@ def list_link(text: str, changelist: str, **filters: object) -> SafeString:
 
 def links(*several: SafeString) -> SafeString:
     return format_html_join(SafeString(" · "), "{}", ((link,) for link in several))
+
+
+def moment(field: str, label: str) -> Callable[[Model], str]:
+    """A list's column for a moment, "21/11/2026 07:13"; Django's own takes half of a row."""
+
+    @admin.display(description=label, ordering=field)
+    def shown(row: Model) -> str:
+        at = getattr(row, field)
+        return f"{localtime(at):%d/%m/%Y %H:%M}" if at else NOTHING
+
+    # The list's style sheet and tests know columns by the function's name.
+    shown.__name__ = field
+    return shown
 
 
 def money(amount: Any) -> str:

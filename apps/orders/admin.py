@@ -7,7 +7,15 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import NOTHING, ReadOnlyAdmin, ReadOnlyRowsInline, links, list_link, money
+from apps.core.admin_base import (
+    NOTHING,
+    ReadOnlyAdmin,
+    ReadOnlyRowsInline,
+    links,
+    list_link,
+    moment,
+    money,
+)
 from apps.orders.models import (
     Instalment,
     Order,
@@ -40,6 +48,7 @@ class PaymentRows(ReadOnlyRowsInline):
     model = Payment
     fk_name = "order"
     fields = ("reference", "amount", "currency", "status", "created_at", "succeeded_at", "flag")
+    classes = ()
     show_change_link = True
 
 
@@ -93,7 +102,7 @@ class AccessFilter(admin.SimpleListFilter):
 class OrderAdmin(ReadOnlyAdmin):
     list_display = (
         "number",
-        "created_at",
+        moment("created_at", "creado"),
         "email",
         "status",
         "payment_type",
@@ -233,7 +242,14 @@ class OrderLineAdmin(OfOrderAdmin):
 
 @admin.register(Instalment)
 class InstalmentAdmin(OfOrderAdmin):
-    list_display = ("order", "number", "money_amount", "due_on", "status", "paid_at")
+    list_display = (
+        "order",
+        "number",
+        "money_amount",
+        "due_on",
+        "status",
+        moment("paid_at", "pagado"),
+    )
     list_filter = ("status", "due_on")
     search_fields = ("order__email",)
     date_hierarchy = "due_on"
@@ -247,7 +263,7 @@ class PaymentAdmin(OfOrderAdmin):
         "money_amount",
         "currency",
         "status",
-        "created_at",
+        moment("created_at", "creado"),
         "flag",
     )
     list_filter = (AttentionFilter, "status", "created_at")
@@ -261,7 +277,7 @@ class PaymentAdmin(OfOrderAdmin):
 
 @admin.register(OrderEvent)
 class OrderEventAdmin(OfOrderAdmin):
-    list_display = ("at", "order", "actor", "from_status", "to_status", "reason")
+    list_display = (moment("at", "cuándo"), "order", "actor", "from_status", "to_status", "reason")
     list_filter = ("to_status", "at")
     search_fields = ("order__email", "actor", "reason")
     date_hierarchy = "at"
@@ -269,7 +285,14 @@ class OrderEventAdmin(OfOrderAdmin):
 
 @admin.register(Redemption)
 class RedemptionAdmin(OfOrderAdmin):
-    list_display = ("promo_code", "order", "student", "status", "reserved_at", "used_at")
+    list_display = (
+        "promo_code",
+        "order",
+        "student",
+        "status",
+        moment("reserved_at", "reservado"),
+        moment("used_at", "usado"),
+    )
     list_display_links = ("promo_code",)
     list_filter = ("status",)
     search_fields = ("promo_code__code", "order__email")

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import ReadOnlyAdmin
+from apps.core.admin_base import ReadOnlyAdmin, moment
 from apps.payments.models import ProviderEvent
 
 HIDDEN = "(oculto)"
@@ -32,7 +32,15 @@ class UnprocessedFilter(admin.EmptyFieldListFilter):
 
 @admin.register(ProviderEvent)
 class ProviderEventAdmin(ReadOnlyAdmin):
-    list_display = ("received_at", "kind", "livemode", "processed_at", "attempts", "outcome")
+    list_display = (
+        "event_id",
+        "kind",
+        moment("received_at", "recibido"),
+        moment("processed_at", "tratado"),
+        "livemode",
+        "attempts",
+        "outcome",
+    )
     list_filter = (("processed_at", UnprocessedFilter), "kind", "livemode")
     search_fields = ("event_id", "kind", "outcome")
     date_hierarchy = "received_at"

@@ -141,10 +141,8 @@ class PromoCodeAdmin(DeskAdmin):
         "code",
         "worth",
         "active",
-        "valid_from",
-        "valid_until",
+        "validity",
         "uses",
-        "minimum",
         "is_restricted",
         "student",
         "note",
@@ -189,11 +187,15 @@ class PromoCodeAdmin(DeskAdmin):
 
     @admin.display(description="usos", ordering="uses_taken")
     def uses(self, promo: PromoCode) -> str:
-        return f"{promo.uses_taken} de {promo.max_uses or 'sin límite'}"
+        if promo.max_uses is None:
+            return f"{promo.uses_taken} (sin límite)"
+        return f"{promo.uses_taken} de {promo.max_uses}"
 
-    @admin.display(description="carrito mínimo", ordering="minimum_cart")
-    def minimum(self, promo: PromoCode) -> str:
-        return format_euros(to_cents(promo.minimum_cart)) if promo.minimum_cart else NOTHING
+    @admin.display(description="validez", ordering="valid_until")
+    def validity(self, promo: PromoCode) -> str:
+        spans = (("desde el", promo.valid_from), ("hasta el", promo.valid_until))
+        said = [f"{word} {timezone.localtime(at):%d/%m/%Y}" for word, at in spans if at]
+        return " ".join(said) or "siempre"
 
     @admin.display(description="restringido", boolean=True, ordering="restricted")
     def is_restricted(self, promo: PromoCode) -> bool:

@@ -3,7 +3,14 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, ReadOnlyRowsInline, links, list_link
+from apps.core.admin_base import (
+    DeskAdmin,
+    ReadOnlyAdmin,
+    ReadOnlyRowsInline,
+    links,
+    list_link,
+    moment,
+)
 from apps.students.models import Consent, Student
 
 
@@ -19,7 +26,7 @@ class ConsentRows(ReadOnlyRowsInline):
 
 @admin.register(Student)
 class StudentAdmin(DeskAdmin):
-    list_display = ("email", "first_name", "last_name", "phone", "created_at")
+    list_display = ("email", "first_name", "last_name", "phone", moment("created_at", "alta"))
     search_fields = ("email", "first_name", "last_name", "phone")
     date_hierarchy = "created_at"
     fields = ("email", "first_name", "last_name", "phone", "created_at", "elsewhere")
@@ -49,7 +56,7 @@ class StudentAdmin(DeskAdmin):
 
 @admin.register(Consent)
 class ConsentAdmin(ReadOnlyAdmin):
-    list_display = ("accepted_at", "student", "kind", "legal_text", "source")
+    list_display = ("student", moment("accepted_at", "aceptado"), "kind", "legal_text", "source")
     list_select_related = ("student", "legal_text")
     list_filter = ("kind", "legal_text")
     search_fields = ("student__email", "source")
