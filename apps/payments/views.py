@@ -55,14 +55,16 @@ def cancel(request: HttpRequest) -> HttpResponse:
     order, token = request.GET.get("order", ""), request.GET.get("token", "")
     recovery_url = ""
     if order and token:
-        recovery_url = f"{reverse('complete-payment')}?{urlencode({'order': order, 'token': token})}"
+        recovery_url = (
+            f"{reverse('complete-payment')}?{urlencode({'order': order, 'token': token})}"
+        )
     return render(request, "payments/cancel.html", {"recovery_url": recovery_url})
 
 
 @require_safe
 @private_page
 def complete_payment(request: HttpRequest) -> HttpResponse:
-    """The page behind a recovery link. The island asks the API for the order, and says its errors."""
+    """The page behind a recovery link: its island asks for the order, and says what is wrong."""
     props = {
         "order": request.GET.get("order", ""),
         "token": request.GET.get("token", ""),

@@ -33,7 +33,7 @@ const goTo = (url: string) => window.location.assign(url);
  * resets all that is seen, but the order at the server is taken up again, never doubled.
  */
 export function PaymentDialog({ open, onOpenChange, cart, onCartChange, pricing, academy }: Props) {
-  const { purchase, dispatch, card, pay, saveForLater } = usePurchase(NEW_PURCHASE, {
+  const { purchase, dispatch, card, pay, saveForLater, remind } = usePurchase(NEW_PURCHASE, {
     onPaid: goTo,
   });
   const student = useSignedInStudent();
@@ -163,6 +163,7 @@ export function PaymentDialog({ open, onOpenChange, cart, onCartChange, pricing,
         academy={academy}
         onPay={pay}
         onSave={saveForLater}
+        onRemind={remind}
       />
     );
   }

@@ -24,6 +24,7 @@ type Props = {
   academy: Academy;
   onPay(basket: Basket): void;
   onSave(basket: Basket): void;
+  onRemind(basket: Basket, ticked: boolean): void;
 };
 
 /** Step 2: the order, the promo code and the payment type; beside them, the payment. */
@@ -96,7 +97,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           <Check
             checked={purchase.boxes.reminders}
             disabled={busy}
-            onChange={(ticked) => dispatch({ type: "box_ticked", box: "reminders", ticked })}
+            onChange={(ticked) => props.onRemind(basket, ticked)}
           >
             Avisadme si dejo mi compra a medias
           </Check>

@@ -14,6 +14,8 @@ type PurchaseDoor = {
   /** Pay: the first press asks for the secret, the next one confirms the card. */
   pay(basket: Basket): Promise<void>;
   saveForLater(basket: Basket): Promise<void>;
+  /** Tick or untick the reminders; the server hears of it even when it has the order already. */
+  remind(basket: Basket, ticked: boolean): void;
   card: RefObject<CardHandle | null>;
 };
 
@@ -131,6 +133,14 @@ export function usePurchase(
     }
   }
 
+  function remind(basket: Basket, ticked: boolean): void {
+    dispatch({ type: "box_ticked", box: "reminders", ticked });
+    if (purchase.payment.phase !== "card") return;
+    const changed = { ...purchase, boxes: { ...purchase.boxes, reminders: ticked } };
+    // The order and its payment stay as they are; without an answer only a reminder is lost.
+    processCheckout(checkoutBody(changed, basket, { saveForLater: false })).catch(() => undefined);
+  }
+
   return {
     purchase,
     dispatch,
@@ -141,6 +151,7 @@ export function usePurchase(
         if (purchase.payment.phase === "none") await checkout(basket, false);
         if (purchase.payment.phase === "card") await confirm(purchase.payment.paymentIntentId);
       }),
+    remind,
     saveForLater: (basket) => alone(() => checkout(basket, true)),
   };
 }

@@ -1,0 +1,138 @@
+"""The pages around a payment: /success, /cancel and /complete-payment."""
+
+import json
+import re
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django.fixtures import SettingsWrapper
+
+from apps.core.models import SiteSettings
+
+pytestmark = pytest.mark.django_db
+
+PRIVATE_PAGES = (
+    "/success?payment_intent_id=pi_1",
+    "/cancel",
+    "/complete-payment?order=12&token=llave",
+)
+
+
+def island_props(response: HttpResponse, name: str) -> dict[str, object]:
+    html = response.content.decode()
+    found = re.search(
+        rf'data-island="{name}".*?<script type="application/json">(.*?)</script>', html, re.DOTALL
+    )
+    assert found, f"no island {name}"
+    props: dict[str, object] = json.loads(found[1])
+    return props
+
+
+@pytest.mark.parametrize("path", PRIVATE_PAGES)
+def test_a_page_that_opens_an_order_is_not_kept_indexed_or_told_to_others(
+    client: Client, path: str
+) -> None:
+    response = client.get(path)
+    assert response.status_code == 200
+    assert response["Cache-Control"] == "no-store"
+    assert response["Referrer-Policy"] == "no-referrer"
+    assert response["X-Robots-Tag"] == "noindex"
+    assert '<meta name="robots" content="noindex">' in response.content.decode()
+    assert 'rel="canonical"' not in response.content.decode()
+    assert not response.cookies
+
+
+@pytest.mark.parametrize("path", ["/success", "/cancel", "/complete-payment"])
+def test_nothing_is_posted_to_these_pages(client: Client, path: str) -> None:
+    assert client.post(path).status_code == 405
+
+
+@pytest.mark.parametrize("query", ["", "?session_id=&payment_intent_id=", "?payment_intent=pi_1"])
+def test_success_without_a_reference_leads_to_the_start(client: Client, query: str) -> None:
+    response = client.get(f"/success{query}")
+    assert response.status_code == 302
+    assert response["Location"] == "/"
+    assert response["Cache-Control"] == "no-store"
+
+
+def test_success_hands_its_reference_and_the_classroom_to_its_island(
+    client: Client, settings: SettingsWrapper
+) -> None:
+    settings.PORTAL_URL = "https://aula.example/"
+    settings.PORTAL_PROFILE_URL = "https://aula.example/perfil"
+    response = client.get(
+        "/success?payment_intent_id=pi_1&payment_intent=pi_1"
+        "&payment_intent_client_secret=pi_1_secret_2&redirect_status=succeeded"
+    )
+    contact = SiteSettings.current()
+    assert island_props(response, "success") == {
+        "session_id": "",
+        "payment_intent_id": "pi_1",
+        "portal_url": "https://aula.example/",
+        "portal_profile_url": "https://aula.example/perfil",
+        "academy": {
+            "legal_name": contact.legal_name,
+            "support_email": contact.support_email,
+            "support_phone": contact.support_phone,
+        },
+    }
+    html = response.content.decode()
+    assert "Procesando tu pago..." in html
+    assert "pi_1_secret_2" not in html
+
+
+def test_a_hosted_checkout_comes_back_with_its_session(client: Client) -> None:
+    props = island_props(client.get("/success?session_id=cs_1"), "success")
+    assert props["session_id"] == "cs_1"
+    assert props["payment_intent_id"] == ""
+
+
+def test_a_reference_can_t_write_into_the_page(client: Client) -> None:
+    evil = "</script><script>alert(1)</script>"
+    response = client.get("/success", {"payment_intent_id": evil})
+    assert "<script>alert" not in response.content.decode()
+    assert island_props(response, "success")["payment_intent_id"] == evil
+
+
+def test_cancel_says_that_nothing_was_charged_and_where_to_go(client: Client) -> None:
+    html = client.get("/cancel").content.decode()
+    contact = SiteSettings.current()
+    assert "<h1>Pago cancelado</h1>" in html
+    assert "No se ha realizado ningún cargo." in html
+    assert "Tu carrito sigue disponible" in html
+    assert re.search(r'href="/">Volver a intentar</a>', html)
+    assert re.search(r'href="/login">Iniciar sesión</a>', html)
+    main = html.partition("<main")[2].partition("</main>")[0]
+    assert contact.support_email in main
+    assert contact.support_phone in main
+    assert "Recuperar mi carrito" not in html
+
+
+def test_cancel_leads_back_to_the_cart_of_its_order(client: Client) -> None:
+    html = client.get("/cancel?order=12&token=a%26b").content.decode()
+    link = "/complete-payment?order=12&amp;token=a%26b"
+    assert re.search(rf'href="{re.escape(link)}">Recuperar mi carrito</a>', html)
+
+
+@pytest.mark.parametrize("query", ["?order=12", "?token=llave", "?order=&token="])
+def test_cancel_offers_no_link_that_could_not_work(client: Client, query: str) -> None:
+    assert "Recuperar mi carrito" not in client.get(f"/cancel{query}").content.decode()
+
+
+def test_recovery_hands_its_link_and_today_s_prices_to_its_island(client: Client) -> None:
+    response = client.get("/complete-payment?order=12&token=llave")
+    props = island_props(response, "recovery")
+    assert props["order"] == "12"
+    assert props["token"] == "llave"
+    assert props["pricing"] == client.get("/api/pricing").json()
+    assert set(props) == {"order", "token", "pricing", "academy"}
+    assert "Cargando tu matrícula..." in response.content.decode()
+
+
+def test_recovery_without_a_link_still_answers_so_that_its_error_can_be_read(
+    client: Client,
+) -> None:
+    props = island_props(client.get("/complete-payment"), "recovery")
+    assert props["order"] == ""
+    assert props["token"] == ""
