@@ -146,7 +146,11 @@ def test_login_says_that_it_is_being_maintained_and_takes_no_data(client: Client
         "Vuelve pronto",
     ):
         assert text in html
-    assert "<form" not in html
+    form = re.search(r"<form[^>]*>\s*<fieldset[^>]*>", html)
+    assert form
+    assert form[0].startswith("<form inert")
+    assert form[0].endswith(" disabled>")
+    assert "action=" not in html
     assert re.findall(r"<input[^>]*>", html)
     assert all(" disabled" in field for field in re.findall(r"<input[^>]*>", html))
 

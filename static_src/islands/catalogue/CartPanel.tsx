@@ -24,6 +24,7 @@ type Props = { cart: Cart; pricing: Pricing; onChange: (cart: CartLine[]) => voi
 export function CartPanel({ cart, pricing, onChange }: Props) {
   const clear = () => {
     onChange([]);
+    focusCart();
     toast({
       title: "Carrito limpiado",
       text: "Se han eliminado todos los elementos del carrito",
@@ -53,6 +54,11 @@ export function CartPanel({ cart, pricing, onChange }: Props) {
       )}
     </aside>
   );
+}
+
+/** The pressed button goes with its line: the focus stays in the cart, not at the page's top. */
+function focusCart() {
+  document.getElementById("carrito")?.focus({ preventScroll: true });
 }
 
 function CartLines({ cart, pricing, onChange }: Props) {
@@ -127,8 +133,7 @@ function RemoveButton({ label, onRemove }: { label: string; onRemove: () => void
       title="Quitar"
       onClick={() => {
         onRemove();
-        // The button goes with its line: the focus stays in the cart, not at the top of the page.
-        document.getElementById("carrito")?.focus({ preventScroll: true });
+        focusCart();
       }}
     >
       <CloseIcon />

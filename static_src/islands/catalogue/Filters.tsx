@@ -78,7 +78,7 @@ export function Filters({ universities, degrees, query, onChange }: Props) {
               id="buscar"
               className="input"
               type="search"
-              placeholder="Nombre de la asignatura"
+              placeholder="Por nombre"
               autoComplete="off"
               maxLength={100}
               value={text}
