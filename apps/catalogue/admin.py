@@ -179,7 +179,9 @@ class SubjectAdmin(CatalogueAdmin):
 
     @admin.display(description="dto.", ordering="total_discounts")
     def discount(self, subject: Subject) -> str:
-        return f"{subject.total_discounts} %" if subject.total_discounts else NOTHING
+        return (
+            f"{subject.total_discounts}\N{NO-BREAK SPACE}%" if subject.total_discounts else NOTHING
+        )
 
     @admin.display(description="lecciones", ordering="active_lessons_count")
     def lessons_on_sale(self, subject: Subject) -> int:

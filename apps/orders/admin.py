@@ -27,6 +27,7 @@ from apps.orders.models import (
 )
 from apps.orders.reads import paid_without_access
 from apps.orders.states import note
+from apps.pricing.models import PromoCode
 
 
 class LineRows(ReadOnlyRowsInline):
@@ -105,10 +106,9 @@ class OrderAdmin(ReadOnlyAdmin):
         moment("created_at", "creado"),
         "email",
         "status",
-        "payment_type",
         "total",
-        "promo_code",
         "attention",
+        "code",
     )
     list_select_related = ("promo_code",)
     list_filter = (OrderAttentionFilter, AccessFilter, "status", "payment_type", "created_at")
@@ -191,6 +191,11 @@ class OrderAdmin(ReadOnlyAdmin):
     @admin.display(description="total", ordering="total_amount")
     def total(self, order: Order) -> str:
         return money(order.total_amount)
+
+    @admin.display(description="código", ordering="promo_code__code")
+    def code(self, order: Order) -> str:
+        promo: PromoCode | None = order.promo_code
+        return promo.code if promo else NOTHING
 
     @admin.display(description="atención", ordering="flag")
     def attention(self, order: Order) -> SafeString | str:

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.errors import Invalid, TooManyRequests
-from apps.core.money import as_json, to_euros
+from apps.core.money import format_euros, to_euros
 from apps.orders import promo as promo_uses
 from apps.orders.cart import CartLine, CheckoutItem, lines_as_json, resolve
 from apps.orders.errors import (
@@ -288,7 +288,8 @@ def _write(
         OrderDiscount(order=order, name=discount.name, amount=to_euros(discount.amount_cents))
         for discount in quote.discounts
     )
-    total = as_json(quote.total_cents)
+    count = "1 línea" if len(lines) == 1 else f"{len(lines)} líneas"
     reason = "Pedido creado" if created else "Pedido cambiado"
-    note(order, actor="comprador", reason=f"{reason}: {len(lines)} líneas, {total:.2f} €")
+    total = format_euros(quote.total_cents)
+    note(order, actor="comprador", reason=f"{reason}: {count}, {total}")
     return order

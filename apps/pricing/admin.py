@@ -144,10 +144,8 @@ class PromoCodeAdmin(DeskAdmin):
         "validity",
         "uses",
         "is_restricted",
-        "student",
         "note",
     )
-    list_select_related = ("student",)
     list_filter = (StateFilter, "kind", "is_referral_code")
     search_fields = ("code", "note", "student__email")
     date_hierarchy = "created_at"
@@ -188,7 +186,7 @@ class PromoCodeAdmin(DeskAdmin):
     @admin.display(description="usos", ordering="uses_taken")
     def uses(self, promo: PromoCode) -> str:
         if promo.max_uses is None:
-            return f"{promo.uses_taken} (sin límite)"
+            return f"{promo.uses_taken}, sin límite"
         return f"{promo.uses_taken} de {promo.max_uses}"
 
     @admin.display(description="validez", ordering="valid_until")

@@ -1,10 +1,10 @@
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from itertools import count
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
-from academy.tests.factories import make_degree, make_subject, make_university
+from academy.tests.factories import make_degree, make_subject
+from academy.tests.parallel import in_parallel
 from apps.catalogue.models import Lesson
 from apps.catalogue.services import subject_enrolled
 from apps.classroom.models import Enrolment
@@ -14,54 +14,41 @@ pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 MANY = 12
 
 
-def in_parallel(job, times):
-    def closing_its_connection(number):
-        try:
-            job(number)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(times) as pool:
-        list(pool.map(closing_its_connection, range(times)))
+def failures(results):
+    return [result for result in results if isinstance(result, Exception)]
 
 
 def test_purchases_at_the_same_moment_are_all_counted():
     degree = make_degree()
     subjects = [make_subject(f"Asignatura {n}", degree=degree, lessons=1) for n in range(2)]
-    students = [Student.objects.create(email=f"a{n}@example.com") for n in range(MANY)]
-    start = Barrier(MANY)
+    numbers = count()
 
-    def buy(number):
-        start.wait()
-        # Half of them buy in the other order: they would wait for each other in a circle.
-        mine = subjects if number % 2 else subjects[::-1]
+    def buy():
+        number = next(numbers)
+        student = Student.objects.create(email=f"alumna{number}@example.com")
         with transaction.atomic():
-            for subject in mine:
-                Enrolment.objects.create(
-                    student=students[number], subject=subject, reference=f"pedido-{number}"
-                )
+            # Half of them buy in the other order: they could wait for each other in a circle.
+            for subject in subjects if number % 2 else reversed(subjects):
+                Enrolment.objects.create(student=student, subject=subject, reference="pedido-1")
                 subject_enrolled(subject.pk)
 
-    in_parallel(buy, MANY)
+    assert failures(in_parallel(buy, MANY)) == []
 
-    for subject in subjects:
-        subject.refresh_from_db()
-        assert subject.enrolled_students_count == MANY
-    degree.refresh_from_db()
+    for row in (*subjects, degree, degree.university):
+        row.refresh_from_db()
+    assert [subject.enrolled_students_count for subject in subjects] == [MANY, MANY]
     assert degree.students_count == MANY
-    degree.university.refresh_from_db()
-    assert degree.university.students_counted == MANY
+    assert degree.university.students == MANY
 
 
 def test_lessons_saved_at_the_same_moment_are_all_counted():
-    subject = make_subject(degree=make_degree(make_university()), lessons=0)
-    start = Barrier(MANY)
+    subject = make_subject(lessons=0)
+    numbers = count(1)
 
-    def add_lesson(number):
-        start.wait()
-        Lesson.objects.create(subject=subject, title=f"PEC {number}", price=55)
+    def add_lesson():
+        Lesson.objects.create(subject=subject, title=f"PEC {next(numbers)}", price=55)
 
-    in_parallel(add_lesson, MANY)
+    assert failures(in_parallel(add_lesson, MANY)) == []
 
     subject.refresh_from_db()
     assert subject.active_lessons_count == MANY
