@@ -6,7 +6,7 @@ import re
 import pytest
 from django.http import HttpResponse
 from django.test import Client
-from pytest_django.fixtures import SettingsWrapper
+from pytest_django.fixtures import Settings
 
 from apps.core.models import SiteSettings
 
@@ -57,7 +57,7 @@ def test_success_without_a_reference_leads_to_the_start(client: Client, query: s
 
 
 def test_success_hands_its_reference_and_the_classroom_to_its_island(
-    client: Client, settings: SettingsWrapper
+    client: Client, settings: Settings
 ) -> None:
     settings.PORTAL_URL = "https://aula.example/"
     settings.PORTAL_PROFILE_URL = "https://aula.example/perfil"
