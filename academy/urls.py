@@ -1,10 +1,12 @@
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from apps.core.health import healthz, readyz
 from apps.pages.views import not_found
 
 urlpatterns = [
+    path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("api/", include("academy.api_urls")),
     path("healthz", healthz),
