@@ -1,4 +1,4 @@
-import type { ReactNode, RefObject } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef } from "react";
 import { LockIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
@@ -29,6 +29,16 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
     dispatch({ type: "box_ticked", box, ticked });
   const secret =
     payment.phase === "card" || payment.phase === "confirming" ? payment.clientSecret : null;
+  const payButton = useRef<HTMLButtonElement>(null);
+  const phaseBefore = useRef(payment.phase);
+  useEffect(() => {
+    // The bank's frame took the focus with it when it went.
+    const lost = document.activeElement === document.body;
+    if (phaseBefore.current === "confirming" && payment.phase === "card" && lost) {
+      payButton.current?.focus();
+    }
+    phaseBefore.current = payment.phase;
+  }, [payment.phase]);
   const ready = boxes.adult && boxes.withdrawal && props.payable;
 
   return (
@@ -62,6 +72,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           </p>
         )}
         <button
+          ref={payButton}
           type="button"
           className="button button--large pay-bar__pay"
           disabled={!ready}

@@ -1,7 +1,6 @@
 import { Dialog } from "@base-ui/react/dialog";
 import { useEffect, useRef, useState } from "react";
-import type { CartLine } from "../../lib/cart";
-import { toPricedItems } from "../../lib/cart";
+import { type CartLine, toPricedItems } from "../../lib/cart";
 import { BackIcon, CloseIcon } from "../../lib/icons";
 import { instalmentsRefusal } from "../../lib/quote";
 import type { Academy } from "../../schemas/academy";

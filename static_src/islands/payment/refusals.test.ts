@@ -71,9 +71,17 @@ describe("a refused checkout", () => {
 
   it("says that the payment could not be prepared when the card provider is away", () => {
     expect(refused(502, "provider_error")).toEqual({
-      kind: "problem",
+      kind: "not_prepared",
+      order: null,
       title: "Error",
       text: "No se pudo preparar el pago. Inténtalo de nuevo.",
+    });
+  });
+
+  it("keeps the order that was placed before the card provider could be asked", () => {
+    const left = { order_id: 12, token: "secreto" };
+    expect(refused(502, "provider_error", left)).toMatchObject({
+      order: { orderId: 12, token: "secreto" },
     });
   });
 

@@ -2,11 +2,13 @@
 import { ApiError } from "../../lib/api";
 import {
   KnownPayment,
+  PlacedOrder,
   PricedOrder,
   Unavailable,
   type UnavailableItem,
 } from "../../schemas/payments";
 import type { ContactErrors } from "./contact";
+import type { OrderKey } from "./state";
 
 export type Refusal =
   | { kind: "price_changed"; priced: PricedOrder }
@@ -18,6 +20,8 @@ export type Refusal =
   | { kind: "payment_in_progress"; text: string; paymentIntentId: string | null }
   /** The order can't be paid any more (expired, or never was): the next try begins a new one. */
   | { kind: "order_gone"; title: string; text: string }
+  /** The card provider is away. The order was placed all the same: the next try takes it up. */
+  | { kind: "not_prepared"; order: OrderKey | null; title: string; text: string }
   | { kind: "problem"; title: string; text: string };
 
 export const PAYMENT_ERROR = "Error en el pago";
@@ -36,9 +40,17 @@ const CONTACT_FIELDS = {
 
 export function refusalOf(error: unknown): Refusal {
   if (!(error instanceof ApiError) || error.status === 0) return failed();
-  if (error.status === 502) return { kind: "problem", title: "Error", text: NOT_PREPARED };
-  if (error.status >= 500 || error.code === "unexpected") return failed();
   const { data, message: text } = error;
+  if (error.status === 502) {
+    const order = PlacedOrder.safeParse(data);
+    return {
+      kind: "not_prepared",
+      order: order.success ? order.data : null,
+      title: "Error",
+      text: NOT_PREPARED,
+    };
+  }
+  if (error.status >= 500 || error.code === "unexpected") return failed();
   switch (error.code) {
     case "price_changed": {
       const priced = PricedOrder.safeParse(data);

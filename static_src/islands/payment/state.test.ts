@@ -268,6 +268,16 @@ describe("a refusal", () => {
     });
   });
 
+  it("of a card provider that is away keeps the order for the next press", () => {
+    const order = { orderId: 12, token: "secreto" };
+    const refusal = { kind: "not_prepared", order, title: "Error", text: "No se pudo." } as const;
+    expect(refused(refusal)).toMatchObject({ order, payment: { phase: "none" } });
+    expect(refused({ ...refusal, order: null }).notice).toEqual({
+      kind: "problem",
+      text: "No se pudo.",
+    });
+  });
+
   it("of any other kind says so and can be pressed again", () => {
     const purchase = refused({ kind: "problem", title: "Error", text: "No se pudo." });
     expect(purchase.notice).toEqual({ kind: "problem", text: "No se pudo." });

@@ -243,6 +243,12 @@ function afterRefusal(purchase: Purchase, refusal: Refusal): Purchase {
         lastPaymentId: null,
         notice: { kind: "problem", text: refusal.text },
       };
+    case "not_prepared":
+      return {
+        ...open,
+        order: refusal.order ?? open.order,
+        notice: { kind: "problem", text: refusal.text },
+      };
     case "problem":
       return { ...open, notice: { kind: "problem", text: refusal.text } };
     case "already_paid":

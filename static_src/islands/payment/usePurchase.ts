@@ -58,6 +58,7 @@ export function usePurchase(
     dispatch({ type: "refused", refusal });
     switch (refusal.kind) {
       case "problem":
+      case "not_prepared":
       case "order_gone":
         toast({ title: refusal.title, text: refusal.text, tone: "error" });
         return;

@@ -34,5 +34,10 @@ export function useVisibleArea(active: boolean): VisibleArea {
       viewport.removeEventListener("scroll", measure);
     };
   }, [active]);
+  const covered = area["data-keyboard"];
+  useEffect(() => {
+    // What is being typed into may have ended up below the edge that has just moved up.
+    if (covered !== undefined) document.activeElement?.scrollIntoView({ block: "center" });
+  }, [covered]);
   return area;
 }
