@@ -112,6 +112,12 @@ export const Unavailable = z.object({
 });
 export type UnavailableItem = z.output<typeof Unavailable>["items"][number];
 
+/** The order that a 502 leaves behind, to be taken up by the next try. */
+export const PlacedOrder = z.pipe(
+  z.object({ order_id: z.int(), token: z.string() }),
+  z.transform(({ order_id, token }) => ({ orderId: order_id, token })),
+);
+
 /** What 409 `already_paid` and `payment_in_progress` may say of the payment that there is. */
 export const KnownPayment = z.object({ payment_intent_id: z.string() });
 
