@@ -11,4 +11,5 @@ application = get_wsgi_application()
 from apps.payments.checks import configuration_problems  # noqa: E402  (needs the app registry)
 
 if problems := configuration_problems():
-    sys.exit("No se puede arrancar: " + " ".join(problems))
+    print("No se puede arrancar: " + " ".join(problems), file=sys.stderr, flush=True)
+    sys.exit(3)  # To gunicorn: this worker will never boot, so end instead of trying for ever.

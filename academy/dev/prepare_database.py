@@ -18,11 +18,20 @@ def main(arguments: list[str]) -> None:
     django.setup()
 
     from django.conf import settings
-    from django.core.management import call_command
+    from django.core.management import CommandError, call_command
+    from django.db import OperationalError
 
-    call_command("migrate", interactive=False, verbosity=0)
-    if settings.DEBUG:
-        call_command("seed", if_empty="--seed" not in arguments)
+    from apps.payments.checks import configuration_problems
+
+    if problems := configuration_problems():
+        sys.exit(" ".join(problems))
+    try:
+        call_command("migrate", interactive=False, verbosity=0)
+        if settings.DEBUG:
+            call_command("seed", if_empty="--seed" not in arguments)
+    except (CommandError, OperationalError) as error:
+        # A missing key or a server that isn't there: the developer needs the sentence alone.
+        sys.exit(str(error).strip())
 
 
 if __name__ == "__main__":

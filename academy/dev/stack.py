@@ -62,7 +62,7 @@ class Stack:
         command = [str(VENV_PYTHON), "-m", "academy.dev.prepare_database"]
         status, output = run_and_wait([*command, "--seed"] if seed else command, env=self.env)
         if status != 0:
-            raise SetupError(f"{output.strip()}\n\nNo se puede preparar la base de datos.")
+            raise SetupError(f"{output.strip()}\n\nNo se puede preparar la tienda.")
 
     def start(self) -> None:
         """Start every process that doesn't run."""

@@ -23,8 +23,14 @@ from academy.dev.processes import ROOT, StopSignals, run_and_wait
 
 REPORTS = VAR / "test-results"
 
-# The checks load the settings but no secret, and must not leave a database behind.
-CHECK_ENVIRONMENT = {"DEBUG": "true", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
+# The checks load the settings, which want a way to pay, and must not leave a database behind.
+CHECK_ENVIRONMENT = {
+    "DEBUG": "true",
+    "ENV_FILE": os.devnull,
+    "DATABASE_URL": "sqlite://:memory:",
+    "STRIPE_SANDBOX": "1",
+    "STRIPE_API_BASE": "http://127.0.0.1:9",
+}
 
 
 @dataclass(frozen=True)
