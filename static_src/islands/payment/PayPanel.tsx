@@ -21,6 +21,9 @@ type Props = {
   payable: boolean;
 };
 
+// The card provider's minimum; less is completed without a card (decisions, "Cart").
+const CARD_MINIMUM_CENTS = 50;
+
 /** The boxes, the card form once there is a secret, and the button that says what it does. */
 export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...props }: Props) {
   const { boxes, payment, contact } = purchase;
@@ -56,6 +59,12 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
         {props.children}
       </div>
 
+      {payment.phase === "none" && dueNowCents >= CARD_MINIMUM_CENTS && (
+        <p className="purchase__note">
+          Al pulsar «Pagar» se abre aquí el formulario de tarjeta. No se cobra nada hasta que lo
+          rellenes y lo confirmes.
+        </p>
+      )}
       {payment.phase === "preparing" && (
         <p className="card-form__wait" role="status">
           Preparando opciones de pago...
