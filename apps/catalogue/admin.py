@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
-from apps.catalogue.price_history import charged_lately
+from apps.catalogue.price_history import unproven_list_prices
 from apps.catalogue.services import prices_changed_by, set_lesson_status
 from apps.catalogue.text import search_form, sort_form
 from apps.core.admin_base import (
@@ -20,7 +20,7 @@ from apps.core.admin_base import (
     money,
     search_as_filed,
 )
-from apps.core.money import format_euros, half_up, to_cents
+from apps.core.money import format_euros, list_price_cents, to_cents
 
 
 def sample_mark(university: University) -> str:
@@ -195,11 +195,10 @@ class SubjectAdmin(CatalogueAdmin):
     def list_price_warning(self, subject: Subject) -> str:
         if subject.pk is None or not subject.total_discounts:
             return NOTHING
-        list_price_cents = half_up(
-            to_cents(subject.final_price) * 100, 100 - subject.total_discounts
+        shown = format_euros(
+            list_price_cents(to_cents(subject.final_price), subject.total_discounts)
         )
-        shown = format_euros(list_price_cents)
-        if list_price_cents in charged_lately(Subject.objects.filter(pk=subject.pk))[subject.pk]:
+        if not unproven_list_prices(Subject.objects.filter(pk=subject.pk)):
             return shown
         return f"⚠ {shown}: no se ha cobrado nunca en los últimos 30 días."
 

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, PriceChange, Subject
-from apps.core.money import to_cents
+from apps.core.money import list_price_cents, to_cents
 
 LATELY = timedelta(days=30)
 
@@ -28,3 +28,14 @@ def charged_lately(rows: QuerySet[Subject] | QuerySet[Lesson]) -> dict[int, set[
     for pk, before, after in changes.values_list(f"{link}_id", "before", "after"):
         charged[pk].update(to_cents(price) for price in (before, after) if price is not None)
     return dict(charged)
+
+
+def unproven_list_prices(subjects: QuerySet[Subject]) -> set[int]:
+    """The ids of the subjects whose crossed-out price nobody was charged in the last 30 days."""
+    charged = charged_lately(subjects)
+    prices = subjects.order_by().exclude(total_discounts=0)
+    return {
+        pk
+        for pk, price, percent in prices.values_list("pk", "final_price", "total_discounts")
+        if list_price_cents(to_cents(price), percent) not in charged[pk]
+    }

@@ -3,12 +3,15 @@
 Every function runs the same number of queries however much there is.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 
 from apps.catalogue.models import Degree, Subject, University
+from apps.catalogue.price_history import unproven_list_prices
 from apps.catalogue.serializers import (
     DEFAULT_PAGE_SIZE,
     CatalogueSubjectOut,
@@ -74,6 +77,8 @@ def catalogue_page(
         _require_degree(degree_id)
         found = found.filter(degree=degree_id)
     shown = Paginator(_with_all_it_shows(found.most_enrolled_first()), page_size).get_page(page)
+    if settings.REQUIRE_PRICE_HISTORY:
+        _hide_unproven_list_prices(shown.object_list)
     return {
         "count": shown.paginator.count,
         "page": shown.number,
@@ -85,6 +90,12 @@ def catalogue_page(
 
 def _with_all_it_shows(subjects: QuerySet[Subject]) -> QuerySet[Subject]:
     return subjects.select_related("degree__university").prefetch_related("lessons")
+
+
+def _hide_unproven_list_prices(subjects: Iterable[Subject]) -> None:
+    rows = {subject.pk: subject for subject in subjects}
+    for pk in unproven_list_prices(Subject.objects.filter(pk__in=rows)):
+        rows[pk].total_discounts = 0
 
 
 def _require_degree(degree_id: int) -> None:

@@ -24,6 +24,11 @@ def half_up(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
+def list_price_cents(price_cents: int, percent: int) -> int:
+    """Return the price before a discount of 0 to 99 percent that `price_cents` already includes."""
+    return half_up(price_cents * 100, 100 - percent)
+
+
 def to_cents(euros: Decimal) -> int:
     """Return euros as cents; what is finer than a cent is rounded half up, away from zero."""
     return int((euros * CENTS_PER_EURO).quantize(Decimal(1), rounding=ROUND_HALF_UP))

@@ -11,9 +11,8 @@ from django.utils.safestring import SafeString
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.price_history import charged_lately
 from apps.core.admin_base import NOTHING, DeskAdmin, list_link
-from apps.core.money import format_euros, half_up, to_cents
+from apps.core.money import format_euros, list_price_cents, to_cents
 from apps.pricing.models import Campaign, PromoCode
-from apps.pricing.rules import PERCENT
 
 
 def never_charged(campaign: Campaign) -> int:
@@ -27,7 +26,7 @@ def never_charged(campaign: Campaign) -> int:
     for rows in (Subject.objects.on_sale(), Lesson.objects.on_sale()):
         charged = charged_lately(rows)
         for pk, price in rows.order_by().values_list("pk", rows.model.price_field):
-            list_price = half_up(to_cents(price) * PERCENT, PERCENT - campaign.percent)
+            list_price = list_price_cents(to_cents(price), campaign.percent)
             missing += list_price not in charged[pk]
     return missing
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from apps.core.money import CENTS_PER_EURO, as_json, half_up
+from apps.core.money import CENTS_PER_EURO, as_json, half_up, list_price_cents
 
 PaymentType = Literal["full_payment", "installment"]
 PromoKind = Literal["PORCENTAJE", "FIJO"]
@@ -238,7 +238,7 @@ def quote_cart(
 def _list_price_cents(price_cents: int, campaign: CampaignTerms | None) -> int:
     if campaign is None or not campaign.prices_include_it:
         return price_cents
-    return half_up(price_cents * PERCENT, PERCENT - campaign.percent)
+    return list_price_cents(price_cents, campaign.percent)
 
 
 def promo_discount_cents(promo: PromoTerms, remaining_cents: int) -> int:
@@ -324,7 +324,7 @@ def subject_card(final_price_cents: int, total_discounts_percent: int) -> Subjec
         )
     remaining_percent = PERCENT - total_discounts_percent
     return SubjectCard(
-        list_price_cents=half_up(final_price_cents * PERCENT, remaining_percent),
+        list_price_cents=list_price_cents(final_price_cents, total_discounts_percent),
         # From the exact difference, not from the rounded list price: rounded once.
         discount_euros=half_up(
             final_price_cents * total_discounts_percent, remaining_percent * CENTS_PER_EURO

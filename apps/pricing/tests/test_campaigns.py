@@ -1,0 +1,101 @@
+"""Which campaign runs on a day, and what REQUIRE_PRICE_HISTORY hides."""
+
+from datetime import date
+
+import pytest
+import time_machine
+
+from academy.tests.factories import make_subject
+from apps.catalogue.reads import catalogue_page
+from apps.pricing.models import Campaign
+from apps.pricing.reads import campaign_today, current_pricing
+
+pytestmark = pytest.mark.django_db
+
+
+def make_campaign(name="Agosto", percent=20, first=(8, 1), last=(8, 31), **fields):
+    return Campaign.objects.create(
+        name=name,
+        percent=percent,
+        first_month=first[0],
+        first_day=first[1],
+        last_month=last[0],
+        last_day=last[1],
+        **{"cart": True, **fields},
+    )
+
+
+@pytest.mark.parametrize(
+    ("day", "runs"),
+    [
+        (date(2026, 7, 31), False),
+        (date(2026, 8, 1), True),
+        (date(2026, 8, 31), True),
+        (date(2026, 9, 1), False),
+        (date(2027, 8, 15), True),
+    ],
+)
+def test_a_campaign_returns_every_year_between_its_days(day, runs):
+    make_campaign()
+
+    assert (Campaign.objects.in_force(day) is not None) == runs
+
+
+def test_a_campaign_may_cross_the_turn_of_the_year():
+    make_campaign("Navidad", first=(12, 20), last=(1, 6))
+
+    assert Campaign.objects.in_force(date(2026, 12, 31)).ends_on == date(2027, 1, 6)
+    assert Campaign.objects.in_force(date(2027, 1, 6)).ends_on == date(2027, 1, 6)
+    assert Campaign.objects.in_force(date(2027, 1, 7)) is None
+
+
+def test_a_last_day_that_a_month_has_not_is_its_last():
+    make_campaign("Febrero", first=(2, 1), last=(2, 31))
+
+    assert Campaign.objects.in_force(date(2027, 2, 28)).ends_on == date(2027, 2, 28)
+
+
+def test_the_largest_of_two_is_in_force_and_a_switched_off_one_is_not():
+    make_campaign("Verano", 10)
+    make_campaign("Agosto", 20)
+    make_campaign("Apagada", 50, active=False)
+
+    assert Campaign.objects.in_force(date(2026, 8, 1)).name == "Agosto"
+
+
+def test_today_is_the_day_in_madrid():
+    make_campaign()
+
+    # Still 31 July in UTC, already 1 August in Madrid.
+    with time_machine.travel("2026-07-31T22:30:00Z", tick=False):
+        assert campaign_today().name == "Agosto"
+
+
+def test_the_browser_gets_the_campaign_of_today():
+    make_campaign()
+
+    with time_machine.travel("2026-08-10T12:00:00Z", tick=False):
+        assert current_pricing()["campaign"] == {
+            "name": "Agosto",
+            "percent": 20,
+            "calculator": True,
+            "cart": True,
+            "prices_include_it": True,
+            "ends_on": "2026-08-31",
+        }
+
+
+def test_with_price_history_required_list_prices_that_were_never_charged_stay_hidden(settings):
+    make_campaign(first=(1, 1), last=(12, 31))
+    subject = make_subject(price="180.00", total_discounts=10)
+
+    assert catalogue_page()["results"][0]["total_discounts"] == 10
+    settings.REQUIRE_PRICE_HISTORY = True
+    assert catalogue_page()["results"][0]["total_discounts"] == 0
+    assert campaign_today().cart is False
+
+    subject.final_price = "200.00"
+    subject.save()
+    subject.final_price = "180.00"
+    subject.save()
+    assert catalogue_page()["results"][0]["total_discounts"] == 10
