@@ -71,7 +71,7 @@ def _subject(number: int, degree: Degree, name: str) -> Subject:
         name=name,
         final_price=Decimal(PRICES[number % len(PRICES)]),
         total_discounts=DISCOUNTS[number % len(DISCOUNTS)],
-        enrolled_offset=ENROLLED[number % len(ENROLLED)],
+        enrolled_offset=ENROLLED[number % len(ENROLLED)] - 3 * (number // len(ENROLLED)),
     )
 
 
