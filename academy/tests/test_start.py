@@ -1,4 +1,4 @@
-"""Where a setting is missing a process says so in one sentence and ends; it does not try for ever."""
+"""Where a setting is missing a process says so in one sentence and ends."""
 
 import os
 import subprocess
