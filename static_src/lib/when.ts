@@ -1,12 +1,19 @@
 /** The load conditions of islands, each one tiny function. */
 
-export type LoadCondition = "load" | "idle" | "visible" | "interaction" | `delay:${number}`;
+export type LoadCondition =
+  | "load"
+  | "idle"
+  | "visible"
+  | "interaction"
+  | "click"
+  | `delay:${number}`;
 
 /** Calls `start` once, when the condition holds for the element. */
 export function when(condition: LoadCondition, element: HTMLElement, start: () => void): void {
   if (condition === "idle") whenIdle(start);
   else if (condition === "visible") whenVisible(element, start);
   else if (condition === "interaction") onInteraction(element, start);
+  else if (condition === "click") onClick(element, start);
   else if (condition === "load") start();
   else setTimeout(start, Number(condition.slice("delay:".length)));
 }
@@ -36,4 +43,16 @@ function onInteraction(element: HTMLElement, start: () => void): void {
     start();
   };
   for (const event of events) element.addEventListener(event, begin, { passive: true });
+}
+
+/** The first click is the island's: the link below it, for those without JavaScript, isn't followed. */
+function onClick(element: HTMLElement, start: () => void): void {
+  element.addEventListener(
+    "click",
+    (event) => {
+      event.preventDefault();
+      start();
+    },
+    { once: true },
+  );
 }
