@@ -118,7 +118,8 @@ def new_visitor(
     def new(**options: Any) -> Visitor:
         context = new_context(**{"viewport": DESKTOP, **options})
         watch.follow(context)
-        return Visitor(context.new_page(), email, watch)
+        touch = bool(options.get("has_touch"))
+        return Visitor(context.new_page(), email, watch, touch=touch)
 
     return new
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from email.message import EmailMessage
 from email.parser import BytesParser
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import requests
 
-from academy.tests.factories import make_subject
+from academy.tests.factories import checkout_body, make_subject
 from apps.catalogue.models import Degree, Subject
+from apps.classroom.models import Provisioning
 from apps.orders.models import Order
 
 T = TypeVar("T")
@@ -88,6 +89,50 @@ def html_of(mail: EmailMessage) -> str:
     part = mail.get_body(("html",))
     assert part is not None
     return part.get_content()
+
+
+def check_out(address: str, *items: dict[str, Any], total: str, **changes: Any) -> dict[str, Any]:
+    """A checkout that a browser elsewhere has sent; the shop's answer."""
+    body = checkout_body(*items, total=total, **{"email": address, **changes})
+    answer = requests.post(f"{os.environ['SITE_URL']}/api/process-checkout", json=body, timeout=20)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def save_for_later(address: str, *items: dict[str, Any], total: str, **changes: Any) -> str:
+    """A cart saved elsewhere; the path of its recovery link."""
+    saved = check_out(address, *items, total=total, save_for_later=True, **changes)
+    return f"/complete-payment?order={saved['order_id']}&token={saved['token']}"
+
+
+def confirm(started: dict[str, Any]) -> None:
+    """Charge what a checkout has started, as Stripe.js elsewhere does it."""
+    reference = started["payment_intent_id"]
+    paid = requests.post(
+        f"{os.environ['STRIPE_API_BASE']}/v1/payment_intents/{reference}/confirm",
+        data={
+            "client_secret": started["client_secret"],
+            "payment_method": "pm_card_visa",
+            "return_url": f"{os.environ['SITE_URL']}/success",
+        },
+        headers={"Authorization": f"Bearer {os.environ['STRIPE_PUBLISHABLE_KEY']}"},
+        timeout=10,
+    )
+    assert paid.json()["status"] == "succeeded", paid.text
+
+
+def pay_elsewhere(address: str, *items: dict[str, Any], total: str, **changes: Any) -> str:
+    """A purchase paid elsewhere, its access ready; the payment's reference."""
+    started = check_out(address, *items, total=total, **changes)
+    confirm(started)
+    eventually(lambda: access_of(only_order(address)) == Provisioning.Status.CREATED)
+    return str(started["payment_intent_id"])
+
+
+def access_of(order: Order) -> str | None:
+    """The status of the order's access to the classroom; None before it is owed."""
+    found = Provisioning.objects.filter(reference=order.reference)
+    return found.values_list("status", flat=True).first()
 
 
 def payments_at_provider(order: Order) -> list[dict[str, object]]:

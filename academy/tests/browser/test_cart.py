@@ -1,4 +1,4 @@
-"""The cart on /compra: choosing, the panel, the floating button (shop spec, sections 2, 3 and 9)."""
+"""The cart on /compra: choosing, the panel, the floating button (shop spec, sections 2 and 9)."""
 
 import re
 

@@ -7,7 +7,7 @@ from math import ceil
 import pytest
 from playwright.sync_api import Route, expect
 
-from academy.tests.browser.records import Shelf
+from academy.tests.browser.records import Shelf, eventually
 from academy.tests.browser.visitor import Visitor
 from apps.catalogue.models import Degree, Lesson, Subject, University
 
@@ -186,7 +186,7 @@ def test_changing_the_page_scrolls_to_the_top(visitor: Visitor) -> None:
 
     pager.get_by_role("button", name="Siguiente").click()
 
-    visitor.page.wait_for_function("window.scrollY === 0")
+    eventually(lambda: visitor.page.evaluate("window.scrollY") == 0)
     expect(pager.get_by_role("button", name="Página 2", exact=True)).to_have_attribute(
         "aria-current", "page"
     )

@@ -66,10 +66,22 @@ class Watch:
 class Visitor:
     """Somebody with a browser window. Euros are written as on the page, "123,45 €"."""
 
-    def __init__(self, page: Page, email: str, watch: Watch) -> None:
+    def __init__(self, page: Page, email: str, watch: Watch, *, touch: bool = False) -> None:
         self.page = page
         self.email = email
         self.watch = watch
+        self._touch = touch
+
+    def press(self, target: Locator) -> None:
+        """With the mouse, or with a finger where this is a touch screen."""
+        if self._touch:
+            target.tap()
+        else:
+            target.click()
+
+    def tick(self, box: Locator) -> None:
+        self.press(box)
+        expect(box).to_be_checked()
 
     # ------------------------------------------------------------ catalogue and cart
     def open_catalogue(self, degree: Degree | None = None, query: str = "") -> "Visitor":
@@ -108,9 +120,9 @@ class Visitor:
 
     def fill_cart(self, subjects: Iterable[Subject], lessons: Iterable[Lesson] = ()) -> "Visitor":
         for subject in subjects:
-            self.select_all(subject).click()
+            self.press(self.select_all(subject))
         for lesson in lessons:
-            self.lesson_box(lesson).check()
+            self.tick(self.lesson_box(lesson))
         return self
 
     # ------------------------------------------------------------ the payment dialog
@@ -142,7 +154,7 @@ class Visitor:
         return self.box("pierdo el derecho de desistimiento")
 
     def open_dialog(self) -> "Visitor":
-        self.cart_button.click()
+        self.press(self.cart_button)
         expect(self.dialog).to_be_visible()
         return self
 
@@ -151,9 +163,9 @@ class Visitor:
         expect(self.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
         self.field("Correo electrónico").fill(self.email)
         self.field("Teléfono").fill(phone)
-        self.terms.check()
-        self.privacy.check()
-        self.dialog.get_by_role("button", name="Continuar").click()
+        self.tick(self.terms)
+        self.tick(self.privacy)
+        self.press(self.dialog.get_by_role("button", name="Continuar"))
         self.expect_step_2()
         return self
 
@@ -167,13 +179,13 @@ class Visitor:
 
     def apply_code(self, code: str) -> "Visitor":
         self.field("Código promocional").fill(code)
-        self.dialog.get_by_role("button", name="Aplicar").click()
+        self.press(self.dialog.get_by_role("button", name="Aplicar"))
         return self
 
     def tick_boxes(self) -> "Visitor":
         """The two that are always asked before a payment."""
-        self.adult.check()
-        self.waiver.check()
+        self.tick(self.adult)
+        self.tick(self.waiver)
         return self
 
     def pay_button(self, euros: str | None = None) -> Locator:
@@ -190,7 +202,7 @@ class Visitor:
 
     def ask_for_card_form(self, euros: str) -> "Visitor":
         """The first press on pay; the card form appears."""
-        self.pay_button(euros).click()
+        self.press(self.pay_button(euros))
         self.expect_card_form()
         return self
 
@@ -209,7 +221,7 @@ class Visitor:
     def buy(self, euros: str, number: str = GOOD_CARD) -> "Visitor":
         """From step 2 to the confirmed card."""
         self.tick_boxes().ask_for_card_form(euros).type_card(number)
-        self.pay_button(euros).click()
+        self.press(self.pay_button(euros))
         return self
 
     def expect_success(self) -> str:
@@ -221,7 +233,8 @@ class Visitor:
     # ------------------------------------------------------------ around it
     def toast(self, title: str, text: str = "") -> Locator:
         """A toast with that title and, where given, that text, to the letter."""
-        whole = re.compile(f"^{re.escape(title)}{re.escape(text)}×$")
+        words = re.escape(title + text).replace(r"\ ", r"\s")  # "300,00 €" has a no-break space.
+        whole = re.compile(f"^{words}×$")
         return self.page.get_by_role("region", name="Avisos").locator(".toast", has_text=whole)
 
     def answers(self, path: str) -> list[Response]:
@@ -234,7 +247,7 @@ class Visitor:
         return seen
 
     def assert_accessible(self) -> None:
-        """axe finds nothing on the page as it stands. Frames of other origins are their own pages."""
+        """axe finds nothing on the page as it stands, its foreign frames left out."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found = self.page.evaluate(
             """async () => (await axe.run({ iframes: false })).violations
