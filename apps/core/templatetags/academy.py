@@ -38,7 +38,7 @@ def island(
 ) -> SafeString:
     """`{% island "catalogue" load="visible" props=props %}HTML without JavaScript{% endisland %}`.
 
-    `load` is load, idle, visible, interaction or delay:<milliseconds>. The content stays until the
+    `load` is load, idle, visible, interaction, click or delay:<milliseconds>. The content stays until the
     component has drawn itself (`static_src/lib/island.tsx`).
     """
     script = find_asset(f"{name}.js")

@@ -1,4 +1,5 @@
 import { type FormEvent, useRef, useState } from "react";
+import { Check, Field, NewTab } from "../../lib/fields";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import {
@@ -9,7 +10,6 @@ import {
   contactErrors,
   FIELD_ORDER,
 } from "./contact";
-import { Check, Field, NewTab } from "./parts";
 
 type Props = {
   contact: Contact;

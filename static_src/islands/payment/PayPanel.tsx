@@ -1,10 +1,10 @@
 import { type ReactNode, type RefObject, useEffect, useRef } from "react";
+import { Check, NewTab } from "../../lib/fields";
 import { LockIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
 import { CardForm, type CardHandle } from "./CardForm";
 import { PrivacyNote } from "./ContactStep";
-import { Check, NewTab } from "./parts";
 import { isBusy, mayPay, type Purchase, type PurchaseEvent } from "./state";
 
 type Props = {

@@ -1,9 +1,9 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import type { CheckoutItem } from "../../lib/cart";
+import { Field } from "../../lib/fields";
 import type { PaymentType } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import { validatePromo } from "./calls";
-import { Field } from "./parts";
 import { cleanCode, promoVerdict } from "./promo";
 import type { AppliedPromo } from "./state";
 

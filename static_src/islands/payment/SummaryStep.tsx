@@ -1,5 +1,6 @@
 import type { RefObject } from "react";
 import { type CartLine, toCheckoutItems, toPricedItems } from "../../lib/cart";
+import { Check } from "../../lib/fields";
 import { formatEuros } from "../../lib/money";
 import { dueNowCents, instalmentsRefusal } from "../../lib/quote";
 import type { Academy } from "../../schemas/academy";
@@ -11,7 +12,6 @@ import { OrderSummary } from "./OrderSummary";
 import { PaymentTypeField } from "./PaymentTypeField";
 import { PayPanel } from "./PayPanel";
 import { PromoField } from "./PromoField";
-import { Check } from "./parts";
 import { isBusy, type Purchase, type PurchaseEvent } from "./state";
 
 type Props = {

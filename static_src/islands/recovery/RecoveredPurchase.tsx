@@ -1,3 +1,4 @@
+import { Check, NewTab } from "../../lib/fields";
 import { formatEuros } from "../../lib/money";
 import { dueNowCents, quoteCart } from "../../lib/quote";
 import { toastOnNextPage } from "../../lib/toast";
@@ -7,7 +8,6 @@ import type { Pricing } from "../../schemas/pricing";
 import { OrderSummary } from "../payment/OrderSummary";
 import { Processing, Unrecorded } from "../payment/Outcome";
 import { PayPanel } from "../payment/PayPanel";
-import { Check, NewTab } from "../payment/parts";
 import { isBusy } from "../payment/state";
 import { usePurchase } from "../payment/usePurchase";
 import { changeSentence, checkoutItemsOf, purchaseOf } from "./recovered";

@@ -1,27 +1,69 @@
-/** Small pieces that the steps of the dialog and the recovery page share. */
-import type { InputHTMLAttributes, ReactNode } from "react";
+/** Form fields with their labels, hints and errors; links that keep the page. */
+import type { ComponentProps, ReactNode } from "react";
 import { useId } from "react";
 
-type FieldProps = InputHTMLAttributes<HTMLInputElement> & {
+type FrameProps = {
   label: string;
   hint?: string | undefined;
   error?: string | undefined;
 };
+type FieldProps = ComponentProps<"input"> & FrameProps;
+type SelectFieldProps = ComponentProps<"select"> & FrameProps;
+type TextFieldProps = ComponentProps<"textarea"> & FrameProps;
 
 export function Field({ label, hint, error, className, ...input }: FieldProps) {
+  return (
+    <Frame label={label} hint={hint} error={error} className={className}>
+      {(attributes) => <input {...input} {...attributes} />}
+    </Frame>
+  );
+}
+
+export function SelectField({ label, hint, error, className, ...select }: SelectFieldProps) {
+  return (
+    <Frame label={label} hint={hint} error={error} className={className}>
+      {(attributes) => <select {...select} {...attributes} />}
+    </Frame>
+  );
+}
+
+export function TextField({ label, hint, error, className, ...area }: TextFieldProps) {
+  return (
+    <Frame label={label} hint={hint} error={error} className={className}>
+      {(attributes) => <textarea {...area} {...attributes} />}
+    </Frame>
+  );
+}
+
+type Attributes = {
+  id: string;
+  className: string;
+  "aria-invalid": true | undefined;
+  "aria-describedby": string | undefined;
+};
+
+function Frame({
+  label,
+  hint,
+  error,
+  className,
+  children,
+}: FrameProps & {
+  className: string | undefined;
+  children: (attributes: Attributes) => ReactNode;
+}) {
   const id = useId();
   return (
     <div className={className ? `field ${className}` : "field"}>
       <label className="field__label" htmlFor={id}>
         {label}
       </label>
-      <input
-        {...input}
-        id={id}
-        className="input"
-        aria-invalid={error ? true : undefined}
-        aria-describedby={describe(error && `${id}-error`, hint && `${id}-hint`)}
-      />
+      {children({
+        id,
+        className: "input",
+        "aria-invalid": error ? true : undefined,
+        "aria-describedby": describe(error && `${id}-error`, hint && `${id}-hint`),
+      })}
       {hint && (
         <p className="field__hint" id={`${id}-hint`}>
           {hint}
@@ -80,7 +122,7 @@ export function Check({
   );
 }
 
-/** A link that keeps the purchase: the cart lives in this page only. */
+/** A link that keeps what was typed: carts and half-filled forms live in this page only. */
 export function NewTab({ href, children }: { href: string; children: ReactNode }) {
   return (
     <a href={href} target="_blank" rel="noopener">
