@@ -8,15 +8,27 @@ from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
 # By how often a clerk needs them; what is not named comes last, by its own order.
-SECTIONS = ("orders", "students", "classroom", "catalogue", "pricing", "core", "payments", "auth")
+SECTIONS = (
+    "orders",
+    "students",
+    "classroom",
+    "catalogue",
+    "pricing",
+    "pages",
+    "core",
+    "payments",
+    "auth",
+)
 # For developers, and in English; what fails there is seen at mails and classroom access.
 UNLISTED = {"django_tasks_database"}
 MODELS = (
     "Order", "Payment", "Instalment", "Redemption", "OrderLine", "OrderEvent",
+    "Lead", "Quote", "WantedSubject",
     "Student", "Consent",
     "Provisioning", "Enrolment", "Account",
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
+    "Plan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
     "Mail", "LegalText", "SiteSettings",
 )  # fmt: skip
 

@@ -1,6 +1,7 @@
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.core.validators import RegexValidator
 from django.db import models
 from django.utils.safestring import SafeString
 
@@ -29,6 +30,19 @@ class SiteSettings(models.Model):
     support_phone = models.CharField("teléfono", max_length=30, default="+34 910 000 000")
     whatsapp_url = models.URLField(
         "enlace de chat", blank=True, default="https://wa.me/34910000000"
+    )
+    marketplace_url = models.URLField(
+        "enlace a las reseñas",
+        default="https://resenas.example/academia-faro",
+        help_text="La página del portal de clases con las valoraciones de la academia.",
+    )
+    video_url = models.URLField(
+        "vídeo de la portada",
+        default="https://vimeo.com/76979871",
+        validators=[
+            RegexValidator(r"^https://vimeo\.com/\d+$", "Así: https://vimeo.com/123456789.")
+        ],
+        help_text="La dirección del vídeo en Vimeo.",
     )
     legal_name = models.CharField("titular", max_length=120, default="Academia Faro, S. L.")
     tax_id = models.CharField("NIF", max_length=20, default="B00000000")

@@ -23,6 +23,7 @@ from apps.orders.models import (
     Payment,
     Redemption,
 )
+from apps.pages import models as pages
 from apps.payments.models import ProviderEvent
 from apps.pricing.models import Campaign, PromoCode
 from apps.students.models import Consent, Student
@@ -37,6 +38,7 @@ ASKED_FOR = {
     "University Degree Subject Lesson PriceChange Student Consent LegalText Order OrderLine",
     "OrderEvent Instalment Payment ProviderEvent Enrolment PromoCode Redemption Campaign",
     "Mail SiteSettings Provisioning Account",
+    "Plan Faq Testimonial TeamMember Institution Redirect",
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
@@ -99,6 +101,10 @@ def make_one_of_everything():
         payload={"data": {"object": {"id": "pi_1", "client_secret": "pi_1_secret_zzz"}}},
     )  # fmt: skip
     SiteSettings.current()
+    pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy bien.")
+    pages.TeamMember.objects.create(name="Lucía Martín", degree="ADE", is_sample=True)
+    pages.Institution.objects.create(name="Banco del Norte")
+    pages.Redirect.objects.create(old_path=f"/tarifas-{n}", target="/precios")
     return order
 
 

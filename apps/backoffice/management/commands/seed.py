@@ -10,6 +10,7 @@ from django.db import transaction
 from apps.backoffice.seed import seed_admin, seed_orders
 from apps.catalogue.models import Subject, University
 from apps.catalogue.seed import seed_catalogue
+from apps.pages.seed import seed_pages
 from apps.pricing.seed import seed_campaigns, seed_promo_codes
 
 
@@ -26,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--sample",
             action="store_true",
-            help="también con DEBUG=false: solo catálogo (oculto en el sitio) y campañas",
+            help="también con DEBUG=false: solo catálogo y páginas (oculto en el sitio) y campañas",
         )
 
     @transaction.atomic
@@ -40,6 +41,7 @@ class Command(BaseCommand):
             return
         seed_catalogue()
         seed_campaigns()
+        seed_pages()
         # Codes that give things away and accounts with a known password stay off real sites.
         if settings.DEBUG:
             seed_promo_codes()

@@ -1,0 +1,53 @@
+from django.contrib import admin
+
+from apps.core.admin_base import NOTHING, DeskAdmin
+from apps.pages.models import Faq, Institution, Plan, Redirect, Sampled, TeamMember, Testimonial
+
+
+class SampledAdmin(DeskAdmin):
+    """Rows of which some are invented examples, that a real site never shows."""
+
+    list_editable = ("position",)
+    list_filter = ("is_sample",)
+
+    @admin.display(description="ejemplo", ordering="is_sample")
+    def sample(self, row: Sampled) -> str:
+        return "Ejemplo" if row.is_sample else NOTHING
+
+
+@admin.register(Testimonial)
+class TestimonialAdmin(SampledAdmin):
+    list_display = ("name", "degree", "text", "position", "sample")
+    search_fields = ("name", "degree", "text")
+
+
+@admin.register(TeamMember)
+class TeamMemberAdmin(SampledAdmin):
+    list_display = ("name", "degree", "photo", "position", "sample")
+    search_fields = ("name", "degree")
+
+
+@admin.register(Institution)
+class InstitutionAdmin(SampledAdmin):
+    list_display = ("name", "logo", "position", "sample")
+    search_fields = ("name",)
+
+
+@admin.register(Faq)
+class FaqAdmin(DeskAdmin):
+    list_display = ("question", "position")
+    list_editable = ("position",)
+    search_fields = ("question", "answer")
+
+
+@admin.register(Plan)
+class PlanAdmin(DeskAdmin):
+    list_display = ("name", "price", "price_from", "recommended", "position")
+    list_editable = ("position",)
+    search_fields = ("name",)
+
+
+@admin.register(Redirect)
+class RedirectAdmin(DeskAdmin):
+    list_display = ("old_path", "target")
+    search_fields = ("old_path", "target")

@@ -1,0 +1,206 @@
+"""What the owner may want to say otherwise on the public pages (decisions.md, "Pages")."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.files.storage import FileSystemStorage
+from django.core.validators import FileExtensionValidator, MinValueValidator, RegexValidator
+from django.db import models
+
+from apps.core.money import to_cents
+
+PICTURE_TYPES = {
+    "jpg": b"\xff\xd8\xff",
+    "jpeg": b"\xff\xd8\xff",
+    "png": b"\x89PNG\r\n\x1a\n",
+    "webp": b"RIFF",
+}
+
+
+def picture_storage() -> FileSystemStorage:
+    """Pictures that anybody may see: a folder of their own, apart from visitors' attachments."""
+    return FileSystemStorage(location=settings.VAR_DIR / "pictures", base_url="/imagenes/")
+
+
+def check_picture(file: models.fields.files.FieldFile) -> None:
+    """Refuse a file whose content is not what its name says; SVG is none of the types, ever."""
+    file.open()
+    file.seek(0)
+    expected = PICTURE_TYPES.get((file.name or "").rpartition(".")[2].lower(), b"\0")
+    if not file.read(12).startswith(expected):
+        raise ValidationError("El archivo no es una imagen JPG, PNG o WebP.")
+    file.seek(0)
+
+
+PICTURE: list[Callable[[Any], None]] = [
+    FileExtensionValidator(sorted(PICTURE_TYPES)),
+    check_picture,
+]
+
+
+class ShownQuerySet(models.QuerySet[models.Model]):
+    def shown(self) -> Self:
+        """All but the samples, which never show on a real site (decisions.md, "Pages")."""
+        return self if settings.DEBUG else self.filter(is_sample=False)
+
+
+class Placed(models.Model):
+    """A row with its place on the page, which staff choose by number."""
+
+    position = models.PositiveSmallIntegerField("orden", default=0)
+
+    class Meta:
+        abstract = True
+        ordering = ("position", "pk")
+
+
+class Sampled(Placed):
+    is_sample = models.BooleanField("ejemplo", default=False, editable=False)
+
+    objects = ShownQuerySet.as_manager()
+
+    class Meta(Placed.Meta):
+        abstract = True
+
+
+class Testimonial(Sampled):
+    text = models.TextField("texto")
+    name = models.CharField("nombre", max_length=80)
+    degree = models.CharField("carrera", max_length=80)
+
+    class Meta(Sampled.Meta):
+        verbose_name = "opinión"
+        verbose_name_plural = "opiniones"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def initial(self) -> str:
+        return self.name[:1].upper()
+
+
+class TeamMember(Sampled):
+    """One of the teachers of /nosotros; without a photo the initials stand in its place."""
+
+    name = models.CharField("nombre", max_length=80)
+    degree = models.CharField("titulación", max_length=80)
+    photo = models.FileField(
+        "foto", blank=True, storage=picture_storage, upload_to="equipo", validators=PICTURE
+    )
+
+    class Meta(Sampled.Meta):
+        verbose_name = "profesor"
+        verbose_name_plural = "profesores"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def initials(self) -> str:
+        """ "LM" of "Lucía Martín"."""
+        return "".join(word[0] for word in self.name.split()[:2]).upper()
+
+
+class Institution(Sampled):
+    """An institution where students work: the strip of logos on the home page."""
+
+    name = models.CharField("nombre", max_length=80)
+    logo = models.FileField(
+        "logotipo",
+        blank=True,
+        storage=picture_storage,
+        upload_to="instituciones",
+        validators=PICTURE,
+        help_text="Sin logotipo se muestra el nombre.",
+    )
+    width = models.PositiveSmallIntegerField("anchura (px)", default=160)
+    height = models.PositiveSmallIntegerField("altura (px)", default=48)
+
+    class Meta(Sampled.Meta):
+        verbose_name = "institución"
+        verbose_name_plural = "instituciones donde trabajan los alumnos"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Faq(Placed):
+    question = models.CharField("pregunta", max_length=160)
+    answer = models.TextField("respuesta", help_text="Una línea en blanco separa los párrafos.")
+
+    class Meta(Placed.Meta):
+        verbose_name = "pregunta frecuente"
+        verbose_name_plural = "preguntas frecuentes"
+
+    def __str__(self) -> str:
+        return self.question
+
+
+class Plan(Placed):
+    """A plan's card: what it costs per PEC, what it includes and what it doesn't."""
+
+    name = models.CharField("nombre", max_length=60)
+    price = models.DecimalField(
+        "precio por PEC (€)", max_digits=8, decimal_places=2, validators=[MinValueValidator(0)]
+    )
+    price_from = models.BooleanField("el precio es «desde»", default=False)
+    recommended = models.BooleanField("recomendado", default=False)
+    note = models.CharField("nota", max_length=120, blank=True)
+    included = models.TextField("incluye", help_text="Una cosa por línea.")
+    excluded = models.TextField("no incluye", blank=True, help_text="Una cosa por línea.")
+
+    class Meta(Placed.Meta):
+        verbose_name = "plan"
+        verbose_name_plural = "planes"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def price_cents(self) -> int:
+        return to_cents(self.price)
+
+    @property
+    def includes(self) -> list[str]:
+        return self.included.splitlines()
+
+    @property
+    def excludes(self) -> list[str]:
+        return self.excluded.splitlines()
+
+
+class Redirect(models.Model):
+    """An address of an earlier site, and where it leads now (301)."""
+
+    old_path = models.CharField(
+        "dirección antigua",
+        max_length=200,
+        unique=True,
+        validators=[
+            RegexValidator(
+                r"^/[^?#\s]*[^/?#\s]$", "Empieza por «/» y no lleva «?» ni una barra al final."
+            )
+        ],
+        help_text="p. ej. /tarifas. Solo cuenta donde el sitio no tiene ya una página.",
+    )
+    # One leading slash only: "//host" would lead to another site.
+    target = models.CharField(
+        "lleva a",
+        max_length=200,
+        validators=[RegexValidator(r"^/(?!/)\S*$", "Una dirección de este sitio: /precios.")],
+    )
+
+    class Meta:
+        verbose_name = "redirección"
+        verbose_name_plural = "redirecciones"
+        ordering = ("old_path",)
+
+    def __str__(self) -> str:
+        return f"{self.old_path} → {self.target}"
+
+    def clean(self) -> None:
+        if self.old_path == self.target.partition("#")[0].partition("?")[0]:
+            raise ValidationError({"target": "Una dirección no puede llevar a sí misma."})
