@@ -130,12 +130,6 @@ def test_an_access_that_failed_is_said_beside_the_payment_that_did_not(
     ("status", "message", "sentence"),
     [
         (401, "No autorizado", "Error de autenticación. Verifica tu sesión."),
-        (404, "No existe", "Orden no encontrada. Verifica el enlace de pago."),
-        (
-            400,
-            "Invalid API key",
-            "Error de configuración: Clave de API inválida. Contacta al administrador.",
-        ),
         (400, "Otra cosa", "Error al procesar la autenticación."),
         (0, "", "Error de conexión. Verifica tu conexión a internet."),
     ],
