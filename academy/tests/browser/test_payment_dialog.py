@@ -162,6 +162,20 @@ def test_under_768_pixels_the_summary_fills_the_screen(phone: Visitor, maths: Su
     assert order["y"] + order["height"] <= payment["y"]
 
 
+def test_the_dialog_changes_its_shape_below_768_pixels(at_step_2: Visitor) -> None:
+    at_step_2.page.set_viewport_size({"width": 767, "height": 1024})
+    expect(at_step_2.dialog).to_have_css("width", "767px")
+    assert at_step_2.dialog.bounding_box() == {"x": 0, "y": 0, "width": 767, "height": 1024}
+
+    at_step_2.page.set_viewport_size({"width": 768, "height": 1024})
+    expect(at_step_2.dialog).not_to_have_css("width", "768px")
+    order = at_step_2.dialog.get_by_role("region", name="Tu pedido").bounding_box()
+    payment = at_step_2.dialog.get_by_role("region", name="Pago con tarjeta").bounding_box()
+    assert order
+    assert payment
+    assert order["x"] + order["width"] <= payment["x"]
+
+
 # ---------------------------------------------------------------- paying
 
 

@@ -1,0 +1,63 @@
+"""The table in `sentences.py` against the tests that there are."""
+
+import ast
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from academy.tests.sentences import SENTENCES, Row
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _label(row: Row) -> str:
+    return f"{row.section}: {row.sentence[:50]}"
+
+
+@cache
+def _python_tests(path: Path) -> frozenset[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return frozenset(
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    )
+
+
+def _exists(test: str) -> bool:
+    file, _, name = test.partition("::")
+    path = ROOT / file
+    if not path.is_file() or not name:
+        return False
+    if path.suffix == ".py":
+        return name in _python_tests(path)
+    return bool(re.search(rf'\(\s*"{re.escape(name)}"', path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("row", SENTENCES, ids=_label)
+def test_a_sentence_has_tests_that_exist_or_a_reason_for_none(row: Row) -> None:
+    assert bool(row.tests) != bool(row.instead)
+    assert [test for test in row.tests if not _exists(test)] == []
+
+
+def test_no_sentence_stands_there_twice() -> None:
+    counts = Counter((row.section, row.sentence) for row in SENTENCES)
+
+    assert [sentence for sentence, times in counts.items() if times > 1] == []
+    assert {row.section for row in SENTENCES} == {4, 5, 8, 9}
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "academy/tests/test_sentences.py::test_that_nobody_has_written",
+        "academy/tests/test_nothing.py::test_a_sentence",
+        "academy/tests/test_sentences.py",
+        "static_src/lib/cart.test.ts::does what no test says",
+    ],
+)
+def test_a_test_that_does_not_exist_is_noticed(test: str) -> None:
+    assert not _exists(test)
