@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 const Failure = z.looseObject({
   error: z.string(),
   code: z.string(),
-  fields: z._default(z.record(z.string(), z.array(z.string())), {}),
+  fields: z.optional(z.unknown()),
 });
 
 const NO_CONNECTION = "Error de conexión. Verifica tu conexión a internet.";
@@ -50,6 +50,15 @@ export function post<Schema extends z.ZodMiniType>(
   });
 }
 
+/** A form with a file: the browser writes the multipart header itself. */
+export function postForm<Schema extends z.ZodMiniType>(
+  path: string,
+  form: FormData,
+  schema: Schema,
+): Promise<z.output<Schema>> {
+  return request(path, schema, { method: "POST", body: form });
+}
+
 async function request<Schema extends z.ZodMiniType>(
   path: string,
   schema: Schema,
@@ -65,7 +74,7 @@ async function request<Schema extends z.ZodMiniType>(
     const failure = z.safeParse(Failure, data);
     if (!failure.success) throw new ApiError(response.status, "unexpected", NOT_UNDERSTOOD);
     const { error, code, fields } = failure.data;
-    throw new ApiError(response.status, code, error, fields, failure.data);
+    throw new ApiError(response.status, code, error, sentencesOf(fields), failure.data);
   }
   const parsed = z.safeParse(schema, data);
   if (!parsed.success) {
@@ -73,4 +82,10 @@ async function request<Schema extends z.ZodMiniType>(
     throw new ApiError(response.status, "unexpected", NOT_UNDERSTOOD);
   }
   return parsed.data;
+}
+
+/** The sentences per field; half a kilobyte less on every page than `z.record` would take. */
+function sentencesOf(fields: unknown): Record<string, string[]> {
+  const entries = Object.entries(fields ?? {});
+  return Object.fromEntries(entries.filter(([, sentences]) => Array.isArray(sentences)));
 }

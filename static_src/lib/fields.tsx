@@ -2,35 +2,17 @@
 import type { ComponentProps, ReactNode } from "react";
 import { useId } from "react";
 
-type FrameProps = {
+export type FrameProps = {
   label: string;
   hint?: string | undefined;
   error?: string | undefined;
 };
 type FieldProps = ComponentProps<"input"> & FrameProps;
-type SelectFieldProps = ComponentProps<"select"> & FrameProps;
-type TextFieldProps = ComponentProps<"textarea"> & FrameProps;
 
 export function Field({ label, hint, error, className, ...input }: FieldProps) {
   return (
     <Frame label={label} hint={hint} error={error} className={className}>
       {(attributes) => <input {...input} {...attributes} />}
-    </Frame>
-  );
-}
-
-export function SelectField({ label, hint, error, className, ...select }: SelectFieldProps) {
-  return (
-    <Frame label={label} hint={hint} error={error} className={className}>
-      {(attributes) => <select {...select} {...attributes} />}
-    </Frame>
-  );
-}
-
-export function TextField({ label, hint, error, className, ...area }: TextFieldProps) {
-  return (
-    <Frame label={label} hint={hint} error={error} className={className}>
-      {(attributes) => <textarea {...area} {...attributes} />}
     </Frame>
   );
 }
@@ -42,14 +24,15 @@ type Attributes = {
   "aria-describedby": string | undefined;
 };
 
-function Frame({
+/** Label, hint and error around any control, which takes the attributes that tie them to it. */
+export function Frame({
   label,
   hint,
   error,
   className,
   children,
 }: FrameProps & {
-  className: string | undefined;
+  className?: string | undefined;
   children: (attributes: Attributes) => ReactNode;
 }) {
   const id = useId();
@@ -80,8 +63,9 @@ function Frame({
 
 type CheckProps = {
   name?: string;
-  checked: boolean;
-  onChange(checked: boolean): void;
+  /** Left out, with `onChange`, the box keeps its own state until the form is read. */
+  checked?: boolean;
+  onChange?(checked: boolean): void;
   error?: string | undefined;
   required?: boolean;
   disabled?: boolean;
@@ -109,7 +93,7 @@ export function Check({
           disabled={disabled}
           aria-invalid={error ? true : undefined}
           aria-describedby={error ? `${id}-error` : undefined}
-          onChange={(event) => onChange(event.target.checked)}
+          onChange={(event) => onChange?.(event.target.checked)}
         />
         <span>{children}</span>
       </label>

@@ -187,7 +187,7 @@ export const OrderByPayment = z.pipe(
 );
 export type OrderByPayment = z.output<typeof OrderByPayment>;
 
-const Change = z.discriminatedUnion("kind", [
+const Change = z.union([
   z.object({ kind: z.literal("price"), name: z.string(), before: cents, after: cents }),
   z.object({ kind: z.literal("discount"), name: z.string(), before: cents, after: cents }),
   z.object({ kind: z.literal("expired"), name: z.string() }),

@@ -5,6 +5,12 @@ const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
 const count = z.int().check(z.nonnegative());
 const percent = z.int().check(z.gt(0), z.lt(100));
 
+// z.tuple and z.iso.date would add a kilobyte to every page that calculates.
+const Tier = z.pipe(
+  z.array(z.number().check(z.nonnegative())),
+  z.transform(([subjects = 0, euros = 0]): [number, number] => [subjects, toCents(euros)]),
+);
+
 const Campaign = z.pipe(
   z.strictObject({
     name: z.string(),
@@ -12,7 +18,7 @@ const Campaign = z.pipe(
     calculator: z.boolean(),
     cart: z.boolean(),
     prices_include_it: z.boolean(),
-    ends_on: z.iso.date(),
+    ends_on: z.string(),
   }),
   z.transform(({ prices_include_it, ends_on, ...rest }) => ({
     ...rest,
@@ -27,7 +33,7 @@ export const Pricing = z.pipe(
   z.strictObject({
     currency: z.literal("EUR"),
     unit_base_price: cents,
-    volume: z.array(z.tuple([count, cents])),
+    volume: z.array(Tier),
     full_payment_percent: percent,
     invited_amount: cents,
     invitee_amount: cents,

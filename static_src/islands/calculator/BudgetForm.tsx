@@ -1,0 +1,90 @@
+import type { Dispatch, FormEvent } from "react";
+import { Check, Field } from "../../lib/fields";
+import { SelectField } from "../../lib/forms";
+import { type Budget, type BudgetEvent, MOST_SUBJECTS } from "./state";
+
+type Props = { budget: Budget; dispatch: Dispatch<BudgetEvent>; inviteeMax: number };
+
+/** Step 1: how many, paid at once or not, invited by a friend or not. */
+export function BudgetForm({ budget, dispatch, inviteeMax }: Props) {
+  const { numberOfSubjects, fullPayment, wasInvited, friendCode, codeApplied, invitees } = budget;
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    dispatch({ type: "continued" });
+  }
+
+  return (
+    <form className="form" onSubmit={submit}>
+      <SelectField
+        label="Número de asignaturas"
+        value={numberOfSubjects}
+        onChange={({ target }) =>
+          dispatch({ type: "number_chosen", numberOfSubjects: Number(target.value) })
+        }
+      >
+        {range(1, MOST_SUBJECTS).map((number) => (
+          <option key={number}>{number}</option>
+        ))}
+      </SelectField>
+      <div>
+        <Check
+          checked={fullPayment}
+          onChange={(ticked) => dispatch({ type: "full_payment_ticked", ticked })}
+        >
+          Pago completo
+        </Check>
+        <Check
+          checked={wasInvited}
+          onChange={(ticked) => dispatch({ type: "invited_ticked", ticked })}
+        >
+          Me ha invitado un amigo
+        </Check>
+      </div>
+      {wasInvited && (
+        <div className="form__row">
+          <div>
+            <div className="calculator__code">
+              <Field
+                label="Código de amigo"
+                autoComplete="off"
+                value={friendCode}
+                maxLength={40}
+                onChange={({ target }) => dispatch({ type: "code_typed", code: target.value })}
+              />
+              <button
+                type="button"
+                className="button button--quiet"
+                disabled={friendCode.trim() === ""}
+                onClick={() => dispatch({ type: "code_applied" })}
+              >
+                Aplicar
+              </button>
+            </div>
+            <p className="calculator__applied" role="status">
+              {codeApplied && "✅ Código aplicado correctamente"}
+            </p>
+          </div>
+          <SelectField
+            label="Amigos que invitas tú"
+            value={invitees}
+            onChange={({ target }) =>
+              dispatch({ type: "invitees_chosen", invitees: Number(target.value) })
+            }
+          >
+            {range(0, inviteeMax).map((number) => (
+              <option key={number}>{number}</option>
+            ))}
+          </SelectField>
+        </div>
+      )}
+      <button type="submit" className="button button--large">
+        Calcular Presupuesto
+      </button>
+    </form>
+  );
+}
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, step) => first + step);
+}

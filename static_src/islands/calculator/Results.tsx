@@ -1,0 +1,166 @@
+import { useEffect, useRef, useState } from "react";
+import { post } from "../../lib/api";
+import { Field } from "../../lib/fields";
+import { Honeypot, PrivacyNote, useLeadForm } from "../../lib/forms";
+import { BackIcon } from "../../lib/icons";
+import { formatEuros } from "../../lib/money";
+import type { CalculatorQuote } from "../../lib/quote";
+import { toast } from "../../lib/toast";
+import type { Academy } from "../../schemas/academy";
+import { BudgetContact, SentBudget } from "../../schemas/leads";
+import type { Pricing } from "../../schemas/pricing";
+import { type Budget, budgetPayload, chosenSubjects, quote } from "./state";
+
+type Props = {
+  budget: Budget;
+  onBack(): void;
+  academy: Academy;
+  pricing: Pricing;
+  dateRange: string;
+};
+
+/** Step 3: the price, blurred until it has been sent to an address. */
+export function Results({ budget, onBack, academy, pricing, dateRange }: Props) {
+  const [asking, setAsking] = useState(false);
+  // What the server computed replaces our own sum: it is what the e-mail says.
+  const [sent, setSent] = useState<CalculatorQuote | null>(null);
+  const done = useRef<HTMLParagraphElement>(null);
+  const own = quote(pricing, budget);
+
+  useEffect(() => {
+    if (sent) done.current?.focus();
+  }, [sent]);
+
+  async function send(contact: { email: string; phone: string; website: string }) {
+    const payload = { ...budgetPayload(budget, own, dateRange), ...contact };
+    setSent(await post("/api/send-budget-email", payload, SentBudget));
+    toast({
+      title: "¡Perfect! Tu presupuesto ha sido enviado a tu email. Te contactaremos pronto.",
+      tone: "success",
+    });
+  }
+
+  return (
+    <div className="calculator__results">
+      <button type="button" className="button button--plain calculator__back" onClick={onBack}>
+        <BackIcon />
+        Volver
+      </button>
+      {sent && (
+        <p className="notice notice--success" ref={done} tabIndex={-1}>
+          ¡Presupuesto enviado a tu email! Te contactaremos pronto.
+        </p>
+      )}
+      <div className="calculator__stack">
+        <Figures budget={budget} result={sent ?? own} hidden={!sent} />
+        {!sent && (
+          <div className="calculator__cover">
+            {asking ? (
+              <ContactOverlay academy={academy} send={send} />
+            ) : (
+              <button
+                type="button"
+                className="button button--large"
+                onClick={() => setAsking(true)}
+              >
+                Ver presupuesto completo
+              </button>
+            )}
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}
+
+type FiguresProps = { budget: Budget; result: CalculatorQuote; hidden: boolean };
+
+function Figures({ budget, result, hidden }: FiguresProps) {
+  return (
+    <div className="calculator__figures" data-blurred={hidden || undefined} inert={hidden}>
+      <ul className="calculator__lines">
+        {chosenSubjects(budget).map(({ id, name, priceCents }) => (
+          <li key={id}>
+            <span>{name}</span>
+            <span className="price price--plain">{formatEuros(priceCents)}</span>
+          </li>
+        ))}
+      </ul>
+      <dl className="calculator__lines">
+        <div>
+          <dt>Precio base</dt>
+          <dd className="price">{formatEuros(result.baseCents)}</dd>
+        </div>
+        {result.discounts.map(({ name, amountCents }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="price price--off">−{formatEuros(amountCents)}</dd>
+          </div>
+        ))}
+        <div className="calculator__total">
+          <dt>Precio final</dt>
+          <dd className="price">{formatEuros(result.finalCents)}</dd>
+        </div>
+      </dl>
+      <p className="form__note">
+        IVA incluido.
+        {budget.wasInvited && " Los descuentos por invitación están sujetos a comprobación."}
+      </p>
+    </div>
+  );
+}
+
+type OverlayProps = {
+  academy: Academy;
+  send(contact: { email: string; phone: string; website: string }): Promise<void>;
+};
+
+/** Where the budget is to be sent. While it is on its way nothing can be changed. */
+function ContactOverlay({ academy, send }: OverlayProps) {
+  const { errors, sending, attributes } = useLeadForm(
+    BudgetContact,
+    send,
+    "Error al enviar el presupuesto",
+  );
+  const form = attributes.ref;
+
+  useEffect(() => {
+    (form.current?.elements.namedItem("email") as HTMLElement | null)?.focus();
+  }, [form]);
+
+  return (
+    <form className="form calculator__contact card" {...attributes}>
+      <p className="calculator__ask">¿A dónde te enviamos el presupuesto?</p>
+      <Field
+        label="Email"
+        name="email"
+        type="email"
+        autoComplete="email"
+        placeholder="tu@email.com"
+        required
+        disabled={sending}
+        error={errors.email}
+      />
+      <Field
+        label="Teléfono"
+        name="phone"
+        type="tel"
+        autoComplete="tel"
+        required
+        disabled={sending}
+        error={errors.phone}
+      />
+      <Honeypot />
+      <button type="submit" className="button button--large" disabled={sending}>
+        {sending ? "Enviando..." : "Enviar presupuesto"}
+      </button>
+      <p className="calculator__sending" role="status">
+        {sending && "Guardando tu presupuesto y enviándolo por email..."}
+      </p>
+      <PrivacyNote
+        academy={academy}
+        purpose="enviarte este presupuesto y hablar contigo sobre él"
+      />
+    </form>
+  );
+}

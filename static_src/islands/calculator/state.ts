@@ -1,0 +1,145 @@
+/** The calculator's three steps and its cascade (site spec, section 4), without React. */
+import { type CalculatorQuote, quoteCalculator } from "../../lib/quote";
+import type { QuotedSubject } from "../../schemas/leads";
+import type { Pricing } from "../../schemas/pricing";
+
+export const MOST_SUBJECTS = 6;
+
+export type Budget = {
+  step: "form" | "subjects" | "results";
+  numberOfSubjects: number;
+  fullPayment: boolean;
+  wasInvited: boolean;
+  friendCode: string;
+  /** The code is ticked at once; the server checks it later (decisions, "Calculator"). */
+  codeApplied: boolean;
+  invitees: number;
+  universityId: number | null;
+  degreeId: number | null;
+  /** One per subject; null where nothing is chosen yet. */
+  picks: (QuotedSubject | null)[];
+};
+
+export const NEW_BUDGET: Budget = {
+  step: "form",
+  numberOfSubjects: 1,
+  fullPayment: false,
+  wasInvited: false,
+  friendCode: "",
+  codeApplied: false,
+  invitees: 0,
+  universityId: null,
+  degreeId: null,
+  picks: [null],
+};
+
+export type BudgetEvent =
+  | { type: "number_chosen"; numberOfSubjects: number }
+  | { type: "full_payment_ticked"; ticked: boolean }
+  | { type: "invited_ticked"; ticked: boolean }
+  | { type: "code_typed"; code: string }
+  | { type: "code_applied" }
+  | { type: "invitees_chosen"; invitees: number }
+  | { type: "continued" }
+  | { type: "went_back" }
+  | { type: "university_chosen"; universityId: number | null }
+  | { type: "degree_chosen"; degreeId: number | null }
+  | { type: "subject_picked"; position: number; subject: QuotedSubject | null };
+
+export function change(budget: Budget, event: BudgetEvent): Budget {
+  const noPicks = Array<null>(budget.numberOfSubjects).fill(null);
+  switch (event.type) {
+    case "number_chosen": {
+      const { numberOfSubjects } = event;
+      const picks = Array.from({ length: numberOfSubjects }, (_, at) => budget.picks[at] ?? null);
+      return { ...budget, numberOfSubjects, picks };
+    }
+    case "full_payment_ticked":
+      return { ...budget, fullPayment: event.ticked };
+    case "invited_ticked":
+      // What is no longer shown no longer counts.
+      return { ...budget, wasInvited: event.ticked, ...NOBODY_INVITED };
+    case "code_typed":
+      return { ...budget, friendCode: event.code, codeApplied: false };
+    case "code_applied":
+      return { ...budget, codeApplied: budget.friendCode.trim() !== "" };
+    case "invitees_chosen":
+      return { ...budget, invitees: event.invitees };
+    case "continued":
+      if (budget.step === "form") return { ...budget, step: "subjects" };
+      return isComplete(budget) ? { ...budget, step: "results" } : budget;
+    case "went_back":
+      return { ...budget, step: "form" };
+    case "university_chosen":
+      return { ...budget, universityId: event.universityId, degreeId: null, picks: noPicks };
+    case "degree_chosen":
+      return { ...budget, degreeId: event.degreeId, picks: noPicks };
+    case "subject_picked":
+      return { ...budget, picks: budget.picks.with(event.position, event.subject) };
+  }
+}
+
+const NOBODY_INVITED = { friendCode: "", codeApplied: false, invitees: 0 };
+
+export function isComplete({ picks }: Budget): boolean {
+  return picks.every((pick) => pick !== null);
+}
+
+/** What the selector at `position` offers: a subject picked in another one is hidden. */
+export function offered(
+  { picks }: Budget,
+  position: number,
+  subjects: readonly QuotedSubject[],
+): QuotedSubject[] {
+  const elsewhere = new Set(picks.filter((_, at) => at !== position).map((pick) => pick?.id));
+  return subjects.filter(({ id }) => !elsewhere.has(id));
+}
+
+export function chosenSubjects({ picks }: Budget): QuotedSubject[] {
+  return picks.filter((pick) => pick !== null);
+}
+
+export function quote(pricing: Pricing, budget: Budget): CalculatorQuote {
+  return quoteCalculator(
+    pricing,
+    chosenSubjects(budget).map(({ priceCents }) => priceCents),
+    {
+      numberOfSubjects: budget.numberOfSubjects,
+      fullPayment: budget.fullPayment,
+      invitedWithCode: budget.wasInvited && budget.friendCode.trim() !== "",
+      invitees: budget.invitees,
+    },
+  );
+}
+
+/** The payload of send-budget-email (api.md) without the contact; its money is in euros. */
+export function budgetPayload(budget: Budget, result: CalculatorQuote, dateRange: string) {
+  const subjects = chosenSubjects(budget).map(({ id, name, priceCents, degreeId }) => ({
+    id,
+    name,
+    final_price: priceCents / 100,
+    degree_id: degreeId,
+  }));
+  return {
+    formData: {
+      numberOfSubjects: String(budget.numberOfSubjects),
+      fullPayment: budget.fullPayment,
+      wasInvited: budget.wasInvited,
+      friendCode: budget.friendCode.trim(),
+      dateRange,
+      numberOfInvitees: String(budget.invitees),
+      selectedSubjects: subjects,
+      selectedUniversityId: budget.universityId,
+      selectedDegreeId: budget.degreeId,
+    },
+    budgetResult: {
+      selectedSubjects: subjects.map(({ id, name, final_price }) => ({ id, name, final_price })),
+      basePrice: result.baseCents / 100,
+      discounts: result.discounts.map(({ name, amountCents }) => ({
+        name,
+        amount: amountCents / 100,
+      })),
+      finalPrice: result.finalCents / 100,
+    },
+  };
+}
