@@ -201,7 +201,7 @@ def _checked_promo(
 ) -> PromoCode | None:
     if not checkout.promo_code.strip():
         return None
-    promo = promo_uses.find(checkout.promo_code, lock=True)
+    promo = promo_uses.find_locked(checkout.promo_code, order)
     promo_uses.check(
         promo,
         items=[line.promo_item for line in lines],

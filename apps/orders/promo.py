@@ -21,13 +21,25 @@ BOUGHT = (
 )
 
 
-def find(code: str, *, lock: bool = False) -> PromoCode:
+def find(code: str) -> PromoCode:
     """The code as typed, whatever its capitals; raises PromoRefused where it does not exist."""
-    codes = PromoCode.objects.with_code(code)
-    promo = (codes.select_for_update() if lock else codes).first()
+    promo = PromoCode.objects.with_code(code).first()
     if promo is None:
         raise PromoRefused("Este código no existe.")
     return promo
+
+
+def find_locked(code: str, order: Order | None) -> PromoCode:
+    """The code as `find` gives it, locked together with the one that the order held before.
+
+    In primary-key order: two orders that swap the same two codes would deadlock otherwise.
+    """
+    promo = find(code)
+    wanted = [promo.pk]
+    if order is not None and order.promo_code_id is not None:
+        wanted.append(order.promo_code_id)
+    locked = PromoCode.objects.select_for_update().filter(pk__in=wanted).order_by("pk")
+    return {row.pk: row for row in locked}[promo.pk]
 
 
 def buyer(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,11 @@ from academy.tests.parallel import in_parallel
 from academy.tests.shop import Api
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
+from apps.orders.cart import CheckoutItem
 from apps.orders.models import Order, Payment, Redemption
 from apps.orders.payments import ConfirmedPayment, mark_paid
+from apps.orders.place import Checkout, place
+from apps.pricing.models import PromoCode
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -121,3 +125,41 @@ def test_two_tabs_with_different_carts_leave_one_payable_payment(api, standin):
     payments = standin.payments(Order.objects.get().customer_reference)
     assert len([p for p in payments if p["status"] != "canceled"]) <= 1
     assert Order.objects.get().lines.count() == 1
+
+
+def test_orders_that_swap_the_same_two_codes_do_not_deadlock():
+    codes = ["BIENVENIDA10", "OTOÑO10"]
+    for code in codes:
+        make_promo(code)
+    subject = make_subject(price="200.00")
+
+    def checkout(code: str, **changes: Any) -> Checkout:
+        return Checkout(
+            email="bruno@example.com",
+            phone="+34600222222",
+            payment_type="full_payment",
+            items=(CheckoutItem(subject.pk),),
+            expected_total_cents=17100,
+            accepted=frozenset({"terms", "privacy", "adult", "withdrawal"}),
+            promo_code=code,
+            **changes,
+        )
+
+    # Placed, but their payments never opened: the provider was away.
+    orders = [place(checkout(code)).order for code in codes]
+    turns = count()
+
+    def swap() -> int:
+        mine = next(turns) % 2
+        for turn in range(1, 21):
+            place(
+                checkout(
+                    codes[(mine + turn) % 2],
+                    order_id=orders[mine].pk,
+                    token=orders[mine].auth_token,
+                )
+            )
+        return mine
+
+    assert sorted(in_parallel(swap, 2)) == [0, 1]
+    assert list(PromoCode.objects.order_by("code").values_list("uses_taken", flat=True)) == [1, 1]
