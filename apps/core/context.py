@@ -1,3 +1,5 @@
+from functools import cache
+
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
@@ -14,6 +16,8 @@ def site(request: HttpRequest) -> dict[str, object]:
         "portal_profile_url": settings.PORTAL_PROFILE_URL,
         "sandbox": settings.STRIPE_SANDBOX,
         "contact": SimpleLazyObject(SiteSettings.current),
+        # The props of every form's island. A template calls it; several forms read it once.
+        "form_props": cache(lambda: {"academy": academy_props()}),
     }
 
 

@@ -95,12 +95,15 @@ export const PreviewContact = z.object({
 
 const ALL_FIELDS = "Por favor, completa todos los campos";
 
-/** Who gets the budget by e-mail. */
-export const BudgetContact = z.object({
-  email: email(ALL_FIELDS, EMAIL_INVALID),
-  phone: text(ALL_FIELDS).check(z.regex(/\S.{7,}\S/, "Por favor, introduce un teléfono válido")),
-  website,
-});
+/** Who gets the budget by e-mail: first that both are there, then what is wrong with either. */
+export const BudgetContact = z.pipe(
+  z.object({ email: text(ALL_FIELDS), phone: text(ALL_FIELDS), website }),
+  z.object({
+    email: z.string().check(z.regex(EMAIL, EMAIL_INVALID)),
+    phone: z.string().check(z.regex(/\S.{7,}\S/, "Por favor, introduce un teléfono válido")),
+    website: z.string(),
+  }),
+);
 
 export const Sent = z.object({ success: z.literal(true) });
 
@@ -123,19 +126,21 @@ const SentDiscount = z.pipe(
   z.transform(({ name, amount }) => ({ name, amountCents: amount })),
 );
 
-/** The answer of send-budget-email: the budget as the server computed it. */
+/** The answer of send-budget-email: the budget as the server computed it; null for machines. */
 export const SentBudget = z.pipe(
   z.object({
     success: z.literal(true),
-    budgetResult: z.object({
-      basePrice: cents,
-      discounts: z.array(SentDiscount),
-      finalPrice: cents,
-    }),
+    budgetResult: z.optional(
+      z.object({ basePrice: cents, discounts: z.array(SentDiscount), finalPrice: cents }),
+    ),
   }),
-  z.transform(({ budgetResult }) => ({
-    baseCents: budgetResult.basePrice,
-    discounts: budgetResult.discounts,
-    finalCents: budgetResult.finalPrice,
-  })),
+  z.transform(({ budgetResult }) =>
+    budgetResult
+      ? {
+          baseCents: budgetResult.basePrice,
+          discounts: budgetResult.discounts,
+          finalCents: budgetResult.finalPrice,
+        }
+      : null,
+  ),
 );

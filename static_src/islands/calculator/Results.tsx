@@ -33,7 +33,7 @@ export function Results({ budget, onBack, academy, pricing, dateRange }: Props) 
 
   async function send(contact: { email: string; phone: string; website: string }) {
     const payload = { ...budgetPayload(budget, own, dateRange), ...contact };
-    setSent(await post("/api/send-budget-email", payload, SentBudget));
+    setSent((await post("/api/send-budget-email", payload, SentBudget)) ?? own);
     toast({
       title: "¡Perfect! Tu presupuesto ha sido enviado a tu email. Te contactaremos pronto.",
       tone: "success",

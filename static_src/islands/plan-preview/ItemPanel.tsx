@@ -1,0 +1,123 @@
+import type { ReactNode } from "react";
+import { DocumentIcon, LockIcon, PlayIcon, QuizIcon } from "../../lib/icons";
+import type { PreviewItem } from "../../schemas/pages";
+import { type ContentKey, describe, isUnlocked, type Plan } from "./plan";
+
+type Props = {
+  item: PreviewItem;
+  plan: Plan;
+  chosen: ContentKey | null;
+  onChoose(content: ContentKey): void;
+};
+
+/** What one PEC, or the exam, contains; what the plan opens can be chosen. */
+export function ItemPanel({ item, plan, chosen, onChoose }: Props) {
+  const entry = (content: ContentKey) => (
+    <Entry
+      key={content}
+      {...describe(item, content)}
+      icon={iconOf(content)}
+      locked={!isUnlocked(plan, content)}
+      chosen={content === chosen}
+      onChoose={() => onChoose(content)}
+    />
+  );
+  const videos = item.videos.map(({ id }) => entry(`video-${id}`));
+  const documents = item.documents.map(({ id }) => entry(`document-${id}`));
+  const hasTest = item.testQuestions !== null;
+
+  return (
+    <>
+      <h3 className="preview__title">
+        {item.name} <span>{item.topic}</span>
+      </h3>
+      <div role="status">{chosen && <Screen item={item} content={chosen} />}</div>
+      {item.resolution && item.solved && (
+        <Block title="Resolución" state={null}>
+          {entry("resolution")}
+          {entry("solved")}
+        </Block>
+      )}
+      <Block title={hasTest ? "Vídeos de teoría" : "Vídeos"} state={lockedState(plan)}>
+        {videos}
+      </Block>
+      <Block title="Documentos" state={lockedState(plan)}>
+        {documents}
+      </Block>
+      {hasTest && (
+        <Block title="Ejercicios tipo test" state={lockedState(plan) ?? "Disponible"}>
+          {entry("test")}
+        </Block>
+      )}
+    </>
+  );
+}
+
+const lockedState = (plan: Plan) => (plan === "full" ? null : "Bloqueado");
+
+type BlockProps = { title: string; state: "Bloqueado" | "Disponible" | null; children: ReactNode };
+
+function Block({ title, state, children }: BlockProps) {
+  return (
+    <section className="preview__block">
+      <h4>
+        {title}
+        {state && (
+          <span className={state === "Disponible" ? "badge badge--success" : "badge"}>{state}</span>
+        )}
+      </h4>
+      <ul className="preview__entries">{children}</ul>
+    </section>
+  );
+}
+
+type EntryProps = {
+  title: string;
+  size: string;
+  icon: ReactNode;
+  locked: boolean;
+  chosen: boolean;
+  onChoose(): void;
+};
+
+function Entry({ title, size, icon, locked, chosen, onChoose }: EntryProps) {
+  const words = (
+    <>
+      {locked ? <LockIcon /> : icon}
+      <span>{title}</span>
+      <small>{size}</small>
+    </>
+  );
+  return (
+    <li>
+      {locked ? (
+        <p className="preview__entry">{words}</p>
+      ) : (
+        <button type="button" className="preview__entry" aria-pressed={chosen} onClick={onChoose}>
+          {words}
+        </button>
+      )}
+    </li>
+  );
+}
+
+/** A drawing of what would open on the platform: nothing here is the material itself. */
+function Screen({ item, content }: { item: PreviewItem; content: ContentKey }) {
+  const { title, size } = describe(item, content);
+  return (
+    <figure className="preview__screen">
+      <span className="preview__drawing" aria-hidden="true">
+        {iconOf(content)}
+      </span>
+      <figcaption>
+        <strong>{title}</strong>
+        <span>{size} · Así lo verás en la plataforma</span>
+      </figcaption>
+    </figure>
+  );
+}
+
+function iconOf(content: ContentKey): ReactNode {
+  if (content === "test") return <QuizIcon />;
+  return content === "resolution" || content.startsWith("video") ? <PlayIcon /> : <DocumentIcon />;
+}

@@ -1,0 +1,104 @@
+import { type KeyboardEvent, useId, useReducer } from "react";
+import { LockIcon } from "../../lib/icons";
+import type { PreviewItem } from "../../schemas/pages";
+import { ItemPanel } from "./ItemPanel";
+import { change, isAccessible, type Plan, preview } from "./plan";
+
+const PLANS: { plan: Plan; name: string }[] = [
+  { plan: "individual", name: "PEC Individual" },
+  { plan: "full", name: "Asignatura Completa" },
+];
+
+/** A subject of the platform as either plan shows it. Its HTML before: `templates/pages/_plan_preview.html`. */
+export function PlanPreview({ subject, items }: { subject: string; items: PreviewItem[] }) {
+  const [state, dispatch] = useReducer(change, preview("individual"));
+  const id = useId();
+  const item = items.find((other) => other.id === state.itemId);
+
+  // Both arrows lead to the other one: there are two.
+  function onKeyDown({ key, currentTarget }: KeyboardEvent<HTMLElement>) {
+    if (key !== "ArrowLeft" && key !== "ArrowRight") return;
+    const other = PLANS.find(({ plan }) => plan !== state.plan);
+    if (!other) return;
+    dispatch({ type: "plan_chosen", plan: other.plan });
+    currentTarget.querySelector<HTMLElement>(`[data-plan=${other.plan}]`)?.focus();
+  }
+
+  return (
+    <div className="preview">
+      <div className="preview__tabs" role="tablist" aria-label="Plan" onKeyDown={onKeyDown}>
+        {PLANS.map(({ plan, name }) => (
+          <button
+            key={plan}
+            type="button"
+            role="tab"
+            className="preview__tab"
+            id={`${id}-${plan}`}
+            data-plan={plan}
+            aria-selected={plan === state.plan}
+            aria-controls={`${id}-panel`}
+            tabIndex={plan === state.plan ? 0 : -1}
+            onClick={() => dispatch({ type: "plan_chosen", plan })}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <div
+        className="preview__plan card"
+        role="tabpanel"
+        id={`${id}-panel`}
+        aria-labelledby={`${id}-${state.plan}`}
+      >
+        <h2 className="preview__subject">{subject}</h2>
+        {state.plan === "individual" && (
+          <p className="notice">
+            Disponible únicamente una vez iniciado el curso. Las PECs individuales solo están
+            disponibles para determinadas asignaturas.
+          </p>
+        )}
+        <div className="preview__columns">
+          <ul className="preview__items">
+            {items.map(({ id: itemId, name, status }) =>
+              isAccessible(state.plan, itemId) ? (
+                <li key={itemId}>
+                  <button
+                    type="button"
+                    className="preview__item"
+                    aria-pressed={itemId === state.itemId}
+                    onClick={() => dispatch({ type: "item_pressed", itemId })}
+                  >
+                    <strong>{name}</strong>
+                    <span>{status}</span>
+                  </button>
+                </li>
+              ) : (
+                <li key={itemId}>
+                  <button type="button" className="preview__item" aria-disabled="true">
+                    <strong>{name}</strong>
+                    <span>
+                      <LockIcon />
+                      Desbloquear
+                    </span>
+                  </button>
+                </li>
+              ),
+            )}
+          </ul>
+          <div className="preview__content">
+            {item ? (
+              <ItemPanel
+                item={item}
+                plan={state.plan}
+                chosen={state.content}
+                onChoose={(content) => dispatch({ type: "content_pressed", content })}
+              />
+            ) : (
+              <p className="preview__nothing">Elige una PEC de la lista para ver su contenido.</p>
+            )}
+          </div>
+        </div>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,66 @@
+/** What the two plans open (shop spec, section 4), without React. */
+import type { PreviewItem } from "../../schemas/pages";
+
+export type Plan = "individual" | "full";
+
+/** What can be chosen in the panel: "resolution", "solved", "video-3", "document-1" or "test". */
+export type ContentKey =
+  | "resolution"
+  | "solved"
+  | "test"
+  | `video-${number}`
+  | `document-${number}`;
+
+export type Preview = { plan: Plan; itemId: number | null; content: ContentKey | null };
+
+export type PreviewEvent =
+  | { type: "plan_chosen"; plan: Plan }
+  | { type: "item_pressed"; itemId: number }
+  | { type: "content_pressed"; content: ContentKey };
+
+const PRESELECTED: Record<Plan, number> = { individual: 1, full: 2 };
+
+export function preview(plan: Plan): Preview {
+  return { plan, itemId: PRESELECTED[plan], content: null };
+}
+
+/** The individual plan opens PEC 1 alone, the full one all six. */
+export function isAccessible(plan: Plan, itemId: number): boolean {
+  return plan === "full" || itemId === PRESELECTED.individual;
+}
+
+/** The resolution is what everybody sees; the rest comes with the full plan. */
+export function isUnlocked(plan: Plan, content: ContentKey): boolean {
+  return plan === "full" || content === "resolution" || content === "solved";
+}
+
+export function change(state: Preview, event: PreviewEvent): Preview {
+  switch (event.type) {
+    case "plan_chosen":
+      return event.plan === state.plan ? state : preview(event.plan);
+    case "item_pressed":
+      if (!isAccessible(state.plan, event.itemId)) return state;
+      return {
+        ...state,
+        itemId: event.itemId === state.itemId ? null : event.itemId,
+        content: null,
+      };
+    case "content_pressed":
+      if (!isUnlocked(state.plan, event.content)) return state;
+      return { ...state, content: event.content === state.content ? null : event.content };
+  }
+}
+
+/** Title and size of a content, as its button and its preview say them. */
+export function describe(item: PreviewItem, content: ContentKey): { title: string; size: string } {
+  const [kind, number] = content.split("-");
+  const numbered = ({ id }: { id: number }) => id === Number(number);
+  if (kind === "test") return { title: "Test de teoría", size: `${item.testQuestions} preguntas` };
+  const video = kind === "resolution" ? item.resolution : item.videos.find(numbered);
+  if ((kind === "resolution" || kind === "video") && video) {
+    return { title: video.title, size: video.duration };
+  }
+  const document = kind === "solved" ? item.solved : item.documents.find(numbered);
+  if (!document) throw new RangeError(`${item.name} has no ${content}`);
+  return { title: document.title, size: `${document.pages} páginas` };
+}

@@ -1,0 +1,25 @@
+/** What `apps/pages` hands to its islands. */
+import * as z from "zod/mini";
+
+const Video = z.object({ id: z.int(), title: z.string(), duration: z.string() });
+export type Video = z.output<typeof Video>;
+
+const Document = z.object({ id: z.int(), title: z.string(), pages: z.int() });
+export type Document = z.output<typeof Document>;
+
+/** PEC 1 to PEC 5, or EXAMEN, which has no resolution and no test. */
+export const PreviewItem = z.pipe(
+  z.object({
+    id: z.int(),
+    name: z.string(),
+    topic: z.string(),
+    status: z.string(),
+    resolution: z.nullable(Video),
+    solved: z.nullable(Document),
+    videos: z.array(Video),
+    documents: z.array(Document),
+    test_questions: z.nullable(z.int()),
+  }),
+  z.transform(({ test_questions, ...rest }) => ({ ...rest, testQuestions: test_questions })),
+);
+export type PreviewItem = z.output<typeof PreviewItem>;
