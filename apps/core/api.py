@@ -108,14 +108,20 @@ class PublicAPIView(APIView):
     """A view of the public API: no session needed, own-site POSTs only, limits per address."""
 
     limits: ClassVar[tuple[Limit, ...]] = ()
+    # False where a program of another site is to be heard (api.md: "the webhook is exempt").
+    own_site_only: ClassVar[bool] = True
+    # Bytes that a body may have; None for DATA_UPLOAD_MAX_MEMORY_SIZE. A view with files raises it.
+    largest_body: ClassVar[int | None] = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         # Django's own limit guards request.body only, which the JSON parser does not go through.
-        if int(request.META.get("CONTENT_LENGTH") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        largest_body = self.largest_body or settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        if int(request.META.get("CONTENT_LENGTH") or 0) > largest_body:
             raise TooLarge
         if request.method not in ("GET", "HEAD", "OPTIONS"):
-            refuse_cross_site(request)
+            if self.own_site_only:
+                refuse_cross_site(request)
             for limit in self.limits:
                 limit.count(request)
 

@@ -1,3 +1,4 @@
+from contextlib import suppress
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -11,9 +12,10 @@ from apps.core.money import as_json, to_cents
 from apps.core.throttle import Limit
 from apps.orders import promo as promo_uses
 from apps.orders.cart import resolve
-from apps.orders.errors import OrderNotFound
+from apps.orders.errors import AlreadyPaid, OrderNotFound
 from apps.orders.models import Order
 from apps.orders.payments import amount_paid_cents
+from apps.orders.place import open_order
 from apps.orders.recover import recover
 from apps.orders.serializers import (
     PaidOrderOutput,
@@ -62,6 +64,7 @@ def _priced_promo(code: str, data: dict[str, Any]) -> tuple[PromoCode, int]:
         items=[line.promo_item for line in lines],
         subtotal_cents=sum(line.item.price_cents for line in lines) if lines else total_cents,
         email=data["email"] or "",
+        order=_order_of(data),
     )
     if not lines:
         return promo, promo_discount_cents(promo.terms(), total_cents)
@@ -72,6 +75,15 @@ def _priced_promo(code: str, data: dict[str, Any]) -> tuple[PromoCode, int]:
         promo=promo.terms(),
     )
     return promo, quote.promo_cents
+
+
+def _order_of(data: dict[str, Any]) -> Order | None:
+    """The open order that the buyer has already; None where its id and token open nothing."""
+    if data["recovery_order_id"] is None:
+        return None
+    with suppress(OrderNotFound, AlreadyPaid):
+        return open_order(order_id=data["recovery_order_id"], token=data["token"] or "")
+    return None
 
 
 def _promo_answer(

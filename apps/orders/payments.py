@@ -1,5 +1,6 @@
 """The one door by which an order becomes paid, and what the provider says of its payments."""
 
+import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -95,6 +96,23 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
         context={"order_id": order.pk},
     )
     return order
+
+
+@transaction.atomic
+def complete_free(*, order_id: int, revision: int, actor: str) -> str:
+    """Complete an order with nothing to pay; its reference, the same however often it is asked for.
+
+    Empty where the order has moved on since that revision: what it holds now may cost something.
+    """
+    order = _locked(order_id)
+    if order.status in promo_uses.BOUGHT:
+        # Asked for twice at once. A second payment of nothing would be flagged as one of money.
+        return order.stripe_payment_intent_id
+    if order.revision != revision:
+        return ""
+    reference = f"free_{secrets.token_hex(16)}"
+    mark_paid(order_id=order_id, payment=ConfirmedPayment(reference, amount_cents=0), actor=actor)
+    return reference
 
 
 def _tell_staff(order: Order, *, occasion: str, reason: str) -> None:

@@ -28,9 +28,9 @@ def clean_phone(value: str) -> str:
     Raises ValidationError. A number without a prefix is Spanish.
     """
     compact = re.sub(r"[\s().-]", "", value)
-    if re.fullmatch(r"\d{9}", compact):
+    if re.fullmatch(r"[0-9]{9}", compact):
         compact = f"+34{compact}"
-    if not re.fullmatch(r"\+\d{10,15}", compact):
+    if not re.fullmatch(r"\+[0-9]{10,15}", compact):
         raise serializers.ValidationError("El teléfono debe tener al menos 9 dígitos")
     return compact
 
@@ -129,6 +129,13 @@ class PromoInput(serializers.Serializer[dict[str, Any]]):
     )
     email = serializers.EmailField(
         max_length=254, required=False, allow_blank=True, allow_null=True, default=""
+    )
+    # The order that the dialog has already: what it holds of the code must not refuse it.
+    recovery_order_id = serializers.IntegerField(
+        **ID, required=False, allow_null=True, default=None
+    )
+    token = serializers.CharField(
+        max_length=100, required=False, allow_blank=True, allow_null=True, default=""
     )
 
 

@@ -1,6 +1,5 @@
 """From a checkout to a payment that the browser can confirm, and what the provider says of it."""
 
-import secrets
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -66,7 +65,12 @@ def start(checkout: Checkout) -> Started:
             _mail_recovery_link(placed.order)
             return Started(placed, saved=True)
         if placed.quote.total_cents < CARD_MINIMUM_CENTS:
-            return Started(placed, free_reference=_complete_without_card(placed.order))
+            reference = door.complete_free(
+                order_id=placed.order.pk, revision=placed.order.revision, actor="comprador"
+            )
+            if reference:
+                return Started(placed, free_reference=reference)
+            continue
         try:
             payment = _payment_for(placed)
         except ProviderError as error:
@@ -86,19 +90,6 @@ def _mail_recovery_link(order: Order) -> None:
         template="cart_saved",
         to=order.email,
         context={"order_id": order.pk},
-    )
-
-
-def _complete_without_card(order: Order) -> str:
-    """Mark an order with nothing to pay; its reference, the same however often it is asked for."""
-    reference = f"free_{secrets.token_hex(16)}"
-    door.mark_paid(
-        order_id=order.pk, payment=ConfirmedPayment(reference, amount_cents=0), actor="comprador"
-    )
-    return (
-        Payment.objects.filter(order=order, status=Payment.Status.SUCCEEDED)
-        .earliest("pk")
-        .reference
     )
 
 

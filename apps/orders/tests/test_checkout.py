@@ -12,7 +12,9 @@ from academy.tests.factories import (
 )
 from apps.catalogue.models import Lesson
 from apps.core.models import Mail
+from apps.orders import payments as door
 from apps.orders.models import Order, Payment, Redemption
+from apps.orders.payments import complete_free
 from apps.students.models import Consent, Student
 
 pytestmark = pytest.mark.django_db
@@ -290,6 +292,56 @@ def test_a_total_of_zero_is_completed_without_a_card(api, standin, work):
     assert order.redemptions.get().status == "used"
     status, again = api.post("complete-payment", {"payment_intent_id": answer["payment_intent_id"]})
     assert (status, again["status"]) == (200, "paid")
+
+
+def test_two_free_completions_at_once_give_one_payment_and_no_flag(api, standin):
+    make_promo("GRATIS100", value="100")
+    body = checkout_body(whole(make_subject()), total="0", promo_code="gratis100")
+    reference = api.checkout(body)["payment_intent_id"]
+    order = Order.objects.get()
+
+    again = complete_free(order_id=order.pk, revision=order.revision, actor="comprador")
+
+    assert again == reference
+    order.refresh_from_db()
+    assert (order.status, order.flag) == ("paid", "")
+    assert Payment.objects.get().reference == reference
+    assert not Mail.objects.filter(template="staff_attention").exists()
+
+
+def test_an_order_that_was_free_is_not_given_away_with_what_it_holds_now(api, standin, monkeypatch):
+    make_promo("GRATIS100", value="100")
+    subject = make_subject()
+    placed = api.checkout(checkout_body(whole(subject), total="182.40", save_for_later=True))
+    own = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
+    free = checkout_body(whole(subject), total="0", promo_code="GRATIS100", **own)
+    dear = checkout_body(whole(subject), total="182.40", **own)
+
+    def another_tab_is_faster(**arguments):
+        monkeypatch.undo()
+        api.checkout(dear)
+        return complete_free(**arguments)
+
+    monkeypatch.setattr(door, "complete_free", another_tab_is_faster)
+    answer = api.checkout(free)
+
+    order = Order.objects.get()
+    assert answer["completed"] is True
+    assert (order.status, order.total_amount) == ("paid", 0)
+    assert order.redemptions.get(status="used").promo_code.code == "GRATIS100"
+    assert set(order.payments.values_list("status", flat=True)) == {"canceled", "succeeded"}
+
+
+def test_a_phone_in_other_digits_is_refused(api):
+    body = checkout_body(whole(make_subject()), total="182.40", phone="+٣٤٦٠٠١٢٣١٢٣")
+
+    status, answer = api.post("process-checkout", body)
+
+    assert (status, answer["fields"]) == (
+        400,
+        {"phone": ["El teléfono debe tener al menos 9 dígitos"]},
+    )
+    assert Order.objects.count() == 0
 
 
 def test_an_existing_student_is_found_whatever_the_capitals_and_left_as_they_were(api, standin):

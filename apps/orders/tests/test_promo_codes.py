@@ -72,6 +72,22 @@ def test_with_items_the_server_prices_them_and_ignores_the_total(api):
     assert answer["discount_amount"] == 20.0
 
 
+def test_what_the_order_itself_has_reserved_does_not_refuse_its_code(api, standin):
+    make_promo(max_uses=1, max_uses_per_student=1)
+    subject = make_subject(price="200.00")
+    body = checkout_body(whole(subject), total="171.00", promo_code="BIENVENIDA10")
+    placed = api.checkout(body)
+    own = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
+    email = {"email": BRUNO["email"]}
+
+    assert validate(api, **email, **own)["is_valid"] is True
+
+    used_up = "Este código ya se ha usado el máximo de veces."
+    assert refusal(api, **email) == used_up
+    assert refusal(api, **email, **{**own, "token": "x"}) == used_up
+    assert refusal(api, **email, recovery_order_id=placed["order_id"] + 1, token="x") == used_up
+
+
 def test_an_unknown_code(api):
     assert refusal(api) == "Este código no existe."
 

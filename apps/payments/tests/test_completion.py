@@ -189,6 +189,15 @@ def test_a_bad_signature_is_refused_and_nothing_is_stored(api, placed):
     assert ProviderEvent.objects.count() == 0
 
 
+def test_an_event_that_is_too_large_is_refused_in_the_documented_shape(api):
+    answer = api.client.post(
+        "/api/stripe/webhook", b"x" * (1024 * 1024 + 1), content_type="application/json"
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+    assert ProviderEvent.objects.count() == 0
+
+
 def test_a_webhook_without_a_signature_or_body_is_refused(api):
     assert api.client.post("/api/stripe/webhook", b"", content_type="text/plain").status_code == 400
 

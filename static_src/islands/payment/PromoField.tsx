@@ -5,7 +5,7 @@ import type { PaymentType } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import { validatePromo } from "./calls";
 import { cleanCode, promoVerdict } from "./promo";
-import type { AppliedPromo } from "./state";
+import type { AppliedPromo, OrderKey } from "./state";
 
 type Props = {
   applied: AppliedPromo | null;
@@ -14,6 +14,7 @@ type Props = {
   cart: { items: CheckoutItem[]; centsBeforePromo: number };
   paymentType: PaymentType;
   email: string;
+  order: OrderKey | null;
   onApply(promo: AppliedPromo): void;
   onRefuse(text: string): void;
   onRemove(): void;
@@ -44,6 +45,7 @@ export function PromoField(props: Props) {
       items: props.cart.items,
       paymentType: props.paymentType,
       email: props.email,
+      order: props.order,
     }).then(promoVerdict, promoVerdict);
     setChecking(false);
     toast(verdict.toast);

@@ -67,6 +67,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           cart={{ items, centsBeforePromo: centsBeforePromo(pricing, cart, purchase) }}
           paymentType={paymentType}
           email={purchase.contact.email}
+          order={purchase.order}
           onApply={(applied) => dispatch({ type: "promo_applied", promo: applied })}
           onRefuse={(text) => dispatch({ type: "promo_refused", text })}
           onRemove={() => dispatch({ type: "promo_removed" })}

@@ -10,7 +10,7 @@ import {
   ResendAnswer,
 } from "../../schemas/payments";
 import { e164 } from "./contact";
-import type { Purchase } from "./state";
+import type { OrderKey, Purchase } from "./state";
 
 export type Basket = { items: CheckoutItem[]; totalCents: number };
 
@@ -59,6 +59,8 @@ export function validatePromo(request: {
   items: CheckoutItem[];
   paymentType: PaymentType;
   email: string;
+  /** The order at the server, once there is one: what it holds of the code must not refuse it. */
+  order: OrderKey | null;
 }): Promise<PromoAnswer> {
   const body = {
     code: request.code,
@@ -66,6 +68,8 @@ export function validatePromo(request: {
     cart_items: request.items,
     payment_type: request.paymentType,
     email: request.email.trim(),
+    recovery_order_id: request.order?.orderId ?? null,
+    token: request.order?.token ?? null,
   };
   return post("/api/validate-promo-code", body, PromoAnswer);
 }
