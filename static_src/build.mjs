@@ -34,6 +34,9 @@ const entryPoints = [
   { in: join(source, "main.ts"), out: "main" },
   { in: join(source, "styles", "main.css"), out: "site" },
   { in: join(source, "images", "favicon.svg"), out: "favicon" },
+  ...readdirSync(join(source, "images"))
+    .filter((file) => file.endsWith(".png"))
+    .map((file) => ({ in: join(source, "images", file), out: file.replace(".png", "") })),
   ...islands.map((name) => ({ in: join(source, "islands", name, "index.tsx"), out: name })),
 ];
 
@@ -49,7 +52,7 @@ const writeManifest = {
       const manifest = {};
       for (const { file, inputs, entryPoint, imports } of outputs) {
         const sources = Object.keys(inputs);
-        const isAsset = sources.length === 1 && /\.(svg|woff2)$/.test(file);
+        const isAsset = sources.length === 1 && /\.(svg|png|woff2)$/.test(file);
         if (!entryPoint && !isAsset) continue;
         manifest[file.replace(/-[0-9A-Z]{8}(?=\.\w+$)/, "")] = {
           file: `build/${file}`,
@@ -122,7 +125,7 @@ const options = {
   entryNames: "[name]-[hash]",
   chunkNames: "[name]-[hash]",
   assetNames: "[name]-[hash]",
-  loader: { ".woff2": "file", ".svg": "copy" },
+  loader: { ".woff2": "file", ".svg": "copy", ".png": "copy" },
   legalComments: "none",
   metafile: true,
   logLevel: "warning",

@@ -1,4 +1,8 @@
 /** Finds the islands of the page and loads each when it is due. Knows no React. */
+import { startAnchors } from "./lib/anchors";
+import { startHelp } from "./lib/help";
+import { startMenus } from "./lib/menus";
+import { startPast } from "./lib/past";
 import { type LoadCondition, when } from "./lib/when";
 
 type IslandModule = { default: (element: HTMLElement) => void };
@@ -12,16 +16,21 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   });
 }
 
-// The small screen's menu is a <details>: a followed link or Escape closes it.
-const menu = document.querySelector<HTMLDetailsElement>(".menu");
-menu?.addEventListener("click", ({ target }) => {
-  if ((target as Element).closest("a")) menu.open = false;
-});
-menu?.addEventListener("keydown", ({ key }) => {
-  if (key !== "Escape" || !menu.open) return;
-  menu.open = false;
-  menu.querySelector("summary")?.focus();
-});
+startMenus();
+startAnchors();
+startPast();
+startHelp();
+
+// Tooltips come with the first element that has one and is pointed at or focused.
+const onFirstTooltip = ({ target }: Event) => {
+  const element = (target as Element).closest?.("[data-tooltip]");
+  if (!element) return;
+  removeEventListener("pointerover", onFirstTooltip);
+  removeEventListener("focusin", onFirstTooltip);
+  import("./lib/tooltip").then(({ startTooltips }) => startTooltips(element));
+};
+addEventListener("pointerover", onFirstTooltip);
+addEventListener("focusin", onFirstTooltip);
 
 // A toast that was raised just before a redirect is shown on the page it led to.
 if (sessionStorage.getItem("toast")) {

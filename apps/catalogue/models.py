@@ -90,6 +90,10 @@ class UniversityQuerySet(RecordedQuerySet["University"]):
         """All but the samples, which never show on a real site (decisions.md, "Pages")."""
         return self if settings.DEBUG else self.filter(is_sample=False)
 
+    def open_first(self) -> Self:
+        """Those that are open before those that come soon, each by name."""
+        return self.order_by("-status", "name_sort", "pk")
+
     def open(self) -> Self:
         return self.shown().filter(status=University.Status.OPEN)
 

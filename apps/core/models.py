@@ -1,4 +1,5 @@
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.validators import RegexValidator
@@ -10,6 +11,8 @@ from apps.core.owed import Owed
 
 if TYPE_CHECKING:
     from apps.core.mail.registry import RenderedMail
+
+CHAT_GREETING = "Hola, me gustaría recibir más información."
 
 
 class RateCount(models.Model):
@@ -53,6 +56,12 @@ class SiteSettings(models.Model):
 
     def __str__(self) -> str:
         return "Ajustes del sitio"
+
+    @property
+    def chat_url(self) -> str:
+        """The chat with a greeting typed already (site spec, section 2, "Floating help widget")."""
+        separator = "&" if "?" in self.whatsapp_url else "?"
+        return f"{self.whatsapp_url}{separator}{urlencode({'text': CHAT_GREETING})}"
 
     @classmethod
     def current(cls) -> "SiteSettings":

@@ -1,51 +1,15 @@
-"""What the short pages say, as data: plans, method and contents of a subject (both specs)."""
+"""What the short pages say, as data: figures, method and contents of a subject (both specs)."""
 
 from dataclasses import dataclass
 
 from apps.pricing.rules import PRICING, quote_calculator
 
-
-@dataclass(frozen=True)
-class Plan:
-    name: str
-    price_cents: int
-    price_from: bool
-    note: str
-    includes: tuple[str, ...]
-    excludes: tuple[str, ...] = ()
-    recommended: bool = False
-
-
-PLANS = (
-    Plan(
-        name="Plan PEC Individual",
-        price_cents=55_00,
-        price_from=False,
-        note="Solo para determinadas asignaturas.",
-        includes=("Documento de la PEC resuelto", "Vídeo explicativo"),
-        excludes=(
-            "Ejercicios tipo test",
-            "Vídeos de todos los módulos",
-            "Soporte del profesor",
-            "Repaso completo del examen",
-            "Pago a plazos",
-        ),
-    ),
-    Plan(
-        name="Plan Asignatura Completa",
-        price_cents=39_00,
-        price_from=True,
-        note="Pago en 3 plazos sin intereses.",
-        includes=(
-            "PEC personalizada resuelta",
-            "Vídeo explicativo",
-            "Ejercicios tipo test",
-            "Vídeos de todos los módulos",
-            "Soporte del profesor",
-            "Repaso completo del examen",
-        ),
-        recommended=True,
-    ),
+# value, label (site spec, section 9)
+STATISTICS = (
+    ("+400", "estudiantes"),
+    ("16", "profesores"),
+    ("8,3", "de nota media"),
+    ("10", "grados"),
 )
 
 METHOD = (
@@ -62,8 +26,6 @@ METHOD = (
     "Siempre organizado y al día",
     "Asegúrate el aprobado",
 )
-
-TEAM_DEGREES = ("ADE", "Psicología", "Derecho", "Educación Social", "Economía")
 
 # icon, title, text
 SUBJECT_CONTENT = (

@@ -1,12 +1,17 @@
 from django.urls import path
 
 from apps.core.models import LegalText
-from apps.pages import views
+from apps.pages import found, views
 from apps.pages.compra import compra
 
 Kind = LegalText.Kind
 
 urlpatterns = [
+    path("sitemap.xml", found.sitemap, name="sitemap"),
+    path("robots.txt", found.robots, name="robots"),
+    path("site.webmanifest", found.manifest, name="manifest"),
+    path("favicon.ico", found.favicon),
+    path("imagenes/<path:name>", found.picture),
     path("", views.home, name="home"),
     path("inicio", views.inicio),
     path("compra", compra, name="compra"),

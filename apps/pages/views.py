@@ -1,18 +1,40 @@
 """The public pages. Each is complete without JavaScript, as far as reading goes."""
 
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from apps.catalogue.models import University
+from apps.core.assets import find_asset
+from apps.core.clock import today
 from apps.core.models import LegalText
-from apps.pages.content import EXAM, METHOD, PLANS, SUBJECT_CONTENT, TEAM_DEGREES, example_budgets
+from apps.pages.calculator import calculator_props
+from apps.pages.content import EXAM, METHOD, STATISTICS, SUBJECT_CONTENT, example_budgets
+from apps.pages.models import Faq, Institution, Plan, Redirect, TeamMember, Testimonial
+from apps.pages.preview import preview_props
+from apps.pricing.models import Campaign
 from apps.pricing.reads import campaign_today
 from apps.pricing.rules import PRICING
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "pages/home.html", {"method": METHOD, "plans": PLANS})
+    return render(
+        request,
+        "pages/home.html",
+        {
+            "banner": Campaign.objects.filter(banner=True).in_force(today()),
+            "universities": University.objects.shown().open_first(),
+            "statistics": STATISTICS,
+            "method": METHOD,
+            "institutions": Institution.objects.shown(),
+            "testimonials": Testimonial.objects.shown(),
+            "faqs": Faq.objects.all(),
+            "plans": Plan.objects.all(),
+            "calculator": calculator_props(),
+        },
+    )
 
 
 @require_safe
@@ -22,12 +44,16 @@ def inicio(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def servicios(request: HttpRequest) -> HttpResponse:
-    return render(request, "pages/servicios.html", {"plans": PLANS})
+    return render(
+        request,
+        "pages/servicios.html",
+        {"plans": Plan.objects.all(), "preview": preview_props()},
+    )
 
 
 @require_safe
 def nosotros(request: HttpRequest) -> HttpResponse:
-    return render(request, "pages/nosotros.html", {"degrees": TEAM_DEGREES})
+    return render(request, "pages/nosotros.html", {"team": TeamMember.objects.shown()})
 
 
 @require_safe
@@ -36,10 +62,12 @@ def precios(request: HttpRequest) -> HttpResponse:
         request,
         "pages/precios.html",
         {
-            "plans": PLANS,
+            "plans": Plan.objects.all(),
             "pricing": PRICING,
             "budgets": example_budgets(),
+            "campaigns": Campaign.objects.filter(active=True, calculator=True),
             "campaign": campaign_today(),
+            "calculator": calculator_props(),
         },
     )
 
@@ -65,7 +93,7 @@ def legal(request: HttpRequest, kinds: tuple[LegalText.Kind, ...]) -> HttpRespon
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Every unknown address: the 404 page, and below /api/ the API's error shape."""
+    """Every unknown address: where it leads now, or the 404 page; below /api/ its error shape."""
     if request.path.startswith("/api/"):
         return JsonResponse(
             {
@@ -76,4 +104,16 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
             },
             status=404,
         )
+    moved = Redirect.objects.filter(old_path=request.path).first()
+    if moved:
+        return HttpResponsePermanentRedirect(moved.target)
     return render(request, "404.html", status=404)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """The page after an error of ours. It asks for nothing that may be broken as well."""
+    try:
+        stylesheet = find_asset("site.css").url
+    except ImproperlyConfigured:
+        stylesheet = ""
+    return render(None, "500.html", {"stylesheet": stylesheet}, status=500)

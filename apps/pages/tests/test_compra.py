@@ -26,7 +26,9 @@ def html_of(client: Client, query: str = "") -> str:
 
 
 def props_of(html: str) -> dict[str, Any]:
-    data = re.search(r'<script type="application/json">(.*?)</script>', html, re.DOTALL)
+    data = re.search(
+        r'data-island="catalogue".*?<script type="application/json">(.*?)</script>', html, re.DOTALL
+    )
     assert data
     return dict(json.loads(data[1]))
 

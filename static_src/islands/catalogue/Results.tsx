@@ -48,7 +48,7 @@ export function Results({ cache, query, onChange, ...choice }: Props) {
 
   const goTo = (page: number) => {
     onChange({ page });
-    window.scrollTo({ top: 0 });
+    window.scrollTo({ top: 0, behavior: "instant" });
     heading.current?.focus({ preventScroll: true });
   };
 
