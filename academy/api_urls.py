@@ -13,6 +13,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("apps.students.urls")),
     path("", include("apps.orders.urls")),
     path("", include("apps.payments.api_urls")),
+    path("", include("apps.leads.urls")),
     path("schema", SpectacularAPIView.as_view(), name="schema"),
     path("docs", docs, name="api-docs"),
     re_path(r"^.*$", UnknownPath.as_view()),

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "apps.backoffice.apps.BackofficeAdminConfig",
     "apps.backoffice",
     "apps.pages",
+    "apps.leads",
     "apps.payments",
     "apps.orders",
     "apps.classroom",
@@ -197,7 +198,8 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF, *_stripe_api],
-        "frame-src": _stripe_frames,
+        # The player of the home page's video, after the visitor's click.
+        "frame-src": [*_stripe_frames, "https://player.vimeo.com"],
         "object-src": [NONE],
         "base-uri": [SELF],
         "form-action": [SELF],

@@ -20,6 +20,13 @@ PATHS = {
     "/api/complete-payment": {"post"},
     "/api/create-auth-user": {"post"},
     "/api/stripe/webhook": {"post"},
+    "/api/quotes": {"get"},
+    "/api/send-budget-email": {"post"},
+    "/api/send-contact-email": {"post"},
+    "/api/send-discount-email": {"post"},
+    "/api/send-subject-request-email": {"post"},
+    "/api/request-free-subject": {"post"},
+    "/api/send-preview-contact": {"post"},
 }
 
 

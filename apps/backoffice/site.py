@@ -10,6 +10,7 @@ from django.template.response import TemplateResponse
 # By how often a clerk needs them; what is not named comes last, by its own order.
 SECTIONS = (
     "orders",
+    "leads",
     "students",
     "classroom",
     "catalogue",

@@ -14,6 +14,7 @@ from academy.tests.factories import make_subject
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.models import LegalText, Mail, SiteSettings
+from apps.leads.models import Lead, Quote, SubjectRequest, WantedSubject
 from apps.orders.models import (
     Instalment,
     Order,
@@ -39,11 +40,13 @@ ASKED_FOR = {
     "OrderEvent Instalment Payment ProviderEvent Enrolment PromoCode Redemption Campaign",
     "Mail SiteSettings Provisioning Account",
     "Plan Faq Testimonial TeamMember Institution Redirect",
+    "Lead Quote WantedSubject",
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
-    PriceChange, Mail, Provisioning, Enrolment, Account,
+    PriceChange, Mail, Provisioning, Enrolment, Account, Quote, WantedSubject,
 }  # fmt: skip
+User = get_user_model()
 _numbers = count(1)
 
 
@@ -100,12 +103,29 @@ def make_one_of_everything():
         event_id=f"evt_{n}", kind="payment_intent.succeeded",
         payload={"data": {"object": {"id": "pi_1", "client_secret": "pi_1_secret_zzz"}}},
     )  # fmt: skip
+    make_leads(n, subject=subject)
     SiteSettings.current()
     pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy bien.")
     pages.TeamMember.objects.create(name="Lucía Martín", degree="ADE", is_sample=True)
     pages.Institution.objects.create(name="Banco del Norte")
     pages.Redirect.objects.create(old_path=f"/tarifas-{n}", target="/precios")
     return order
+
+
+def make_leads(n, *, subject):
+    email = f"visitante{n}@example.com"
+    quoted = Lead.objects.create(kind="quote", email=email, assigned_to=User.objects.first())
+    Quote.objects.create(
+        lead=quoted, payment_type="full_payment", date_range="other", base_price=192,
+        final_price=192, binding_price=192, valid_until=timezone.now(),
+    )  # fmt: skip
+    wanted = WantedSubject.objects.create(
+        name=f"Falta {n}", career="Economía", university="Otra", key=f"{n}", subject=subject
+    )
+    missed = Lead.objects.create(kind="missing_subject", email=email)
+    SubjectRequest.objects.create(
+        lead=missed, wanted=wanted, university="Otra", subject_name=wanted.name
+    )
 
 
 def add_rows_to(order, *, subject, lesson):
@@ -171,6 +191,8 @@ def test_only_what_staff_may_write_can_be_added_or_deleted(client, model):
 
     if model in WRITTEN_BY_THE_SHOP or model is SiteSettings:
         assert (added, deleted) == (403, 403)
+    elif model is Lead:
+        assert (added, deleted) == (403, 200)
     else:
         assert added == 200
         assert deleted == (403 if model in (LegalText, Student) else 200)

@@ -75,7 +75,7 @@ def send(mail: Mail) -> None:
         subject=rendered.subject,
         body=rendered.text,
         to=[mail.to],
-        reply_to=[SiteSettings.current().support_email],
+        reply_to=[rendered.reply_to or SiteSettings.current().support_email],
         headers={"Message-ID": mail.message_id, "Auto-Submitted": "auto-generated"},
     )
     message.attach_alternative(rendered.html, "text/html")

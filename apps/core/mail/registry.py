@@ -40,11 +40,15 @@ class MailTemplate:
 
 @dataclass(frozen=True)
 class RenderedMail:
-    """A mail as it reads: one line of subject, plain text, HTML document."""
+    """A mail as it reads: one line of subject, plain text, HTML document.
+
+    `reply_to` is empty where answers go to the academy's support address.
+    """
 
     subject: str
     text: str
     html: str
+    reply_to: str = ""
 
 
 _templates: dict[str, MailTemplate] = {}
@@ -55,7 +59,7 @@ def register_mail(template: str, subject: str, build: Build) -> None:
 
     `subject` is template text as well ("Tu pedido {{ reference }}"). `build` gets the row's
     context and returns the variables of subject and templates; links that open something for
-    whoever has them are `SecretUrl`s.
+    whoever has them are `SecretUrl`s. A variable `reply_to` is where answers to the mail go.
     """
     _templates[template] = MailTemplate(template, subject, build)
 
@@ -93,4 +97,9 @@ def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> Rend
         Context({**values, "subject": subject})
     )
     # A subject is one line; a name with a line break in it must not become a header.
-    return RenderedMail(subject=" ".join(subject.split()), text=text.strip() + "\n", html=html)
+    return RenderedMail(
+        subject=" ".join(subject.split()),
+        text=text.strip() + "\n",
+        html=html,
+        reply_to=str(values.get("reply_to", "")),
+    )

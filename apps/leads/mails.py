@@ -1,0 +1,109 @@
+"""The mails that forms lead to. Rows keep ids; what a mail says is read when it is rendered.
+
+- `lead_received` {"lead_id"}: to `settings.STAFF_EMAIL`, with what the visitor wrote
+- `quote` {"quote_id"}: to the visitor, the budget with all its lines and the link to buy it
+- `discount_code` {"lead_id"}: to the visitor, the personal 5 % code
+- `subject_published` {"wanted_id"}: to everyone who asked for a subject that is there now
+
+Visitors' addresses are not verified, so whoever types someone else's must not be able to say
+anything to them: only the first mail repeats what a visitor wrote (decisions.md, "Forms").
+"""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+
+from apps.core.mail.registry import absolute_url, register_mail
+from apps.leads.careers import career_name
+from apps.leads.links import link_path
+from apps.leads.models import Lead, Quote, WantedSubject
+
+
+def register() -> None:
+    register_mail("lead_received", "{{ kind }}: {{ who }}", _lead_received)
+    register_mail("quote", "Tu presupuesto de {{ brand }}", _quote)
+    register_mail("discount_code", "Tu código de descuento del {{ percent }} %", _discount_code)
+    register_mail("subject_published", "La asignatura que pediste ya está", _subject_published)
+
+
+def _lead_received(ids: dict[str, Any]) -> dict[str, Any]:
+    lead = Lead.objects.get(pk=ids["lead_id"])
+    return {
+        "kind": lead.get_kind_display(),
+        "who": lead.name or lead.email,
+        "facts": [(label, value) for label, value in _facts(lead) if value],
+        "message": lead.message,
+        "reply_to": lead.email,
+        "admin_url": absolute_url(reverse("admin:leads_lead_change", args=[lead.pk])),
+    }
+
+
+def _facts(lead: Lead) -> list[tuple[str, str]]:
+    """What was typed, by label, for the academy's eyes."""
+    facts = [
+        ("Nombre", lead.name),
+        ("Correo", lead.email),
+        ("Teléfono", lead.phone),
+        ("Carrera", career_name(lead.career)),
+    ]
+    if request := getattr(lead, "subject_request", None):
+        facts += [("Universidad", request.university), ("Asignatura", request.subject_name)]
+    if attachment := getattr(lead, "attachment", None):
+        size = filesizeformat(attachment.size)
+        facts.append(("Archivo", f"{attachment.original_name} ({size})"))
+    if lead.promo_code:
+        facts.append(("Código enviado", lead.promo_code.code))
+    if quote := getattr(lead, "quote", None):
+        facts += [
+            ("Asignaturas", ", ".join(row.name for row in quote.subjects.all())),
+            ("Código de amigo", quote.friend_code),
+        ]
+    return facts
+
+
+def _quote(ids: dict[str, Any]) -> dict[str, Any]:
+    quote = Quote.objects.get(pk=ids["quote_id"])
+    discounts = list(quote.discounts.all())
+    return {
+        "subjects": list(quote.subjects.all()),
+        "base_price": quote.base_price,
+        "discounts": discounts,
+        "has_unchecked": any(discount.is_subject_to_check for discount in discounts),
+        "final_price": quote.final_price,
+        "binding_price": quote.binding_price,
+        "in_instalments": quote.payment_type == Quote.PaymentType.INSTALMENTS,
+        "valid_until": quote.valid_until,
+        "quote_url": absolute_url(link_path(quote)),
+    }
+
+
+def _discount_code(ids: dict[str, Any]) -> dict[str, Any]:
+    promo = Lead.objects.select_related("promo_code").get(pk=ids["lead_id"]).promo_code
+    if promo is None:
+        raise Lead.DoesNotExist("The code of this request was deleted.")
+    return {
+        "code": promo.code,
+        "percent": f"{promo.value.normalize():f}".replace(".", ","),
+        "valid_until": promo.valid_until,
+        "shop_url": absolute_url("/compra"),
+    }
+
+
+def _subject_published(ids: dict[str, Any]) -> dict[str, Any]:
+    """Named as the catalogue names it; what visitors wrote is not repeated to them."""
+    wanted = WantedSubject.objects.select_related("subject__degree").get(pk=ids["wanted_id"])
+    subject = wanted.subject
+    if subject is None:
+        return {"subject_name": "", "shop_url": absolute_url("/compra")}
+    query = {
+        "universidad": subject.degree.university_id,
+        "carrera": subject.degree_id,
+        "buscar": subject.name,
+    }
+    return {
+        "subject_name": subject.name,
+        "degree_name": subject.degree.name,
+        "shop_url": absolute_url(f"/compra?{urlencode(query)}"),
+    }

@@ -1,0 +1,254 @@
+"""What a form leaves behind: the row, what was accepted, and who is written to."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+import time_machine
+from django.test import Client
+from django.utils import timezone
+
+from academy.tests.factories import make_subject
+from apps.core.models import LegalText, Mail
+from apps.leads.models import Attachment, Lead, LeadConsent, Quote, SubjectRequest, WantedSubject
+from apps.leads.tests.payloads import (
+    CONTACT,
+    DISCOUNT,
+    FREE_SUBJECT,
+    PHONE,
+    SUBJECT_REQUEST,
+    VISITOR,
+    budget,
+    preview,
+)
+from apps.leads.wanted import publish
+from apps.pricing.models import PromoCode
+
+pytestmark = pytest.mark.django_db
+
+JSON_FORMS = {
+    "send-contact-email": CONTACT,
+    "send-discount-email": DISCOUNT,
+    "send-subject-request-email": SUBJECT_REQUEST,
+    "request-free-subject": FREE_SUBJECT,
+}
+STAFF = "equipo@academia.example"
+
+
+def sent(api, path, body=None):
+    status, answer = api.post(path, body or JSON_FORMS[path])
+    assert (status, answer) == (200, {"success": True})
+    return Lead.objects.get()
+
+
+def recipients():
+    return sorted(Mail.objects.values_list("template", "to"))
+
+
+def accepted(lead):
+    return [(row.wording, row.legal_text.kind, row.legal_text.version) for row in
+            lead.consents.select_related("legal_text")]  # fmt: skip
+
+
+def test_a_contact_message_reaches_the_academy_and_nobody_else(api, work, mailoutbox):
+    lead = sent(api, "send-contact-email")
+
+    assert (lead.kind, lead.status, lead.name) == ("contact", "new", "Bruno Ibáñez")
+    assert lead.message == "¿Tenéis <b>Álgebra</b>?\nGracias."
+    assert accepted(lead) == [("Acepto la política de privacidad", "privacidad", 1)]
+    work()
+    (mail,) = mailoutbox
+    assert mail.to == [STAFF]
+    assert mail.reply_to == [VISITOR]
+    assert mail.subject == "Contacto: Bruno Ibáñez"
+    assert "¿Tenéis <b>Álgebra</b>?\nGracias." in mail.body
+    html = mail.alternatives[0][0]
+    assert "¿Tenéis &lt;b&gt;Álgebra&lt;/b&gt;?<br>Gracias." in html
+    assert f"/admin/leads/lead/{lead.pk}/change/" in html
+
+
+def test_a_name_with_a_line_break_stays_a_subject_of_one_line(api, work, mailoutbox):
+    sent(api, "send-contact-email", {**CONTACT, "name": "Bruno\nBcc: todos@example.com"})
+    work()
+
+    (mail,) = mailoutbox
+    assert mail.subject == "Contacto: Bruno Bcc: todos@example.com"
+    assert mail.recipients() == [STAFF]
+
+
+def test_the_consent_keeps_the_version_in_force(api):
+    LegalText.objects.create(
+        kind="privacidad", version=2, title="Privacidad", body="Nuevo", published_on="2026-01-01"
+    )
+    lead = sent(api, "send-contact-email")
+
+    assert accepted(lead) == [("Acepto la política de privacidad", "privacidad", 2)]
+
+
+@time_machine.travel("2026-11-21T12:00:00+01:00", tick=False)
+def test_a_discount_request_sends_a_personal_code_of_5_percent(api, work, mailoutbox):
+    lead = sent(api, "send-discount-email")
+    promo = PromoCode.objects.get()
+
+    assert lead.promo_code == promo
+    assert (promo.kind, promo.value, promo.max_uses) == ("PORCENTAJE", Decimal(5), 1)
+    assert promo.active
+    assert not promo.is_referral_code
+    assert promo.student is None
+    assert promo.valid_until == timezone.now() + timedelta(days=30)
+    assert accepted(lead) == [("Acepto los términos y condiciones", "terminos", 1)]
+    work()
+    to_visitor = next(mail for mail in mailoutbox if mail.to == [VISITOR])
+    assert len(mailoutbox) == 2
+    assert to_visitor.subject == "Tu código de descuento del 5 %"
+    for text in (to_visitor.body, to_visitor.alternatives[0][0]):
+        assert promo.code in text
+        assert "hasta el" in text
+        assert "21 de diciembre de 2026" in text
+        assert PHONE not in text
+    to_staff = next(mail for mail in mailoutbox if mail.to == [STAFF])
+    assert "Carrera: Educación Social" in to_staff.body
+    assert promo.code in to_staff.body
+
+
+def test_the_code_takes_5_percent_off_a_cart(api):
+    sent(api, "send-discount-email")
+    code = PromoCode.objects.get().code.lower()
+    status, answer = api.post("validate-promo-code", {"code": code, "cart_total": 200})
+
+    assert (status, answer["is_valid"], answer["discount_amount"]) == (200, True, 10.0)
+
+
+def test_each_request_has_a_code_of_its_own(api):
+    for _ in range(2):
+        assert api.post("send-discount-email", DISCOUNT)[0] == 200
+
+    assert PromoCode.objects.count() == 2
+
+
+def test_a_free_subject_is_asked_of_the_academy(api):
+    lead = sent(api, "request-free-subject")
+
+    assert (lead.kind, lead.email, lead.phone, lead.career) == (
+        "free_subject", VISITOR, PHONE, "Psicología",
+    )  # fmt: skip
+    assert accepted(lead) == [("Acepto los términos y condiciones", "terminos", 1)]
+    assert recipients() == [("lead_received", STAFF)]
+
+
+def test_a_missing_subject_is_asked_of_the_academy(api, work, mailoutbox):
+    lead = sent(api, "send-subject-request-email")
+
+    assert lead.kind == "missing_subject"
+    assert lead.subject_request.wanted == WantedSubject.objects.get()
+    work()
+    (mail,) = mailoutbox
+    assert mail.to == [STAFF]
+    for line in ("Universidad: Universidad Abierta", "Asignatura: Econometría II"):
+        assert line in mail.body
+
+
+def test_addresses_are_kept_in_small_letters(api):
+    assert sent(api, "send-contact-email", {**CONTACT, "email": " Bruno@Example.COM "}).email == (
+        VISITOR
+    )
+
+
+def test_no_mail_to_a_visitor_repeats_what_somebody_typed(api, work, mailoutbox):
+    """Whoever types another's address must not be able to say anything to them."""
+    marks = {
+        "phone": "600SPAM00", "friendCode": "FRIENDSPAM", "name": "NAMESPAM",
+        "career": "CAREERSPAM", "subjectName": "SUBJECTSPAM", "university": "UNISPAM",
+    }  # fmt: skip
+    subject = make_subject("Álgebra")
+    body = budget(subject, wasInvited=True, friendCode=marks["friendCode"])
+    assert api.post("send-budget-email", {**body, "phone": marks["phone"]})[0] == 200
+    assert api.post("send-discount-email", {**DISCOUNT, "phone": marks["phone"]})[0] == 200
+    assert api.post("send-subject-request-email", {**SUBJECT_REQUEST, **marks})[0] == 200
+    publish(wanted_id=WantedSubject.objects.get().pk)
+    work()
+
+    to_visitor = [mail for mail in mailoutbox if mail.to == [VISITOR]]
+    assert len(to_visitor) == 3
+    for mail in to_visitor:
+        text = mail.subject + mail.body + mail.alternatives[0][0]
+        assert "SPAM" not in text
+        assert "Gratis" not in text, "the client's name of a subject"
+        assert mail.reply_to == ["hola@academia.example"]
+
+
+@pytest.mark.parametrize("filled", ["http://spam.example", 1, ["x"], {"a": 1}], ids=repr)
+@pytest.mark.parametrize("path", JSON_FORMS)
+def test_a_filled_trap_is_thanked_and_forgotten(api, path, filled):
+    for body in ({**JSON_FORMS[path], "website": filled}, {"website": filled}):
+        assert api.post(path, body) == (200, {"success": True})
+
+    assert not any(
+        model.objects.exists()
+        for model in (Lead, LeadConsent, Mail, PromoCode, WantedSubject, SubjectRequest)
+    )
+
+
+def test_a_filled_trap_of_the_budget_and_of_the_upload_is_forgotten_too(api):
+    body = budget(make_subject())
+    assert api.post("send-budget-email", {**body, "website": "x"}) == (200, {"success": True})
+    answer = Client().post("/api/send-preview-contact", preview(website="x"))
+
+    assert (answer.status_code, answer.json()) == (200, {"success": True})
+    assert not any(model.objects.exists() for model in (Lead, Mail, Quote, Attachment))
+
+
+@pytest.mark.parametrize("empty", ["", "  ", None])
+def test_an_empty_trap_is_no_trap(api, empty):
+    sent(api, "send-contact-email", {**CONTACT, "website": empty})
+
+
+@time_machine.travel("2026-11-21T12:00:01+01:00", tick=False)
+def test_all_forms_together_are_taken_ten_times_in_ten_minutes(api):
+    for number in range(10):
+        path = list(JSON_FORMS)[number % 4]
+        body = {**JSON_FORMS[path], "email": f"visitante{number}@example.com"}
+        assert api.post(path, body)[0] == 200
+    answer = api.client.post("/api/request-free-subject", FREE_SUBJECT, "application/json")
+
+    assert answer.status_code == 429
+    assert answer.json()["code"] == "too_many_requests"
+    assert answer.json()["error"] == "Demasiados intentos. Vuelve a probar dentro de 10 minutos."
+    assert answer["Retry-After"] == "599"
+    assert Lead.objects.count() == 10
+    api.client.defaults["REMOTE_ADDR"] = "10.1.1.1"
+    assert api.post("request-free-subject", FREE_SUBJECT)[0] == 200
+
+
+@time_machine.travel("2026-11-21T12:00:01+01:00", tick=False)
+def test_one_address_gets_three_mails_an_hour_whoever_asks():
+    subject = make_subject()
+    asked = [
+        ("send-discount-email", DISCOUNT),
+        ("send-budget-email", budget(subject)),
+        ("send-discount-email", {**DISCOUNT, "email": "BRUNO@example.com"}),
+    ]
+    for number, (path, body) in enumerate(asked):
+        visitor = Client(REMOTE_ADDR=f"10.0.0.{number}")
+        assert visitor.post(f"/api/{path}", body, "application/json").status_code == 200
+    before = (Lead.objects.count(), PromoCode.objects.count(), Mail.objects.count())
+    for path, body in asked[:2]:
+        other = Client(REMOTE_ADDR="10.0.1.1")
+        answer = other.post(f"/api/{path}", body, "application/json")
+        assert answer.status_code == 429
+        assert answer["Retry-After"] == "3599"
+
+    assert (Lead.objects.count(), PromoCode.objects.count(), Mail.objects.count()) == before
+    # What sends the visitor nothing is still taken, and after an hour everything is.
+    visitor = Client(REMOTE_ADDR="10.0.2.1")
+    assert visitor.post("/api/send-contact-email", CONTACT, "application/json").status_code == 200
+    with time_machine.travel("2026-11-21T13:00:01+01:00", tick=False):
+        answer = visitor.post("/api/send-discount-email", DISCOUNT, "application/json")
+        assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("path", [*JSON_FORMS, "send-budget-email", "send-preview-contact"])
+def test_another_site_s_page_cannot_send_a_form(path):
+    answer = Client().post(f"/api/{path}", headers={"Origin": "https://otra.example"})
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "cross_site")
