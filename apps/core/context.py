@@ -9,21 +9,22 @@ from apps.core.models import SiteSettings
 
 def site(request: HttpRequest) -> dict[str, object]:
     """What every template may say of the site. The owner's settings are read only where used."""
+    current = cache(SiteSettings.current)
     return {
         "brand": settings.BRAND_NAME,
         "site_url": settings.SITE_URL,
         "portal_url": settings.PORTAL_URL,
         "portal_profile_url": settings.PORTAL_PROFILE_URL,
         "sandbox": settings.STRIPE_SANDBOX,
-        "contact": SimpleLazyObject(SiteSettings.current),
+        "contact": SimpleLazyObject(current),
         # The props of every form's island. A template calls it; several forms read it once.
-        "form_props": cache(lambda: {"academy": academy_props()}),
+        "form_props": cache(lambda: {"academy": academy_props(current())}),
     }
 
 
-def academy_props() -> dict[str, str]:
+def academy_props(contact: SiteSettings | None = None) -> dict[str, str]:
     """What islands may say of the academy: who it is in law, and how to reach it."""
-    contact = SiteSettings.current()
+    contact = contact or SiteSettings.current()
     return {
         "legal_name": contact.legal_name,
         "support_email": contact.support_email,
