@@ -248,7 +248,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": f"API de {BRAND_NAME}",
-    "DESCRIPTION": "Catálogo, precios, pago y recuperación de compras.",
+    "DESCRIPTION": "Catálogo, precios, pago, recuperación de compras y formularios.",
     "VERSION": "1.0.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",

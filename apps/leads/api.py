@@ -58,7 +58,12 @@ class FormView(PublicAPIView):
 
 def described(summary: str, request: Any, answer: Any = shapes.SentOutput) -> Any:
     return extend_schema_view(
-        post=extend_schema(summary=summary, request=request, responses=answer)
+        post=extend_schema(
+            summary=summary,
+            description="Hasta 10 envíos de formularios por dirección cada 10 minutos.",
+            request=request,
+            responses=answer,
+        )
     )
 
 

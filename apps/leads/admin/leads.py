@@ -2,11 +2,9 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import ForeignKey, Model, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -15,7 +13,6 @@ from django.utils.safestring import SafeString
 from apps.core.admin_base import (
     NOTHING,
     DeskAdmin,
-    ReadOnlyAdmin,
     ReadOnlyRowsInline,
     moment,
     money,
@@ -23,18 +20,13 @@ from apps.core.admin_base import (
 from apps.leads import files
 from apps.leads.careers import career_name
 from apps.leads.export import leads_csv
-from apps.leads.links import link_path
 from apps.leads.models import (
     Attachment,
     Lead,
     LeadConsent,
     Quote,
-    QuoteDiscount,
-    QuoteSubject,
     SubjectRequest,
-    WantedSubject,
 )
-from apps.leads.wanted import publish
 
 
 class ConsentRows(ReadOnlyRowsInline):
@@ -240,202 +232,5 @@ class LeadAdmin(DeskAdmin):
             headers={
                 "X-Content-Type-Options": "nosniff",
                 "Content-Security-Policy": "default-src 'none'; sandbox",
-            },
-        )
-
-
-class QuoteSubjectRows(ReadOnlyRowsInline):
-    model = QuoteSubject
-    fields = ("name", "price")
-
-
-class QuoteDiscountRows(ReadOnlyRowsInline):
-    model = QuoteDiscount
-    fields = ("name", "amount", "is_subject_to_check")
-
-
-class RealCodeFilter(admin.SimpleListFilter):
-    title = "código de amigo real"
-    parameter_name = "codigo_real"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("si", "Sí"), ("no", "No")]
-
-    def queryset(self, request: HttpRequest, quotes: QuerySet[Quote]) -> QuerySet[Quote] | None:
-        if self.value() not in ("si", "no"):
-            return None
-        with_code = quotes.exclude(friend_code="")
-        return with_code.filter(friend_promo__isnull=self.value() == "no")
-
-
-@admin.register(Quote)
-class QuoteAdmin(ReadOnlyAdmin):
-    """Quotes as they were sent; who works on one does so on its request."""
-
-    list_display = (
-        "number",
-        "email",
-        "sent_at",
-        "final",
-        "binding",
-        "payment_type",
-        "real_code",
-        moment("valid_until", "garantizado hasta"),
-    )
-    list_filter = (RealCodeFilter, "payment_type", "date_range", "lead__created_at")
-    search_fields = ("lead__email", "lead__phone", "friend_code", "subjects__name")
-    fieldsets = (
-        (None, {"fields": ("request", ("base", "final", "binding"), "valid_until", "link")}),
-        (
-            "Lo que ha elegido",
-            {
-                "fields": (
-                    "payment_type",
-                    "date_range",
-                    "was_invited",
-                    ("friend_code", "real_code"),
-                    "invitees",
-                )
-            },
-        ),
-    )
-    readonly_fields = ("request", "base", "final", "binding", "link", "real_code")
-    inlines = (QuoteSubjectRows, QuoteDiscountRows)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Quote]:
-        quotes: QuerySet[Quote] = super().get_queryset(request)
-        return quotes.select_related("lead")
-
-    @admin.display(description="presupuesto", ordering="pk")
-    def number(self, quote: Quote) -> str:
-        return f"{quote.pk}"
-
-    @admin.display(description="enviado", ordering="lead__created_at")
-    def sent_at(self, quote: Quote) -> str:
-        return f"{timezone.localtime(quote.lead.created_at):%d/%m/%Y %H:%M}"
-
-    @admin.display(description="correo", ordering="lead__email")
-    def email(self, quote: Quote) -> str:
-        return quote.lead.email
-
-    @admin.display(description="precio base")
-    def base(self, quote: Quote) -> str:
-        return money(quote.base_price)
-
-    @admin.display(description="precio final", ordering="final_price")
-    def final(self, quote: Quote) -> str:
-        return money(quote.final_price)
-
-    @admin.display(description="precio garantizado", ordering="binding_price")
-    def binding(self, quote: Quote) -> str:
-        return money(quote.binding_price)
-
-    @admin.display(description="código de amigo real")
-    def real_code(self, quote: Quote) -> str:
-        if not quote.friend_code:
-            return NOTHING
-        return "Sí" if quote.friend_promo_id else "No"
-
-    @admin.display(description="solicitud")
-    def request(self, quote: Quote) -> SafeString:
-        url = reverse("admin:leads_lead_change", args=[quote.lead_id])
-        text = f"{quote.lead.email} · {quote.lead.phone}"
-        return format_html('<a href="{}">{}</a>', url, text)
-
-    @admin.display(description="enlace del correo")
-    def link(self, quote: Quote) -> SafeString:
-        return format_html('<a href="{0}">{0}</a>', link_path(quote))
-
-
-class PublishedFilter(admin.SimpleListFilter):
-    title = "publicada"
-    parameter_name = "publicada"
-
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("no", "Pendiente"), ("si", "Publicada")]
-
-    def queryset(
-        self, request: HttpRequest, rows: QuerySet[WantedSubject]
-    ) -> QuerySet[WantedSubject] | None:
-        if self.value() not in ("si", "no"):
-            return None
-        return rows.filter(published_at__isnull=self.value() == "no")
-
-
-class RequestRows(ReadOnlyRowsInline):
-    model = SubjectRequest
-    fields = ("lead", "subject_name", "university")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[SubjectRequest]:
-        rows: QuerySet[SubjectRequest] = super().get_queryset(request)
-        return rows.select_related("lead")
-
-
-@admin.register(WantedSubject)
-class WantedSubjectAdmin(DeskAdmin):
-    list_display = (
-        "name",
-        "career",
-        "university",
-        "people",
-        moment("created_at", "pedida desde"),
-        "subject",
-        moment("published_at", "publicada"),
-    )
-    list_select_related = ("subject",)
-    list_filter = (PublishedFilter, "created_at")
-    search_fields = ("name", "career", "university")
-    date_hierarchy = "created_at"
-    fields = ("name", ("career", "university"), "subject", "people", ("created_at", "published_at"))
-    readonly_fields = ("people", "created_at", "published_at")
-    autocomplete_fields = ("subject",)
-    inlines = (RequestRows,)
-    actions = ("publish_and_tell",)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # Those who asked are still to be told; a row without requests costs nothing.
-        return False
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[WantedSubject]:
-        rows: QuerySet[WantedSubject] = super().get_queryset(request)
-        return rows.annotate(**WantedSubject.counts())
-
-    @admin.display(description="la piden", ordering="addresses_count")
-    def people(self, wanted: WantedSubject) -> str:
-        addresses = getattr(wanted, "addresses_count", 0)
-        requests = getattr(wanted, "requests_count", 0)
-        word = "persona" if addresses == 1 else "personas"
-        return f"{addresses} {word}" + (
-            f" ({requests} peticiones)" if requests != addresses else ""
-        )
-
-    @admin.action(
-        description="Marcar como publicadas y avisar a quien las pidió", permissions=["change"]
-    )
-    def publish_and_tell(
-        self, request: HttpRequest, rows: QuerySet[WantedSubject]
-    ) -> TemplateResponse | None:
-        """Say how many mails go out and where they link; send them once that is confirmed."""
-        if "confirmed" in request.POST:
-            told = sum(publish(wanted_id=pk) for pk in rows.values_list("pk", flat=True))
-            self.message_user(request, f"Correos de aviso: {told}.", messages.SUCCESS)
-            return None
-        waiting = list(rows.filter(published_at=None))
-        if not waiting:
-            self.message_user(request, "Ya estaban publicadas.", messages.WARNING)
-            return None
-        return TemplateResponse(
-            request,
-            "leads/publish.html",
-            {
-                **self.admin_site.each_context(request),
-                "title": "Avisar de asignaturas publicadas",
-                "opts": self.opts,
-                "rows": waiting,
-                "mails": sum(getattr(row, "addresses_count", 0) for row in waiting),
-                "action_checkbox_name": ACTION_CHECKBOX_NAME,
             },
         )

@@ -1,0 +1,126 @@
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.core.admin_base import (
+    NOTHING,
+    ReadOnlyAdmin,
+    ReadOnlyRowsInline,
+    moment,
+    money,
+)
+from apps.leads.links import link_path
+from apps.leads.models import (
+    Quote,
+    QuoteDiscount,
+    QuoteSubject,
+)
+
+
+class QuoteSubjectRows(ReadOnlyRowsInline):
+    model = QuoteSubject
+    fields = ("name", "price")
+
+
+class QuoteDiscountRows(ReadOnlyRowsInline):
+    model = QuoteDiscount
+    fields = ("name", "amount", "is_subject_to_check")
+
+
+class RealCodeFilter(admin.SimpleListFilter):
+    title = "código de amigo real"
+    parameter_name = "codigo_real"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("si", "Sí"), ("no", "No")]
+
+    def queryset(self, request: HttpRequest, quotes: QuerySet[Quote]) -> QuerySet[Quote] | None:
+        if self.value() not in ("si", "no"):
+            return None
+        with_code = quotes.exclude(friend_code="")
+        return with_code.filter(friend_promo__isnull=self.value() == "no")
+
+
+@admin.register(Quote)
+class QuoteAdmin(ReadOnlyAdmin):
+    """Quotes as they were sent; who works on one does so on its request."""
+
+    list_display = (
+        "number",
+        "email",
+        "sent_at",
+        "final",
+        "binding",
+        "payment_type",
+        "real_code",
+        moment("valid_until", "garantizado hasta"),
+    )
+    list_filter = (RealCodeFilter, "payment_type", "date_range", "lead__created_at")
+    search_fields = ("lead__email", "lead__phone", "friend_code", "subjects__name")
+    fieldsets = (
+        (None, {"fields": ("request", ("base", "final", "binding"), "valid_until", "link")}),
+        (
+            "Lo que ha elegido",
+            {
+                "fields": (
+                    "payment_type",
+                    "date_range",
+                    "was_invited",
+                    ("friend_code", "real_code"),
+                    "invitees",
+                )
+            },
+        ),
+    )
+    readonly_fields = ("request", "base", "final", "binding", "link", "real_code")
+    inlines = (QuoteSubjectRows, QuoteDiscountRows)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Quote]:
+        quotes: QuerySet[Quote] = super().get_queryset(request)
+        return quotes.select_related("lead")
+
+    @admin.display(description="presupuesto", ordering="pk")
+    def number(self, quote: Quote) -> str:
+        return f"{quote.pk}"
+
+    @admin.display(description="enviado", ordering="lead__created_at")
+    def sent_at(self, quote: Quote) -> str:
+        return f"{timezone.localtime(quote.lead.created_at):%d/%m/%Y %H:%M}"
+
+    @admin.display(description="correo", ordering="lead__email")
+    def email(self, quote: Quote) -> str:
+        return quote.lead.email
+
+    @admin.display(description="precio base")
+    def base(self, quote: Quote) -> str:
+        return money(quote.base_price)
+
+    @admin.display(description="precio final", ordering="final_price")
+    def final(self, quote: Quote) -> str:
+        return money(quote.final_price)
+
+    @admin.display(description="precio garantizado", ordering="binding_price")
+    def binding(self, quote: Quote) -> str:
+        return money(quote.binding_price)
+
+    @admin.display(description="código de amigo real")
+    def real_code(self, quote: Quote) -> str:
+        if not quote.friend_code:
+            return NOTHING
+        return "Sí" if quote.friend_promo_id else "No"
+
+    @admin.display(description="solicitud")
+    def request(self, quote: Quote) -> SafeString:
+        url = reverse("admin:leads_lead_change", args=[quote.lead_id])
+        text = f"{quote.lead.email} · {quote.lead.phone}"
+        return format_html('<a href="{}">{}</a>', url, text)
+
+    @admin.display(description="enlace del correo")
+    def link(self, quote: Quote) -> SafeString:
+        return format_html('<a href="{0}">{0}</a>', link_path(quote))
