@@ -3,7 +3,7 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from apps.core.health import healthz, readyz
-from apps.pages.views import not_found
+from apps.pages.views import not_found, server_error
 
 urlpatterns = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
@@ -18,3 +18,4 @@ urlpatterns = [
     re_path(r"^.*$", not_found),
 ]
 handler404 = not_found
+handler500 = server_error

@@ -1,7 +1,7 @@
 /** The one icon set, drawn inline: 24-unit grid, 1.75 stroke. Twins: templates/includes/icons. */
 import type { ReactNode } from "react";
 
-function Icon({ children }: { children: ReactNode }) {
+export function Icon({ children }: { children: ReactNode }) {
   return (
     <svg className="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
       {children}
@@ -72,24 +72,5 @@ export const AlertIcon = () => (
   <Icon>
     <path d="M12 4 2.8 19.5h18.4z" />
     <path d="M12 10v4.5m0 2.5v.1" />
-  </Icon>
-);
-
-export const PlayIcon = () => (
-  <Icon>
-    <circle cx="12" cy="12" r="8.5" />
-    <path d="M10 8.8v6.4l5.2-3.2z" />
-  </Icon>
-);
-
-export const DocumentIcon = () => (
-  <Icon>
-    <path d="M7 3.5h7l4 4v13H7a1.5 1.5 0 0 1-1.5-1.5V5A1.5 1.5 0 0 1 7 3.5zM14 3.5v4h4M9 12h6M9 15.5h6" />
-  </Icon>
-);
-
-export const QuizIcon = () => (
-  <Icon>
-    <path d="m4 7 1.5 1.5L8 6M4 15.5 5.5 17 8 14.5M11.5 7.5H20M11.5 16H20" />
   </Icon>
 );

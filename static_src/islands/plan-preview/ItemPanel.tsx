@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
-import { DocumentIcon, LockIcon, PlayIcon, QuizIcon } from "../../lib/icons";
+import { LockIcon } from "../../lib/icons";
 import type { PreviewItem } from "../../schemas/pages";
+import { DocumentIcon, PlayIcon, QuizIcon } from "./icons";
 import { type ContentKey, describe, isUnlocked, type Plan } from "./plan";
 
 type Props = {
