@@ -1,0 +1,193 @@
+"""What the home page and the team page say (site spec, section 2)."""
+
+import re
+
+import pytest
+import time_machine
+from django.core.management import call_command
+from django.test import Client, override_settings
+
+from academy.tests.factories import make_university
+from apps.catalogue.models import University
+from apps.core.models import SiteSettings
+from apps.pages import models as pages
+from apps.pages.seed import seed_pages
+from apps.pages.tests.test_pages import visible_text
+from apps.pricing.seed import seed_campaigns
+
+pytestmark = pytest.mark.django_db
+
+FEATURES = (
+    "100% Online", "A tu ritmo", "PECs personalizadas resueltas", "Vídeo explicativo por PEC",
+    "Teoría explicada", "Documentos y recursos", "Soporte académico", "App y plataforma",
+    "Notificaciones de entrega", "Ejercicios tipo test", "Siempre organizado y al día",
+    "Asegúrate el aprobado",
+)  # fmt: skip
+
+
+def html_of(client: Client, path: str = "/") -> str:
+    return str(client.get(path).content.decode())
+
+
+def section(html: str, anchor: str) -> str:
+    return html.partition(f'id="{anchor}"')[2].partition("</section>")[0]
+
+
+def test_the_sections_stand_in_their_order_with_their_anchors(client: Client) -> None:
+    call_command("seed", sample=True, verbosity=0)
+    with override_settings(DEBUG=True):
+        html = html_of(client)
+    marks = (
+        "<h1>", 'id="video"', 'id="metodo"', "Dónde trabajan", "Qué nos hace diferentes",
+        'id="testimonios"', 'id="faq"', 'id="precios"', "Calculadora de Presupuesto",
+        'id="contacto"',
+    )  # fmt: skip
+    places = [html.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert len(set(re.findall(r' id="([^"]+)"', html))) == len(re.findall(r' id="([^"]+)"', html))
+
+
+def test_the_rating_badge_opens_the_marketplace_in_a_new_tab(client: Client) -> None:
+    SiteSettings.current()
+    SiteSettings.objects.update(marketplace_url="https://clases.example/academia")
+    badge = re.search(r'<a class="rating" (.*?)</a>', html_of(client), re.DOTALL)
+    assert badge
+    assert 'href="https://clases.example/academia" target="_blank" rel="noopener"' in badge[1]
+    assert "4,78/5 en 128 reseñas" in visible_text(badge[0])
+
+
+def test_the_university_strip_shows_the_open_one_and_those_coming_soon(client: Client) -> None:
+    make_university(name="Abierta", acronym="UNA", logo_url="/imagenes/una.png")
+    make_university(name="Del Futuro", acronym="UDF", status=University.Status.COMING_SOON)
+    strip = html_of(client).partition("universities__list")[2].partition("</ul>")[0]
+    assert 'src="/imagenes/una.png" alt="Abierta"' in strip
+    assert visible_text("<ul" + strip).endswith("UDF Del Futuro Próximamente")
+    assert strip.count("Próximamente") == 1
+
+
+def test_the_method_has_four_figures_and_twelve_features(client: Client) -> None:
+    method = section(html_of(client), "metodo")
+    figures = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", method)
+    assert figures == [
+        ("estudiantes", "+400"),
+        ("profesores", "16"),
+        ("de nota media", "8,3"),
+        ("grados", "10"),
+    ]
+    assert tuple(re.findall(r"</svg>\s*(.*?)</li>", method)) == FEATURES
+
+
+def test_what_makes_us_different_leads_to_buying(client: Client) -> None:
+    part = html_of(client).partition("Qué nos hace diferentes")[2].partition("</section>")[0]
+    assert part.count("<article") == 2
+    assert '<a class="button button--large" href="/compra">Compra asignaturas</a>' in part
+
+
+def test_testimonials_are_read_without_javascript(client: Client) -> None:
+    pages.Testimonial.objects.create(name="marta R.", degree="Psicología", text="Muy claro.")
+    part = section(html_of(client), "testimonios")
+    assert "4,78/5 128 reseñas" in visible_text(part)
+    assert "Muy claro. M marta R. Psicología" in visible_text(part)
+
+
+def test_the_faq_answers_six_questions_one_at_a_time(client: Client) -> None:
+    part = section(html_of(client), "faq")
+    assert part.count('<details class="faq__item" name="faq">') == 6
+    subjects = ("universidades", "carreras", "servicio", "cuenta", "profesores", "pagar")
+    questions = re.findall(r"<h3>(.*?)</h3>", part)
+    for word, question in zip(subjects, questions, strict=True):
+        assert word in question
+    text = visible_text(part)
+    for fact in (
+        "tarjeta de crédito o débito, transferencia bancaria, Bizum o PayPal",
+        "personales e intransferibles",
+        "sin reembolso",
+        "tres más",
+        "Logopedia",
+    ):
+        assert fact in text
+
+
+def test_the_two_plans_are_joined_by_an_o_and_lead_to_the_demo(client: Client) -> None:
+    part = section(html_of(client), "precios")
+    text = visible_text(part).replace("\xa0", " ")
+    first, joint, second = text.partition(" o Plan Asignatura Completa")
+    assert joint
+    assert "Plan PEC Individual 55,00 € por PEC Solo para determinadas asignaturas." in first
+    assert "Recomendado Desde 39,00 € por PEC Pago en 3 plazos sin intereses." in second
+    assert part.count('href="/servicios" aria-label="Ver demo: Plan') == 2
+    for excluded in ("Ejercicios tipo test", "Soporte del profesor", "Pago a plazos"):
+        assert f"No incluye: {excluded}" in first
+
+
+@pytest.mark.parametrize("path", ["/", "/precios", "/terminos", "/privacidad", "/aviso-legal"])
+def test_the_promotional_notes_stand_on_home_prices_and_legal_pages(
+    client: Client, path: str
+) -> None:
+    text = visible_text(html_of(client, path))
+    assert "Todas las asignaturas incluyen PECs personalizadas." in text
+    assert "Puedes pagar en 3 plazos sin intereses." in text
+    assert "¿Prefieres las PECs generales, más económicas? Escríbenos" in text
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_shown"),
+    [("2026-08-01", True), ("2026-08-31", True), ("2026-09-01", False), ("2026-07-31", False)],
+)
+def test_the_offer_of_august_is_on_home_during_august_only(
+    client: Client, moment: str, is_shown: bool
+) -> None:
+    seed_campaigns()
+    with time_machine.travel(f"{moment} 12:00+02:00", tick=False):
+        text = visible_text(html_of(client))
+        assert "campaign" not in html_of(client, "/nosotros")
+    offer = "Solo en agosto: 20 % de descuento hasta el 31 de agosto. Ver descuentos"
+    assert (offer in text) is is_shown
+
+
+def test_the_contact_block_has_phone_chat_mail_and_place(client: Client) -> None:
+    part = section(html_of(client), "contacto")
+    assert 'href="tel:+34910000000"' in part
+    assert 'href="mailto:hola@academia.example"' in part
+    assert 'href="https://wa.me/34910000000?text=Hola%2C+me+gustar%C3%ADa' in part
+    assert "Madrid, España" in visible_text(part)
+
+
+def test_samples_are_shown_while_developing_and_never_on_a_real_site(client: Client) -> None:
+    seed_pages()
+    seed_pages()
+    assert pages.TeamMember.objects.count() == 11
+    with override_settings(DEBUG=True):
+        assert html_of(client, "/nosotros").count('class="card team__member"') == 11
+        assert html_of(client).count('class="card testimonial"') == 6
+    with override_settings(DEBUG=False):
+        assert "team__member" not in html_of(client, "/nosotros")
+        home = html_of(client)
+    assert "testimonial__by" not in home
+    assert "Dónde trabajan" not in home
+
+
+def test_a_teacher_has_a_name_a_degree_and_initials_for_a_photo(client: Client) -> None:
+    pages.TeamMember.objects.create(name="Lucía Martín Sanz", degree="Derecho")
+    text = visible_text(html_of(client, "/nosotros"))
+    assert "LM Lucía Martín Sanz Derecho" in text
+
+
+def test_what_the_owner_changed_or_removed_stays_so_after_a_migration(client: Client) -> None:
+    pages.Plan.objects.filter(name="Plan PEC Individual").update(price=60)
+    pages.Faq.objects.first().delete()  # type: ignore[union-attr]
+    call_command("migrate", verbosity=0)
+    html = html_of(client)
+    assert "60,00" in section(html, "precios")
+    assert section(html, "faq").count("<details") == 5
+
+
+def test_the_footer_has_its_links(client: Client) -> None:
+    footer = html_of(client).partition('<footer class="footer">')[2]
+    for link in (
+        '<a class="button" href="/compra">Matricularme ahora</a>',
+        '<a class="button button--quiet" href="/login">Acceder a la plataforma</a>',
+        '<a href="/terminos">', '<a href="/privacidad">', '<a href="/cookies">',
+        '<a href="/aviso-legal">', "© 2025",
+    ):  # fmt: skip
+        assert link in footer
