@@ -310,7 +310,7 @@ ERRORS = (
         8,
         "Success page, message contains Invalid API key: Error de configuración: Clave de API "
         "inválida. Contacta al administrador.",
-        "static_src/islands/success/follow.test.ts::says that «%s» is «%s»",
+        "static_src/islands/success/follow.test.ts::that says «%s» is «%s»",
     ),
     _row(
         8,

@@ -34,7 +34,7 @@ def _exists(test: str) -> bool:
         return False
     if path.suffix == ".py":
         return name in _python_tests(path)
-    return bool(re.search(rf'\(\s*"{re.escape(name)}"', path.read_text(encoding="utf-8")))
+    return f'("{name}"' in re.sub(r"\(\s+", "(", path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("row", SENTENCES, ids=_label)

@@ -23,7 +23,7 @@ def test_a_purchase_by_touch_on_a_screen_of_390_pixels(
 ) -> None:
     page = phone.page
     page.goto("/")
-    page.get_by_role("main").get_by_role("link", name="Compra asignaturas").tap()
+    page.get_by_role("main").get_by_role("link", name="Compra asignaturas").first.tap()
     phone.wait_for_catalogue()
     page.get_by_label("Buscar asignatura").fill(str(shelf.degree.pk))
     phone.fill_cart([subjects[0]], [subjects[1].lessons.get(title="PEC 1")])

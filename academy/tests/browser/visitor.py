@@ -246,6 +246,13 @@ class Visitor:
         )
         return seen
 
+    def stop_the_clock(self) -> None:
+        """From now on time passes in this page with `page.clock.run_for` alone.
+
+        After `page.clock.install()`; timers that are older than that keep to the real time.
+        """
+        self.page.clock.pause_at(self.page.evaluate("Date.now()") / 1000 + 1)
+
     def assert_accessible(self) -> None:
         """axe finds nothing on the page as it stands, its foreign frames left out."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
