@@ -18,7 +18,7 @@ from apps.leads.models import Lead, Quote, QuoteDiscount, QuoteSubject
 from apps.orders import promo as promo_uses
 from apps.orders.serializers import clean_phone
 from apps.pricing.models import PromoCode
-from apps.pricing.promo import PromoRefused, check_buyer, check_usable
+from apps.pricing.promo import PromoItem, PromoRefused
 from apps.pricing.reads import campaign_today
 from apps.pricing.rules import INVITED_NAME, INVITEES_NAME, CalculatorQuote, quote_calculator
 
@@ -58,7 +58,7 @@ def send_quote(budget: Budget, *, email: str, phone: str) -> Quote:
     )
     count_mail_to(email)
     friend_promo = (
-        _real_referral(budget.friend_code, email=email, phone=phone)
+        _real_referral(budget.friend_code, subjects, email=email, phone=phone)
         if budget.invited_with_code
         else None
     )
@@ -76,15 +76,20 @@ def date_range(day: date) -> Quote.DateRange:
 
 
 def _on_sale(subject_ids: tuple[int, ...]) -> list[Subject]:
-    found = Subject.objects.on_sale().in_bulk(subject_ids)
+    found = Subject.objects.on_sale().select_related("degree").in_bulk(subject_ids)
     if len(found) != len(subject_ids):
         message = "Alguna de las asignaturas elegidas ya no está disponible."
         raise Invalid(message, fields={"formData.selectedSubjects": [message]})
     return [found[subject_id] for subject_id in subject_ids]
 
 
-def _real_referral(code: str, *, email: str, phone: str) -> PromoCode | None:
-    """The referral code of another that this visitor could use today; None for anything else."""
+def _real_referral(
+    code: str, subjects: list[Subject], *, email: str, phone: str
+) -> PromoCode | None:
+    """The referral code of another that this visitor could use today for these subjects.
+
+    None for anything else: the checkout's own rules decide.
+    """
     promo = (
         PromoCode.objects.with_code(code)
         .filter(is_referral_code=True)
@@ -98,8 +103,21 @@ def _real_referral(code: str, *, email: str, phone: str) -> PromoCode | None:
     except ValidationError:  # The calculator takes any nine characters.
         number = ""
     try:
-        check_usable(promo, now=timezone.now())
-        check_buyer(promo, promo_uses.buyer(promo, email=email, phone=number))
+        promo_uses.check(
+            promo,
+            items=[
+                PromoItem(
+                    subject_id=subject.pk,
+                    degree_id=subject.degree_id,
+                    university_id=subject.degree.university_id,
+                    complete=True,
+                )
+                for subject in subjects
+            ],
+            subtotal_cents=sum(to_cents(subject.final_price) for subject in subjects),
+            email=email,
+            phone=number,
+        )
     except PromoRefused:
         return None
     return promo

@@ -27,6 +27,10 @@ CHOSEN = [case for case in GOLDEN["calculator"] if case["subject_prices"]]
 NB = "\N{NO-BREAK SPACE}"
 AUGUST, SEPTEMBER = "2026-08-15T10:00:00+02:00", "2026-09-15T10:00:00+02:00"
 NOVEMBER = "2026-11-21T10:00:00+01:00"
+FLAWS = (
+    "inactive", "expired", "own address", "own phone", "has bought", "cart too small",
+    "other subjects",
+)  # fmt: skip
 IN_SEPTEMBER = ("Descuento de septiembre (10 %)", 19.0)
 
 
@@ -208,12 +212,17 @@ def test_a_friend_code_binds_only_where_it_is_real(api, was_invited, code, is_re
     assert result["finalPrice"] == (192.0 if is_real is None else 177.0)
 
 
-@pytest.mark.parametrize("flaw", ["inactive", "expired", "own address", "own phone", "has bought"])
+@pytest.mark.parametrize("flaw", FLAWS)
 def test_a_friend_code_that_this_visitor_could_not_use_is_not_real(api, flaw):
     promo = make_friend_code(active=flaw != "inactive")
     if flaw == "expired":
         promo.valid_until = timezone.now() - timedelta(days=1)
         promo.save()
+    if flaw == "cart too small":
+        promo.minimum_cart = 200
+        promo.save()
+    if flaw == "other subjects":
+        promo.subjects.add(make_subject("Otra"))
     body = budget(make_subject(), wasInvited=True, friendCode=promo.code)
     if flaw == "own address":
         body["email"] = "Ana@example.com"
