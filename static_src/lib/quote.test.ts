@@ -2,18 +2,18 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
 import goldenFile from "../../apps/pricing/golden_cases.json";
 import { Pricing } from "../schemas/pricing";
+import { quoteCalculator } from "./calculator";
 import {
   dueNowCents,
   instalmentsRefusal,
   type PaymentType,
   promoDiscountCents,
-  quoteCalculator,
   quoteCart,
   splitInstalments,
   subjectCard,
 } from "./quote";
 
-const cents = z.int();
+const cents = z.number();
 const discounts = z.array(z.tuple([z.string(), cents]));
 
 const Golden = z.object({
@@ -28,7 +28,7 @@ const Golden = z.object({
       promo: z.nullable(
         z.object({
           kind: z.enum(["PORCENTAJE", "FIJO"]),
-          value: z.int(),
+          value: z.number(),
           is_referral: z.boolean(),
         }),
       ),
@@ -42,10 +42,10 @@ const Golden = z.object({
     z.object({
       name: z.string(),
       subject_prices: z.array(cents),
-      number_of_subjects: z.int(),
+      number_of_subjects: z.number(),
       full_payment: z.boolean(),
       invited_with_code: z.boolean(),
-      invitees: z.int(),
+      invitees: z.number(),
       campaign: z.nullable(z.string()),
       base: cents,
       discounts,
@@ -65,9 +65,9 @@ const Golden = z.object({
   subject_cards: z.array(
     z.object({
       final_price: cents,
-      total_discounts: z.int(),
+      total_discounts: z.number(),
       list_price: cents,
-      discount_euros: z.int(),
+      discount_euros: z.number(),
     }),
   ),
 });

@@ -4,6 +4,14 @@
  * cannot drift; the server alone decides what is charged.
  */
 import type { Campaign, Pricing } from "../schemas/pricing";
+import {
+  campaignName,
+  type Discount,
+  fullPaymentName,
+  sum,
+  VOLUME_NAME,
+  volumeDiscountCents,
+} from "./discounts";
 import { halfUp } from "./money";
 
 export type PaymentType = "full_payment" | "installment";
@@ -14,9 +22,6 @@ export type Item = { priceCents: number; complete: boolean };
 
 /** `value` is in hundredths: of a percent for PORCENTAJE, of a euro (cents) for FIJO. */
 export type Promo = { kind: "PORCENTAJE" | "FIJO"; value: number; isReferral: boolean };
-
-/** A named amount that is taken off; always more than 0. */
-export type Discount = { name: string; amountCents: number };
 
 export type CartLine = { listPriceCents: number; priceCents: number };
 
@@ -30,21 +35,7 @@ export type CartQuote = {
   promoCents: number;
 };
 
-export type CalculatorQuote = { baseCents: number; discounts: Discount[]; finalCents: number };
-
-const VOLUME_NAME = "Descuento por volumen";
 const PROMO_NAME = "Código promocional";
-const INVITED_NAME = "Código de amigo";
-const INVITEES_NAME = "Amigos invitados";
-
-const fullPaymentName = (percent: number) => `Pago completo (${percent} %)`;
-const campaignName = ({ name, percent }: Campaign) =>
-  `Descuento de ${name.toLowerCase()} (${percent} %)`;
-const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
-
-function volumeDiscountCents(pricing: Pricing, subjects: number): number {
-  return Math.max(0, ...pricing.volume.map(([tier, cents]) => (subjects >= tier ? cents : 0)));
-}
 
 function listPriceCents(priceCents: number, campaign: Campaign | null): number {
   return campaign?.pricesIncludeIt ? halfUp(priceCents * 100, 100 - campaign.percent) : priceCents;
@@ -137,54 +128,6 @@ export function instalmentsRefusal(
 ): InstalmentsRefusal | null {
   if (!items.some((item) => item.complete)) return "no_complete_subject";
   return totalCents < pricing.instalments.minimumTotalCents ? "below_minimum" : null;
-}
-
-/**
- * The price of the calculator (decisions, "Calculator"). Percentages are of the base, half up
- * to whole euros. With no subject chosen the base is the unit price times `numberOfSubjects`; a
- * partial choice is an error.
- */
-export function quoteCalculator(
-  pricing: Pricing,
-  subjectPricesCents: readonly number[],
-  options: {
-    numberOfSubjects: number;
-    fullPayment: boolean;
-    invitedWithCode: boolean;
-    invitees: number;
-  },
-): CalculatorQuote {
-  const { numberOfSubjects, fullPayment, invitedWithCode, invitees } = options;
-  const chosen = subjectPricesCents.length;
-  if (chosen > 0 && chosen !== numberOfSubjects) {
-    throw new RangeError(`${chosen} prices for ${numberOfSubjects} subjects`);
-  }
-  const baseCents =
-    chosen > 0 ? sum(subjectPricesCents) : numberOfSubjects * pricing.unitBasePriceCents;
-  const wholeEurosOf = (percent: number) => halfUp(baseCents * percent, 100 * 100) * 100;
-  const campaign = pricing.campaign?.calculator ? pricing.campaign : null;
-
-  const discounts: Discount[] = [
-    { name: VOLUME_NAME, amountCents: volumeDiscountCents(pricing, numberOfSubjects) },
-  ];
-  if (campaign) {
-    discounts.push({ name: campaignName(campaign), amountCents: wholeEurosOf(campaign.percent) });
-  }
-  if (fullPayment) {
-    const percent = pricing.fullPaymentPercent;
-    discounts.push({ name: fullPaymentName(percent), amountCents: wholeEurosOf(percent) });
-  }
-  if (invitedWithCode) {
-    discounts.push({ name: INVITED_NAME, amountCents: pricing.invitedCents });
-  }
-  discounts.push({
-    name: INVITEES_NAME,
-    amountCents: Math.min(invitees, pricing.inviteeMax) * pricing.inviteeCents,
-  });
-
-  const listed = discounts.filter((discount) => discount.amountCents > 0);
-  const offCents = sum(listed.map((discount) => discount.amountCents));
-  return { baseCents, discounts: listed, finalCents: Math.max(0, baseCents - offCents) };
 }
 
 /** A card's list price final / (1 - d) and discount in whole euros (decisions, "Catalogue"). */

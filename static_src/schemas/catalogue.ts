@@ -2,12 +2,12 @@
 import * as z from "zod/mini";
 import { toCents } from "../lib/money";
 
-const count = z.int().check(z.nonnegative());
+const count = z.number().check(z.nonnegative());
 const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
 
 export const University = z.pipe(
   z.object({
-    id: z.int(),
+    id: z.number(),
     name: z.string(),
     acronym: z.string(),
     coming_soon: z.boolean(),
@@ -17,16 +17,16 @@ export const University = z.pipe(
 export type University = z.output<typeof University>;
 
 export const Degree = z.pipe(
-  z.object({ id: z.int(), name: z.string(), acronym: z.string(), university_id: z.int() }),
+  z.object({ id: z.number(), name: z.string(), acronym: z.string(), university_id: z.number() }),
   z.transform(({ university_id, ...rest }) => ({ ...rest, universityId: university_id })),
 );
 export type Degree = z.output<typeof Degree>;
 
 export const CatalogueLesson = z.pipe(
   z.object({
-    id: z.int(),
+    id: z.number(),
     title: z.string(),
-    subject_id: z.int(),
+    subject_id: z.number(),
     price: cents,
     status: z.enum(["active", "expired"]),
   }),
@@ -42,15 +42,15 @@ export type CatalogueLesson = z.output<typeof CatalogueLesson>;
 
 export const CatalogueSubject = z.pipe(
   z.object({
-    id: z.int(),
+    id: z.number(),
     name: z.string(),
     final_price: cents,
-    total_discounts: z.int().check(z.gte(0), z.lte(90)),
+    total_discounts: z.number().check(z.gte(0), z.lte(90)),
     enrolled_students_count: count,
     degree: z.object({
-      id: z.int(),
+      id: z.number(),
       name: z.string(),
-      university: z.object({ id: z.int(), name: z.string(), acronym: z.string() }),
+      university: z.object({ id: z.number(), name: z.string(), acronym: z.string() }),
     }),
     lessons: z.array(CatalogueLesson),
   }),

@@ -1,6 +1,7 @@
 /**
  * The forms of visitors (api.md, "Sends"). The keys stand in the order in which the specification
- * checks them; each message is its (site spec, section 5). `website` is the honeypot.
+ * checks them; each message is its (site spec, section 5). `website` is the honeypot. Those that
+ * home does not have are in `requests.ts`.
  */
 import * as z from "zod/mini";
 import { toCents } from "../lib/money";
@@ -8,17 +9,18 @@ import { toCents } from "../lib/money";
 /** The "simple address pattern" of the specification. */
 const EMAIL = /^\s*[^\s@]+@[^\s@]+\.[^\s@]+\s*$/;
 
-const text = (message: string) => z.string().check(z.regex(/\S/, message));
-const email = (missing: string, invalid: string) => text(missing).check(z.regex(EMAIL, invalid));
-const ticked = (message: string) =>
+export const text = (message: string) => z.string().check(z.regex(/\S/, message));
+export const email = (missing: string, invalid: string) =>
+  text(missing).check(z.regex(EMAIL, invalid));
+export const ticked = (message: string) =>
   z.pipe(
     z.literal("on", message),
     z.transform(() => true),
   );
-const website = z._default(z.string(), "");
+export const website = z._default(z.string(), "");
 
-const EMAIL_INVALID = "Por favor, introduce un email válido";
-const TERMS = "Debes aceptar los términos y condiciones para continuar.";
+export const EMAIL_INVALID = "Por favor, introduce un email válido";
+export const TERMS = "Debes aceptar los términos y condiciones para continuar.";
 
 export const ContactMessage = z.object({
   name: text("El nombre es obligatorio"),
@@ -29,66 +31,10 @@ export const ContactMessage = z.object({
   website,
 });
 
-/** The choices of the discount request, as people read them. */
-export const CAREERS = {
-  ade: "ADE",
-  comunicacion: "Comunicación",
-  derecho: "Derecho",
-  economia: "Economía",
-  "educacion-primaria": "Educación Primaria",
-  "educacion-social": "Educación Social",
-  logopedia: "Logopedia",
-  marketing: "Marketing",
-  psicologia: "Psicología",
-  "relaciones-laborales": "Relaciones Laborales",
-  turismo: "Turismo",
-  otras: "Otras",
-} as const;
-
-export const DiscountRequest = z.object({
-  acceptTerms: ticked(TERMS),
-  phone: text("El teléfono es obligatorio"),
-  email: email("El email es obligatorio", EMAIL_INVALID),
-  career: z.enum(Object.keys(CAREERS) as (keyof typeof CAREERS)[], "La carrera es obligatoria"),
-  website,
-});
-
-export const SubjectRequest = z.object({
-  name: text("El nombre es obligatorio"),
-  email: email("El email es obligatorio", "Email inválido"),
-  phone: text("El teléfono es obligatorio"),
-  university: text("La universidad es obligatoria"),
-  career: text("La carrera es obligatoria"),
-  subjectName: text("El nombre de asignatura es obligatorio"),
-  website,
-});
-
 export const FreeSubjectRequest = z.object({
   email: email("El email es obligatorio", EMAIL_INVALID),
   phone: text("El teléfono es obligatorio"),
   career: text("La carrera es obligatoria"),
-  acceptTerms: ticked(TERMS),
-  website,
-});
-
-export const ATTACHMENT_TYPES = [".pdf", ".doc", ".docx", ".txt", ".jpg", ".jpeg", ".png"];
-const ATTACHMENT_MOST_BYTES = 10 * 1024 * 1024;
-
-/** The server looks into the file as well; its name and size are enough to spare a journey. */
-function attachmentError({ name, size }: File): string | undefined {
-  if (size === 0) return "El archivo es obligatorio";
-  if (size > ATTACHMENT_MOST_BYTES) return "El archivo no puede superar los 10 MB";
-  if (ATTACHMENT_TYPES.some((ending) => name.toLowerCase().endsWith(ending))) return undefined;
-  return "Solo se admiten archivos PDF, DOC, DOCX, TXT, JPG, JPEG o PNG";
-}
-
-export const PreviewContact = z.object({
-  email: email("El email es obligatorio", EMAIL_INVALID),
-  attachment: z.transform((file: File, context) => {
-    const message = attachmentError(file);
-    if (message) context.issues.push({ code: "custom", message, input: file });
-    return file;
-  }),
   acceptTerms: ticked(TERMS),
   website,
 });
@@ -111,7 +57,7 @@ const cents = z.pipe(z.number(), z.transform(toCents));
 
 /** A subject as GET /api/subjects answers it. */
 export const QuotedSubject = z.pipe(
-  z.object({ id: z.int(), name: z.string(), final_price: cents, degree_id: z.int() }),
+  z.object({ id: z.number(), name: z.string(), final_price: cents, degree_id: z.number() }),
   z.transform(({ id, name, final_price, degree_id }) => ({
     id,
     name,

@@ -1,16 +1,16 @@
 /** What `apps/pages` hands to its islands. */
 import * as z from "zod/mini";
 
-const Video = z.object({ id: z.int(), title: z.string(), duration: z.string() });
+const Video = z.object({ id: z.number(), title: z.string(), duration: z.string() });
 export type Video = z.output<typeof Video>;
 
-const Document = z.object({ id: z.int(), title: z.string(), pages: z.int() });
+const Document = z.object({ id: z.number(), title: z.string(), pages: z.number() });
 export type Document = z.output<typeof Document>;
 
 /** PEC 1 to PEC 5, or EXAMEN, which has no resolution and no test. */
 export const PreviewItem = z.pipe(
   z.object({
-    id: z.int(),
+    id: z.number(),
     name: z.string(),
     topic: z.string(),
     status: z.string(),
@@ -18,7 +18,7 @@ export const PreviewItem = z.pipe(
     solved: z.nullable(Document),
     videos: z.array(Video),
     documents: z.array(Document),
-    test_questions: z.nullable(z.int()),
+    test_questions: z.nullable(z.number()),
   }),
   z.transform(({ test_questions, ...rest }) => ({ ...rest, testQuestions: test_questions })),
 );

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { toCents } from "../lib/money";
 
 const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
-const count = z.int().check(z.nonnegative());
+const count = z.number().check(z.nonnegative());
 
 export const AccountStatus = z.enum(["pending", "created", "failed"]);
 export type AccountStatus = z.output<typeof AccountStatus>;
@@ -15,8 +15,8 @@ export const Discount = z.pipe(
 /** One thing in the order as the server prices it; without `lessonId` it is a whole subject. */
 export const PricedLine = z.pipe(
   z.object({
-    subject_id: z.int(),
-    lesson_id: z.nullable(z.int()),
+    subject_id: z.number(),
+    lesson_id: z.nullable(z.number()),
     name: z.string(),
     list_price: cents,
     price: cents,
@@ -43,7 +43,7 @@ export const PricedOrder = z.pipe(
 export type PricedOrder = z.output<typeof PricedOrder>;
 
 const CheckoutBase = z.object({
-  order_id: z.int(),
+  order_id: z.number(),
   token: z.string(),
   total_amount: cents,
   lines: z.array(PricedLine),
@@ -101,7 +101,7 @@ export type CheckoutAnswer = z.output<typeof CheckoutAnswer>;
 export const Unavailable = z.object({
   items: z.array(
     z.pipe(
-      z.object({ subject_id: z.int(), lesson_id: z.nullable(z.int()), name: z.string() }),
+      z.object({ subject_id: z.number(), lesson_id: z.nullable(z.number()), name: z.string() }),
       z.transform(({ subject_id, lesson_id, name }) => ({
         subjectId: subject_id,
         lessonId: lesson_id,
@@ -114,7 +114,7 @@ export type UnavailableItem = z.output<typeof Unavailable>["items"][number];
 
 /** The order that a 502 leaves behind, to be taken up by the next try. */
 export const PlacedOrder = z.pipe(
-  z.object({ order_id: z.int(), token: z.string() }),
+  z.object({ order_id: z.number(), token: z.string() }),
   z.transform(({ order_id, token }) => ({ orderId: order_id, token })),
 );
 
@@ -163,7 +163,7 @@ export type ResendAnswer = z.output<typeof ResendAnswer>;
 
 export const OrderByPayment = z.pipe(
   z.object({
-    id: z.int(),
+    id: z.number(),
     reference: z.string(),
     status: z.string(),
     created_at: z.string(),
@@ -198,9 +198,9 @@ export type Change = z.output<typeof Change>;
 
 const RecoveredItem = z.pipe(
   z.object({
-    id: z.int(),
-    lesson_id: z.nullable(z.int()),
-    subject_id: z.int(),
+    id: z.number(),
+    lesson_id: z.nullable(z.number()),
+    subject_id: z.number(),
     price: cents,
     lesson: z.nullable(z.object({ title: z.string() })),
     subject: z.object({
@@ -224,7 +224,7 @@ export type RecoveredItem = z.output<typeof RecoveredItem>;
 /** GET /api/orders/recover: an unpaid order, priced as of now. */
 export const RecoveredOrder = z.pipe(
   z.object({
-    id: z.int(),
+    id: z.number(),
     total_amount: cents,
     payment_type: z.enum(["full_payment", "installment"]),
     created_at: z.string(),

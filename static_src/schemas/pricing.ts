@@ -2,8 +2,8 @@ import * as z from "zod/mini";
 import { toCents } from "../lib/money";
 
 const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
-const count = z.int().check(z.nonnegative());
-const percent = z.int().check(z.gt(0), z.lt(100));
+const count = z.number().check(z.nonnegative());
+const percent = z.number().check(z.gt(0), z.lt(100));
 
 // z.tuple and z.iso.date would add a kilobyte to every page that calculates.
 const Tier = z.pipe(
@@ -39,7 +39,7 @@ export const Pricing = z.pipe(
     invitee_amount: cents,
     invitee_max: count,
     installments: z.pipe(
-      z.strictObject({ count: z.int().check(z.gt(0)), every_days: count, minimum_total: cents }),
+      z.strictObject({ count: z.number().check(z.gt(0)), every_days: count, minimum_total: cents }),
       z.transform(({ count, every_days, minimum_total }) => ({
         count,
         everyDays: every_days,

@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from "react";
 import { post } from "../../lib/api";
+import type { CalculatorQuote } from "../../lib/calculator";
 import { Field } from "../../lib/fields";
 import { Honeypot, PrivacyNote, useLeadForm } from "../../lib/forms";
 import { BackIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
-import type { CalculatorQuote } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import { BudgetContact, SentBudget } from "../../schemas/leads";

@@ -1,5 +1,5 @@
 /** The calculator's three steps and its cascade (site spec, section 4), without React. */
-import { type CalculatorQuote, quoteCalculator } from "../../lib/quote";
+import { type CalculatorQuote, quoteCalculator } from "../../lib/calculator";
 import type { QuotedSubject } from "../../schemas/leads";
 import type { Pricing } from "../../schemas/pricing";
 

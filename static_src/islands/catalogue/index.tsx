@@ -15,10 +15,10 @@ const Props = z.object({
   academy: Academy,
   query: z.pipe(
     z.object({
-      university_id: z.nullable(z.int()),
-      degree_id: z.nullable(z.int()),
+      university_id: z.nullable(z.number()),
+      degree_id: z.nullable(z.number()),
       search: z.string(),
-      page: z.int(),
+      page: z.number(),
       page_size: z.union([z.literal(PAGE_SIZES), z.literal(EVERYTHING)]),
     }),
     z.transform((query) => ({

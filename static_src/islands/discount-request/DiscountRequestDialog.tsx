@@ -5,7 +5,8 @@ import { Honeypot, PrivacyNote, SelectField, TermsWords, useLeadForm } from "../
 import { Modal } from "../../lib/modal";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import { CAREERS, DiscountRequest, Sent } from "../../schemas/leads";
+import { Sent } from "../../schemas/leads";
+import { CAREERS, DiscountRequest } from "../../schemas/requests";
 
 /** The button of the discounts section and its dialog. It arrives with the first press: open. */
 export function DiscountRequestDialog({ academy }: { academy: Academy }) {

@@ -5,7 +5,8 @@ import { Honeypot, PrivacyNote, useLeadForm } from "../../lib/forms";
 import { Modal } from "../../lib/modal";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import { Sent, SubjectRequest } from "../../schemas/leads";
+import { Sent } from "../../schemas/leads";
+import { SubjectRequest } from "../../schemas/requests";
 
 /** The button in the missing-subject banner and its dialog. It arrives with the first press: open. */
 export function MissingSubjectDialog({ academy }: { academy: Academy }) {

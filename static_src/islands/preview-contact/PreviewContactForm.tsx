@@ -3,7 +3,8 @@ import { Check, Field } from "../../lib/fields";
 import { Honeypot, PrivacyNote, TermsWords, useLeadForm } from "../../lib/forms";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import { ATTACHMENT_TYPES, PreviewContact, Sent } from "../../schemas/leads";
+import { Sent } from "../../schemas/leads";
+import { ATTACHMENT_TYPES, PreviewContact } from "../../schemas/requests";
 
 /** The form below the plan preview: an exercise to look at, and where to answer. */
 export function PreviewContactForm({ academy }: { academy: Academy }) {

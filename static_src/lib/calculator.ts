@@ -1,0 +1,67 @@
+/**
+ * The calculator's price, apart from the cart's because home and /precios load it alone. Runs the
+ * golden cases too (`quote.test.ts`).
+ */
+import type { Pricing } from "../schemas/pricing";
+import {
+  campaignName,
+  type Discount,
+  fullPaymentName,
+  sum,
+  VOLUME_NAME,
+  volumeDiscountCents,
+} from "./discounts";
+import { halfUp } from "./money";
+
+export type CalculatorQuote = { baseCents: number; discounts: Discount[]; finalCents: number };
+
+const INVITED_NAME = "Código de amigo";
+const INVITEES_NAME = "Amigos invitados";
+
+/**
+ * The price of the calculator (decisions, "Calculator"). Percentages are of the base, half up
+ * to whole euros. With no subject chosen the base is the unit price times `numberOfSubjects`; a
+ * partial choice is an error.
+ */
+export function quoteCalculator(
+  pricing: Pricing,
+  subjectPricesCents: readonly number[],
+  options: {
+    numberOfSubjects: number;
+    fullPayment: boolean;
+    invitedWithCode: boolean;
+    invitees: number;
+  },
+): CalculatorQuote {
+  const { numberOfSubjects, fullPayment, invitedWithCode, invitees } = options;
+  const chosen = subjectPricesCents.length;
+  if (chosen > 0 && chosen !== numberOfSubjects) {
+    throw new RangeError(`${chosen} prices for ${numberOfSubjects} subjects`);
+  }
+  const baseCents =
+    chosen > 0 ? sum(subjectPricesCents) : numberOfSubjects * pricing.unitBasePriceCents;
+  const wholeEurosOf = (percent: number) => halfUp(baseCents * percent, 100 * 100) * 100;
+  const campaign = pricing.campaign?.calculator ? pricing.campaign : null;
+
+  const discounts: Discount[] = [
+    { name: VOLUME_NAME, amountCents: volumeDiscountCents(pricing, numberOfSubjects) },
+  ];
+  if (campaign) {
+    discounts.push({ name: campaignName(campaign), amountCents: wholeEurosOf(campaign.percent) });
+  }
+  if (fullPayment) {
+    const percent = pricing.fullPaymentPercent;
+    discounts.push({ name: fullPaymentName(percent), amountCents: wholeEurosOf(percent) });
+  }
+  if (invitedWithCode) {
+    discounts.push({ name: INVITED_NAME, amountCents: pricing.invitedCents });
+  }
+  discounts.push({
+    name: INVITEES_NAME,
+    amountCents: Math.min(invitees, pricing.inviteeMax) * pricing.inviteeCents,
+  });
+
+  const listed = discounts.filter((discount) => discount.amountCents > 0);
+  const offCents = sum(listed.map((discount) => discount.amountCents));
+  return { baseCents, discounts: listed, finalCents: Math.max(0, baseCents - offCents) };
+}
