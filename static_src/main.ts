@@ -3,6 +3,7 @@ import { startAnchors } from "./lib/anchors";
 import { startHelp } from "./lib/help";
 import { startMenus } from "./lib/menus";
 import { startPast } from "./lib/past";
+import { stored } from "./lib/storage";
 import { type LoadCondition, when } from "./lib/when";
 
 type IslandModule = { default: (element: HTMLElement) => void };
@@ -33,6 +34,6 @@ addEventListener("pointerover", onFirstTooltip);
 addEventListener("focusin", onFirstTooltip);
 
 // A toast that was raised just before a redirect is shown on the page it led to.
-if (sessionStorage.getItem("toast")) {
+if (stored((storage) => storage.getItem("toast"))) {
   import("./lib/toast").then(({ showPendingToast }) => showPendingToast());
 }

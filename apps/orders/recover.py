@@ -6,6 +6,7 @@ from apps.core.errors import AcademyError
 from apps.core.money import as_json, to_cents
 from apps.orders import promo as promo_uses
 from apps.orders.cart import CartLine, CheckoutItem, discounts_as_json, on_sale
+from apps.orders.errors import AlreadyPaid
 from apps.orders.models import Order, OrderLine
 from apps.orders.place import open_order, payment_type_of
 from apps.pricing.models import PromoCode
@@ -47,7 +48,11 @@ class Recovered:
 
 def recover(*, order_id: int, token: str) -> Recovered:
     """The order behind a recovery link; raises what `open_order` raises."""
-    order = open_order(order_id=order_id, token=token)
+    try:
+        order = open_order(order_id=order_id, token=token)
+    except AlreadyPaid:
+        # Without the payment's reference, which opens more than this link should after the payment.
+        raise AlreadyPaid from None
     rows = list(order.lines.all())
     items = _items(rows)
     lines, missing = on_sale(items)

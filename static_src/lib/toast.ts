@@ -2,6 +2,7 @@
  * Short messages in the region of base.html: about 4 s each, at most 3 at a time (site spec,
  * section 9). Plain DOM, so that every island and the loader can raise one.
  */
+import { stored } from "./storage";
 
 export type Toast = { title: string; text?: string; tone: "info" | "success" | "error" };
 
@@ -43,12 +44,12 @@ export function toast({ title, text, tone }: Toast): void {
 
 /** Keep a toast for the page that comes next: it survives a redirect, and only one. */
 export function toastOnNextPage(message: Toast): void {
-  sessionStorage.setItem(PENDING, JSON.stringify(message));
+  stored((storage) => storage.setItem(PENDING, JSON.stringify(message)));
 }
 
 export function showPendingToast(): void {
-  const pending = sessionStorage.getItem(PENDING);
-  sessionStorage.removeItem(PENDING);
+  const pending = stored((storage) => storage.getItem(PENDING));
+  stored((storage) => storage.removeItem(PENDING));
   if (pending) toast(JSON.parse(pending) as Toast);
 }
 

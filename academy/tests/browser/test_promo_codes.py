@@ -50,6 +50,19 @@ def test_an_empty_code_cannot_be_sent(buyer: Visitor) -> None:
     assert len(asked) == 1
 
 
+def test_a_code_that_this_order_has_reserved_can_be_taken_off_and_put_back(
+    buyer: Visitor,
+) -> None:
+    make_promo("SOLOUNO", value="10", max_uses=1, max_uses_per_student=1)
+    buyer.apply_code("SOLOUNO").tick_boxes().ask_for_card_form("171,00 €")
+    buyer.press(buyer.dialog.get_by_role("button", name="Quitar el código SOLOUNO"))
+    expect(buyer.pay_button("190,00 €")).to_be_visible()
+
+    buyer.apply_code("SOLOUNO")
+
+    buyer.ask_for_card_form("171,00 €")
+
+
 def test_a_code_is_refused_then_another_applied_and_removed(buyer: Visitor) -> None:
     summary = buyer.dialog.locator("dl")
 

@@ -418,6 +418,7 @@ def test_once_paid_the_token_opens_nothing(api, standin, placed):
 
     status, answer = api.get("orders/recover", order=placed["order_id"], token=placed["token"])
     assert (status, answer["code"]) == (409, "already_paid")
+    assert placed["payment_intent_id"] not in str(answer)
     status, answer = api.post(
         "process-checkout",
         checkout_body(

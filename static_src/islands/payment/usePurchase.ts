@@ -1,10 +1,10 @@
-import { type RefObject, useReducer, useRef } from "react";
+import { type RefObject, useEffect, useReducer, useRef } from "react";
 import { toast } from "../../lib/toast";
 import type { CardHandle, CardOutcome } from "./CardForm";
 import { type Basket, checkoutBody, completePayment, processCheckout, successUrl } from "./calls";
 import { rememberPayment } from "./pending";
 import { cardSentence, NO_SECRET_OR_URL, PAYMENT_ERROR, type Refusal, refusalOf } from "./refusals";
-import { mayPay, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
+import { isBusy, mayPay, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
 
 const CARD_NOT_READY = "El formulario de pago no está listo...";
 
@@ -31,6 +31,17 @@ export function usePurchase(
   const [purchase, dispatch] = useReducer(purchaseReducer, initial);
   const card = useRef<CardHandle | null>(null);
   const working = useRef(false);
+
+  // Back from the success page, a browser may show this one as it was left: at work, for ever.
+  const busy = isBusy(purchase);
+  useEffect(() => {
+    if (!busy) return;
+    const startAnew = (event: PageTransitionEvent) => {
+      if (event.persisted) window.location.reload();
+    };
+    window.addEventListener("pageshow", startAnew);
+    return () => window.removeEventListener("pageshow", startAnew);
+  }, [busy]);
 
   // State arrives with the next render; a second click may come before it.
   async function alone(work: () => Promise<void>): Promise<void> {
