@@ -70,9 +70,12 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
 
 
 def cart_saved_context(order: Order) -> dict[str, Any]:
-    """The cart and the link that brings it back, which works until the cart expires."""
+    """The cart and the link that brings it back, which works until the cart expires.
+
+    No name: whoever saves a cart has not shown that the address is theirs, and could write into the
+    mail of another (decisions.md, "Forms and leads").
+    """
     return {
-        "first_name": order.first_name,
         "lines": [_line(line) for line in order.lines.all()],
         "total": order.total_amount,
         "valid_until": order.created_at + CART_LIFE,

@@ -20,6 +20,9 @@ from apps.payments.stripe_gateway import PaymentNotFound
 from apps.payments.webhooks import store
 from apps.students.session import current_student
 
+# Mails to an address that nobody has shown to be theirs (decisions.md, "Forms and leads").
+SAVED_CARTS = Limit("cart-saved", times=3, seconds=3600)
+
 
 class NotConfirmed(AcademyError):
     status = 409
@@ -56,6 +59,8 @@ class ProcessCheckout(PublicAPIView):
         form.is_valid(raise_exception=True)
         student = current_student(request)
         checkout = form.to_checkout(signed_in_as=student.pk if student else None)
+        if checkout.save_for_later:
+            SAVED_CARTS.count_key(checkout.email.lower())
         return Response(start(checkout).as_json, headers={"Cache-Control": "no-store"})
 
 

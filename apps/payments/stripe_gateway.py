@@ -3,6 +3,7 @@
 Nothing here runs inside a transaction: a call may take seconds, or time out after it has worked.
 """
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,11 +101,15 @@ def _provider_errors() -> Iterator[None]:
 
 
 def create_customer(*, order_id: int, email: str) -> str:
-    """A customer for this order alone, so that nobody meets another's cards; its reference."""
+    """A customer for this order alone, so that nobody meets another's cards; its reference.
+
+    The key has the address in it: the same key with another one, corrected after a lost answer,
+    would be refused for a day.
+    """
     with _provider_errors():
         customer = _client().v1.customers.create(
             {"email": email, "metadata": {"order_id": str(order_id)}},
-            {"idempotency_key": f"order-{order_id}-customer"},
+            {"idempotency_key": f"order-{order_id}-customer-{_short_digest(email)}"},
         )
     return customer.id
 
@@ -206,6 +211,10 @@ def _payment(intent: stripe.PaymentIntent) -> ProviderPayment:
         livemode=intent.livemode,
         refusal=(refusal.message or refusal.code or "") if refusal else "",
     )
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _id_of(reference: Any) -> str:

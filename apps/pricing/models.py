@@ -1,6 +1,7 @@
 from datetime import date
 from typing import Any, Self
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
@@ -179,6 +180,13 @@ class PromoCode(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         self.code = self.code.strip().upper()
         super().save(*args, **kwargs)
+
+    def clean(self) -> None:
+        """No form has `uses_taken`, so that Django leaves its constraint out of a form's checks."""
+        if self.max_uses is not None and self.uses_taken > self.max_uses:
+            raise ValidationError(
+                {"max_uses": "El código ya se ha usado más veces que ese límite."}
+            )
 
     def terms(self) -> PromoTerms:
         # Percentages are stored with two decimals, so their hundredths are basis points.

@@ -277,6 +277,18 @@ def test_a_cart_saved_for_later_has_no_payment_and_mails_its_link(api, standin, 
     assert f"order={answer['order_id']}&token={answer['token']}" in mailoutbox[0].body
 
 
+def test_one_address_gets_three_saved_carts_an_hour_whoever_sends_them(api, settings):
+    settings.RATE_LIMIT_SCALE = 1
+    body = checkout_body(whole(make_subject()), total="182.40", save_for_later=True)
+    for _ in range(3):
+        api.checkout(body)
+
+    status, answer = api.post("process-checkout", {**body, "email": BRUNO["email"].upper()})
+
+    assert (status, answer["code"]) == (429, "too_many_requests")
+    assert Mail.objects.count() == Order.objects.count() == 3
+
+
 def test_a_total_of_zero_is_completed_without_a_card(api, standin, work):
     make_promo("GRATIS100", value="100")
     body = checkout_body(whole(make_subject()), total="0", promo_code="gratis100")

@@ -164,6 +164,8 @@ def test_the_saved_cart_comes_with_the_link_that_brings_it_back():
     assert link in mail.text
     assert link.replace("&", "&amp;") in mail.html
     assert "No se ha hecho ningún cargo." in mail.text
+    assert order.first_name
+    assert order.first_name not in mail.text + mail.html
     assert "Total: 234,65 €" in mail.text.replace(NB, " ")
 
     hidden = render_mail("cart_saved", {"order_id": order.pk}, reveal=False)

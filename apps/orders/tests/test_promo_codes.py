@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 from django.utils import timezone
 
 from academy.tests.factories import (
@@ -216,6 +217,21 @@ def test_the_database_itself_refuses_a_use_too_many():
 
     with pytest.raises(IntegrityError), transaction.atomic():
         PromoCode.objects.filter(pk=promo.pk).update(uses_taken=2)
+
+
+def test_staff_cannot_set_a_limit_below_the_uses_there_are(admin_client):
+    promo = make_promo(max_uses=3, uses_taken=2)
+    address = reverse("admin:pricing_promocode_change", args=[promo.pk])
+    form = admin_client.get(address).context["adminform"].form
+    sent = {name: value for name, value in form.initial.items() if value not in (None, [])}
+
+    answer = admin_client.post(address, {**sent, "max_uses": "1"})
+
+    assert answer.context["adminform"].form.errors == {
+        "max_uses": ["El código ya se ha usado más veces que ese límite."]
+    }
+    promo.refresh_from_db()
+    assert promo.max_uses == 3
 
 
 def test_codes_are_unique_in_whatever_case_they_are_typed():

@@ -412,6 +412,21 @@ def test_eight_refused_cards_lock_the_order_for_an_hour(api, standin, placed, wo
     assert status == 200
 
 
+def test_an_address_corrected_after_a_lost_answer_still_gets_its_payment(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    placed = api.checkout({**body, "email": "mal@example.com"})
+    # The customer was made, but its reference never arrived here.
+    Order.objects.update(customer_reference="")
+
+    answer = api.checkout(
+        {**body, "recovery_order_id": placed["order_id"], "token": placed["token"]}
+    )
+
+    customer = standin.payment(answer["payment_intent_id"])["customer"]
+    assert Order.objects.get().customer_reference == customer
+    assert customer != standin.payment(placed["payment_intent_id"])["customer"]
+
+
 def test_once_paid_the_token_opens_nothing(api, standin, placed):
     standin.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
