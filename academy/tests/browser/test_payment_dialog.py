@@ -142,44 +142,46 @@ def test_the_focus_stays_inside_the_dialog(at_step_1: Visitor) -> None:
             expect(at_step_1.dialog.locator(":focus")).to_be_attached(timeout=1_000)
 
 
-def test_step_2_has_two_columns_on_a_desk(at_step_2: Visitor) -> None:
-    order = at_step_2.dialog.get_by_role("region", name="Tu pedido").bounding_box()
-    payment = at_step_2.dialog.get_by_role("region", name="Pago con tarjeta").bounding_box()
-    dialog = at_step_2.dialog.bounding_box()
-
+def two_columns(visitor: Visitor) -> bool:
+    """Whether the payment stands beside the order, not below it."""
+    order = visitor.dialog.get_by_role("region", name="Tu pedido").bounding_box()
+    payment = visitor.dialog.get_by_role("region", name="Pago con tarjeta").bounding_box()
     assert order
     assert payment
-    assert dialog
-    assert order["x"] + order["width"] <= payment["x"]
-    assert dialog["width"] < 1440
+    beside = order["x"] + order["width"] <= payment["x"]
+    assert beside != (order["y"] + order["height"] <= payment["y"])
+    return beside
+
+
+def test_step_2_has_two_columns_on_a_desk(at_step_2: Visitor) -> None:
+    assert two_columns(at_step_2)
+    expect(at_step_2.dialog).not_to_have_css("width", "1440px")
     promo = at_step_2.field("Código promocional").bounding_box()
+    types = at_step_2.dialog.get_by_role("group", name="Forma de pago").bounding_box()
+    payment = at_step_2.dialog.get_by_role("region", name="Pago con tarjeta").bounding_box()
     assert promo
-    assert promo["x"] < payment["x"]
+    assert types
+    assert payment
+    assert promo["x"] + promo["width"] <= payment["x"]
+    assert types["x"] + types["width"] <= payment["x"]
 
 
-def test_under_768_pixels_the_summary_fills_the_screen(phone: Visitor, maths: Subject) -> None:
+def test_on_a_phone_the_summary_fills_the_screen(phone: Visitor, maths: Subject) -> None:
     phone.to_step_2(maths.degree, [maths])
 
     assert phone.dialog.bounding_box() == {"x": 0, "y": 0, "width": 390, "height": 844}
-    order = phone.dialog.get_by_role("region", name="Tu pedido").bounding_box()
-    payment = phone.dialog.get_by_role("region", name="Pago con tarjeta").bounding_box()
-    assert order
-    assert payment
-    assert order["y"] + order["height"] <= payment["y"]
+    assert not two_columns(phone)
 
 
 def test_the_dialog_changes_its_shape_below_768_pixels(at_step_2: Visitor) -> None:
     at_step_2.page.set_viewport_size({"width": 767, "height": 1024})
     expect(at_step_2.dialog).to_have_css("width", "767px")
     assert at_step_2.dialog.bounding_box() == {"x": 0, "y": 0, "width": 767, "height": 1024}
+    assert not two_columns(at_step_2)
 
     at_step_2.page.set_viewport_size({"width": 768, "height": 1024})
     expect(at_step_2.dialog).not_to_have_css("width", "768px")
-    order = at_step_2.dialog.get_by_role("region", name="Tu pedido").bounding_box()
-    payment = at_step_2.dialog.get_by_role("region", name="Pago con tarjeta").bounding_box()
-    assert order
-    assert payment
-    assert order["x"] + order["width"] <= payment["x"]
+    assert two_columns(at_step_2)
 
 
 # ---------------------------------------------------------------- paying
@@ -286,6 +288,8 @@ def test_the_key_is_asked_for_again_after_3_seconds(at_step_2: Visitor) -> None:
     expect(alert).to_contain_text("Failed to get Stripe public key")
     expect(alert.get_by_role("button", name="Reintentar")).to_be_visible()
     at_step_2.page.clock.run_for(2_999)
+    # A request of now comes after whatever the timers have sent.
+    assert at_step_2.page.evaluate("fetch('/healthz').then(({ status }) => status)") == 200
     assert len(asked) == 1
 
     at_step_2.page.clock.run_for(1)
