@@ -1,0 +1,457 @@
+"""The budget calculator on /precios and home (site spec, sections 2, 4, 5 and 8)."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date
+
+import pytest
+from playwright.sync_api import Locator, Route, expect
+
+from academy.tests.browser.records import Shelf, html_of, mail_with
+from academy.tests.browser.visitor import Visitor
+from apps.catalogue.models import Subject, University
+from apps.core.clock import today
+from apps.leads.models import Quote
+from apps.pricing.models import Campaign
+
+BUDGET = "/api/send-budget-email"
+SENT = "¡Presupuesto enviado a tu email! Te contactaremos pronto."
+CAREFUL = {"reduced_motion": "reduce"}
+
+
+class Calculator:
+    """The calculator, as a visitor uses it."""
+
+    def __init__(self, visitor: Visitor, path: str = "/precios#calculadora") -> None:
+        self.visitor = visitor
+        self.page = visitor.page
+        self.page.goto(path)
+        self.card = self.page.locator(".calculator")
+        self.card.scroll_into_view_if_needed()
+        expect(self.card.locator("[data-island=calculator][data-mounted]")).to_be_attached()
+
+    def select(self, label: str) -> Locator:
+        return self.card.get_by_role("combobox", name=label, exact=True)
+
+    def button(self, name: str) -> Locator:
+        return self.card.get_by_role("button", name=name, exact=True)
+
+    def press(self, name: str) -> None:
+        self.visitor.press(self.button(name))
+
+    def ask(self, number: int = 1) -> "Calculator":
+        """Step 1, to its end."""
+        self.select("Número de asignaturas").select_option(str(number))
+        self.press("Calcular Presupuesto")
+        expect(self.card.get_by_text("Paso 2 de 3")).to_be_visible()
+        return self
+
+    def choose(self, shelf: Shelf, *subjects: Subject) -> "Calculator":
+        """Step 2, to its end."""
+        self.choose_degree(shelf)
+        for position, subject in enumerate(subjects, start=1):
+            self.select(f"Asignatura {position}").select_option(str(subject.pk))
+        self.press("Ver presupuesto")
+        expect(self.card.get_by_text("Paso 3 de 3")).to_be_visible()
+        return self
+
+    def choose_degree(self, shelf: Shelf) -> None:
+        self.select("Universidad").select_option(str(shelf.degree.university_id))
+        self.select("Carrera").select_option(str(shelf.degree.pk))
+        expect(self.select("Asignatura 1")).to_be_visible()
+
+    def open_contact(self) -> "Calculator":
+        self.press("Ver presupuesto completo")
+        expect(self.card.get_by_label("Email")).to_be_focused()
+        return self
+
+    def send(self, email: str, phone: str = "600123123") -> None:
+        self.card.get_by_label("Email").fill(email)
+        self.card.get_by_label("Teléfono").fill(phone)
+        self.press("Enviar presupuesto")
+
+    @property
+    def figures(self) -> Locator:
+        return self.card.locator(".calculator__figures")
+
+    def lines(self) -> list[str]:
+        """Each discount and the totals, "name amount", as they stand there."""
+        rows = self.figures.locator("dl > div").all_inner_texts()
+        return [" ".join(row.replace("\xa0", " ").split()) for row in rows]
+
+    def is_blurred(self) -> bool:
+        return str(self.figures.evaluate("element => getComputedStyle(element).filter")).startswith(
+            "blur"
+        )
+
+
+class Held:
+    """A call that is on its way until the test lets it go."""
+
+    def __init__(self, visitor: Visitor, path: str) -> None:
+        self._page = visitor.page
+        self._routes: list[Route] = []
+        self._page.route(f"**{path}", lambda route: self._routes.append(route))
+
+    def let_go(self) -> None:
+        for _ in range(100):
+            if self._routes:
+                break
+            self._page.wait_for_timeout(50)
+        self._routes.pop().continue_()
+
+
+@pytest.fixture
+def micro(shelf: Shelf) -> Subject:
+    return shelf.put("Microeconomía", "192.00")
+
+
+@pytest.fixture
+def macro(shelf: Shelf) -> Subject:
+    return shelf.put("Macroeconomía", "215.50")
+
+
+def test_the_form_has_six_numbers_and_shows_the_friend_s_fields_to_the_invited(
+    visitor: Visitor,
+) -> None:
+    calculator = Calculator(visitor)
+    expect(calculator.card.get_by_role("heading", level=2)).to_have_text(
+        "Calculadora de Presupuesto"
+    )
+    number = calculator.select("Número de asignaturas")
+    expect(number).to_have_value("1")
+    assert number.locator("option").all_inner_texts() == ["1", "2", "3", "4", "5", "6"]
+    code = calculator.card.get_by_label("Código de amigo")
+    expect(code).to_have_count(0)
+
+    visitor.tick(visitor.box("Me ha invitado un amigo"))
+
+    expect(code).to_be_visible()
+    invitees = calculator.select("Amigos que invitas tú")
+    assert invitees.locator("option").all_inner_texts() == [str(n) for n in range(9)]
+    expect(invitees).to_have_value("0")
+    visitor.press(visitor.box("Me ha invitado un amigo"))
+    expect(code).to_have_count(0)
+
+
+def test_a_friend_code_that_is_not_blank_is_ticked_at_once(visitor: Visitor) -> None:
+    calculator = Calculator(visitor)
+    visitor.tick(visitor.box("Me ha invitado un amigo"))
+    applied = calculator.card.get_by_text("✅ Código aplicado correctamente")
+    calculator.card.get_by_label("Código de amigo").fill("   ")
+    expect(calculator.button("Aplicar")).to_be_disabled()
+
+    calculator.card.get_by_label("Código de amigo").fill("AMIGA")
+    expect(applied).to_have_count(0)
+    requests = visitor.answers("/api/validate-promo-code")
+    calculator.press("Aplicar")
+
+    expect(applied).to_be_visible()
+    assert requests == []
+    visitor.assert_accessible()
+
+
+def test_the_cascade_asks_for_university_degree_and_subjects_in_turn(
+    visitor: Visitor, shelf: Shelf, micro: Subject, macro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask(2)
+    university = calculator.select("Universidad")
+    expect(university.locator("option").first).to_have_text("Selecciona una universidad")
+    first = shelf.degree.university
+    assert f"{first.name} ({first.acronym})" in university.locator("option").all_inner_texts()
+    expect(calculator.select("Carrera")).to_have_count(0)
+    expect(calculator.button("Ver presupuesto")).to_be_disabled()
+
+    university.select_option(str(first.pk))
+    expect(calculator.select("Carrera").locator("option").first).to_have_text(
+        "Selecciona una carrera"
+    )
+    expect(calculator.select("Asignatura 1")).to_have_count(0)
+
+    calculator.choose_degree(shelf)
+    expect(calculator.card.get_by_role("heading", name="Selecciona 2 asignaturas")).to_be_visible()
+    options = calculator.select("Asignatura 1").locator("option")
+    assert options.all_inner_texts() == [
+        "Selecciona una asignatura",
+        f"{macro.name} – 215,50\xa0€",
+        f"{micro.name} – 192,00\xa0€",
+    ]
+    expect(calculator.select("Asignatura 2")).to_be_visible()
+    expect(calculator.select("Asignatura 3")).to_have_count(0)
+    visitor.assert_accessible()
+
+    # Picked in one selector, hidden in the other; the button waits for the last one.
+    calculator.select("Asignatura 1").select_option(str(micro.pk))
+    assert calculator.select("Asignatura 2").locator("option").all_inner_texts() == [
+        "Selecciona una asignatura",
+        f"{macro.name} – 215,50\xa0€",
+    ]
+    expect(calculator.button("Ver presupuesto")).to_be_disabled()
+    calculator.select("Asignatura 2").select_option(str(macro.pk))
+    expect(calculator.button("Ver presupuesto")).to_be_enabled()
+
+
+def test_one_subject_is_asked_for_in_the_singular(
+    visitor: Visitor, shelf: Shelf, micro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask(1)
+    calculator.choose_degree(shelf)
+    expect(
+        calculator.card.get_by_role("heading", name="Selecciona 1 asignatura", exact=True)
+    ).to_be_visible()
+
+
+def test_another_degree_clears_the_picks_and_another_university_the_degree(
+    visitor: Visitor, shelf: Shelf, micro: Subject, macro: Subject
+) -> None:
+    other = shelf.degree.university.degrees.exclude(pk=shelf.degree.pk).filter(
+        subjects_count__gte=2
+    )[0]
+    calculator = Calculator(visitor).ask(2)
+    calculator.choose_degree(shelf)
+    calculator.select("Asignatura 1").select_option(str(micro.pk))
+    calculator.select("Asignatura 2").select_option(str(macro.pk))
+
+    calculator.select("Carrera").select_option(str(other.pk))
+    expect(calculator.select("Asignatura 1")).to_have_value("")
+    expect(calculator.select("Asignatura 2")).to_have_value("")
+    expect(calculator.button("Ver presupuesto")).to_be_disabled()
+
+    calculator.select("Universidad").select_option("")
+    expect(calculator.select("Carrera")).to_have_count(0)
+    expect(calculator.select("Asignatura 1")).to_have_count(0)
+    calculator.select("Universidad").select_option(str(shelf.degree.university_id))
+    expect(calculator.select("Carrera")).to_have_value("")
+
+
+def test_lists_say_that_they_are_loading(visitor: Visitor) -> None:
+    held = Held(visitor, "/api/universities")
+    calculator = Calculator(visitor).ask()
+
+    first = calculator.select("Universidad").locator("option").first
+    expect(first).to_have_text("Cargando...")
+    held.let_go()
+    expect(first).to_have_text("Selecciona una universidad")
+
+
+def test_a_list_that_fails_stays_empty_and_says_nothing(visitor: Visitor) -> None:
+    visitor.watch.expect("503")
+    visitor.watch.expect("ApiError")
+    visitor.page.route("**/api/universities", lambda route: route.fulfill(status=503, body=""))
+    calculator = Calculator(visitor).ask()
+
+    options = calculator.select("Universidad").locator("option")
+    expect(options).to_have_text(["Selecciona una universidad"])
+    expect(visitor.page.locator(".toast")).to_have_count(0)
+
+
+def test_a_university_that_is_coming_soon_cannot_be_chosen(visitor: Visitor) -> None:
+    soon = University.objects.filter(status=University.Status.COMING_SOON).first()
+    assert soon
+    calculator = Calculator(visitor).ask()
+    expect(calculator.select("Universidad").locator("option", has_text=soon.name)).to_be_disabled()
+
+
+def test_back_returns_to_the_form_and_keeps_what_was_chosen(
+    visitor: Visitor, shelf: Shelf, micro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask(1).choose(shelf, micro)
+    calculator.press("Volver")
+    expect(calculator.card.get_by_text("Paso 1 de 3")).to_be_visible()
+    expect(calculator.select("Número de asignaturas")).to_have_value("1")
+    calculator.press("Calcular Presupuesto")
+    expect(calculator.select("Asignatura 1")).to_have_value(str(micro.pk))
+
+
+def test_the_result_is_blurred_until_it_is_sent_and_equals_the_server_s(
+    new_visitor: Callable[..., Visitor], shelf: Shelf, micro: Subject, macro: Subject
+) -> None:
+    visitor = new_visitor(**CAREFUL)
+    calculator = Calculator(visitor)
+    visitor.tick(visitor.box("Pago completo"))
+    visitor.tick(visitor.box("Me ha invitado un amigo"))
+    calculator.card.get_by_label("Código de amigo").fill("AMIGA")
+    calculator.select("Amigos que invitas tú").select_option("2")
+    calculator.ask(2).choose(shelf, micro, macro)
+    # 192,00 + 215,50; 5 % of it is 20,38, in whole euros 20.
+    expected = [
+        "Precio base 407,50 €",
+        "Descuento por volumen −15,00 €",
+        "Pago completo (5 %) −20,00 €",
+        "Código de amigo −15,00 €",
+        "Amigos invitados −40,00 €",
+        "Precio final 317,50 €",
+    ]
+
+    assert calculator.lines() == expected
+    assert calculator.is_blurred()
+    expect(calculator.figures).to_have_attribute("inert", "")
+    visitor.assert_accessible()
+    calculator.open_contact()
+    visitor.assert_accessible()
+
+    held = Held(visitor, BUDGET)
+    calculator.send(visitor.email)
+    expect(calculator.button("Enviando...")).to_be_disabled()
+    expect(
+        calculator.card.get_by_text("Guardando tu presupuesto y enviándolo por email...")
+    ).to_be_visible()
+    expect(calculator.card.get_by_label("Email")).to_be_disabled()
+    expect(calculator.card.get_by_label("Teléfono")).to_be_disabled()
+    held.let_go()
+
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    expect(
+        visitor.toast(
+            "¡Perfect! Tu presupuesto ha sido enviado a tu email. Te contactaremos pronto."
+        )
+    ).to_be_visible()
+    expect(calculator.card.get_by_label("Email")).to_have_count(0)
+    assert not calculator.is_blurred()
+    assert calculator.lines() == expected
+    visitor.assert_accessible()
+
+    quote = Quote.objects.get(lead__email=visitor.email)
+    assert [str(quote.base_price), str(quote.final_price)] == ["407.50", "317.50"]
+    mail = html_of(mail_with("Tu presupuesto", visitor.email)).replace("\xa0", " ")
+    assert "317,50 €" in mail
+    assert micro.name in mail
+    assert macro.name in mail
+    assert re.search(r"/compra\?presupuesto=", mail)
+
+
+def test_the_calculator_on_home_is_the_same(visitor: Visitor, shelf: Shelf, micro: Subject) -> None:
+    calculator = Calculator(visitor, "/").ask(1).choose(shelf, micro)
+    assert calculator.lines() == ["Precio base 192,00 €", "Precio final 192,00 €"]
+
+
+@pytest.mark.parametrize(
+    ("email", "phone", "sentence", "focused"),
+    [
+        ("", "", "Por favor, completa todos los campos", "Email"),
+        ("ana", "", "Por favor, completa todos los campos", "Teléfono"),
+        ("ana", "600123123", "Por favor, introduce un email válido", "Email"),
+        ("ana@example.com", "12345678", "Por favor, introduce un teléfono válido", "Teléfono"),
+    ],
+)
+def test_the_contact_is_checked_in_its_order(
+    visitor: Visitor,
+    shelf: Shelf,
+    micro: Subject,
+    email: str,
+    phone: str,
+    sentence: str,
+    focused: str,
+) -> None:
+    calculator = Calculator(visitor).ask().choose(shelf, micro).open_contact()
+    requests = visitor.answers(BUDGET)
+
+    calculator.send(email, phone)
+
+    expect(visitor.toast("Error", sentence)).to_be_visible()
+    expect(calculator.card.locator(".field__error").first).to_have_text(sentence)
+    field = calculator.card.get_by_label(focused)
+    expect(field).to_be_focused()
+    expect(field).to_have_accessible_description(sentence)
+    assert calculator.is_blurred()
+    assert requests == []
+    visitor.assert_accessible()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "sentence"),
+    [
+        (
+            429,
+            '{"success": false, "error": "Demasiadas solicitudes.", "code": "too_many_requests"}',
+            "Demasiadas solicitudes.",
+        ),
+        (500, "<h1>no</h1>", "Error al enviar el presupuesto"),
+    ],
+)
+def test_a_budget_that_cannot_be_sent_says_so_and_stays_blurred(
+    visitor: Visitor, shelf: Shelf, micro: Subject, status: int, body: str, sentence: str
+) -> None:
+    visitor.watch.expect(str(status))
+    if status == 500:
+        visitor.watch.expect("ApiError")
+    calculator = Calculator(visitor).ask().choose(shelf, micro).open_contact()
+    visitor.page.route(f"**{BUDGET}", lambda route: route.fulfill(status=status, body=body))
+
+    calculator.send(visitor.email)
+
+    expect(visitor.toast("Error", sentence)).to_be_visible()
+    expect(calculator.button("Enviar presupuesto")).to_be_enabled()
+    expect(calculator.card.get_by_label("Email")).to_have_value(visitor.email)
+    assert calculator.is_blurred()
+
+
+@pytest.fixture
+def in_force() -> Iterator[Callable[[str], None]]:
+    """Makes one of the seeded campaigns run today, and no other."""
+    before = list(Campaign.objects.all())
+
+    def start(name: str) -> None:
+        day: date = today()
+        Campaign.objects.exclude(name=name).update(active=False)
+        Campaign.objects.filter(name=name).update(
+            first_month=day.month, first_day=day.day, last_month=day.month, last_day=day.day
+        )
+
+    yield start
+    for campaign in before:
+        campaign.save()
+
+
+@pytest.mark.parametrize(
+    ("campaign", "line", "final"),
+    [
+        ("Agosto", "Descuento de agosto (20 %) −43,00 €", "172,50 €"),
+        ("Septiembre", "Descuento de septiembre (10 %) −22,00 €", "193,50 €"),
+    ],
+)
+def test_the_campaign_of_the_date_is_taken_off_and_mailed(
+    visitor: Visitor,
+    shelf: Shelf,
+    macro: Subject,
+    in_force: Callable[[str], None],
+    campaign: str,
+    line: str,
+    final: str,
+) -> None:
+    in_force(campaign)
+    calculator = Calculator(visitor).ask().choose(shelf, macro)
+    # 20 % of 215,50 is 43,10; 10 % is 21,55: whole euros, half up.
+    assert calculator.lines() == ["Precio base 215,50 €", line, f"Precio final {final}"]
+
+    calculator.open_contact().send(visitor.email)
+
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    assert calculator.lines() == ["Precio base 215,50 €", line, f"Precio final {final}"]
+    mail = html_of(mail_with("Tu presupuesto", visitor.email)).replace("\xa0", " ")
+    assert final in mail
+
+
+def test_the_whole_way_by_keyboard(visitor: Visitor, shelf: Shelf, micro: Subject) -> None:
+    calculator = Calculator(visitor)
+    keyboard = visitor.page.keyboard
+    calculator.select("Número de asignaturas").focus()
+    for _ in range(3):
+        keyboard.press("Tab")
+    keyboard.press("Enter")
+    expect(calculator.card.get_by_role("heading", level=3)).to_be_focused()
+    calculator.choose_degree(shelf)
+    calculator.select("Asignatura 1").focus()
+    keyboard.press("ArrowDown")
+    keyboard.press("Tab")
+    keyboard.press("Enter")
+    expect(calculator.card.get_by_role("heading", level=3)).to_be_focused()
+    keyboard.press("Tab")
+    keyboard.press("Tab")
+    keyboard.press("Enter")
+    expect(calculator.card.get_by_label("Email")).to_be_focused()
+    keyboard.type(visitor.email)
+    keyboard.press("Tab")
+    keyboard.type("600123123")
+    keyboard.press("Enter")
+    expect(calculator.card.get_by_text(SENT)).to_be_focused()
