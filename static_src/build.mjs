@@ -77,6 +77,7 @@ const writeManifest = {
         ...about,
         file: relative(output, join(root, path)),
       }));
+      freeLoader(outputs);
       const manifest = {};
       for (const { file, inputs, entryPoint, imports } of outputs) {
         const sources = Object.keys(inputs);
@@ -99,6 +100,16 @@ const writeManifest = {
     });
   },
 };
+
+/**
+ * Beside islands that use CommonJS packages, esbuild makes every entry import its helpers. The
+ * loader uses none of them, and every page would wait for that one more file.
+ */
+function freeLoader(outputs) {
+  const { file } = outputs.find(({ file }) => /^main-\w+\.js$/.test(file));
+  const code = readFileSync(join(output, file), "utf8");
+  writeFileSync(join(output, file), code.replace(/^import"\.\/chunk-\w+\.js";/, ""));
+}
 
 function removeAllBut(files) {
   for (const file of readdirSync(output)) {

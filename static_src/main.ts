@@ -3,7 +3,6 @@ import { startAnchors } from "./lib/anchors";
 import { startHelp } from "./lib/help";
 import { startMenus } from "./lib/menus";
 import { startPast } from "./lib/past";
-import { stored } from "./lib/storage";
 import { type LoadCondition, when } from "./lib/when";
 
 type IslandModule = { default: (element: HTMLElement) => void };
@@ -34,6 +33,12 @@ addEventListener("pointerover", onFirstTooltip);
 addEventListener("focusin", onFirstTooltip);
 
 // A toast that was raised just before a redirect is shown on the page it led to.
-if (stored((storage) => storage.getItem("toast"))) {
-  import("./lib/toast").then(({ showPendingToast }) => showPendingToast());
+// (Not through lib/storage: what the loader shares with an island becomes files of their own, for
+// which every page would wait.)
+try {
+  if (sessionStorage.getItem("toast")) {
+    import("./lib/toast").then(({ showPendingToast }) => showPendingToast());
+  }
+} catch {
+  // This browser blocks site data, so nothing was left for this page.
 }

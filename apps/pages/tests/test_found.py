@@ -173,7 +173,7 @@ def test_a_teacher_s_photo_is_shown_and_cached(client: Client) -> None:
     assert (answer.status_code, answer["Content-Type"]) == (200, "image/png")
     assert b"".join(answer.streaming_content) == PNG  # type: ignore[attr-defined]
     assert "max-age" in answer["Cache-Control"]
-    for outside in ("/imagenes/../db.sqlite3", "/imagenes/%2e%2e/db.sqlite3", "/imagenes/"):
+    for outside in ("/imagenes/../db.sqlite3", "/imagenes/%2e%2e/db.sqlite3"):
         assert client.get(outside).status_code in (400, 404)
 
 

@@ -31,6 +31,7 @@ export default function play(element: HTMLElement): void {
     settle("error");
     frame.remove();
     poster.className = "button";
+    poster.removeAttribute("aria-label");
     poster.textContent = "Ver en Vimeo";
     message.replaceChildren(text("Error al cargar el video"), poster);
     poster.focus();
