@@ -51,6 +51,7 @@ class Stack:
                 *(python, "manage.py", "db_worker", "--interval", "0.5"),
                 *("--no-startup-delay", "--no-reload"),
             ],
+            "reconcile": [python, "manage.py", "reconcile_payments", "--every", "60"],
         }
         if uses_sandbox(self.env):
             sandbox = [python, "-m", "apps.payments.sandbox", "--port", self.env["SANDBOX_PORT"]]
@@ -71,7 +72,7 @@ class Stack:
                 self.start_one(name)
 
     def start_one(self, name: str) -> None:
-        """Start the process "web", "worker" or "stripe"."""
+        """Start the process "web", "worker", "reconcile" or "stripe"."""
         with self._guard():
             self._children[name] = Child(
                 name, self.commands()[name], env=self.env, on_line=self._on_line

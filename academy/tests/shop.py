@@ -65,6 +65,11 @@ class Standin:
             return refusal.code or ""
         return ""
 
+    def forget_everything(self) -> None:
+        with closing(sqlite3.connect(self.process.state, timeout=10)) as database, database:
+            for table in ("objects", "idempotency", "deliveries"):
+                database.execute(f"DELETE FROM {table}")
+
     def payment(self, reference: str) -> dict[str, Any]:
         return self.process.client().v1.payment_intents.retrieve(reference).to_dict()
 
@@ -82,14 +87,13 @@ def standin_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbo
 @pytest.fixture
 def standin(standin_process: SandboxProcess, settings: Any) -> Iterator[Standin]:
     """The stand-in, empty and without webhooks: what it knows is told only to who asks."""
-    with closing(sqlite3.connect(standin_process.state, timeout=10)) as database, database:
-        # Order ids begin anew with each test, and so would the idempotency keys made of them.
-        for table in ("objects", "idempotency", "deliveries"):
-            database.execute(f"DELETE FROM {table}")
+    standin = Standin(standin_process)
+    # Order ids begin anew with each test, and so would the idempotency keys made of them.
+    standin.forget_everything()
     settings.STRIPE_API_BASE = standin_process.url
     settings.STRIPE_SECRET_KEY = standin_process.secret_key
     stripe_gateway._client.cache_clear()
-    yield Standin(standin_process)
+    yield standin
     stripe_gateway._client.cache_clear()
 
 

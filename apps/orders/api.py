@@ -1,6 +1,7 @@
 from contextlib import suppress
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -136,7 +137,7 @@ class OrderByPayment(PublicAPIView):
                 "id": order.pk,
                 "reference": f"ORD-{(session or payment)[-8:]}",
                 "status": order.status,
-                "created_at": order.created_at,
+                "created_at": timezone.localtime(order.created_at),
                 "total_amount": as_json(order.total_cents),
                 "amount_paid": as_json(amount_paid_cents(order)),
                 "items_count": order.lines.count(),

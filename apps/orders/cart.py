@@ -95,7 +95,7 @@ def on_sale(items: Sequence[CheckoutItem]) -> tuple[list[CartLine], list[dict[st
             if buyable and subject is not None:
                 lines.append(CartLine(subject, lesson))
             else:
-                name = lesson.title if lesson else subject.name if subject else ""
+                name = CartLine(subject, lesson).name if subject else ""
                 missing.append(
                     {"subject_id": item.subject_id, "lesson_id": lesson_id, "name": name}
                 )

@@ -251,13 +251,18 @@ def expire(*, order_id: int) -> bool:
 
 
 @transaction.atomic
-def count_refused_card(*, order_id: int, reason: str) -> bool:
-    """Count one refused card; True when the order is locked by it (8 lock it for an hour)."""
+def count_refused_card(*, order_id: int, event_id: str, reason: str) -> bool:
+    """Count one refused card; True when the order is locked by it (8 lock it for an hour).
+
+    Once for each event, though worker and reconciliation may act on it at the same moment.
+    """
     order = _locked(order_id)
+    if order.events.filter(reason__endswith=f"({event_id})").exists():
+        return False
     order.refused_cards = F("refused_cards") + 1
     order.save(update_fields=["refused_cards", "updated_at"])
     order.refresh_from_db(fields=["refused_cards"])
-    note(order, actor="Stripe", reason=f"Tarjeta rechazada: {reason}"[:300])
+    note(order, actor="Stripe", reason=f"Tarjeta rechazada: {reason} ({event_id})")
     if order.refused_cards % REFUSED_CARDS_LIMIT:
         return False
     order.locked_until = timezone.now() + REFUSED_CARDS_LOCK

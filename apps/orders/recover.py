@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.utils import timezone
+
 from apps.core.errors import AcademyError
 from apps.core.money import as_json, to_cents
 from apps.orders import promo as promo_uses
@@ -31,7 +33,7 @@ class Recovered:
             "id": order.pk,
             "total_amount": as_json(self.quote.total_cents),
             "payment_type": order.payment_type,
-            "created_at": order.created_at,
+            "created_at": timezone.localtime(order.created_at),
             "promo_code": self.promo.code if self.promo else None,
             "student": {
                 "email": order.email,

@@ -12,7 +12,7 @@ from apps.orders.models import Order, Payment
 from apps.orders.payments import ConfirmedPayment
 from apps.orders.place import Checkout, OpenPaymentInTheWay, Placed, place
 from apps.payments import stripe_gateway as gateway
-from apps.payments.stripe_gateway import ProviderError, ProviderPayment
+from apps.payments.stripe_gateway import PaymentNotFound, ProviderError, ProviderPayment
 
 # Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
 CARD_MINIMUM_CENTS = 50
@@ -98,7 +98,11 @@ def _payment_for(placed: Placed) -> ProviderPayment | None:
     order = placed.order
     existing = order.payments.open().first()
     if existing is not None:
-        payment = gateway.retrieve_payment(existing.reference)
+        try:
+            payment = gateway.retrieve_payment(existing.reference)
+        except PaymentNotFound:
+            _forget(existing)
+            return None
     else:
         payment = _adopted(order) or _created(order, placed.due_now_cents)
     if payment.status == "open" and existing is None:
@@ -147,8 +151,14 @@ def _adopted(order: Order) -> ProviderPayment | None:
     """
     if not order.customer_reference:
         return None
+    try:
+        payments = gateway.list_payments(order.customer_reference)
+    except PaymentNotFound:
+        # Not a customer of this account any more: the order gets a new one.
+        order.customer_reference = ""
+        return None
     adopted = None
-    for payment in gateway.list_payments(order.customer_reference):
+    for payment in payments:
         if payment.status == "canceled":
             continue
         if payment.revision == order.revision or payment.status != "open":
@@ -158,14 +168,29 @@ def _adopted(order: Order) -> ProviderPayment | None:
     return adopted
 
 
-def cancel(payment: Payment) -> ProviderPayment:
+def cancel(payment: Payment) -> None:
     """Cancel an open payment at the provider and record what that led to.
 
     Raises PaymentInProgress where it is being confirmed, AlreadyPaid where it has succeeded.
     """
-    canceled = gateway.cancel_payment(payment.reference)
+    try:
+        canceled = gateway.cancel_payment(payment.reference)
+    except PaymentNotFound:
+        _forget(payment)
+        return
     _still_payable(canceled)
-    return canceled
+
+
+def _forget(payment: Payment) -> None:
+    """Close a payment that the provider does not know: its keys were changed, or it was reset.
+
+    The order's customer went with it.
+    """
+    if payment.order_id is not None:
+        door.keep_customer(order_id=payment.order_id, customer="")
+        door.mark_canceled(
+            order_id=payment.order_id, reference=payment.reference, actor="comprador"
+        )
 
 
 def report(payment: ProviderPayment, *, actor: str) -> None:

@@ -1,5 +1,6 @@
 """Reconciliation: what no event told, asked of the provider (decisions.md, "Orders")."""
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,6 +15,8 @@ from apps.payments import stripe_gateway as gateway
 from apps.payments.checkout import cancel, report
 from apps.payments.models import ProviderEvent
 from apps.payments.webhooks import act_on
+
+logger = logging.getLogger(__name__)
 
 # A promo use is held so long for a payment that does not come (decisions.md, "Promo codes").
 RESERVATION = timedelta(minutes=30)
@@ -52,6 +55,10 @@ def _overdue_events(findings: Findings) -> None:
             act_on(event)
             findings.events += 1
         except AcademyError:
+            findings.problems += 1
+        # One event that nobody foresaw must not keep the payments from being looked at.
+        except Exception:
+            logger.exception("event %s could not be acted on", event.event_id)
             findings.problems += 1
 
 

@@ -83,8 +83,9 @@ def _client() -> stripe.StripeClient:
     return stripe.StripeClient(
         settings.STRIPE_SECRET_KEY,
         base_addresses=base,
-        max_network_retries=2,
-        http_client=stripe.RequestsClient(timeout=20),
+        # A buyer waits for this: one retry, 20 seconds at the most.
+        max_network_retries=1,
+        http_client=stripe.RequestsClient(timeout=10),
     )
 
 

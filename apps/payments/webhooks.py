@@ -90,7 +90,9 @@ def _on_refusal(payload: dict[str, Any]) -> str:
         return outcome
     refusal = sent.get("last_payment_error") or {}
     locked = door.count_refused_card(
-        order_id=order.pk, reason=str(refusal.get("decline_code") or refusal.get("code") or "")
+        order_id=order.pk,
+        event_id=str(payload["id"]),
+        reason=str(refusal.get("decline_code") or refusal.get("code") or ""),
     )
     open_payment = order.payments.open().first()
     if locked and open_payment is not None:

@@ -101,7 +101,7 @@ def test_what_is_not_on_sale_is_named_and_refused(api):
     assert (status, answer["code"]) == (409, "unavailable")
     assert answer["items"] == [
         {"subject_id": closed.pk, "lesson_id": None, "name": "Cerrada"},
-        {"subject_id": expired.subject_id, "lesson_id": expired.pk, "name": "PEC 1"},
+        {"subject_id": expired.subject_id, "lesson_id": expired.pk, "name": "Caducada: PEC 1"},
         {"subject_id": 999999, "lesson_id": None, "name": ""},
     ]
 

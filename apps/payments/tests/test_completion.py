@@ -18,7 +18,7 @@ from academy.tests.shop import DECLINED
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.orders.models import Instalment, Order, Payment, PaymentType
-from apps.orders.payments import ConfirmedPayment, mark_paid
+from apps.orders.payments import ConfirmedPayment, count_refused_card, mark_paid
 from apps.payments import webhooks
 from apps.payments.models import ProviderEvent
 
@@ -291,6 +291,41 @@ def test_when_the_answer_was_lost_the_payment_is_adopted_and_not_opened_twice(ap
     assert second["payment_intent_id"] == first["payment_intent_id"]
     customer = Order.objects.get().customer_reference
     assert len(standin.payments(customer)) == 1
+
+
+def test_an_order_survives_a_provider_that_has_forgotten_it(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
+    standin.forget_everything()
+
+    second = api.checkout(again)
+
+    assert second["payment_intent_id"] != first["payment_intent_id"]
+    assert standin.payment(second["payment_intent_id"])["amount"] == 18240
+    assert Order.objects.count() == 1
+    assert Payment.objects.filter(status="open").count() == 1
+
+
+def test_one_event_that_nobody_foresaw_does_not_end_reconciliation(api, standin, placed):
+    standin.confirm(placed["client_secret"])
+    deliver(
+        api, json.dumps({**json.loads(event_body("payment_intent.succeeded", "x")), "data": {}})
+    )
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=3)):
+        call_command("reconcile_payments")
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_the_same_refusal_is_counted_once(placed):
+    for _ in range(2):
+        count_refused_card(order_id=placed["order_id"], event_id="evt_1", reason="expired_card")
+
+    order = Order.objects.get()
+    assert order.refused_cards == 1
+    assert order.events.last().reason == "Tarjeta rechazada: expired_card (evt_1)"
 
 
 def test_an_old_cart_expires_and_a_late_payment_still_counts_and_is_flagged(api, standin, placed):

@@ -1,6 +1,9 @@
+import time
+from dataclasses import astuple
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import close_old_connections
 
 from apps.payments.reconcile import reconcile
 
@@ -12,8 +15,26 @@ class Command(BaseCommand):
         "Se puede repetir siempre."
     )
 
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--every",
+            type=int,
+            metavar="SEGUNDOS",
+            help="Repetir cada tantos segundos, hasta que se detenga el proceso.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
+        self._run(quiet=options["every"] is not None)
+        while options["every"]:
+            time.sleep(options["every"])
+            # Between runs the connection may have been closed by the database.
+            close_old_connections()
+            self._run(quiet=True)
+
+    def _run(self, *, quiet: bool = False) -> None:
         found = reconcile()
+        if quiet and not any(astuple(found)):
+            return
         self.stdout.write(
             f"Eventos tratados: {found.events}. Pagos aclarados: {found.payments}. "
             f"Reservas liberadas: {found.released}. Carritos caducados: {found.expired}."
