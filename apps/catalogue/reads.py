@@ -3,7 +3,7 @@
 Every function runs the same number of queries however much there is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -86,6 +86,14 @@ def catalogue_page(
         "page_size": page_size,
         "results": list(CatalogueSubjectOut(shown.object_list, many=True).data),
     }
+
+
+def subjects_to_show(subject_ids: Sequence[int]) -> list[Subject]:
+    """Those of the subjects that are on sale, in the given order, with what a card shows."""
+    found = _with_all_it_shows(Subject.objects.on_sale()).in_bulk(subject_ids)
+    if settings.REQUIRE_PRICE_HISTORY:
+        _hide_unproven_list_prices(found.values())
+    return [found[subject_id] for subject_id in subject_ids if subject_id in found]
 
 
 def _with_all_it_shows(subjects: QuerySet[Subject]) -> QuerySet[Subject]:

@@ -11,6 +11,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.catalogue.reads import subjects_to_show
 from apps.core.api import PublicAPIView
 from apps.core.errors import Invalid, NotFound, TooLarge
 from apps.core.money import as_json, to_cents
@@ -189,6 +190,7 @@ class QuoteByLink(PublicAPIView):
         offer = current_offer(quote)
         answer = {
             "items": list(offer.subject_ids),
+            "subjects": subjects_to_show(offer.subject_ids),
             "payment_type": quote.payment_type,
             "valid_until": quote.valid_until,
             "final_price": quote.final_price,

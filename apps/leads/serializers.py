@@ -6,6 +6,7 @@ from django.core.files.uploadedfile import UploadedFile
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
+from apps.catalogue.serializers import CatalogueSubjectOut
 from apps.core.errors import TooLarge
 from apps.leads import files
 from apps.leads.careers import CAREERS
@@ -228,6 +229,9 @@ class QuoteOutput(serializers.Serializer[dict[str, Any]]):
     items = serializers.ListField(
         child=serializers.IntegerField(),
         help_text="Las asignaturas del presupuesto que siguen a la venta.",
+    )
+    subjects = CatalogueSubjectOut(
+        many=True, help_text="Las mismas, como en el catálogo: lo que el carrito necesita."
     )
     payment_type = serializers.ChoiceField(["full_payment", "installment"])
     valid_until = serializers.DateTimeField()

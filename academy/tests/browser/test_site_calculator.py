@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from datetime import date
+from html import unescape
 
 import pytest
 from playwright.sync_api import Locator, Route, expect
@@ -455,3 +456,27 @@ def test_the_whole_way_by_keyboard(visitor: Visitor, shelf: Shelf, micro: Subjec
     keyboard.type("600123123")
     keyboard.press("Enter")
     expect(calculator.card.get_by_text(SENT)).to_be_focused()
+
+
+def test_the_mail_s_link_opens_the_catalogue_with_those_subjects_in_the_cart(
+    visitor: Visitor, shelf: Shelf, micro: Subject, macro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask(2).choose(shelf, micro, macro)
+    calculator.open_contact().send(visitor.email)
+    mail = html_of(mail_with("Tu presupuesto", visitor.email))
+    (link,) = {unescape(link) for link in re.findall(r'href="[^"]*(/compra\?[^"]*)"', mail)}
+
+    visitor.page.goto(link)
+
+    expect(visitor.cart.get_by_text(micro.name)).to_be_visible()
+    expect(visitor.cart.get_by_text(macro.name)).to_be_visible()
+    # 407,50 less 15 for two complete subjects and 20,38 for paying at once.
+    expect(visitor.cart_button).to_contain_text("2 artículos")
+    expect(visitor.cart_button).to_contain_text("372,12")
+
+
+def test_a_link_that_we_did_not_sign_opens_the_catalogue_and_says_so(visitor: Visitor) -> None:
+    visitor.watch.expect("404")
+    visitor.open_catalogue(query="presupuesto=1.x")
+    expect(visitor.toast("Error", "El presupuesto no existe.")).to_be_visible()
+    expect(visitor.cart_button).to_have_count(0)

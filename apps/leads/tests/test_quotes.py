@@ -260,8 +260,11 @@ def test_the_link_answers_what_can_be_bought_and_for_how_much(api):
         body = budget(two, one, wasInvited=True, friendCode="X", fullPayment=True)
         _, quote = quoted(api, body)
         status, answer = api.get("quotes", presupuesto=signed_id(quote))
+        _, catalogue = api.get("catalogue", degree_id=one.degree_id)
 
     assert status == 200
+    cards = {card["id"]: card for card in catalogue["results"]}
+    assert answer.pop("subjects") == [cards[two.pk], cards[one.pk]]
     assert answer == {
         "items": [two.pk, one.pk],
         "payment_type": "full_payment",

@@ -1,10 +1,16 @@
-import { useState } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import * as z from "zod/mini";
-import { get } from "../../lib/api";
+import { type ApiError, get } from "../../lib/api";
 import { type CartLine, toggleAll, toggleLesson } from "../../lib/cart";
 import { ResourceCache, useResource } from "../../lib/resource";
+import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import { type CataloguePage, Degree, type University } from "../../schemas/catalogue";
+import {
+  type CataloguePage,
+  CatalogueSubject,
+  Degree,
+  type University,
+} from "../../schemas/catalogue";
 import type { Pricing } from "../../schemas/pricing";
 import { CartPanel } from "./CartPanel";
 import { Checkout } from "./Checkout";
@@ -23,6 +29,7 @@ type Props = {
 };
 
 const Degrees = z.array(Degree);
+const Quoted = z.object({ subjects: z.array(CatalogueSubject) });
 const degreesPath = (universityId: number) => `/api/degrees?university_id=${universityId}`;
 
 /** /compra once it is alive: filters, subjects, cart. The cart is this page's and goes with it. */
@@ -31,6 +38,12 @@ export function Catalogue(props: Props) {
   const openIds = universities.filter(({ comingSoon }) => !comingSoon).map(({ id }) => id);
   const [query, changeQuery] = useCatalogueQuery(props.query, openIds);
   const [cart, setCart] = useState<CartLine[]>([]);
+
+  useQuotedSubjects((subjects) => {
+    const lines = subjects.map((subject) => ({ subject, lessonIds: [] }));
+    const quoted = new Set(subjects.map(({ id }) => id));
+    setCart((before) => [...before.filter(({ subject }) => !quoted.has(subject.id)), ...lines]);
+  });
 
   // The server's HTML already shows these answers: they are not asked for again.
   const [pages] = useState(() => {
@@ -72,4 +85,17 @@ export function Catalogue(props: Props) {
       <Checkout cart={cart} onCartChange={setCart} pricing={pricing} academy={props.academy} />
     </>
   );
+}
+
+/** The subjects of the quote that the mail's link names, complete: /compra?presupuesto=…. */
+function useQuotedSubjects(onRead: (subjects: CatalogueSubject[]) => void): void {
+  const read = useEffectEvent(onRead);
+  useEffect(() => {
+    const quote = new URLSearchParams(window.location.search).get("presupuesto");
+    if (!quote) return;
+    get(`/api/quotes?presupuesto=${encodeURIComponent(quote)}`, Quoted).then(
+      ({ subjects }) => read(subjects),
+      (error: ApiError) => toast({ title: "Error", text: error.message, tone: "error" }),
+    );
+  }, []);
 }
