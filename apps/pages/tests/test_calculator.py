@@ -1,0 +1,119 @@
+"""What the calculator, the plan preview and the page after an error are made of."""
+
+import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+import time_machine
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+
+from apps.pages.calculator import calculator_props
+from apps.pages.preview import preview_props
+from apps.pricing.seed import seed_campaigns
+
+pytestmark = pytest.mark.django_db
+MADRID = ZoneInfo("Europe/Madrid")
+
+
+@pytest.mark.parametrize(
+    ("moment", "date_range", "campaign"),
+    [
+        ((2026, 7, 31, 23, 59), "other", None),
+        ((2026, 8, 1, 0, 0), "august", ("Agosto", 20)),
+        ((2026, 8, 31, 23, 59), "august", ("Agosto", 20)),
+        ((2026, 9, 1, 0, 0), "september", ("Septiembre", 10)),
+        ((2026, 9, 30, 23, 59), "september", ("Septiembre", 10)),
+        ((2026, 10, 1, 0, 0), "other", None),
+    ],
+)
+def test_the_calculator_starts_from_the_numbers_of_the_server_s_day(
+    moment: tuple[int, int, int, int, int], date_range: str, campaign: tuple[str, int] | None
+) -> None:
+    seed_campaigns()
+    with time_machine.travel(datetime(*moment, tzinfo=MADRID), tick=False):
+        props = calculator_props()
+    running = props["pricing"]["campaign"]
+    assert props["date_range"] == date_range
+    assert (running and (running["name"], running["percent"])) == campaign
+
+
+def test_the_preview_has_five_pecs_and_an_exam_with_their_counts() -> None:
+    items = preview_props()["items"]
+    *pecs, exam = items
+    assert [item["name"] for item in items] == [
+        "PEC 1",
+        "PEC 2",
+        "PEC 3",
+        "PEC 4",
+        "PEC 5",
+        "EXAMEN",
+    ]
+    assert {item["status"] for item in items} == {"Pendiente de pago"}
+    for pec in pecs:
+        assert len(pec["videos"]) == 8
+        assert (pec["test_questions"], pec["resolution"]["duration"]) == (50, "35:00")
+    assert len(exam["videos"]) == 10
+    assert (exam["resolution"], exam["solved"], exam["test_questions"]) == (None, None, None)
+    for item in items:
+        assert all(re.fullmatch(r"\d\d:\d\d", video["duration"]) for video in item["videos"])
+        assert all(document["pages"] > 0 for document in item["documents"])
+
+
+def test_the_discounts_section_advertises_every_offer(client: Client) -> None:
+    seed_campaigns()
+    html = client.get("/precios").content.decode()
+    text = " ".join(re.sub(r"<[^>]+>", " ", html).replace("\xa0", " ").split())
+    for words in (
+        "Septiembre: 5 %",
+        "Agosto Hasta el 31 de agosto −20 %",
+        "Septiembre Hasta el 30 de septiembre −10 %",
+        "2 asignaturas −15,00 € 3 asignaturas −45,00 € 4 asignaturas −70,00 € "
+        "5 asignaturas −90,00 € 6 o más asignaturas −110,00 €",
+        "Pago completo: 5 %",
+        "25 o 20 € por cada amigo invitado que compre al menos una asignatura",
+    ):
+        assert words in text, words
+    for anchor in ("presupuesto", "calculadora", "descuentos"):
+        assert f'id="{anchor}"' in html
+
+
+@pytest.mark.parametrize("path", ["/", "/precios", "/terminos", "/privacidad"])
+def test_the_promotional_notes_stand_where_they_belong(client: Client, path: str) -> None:
+    html = client.get(path).content.decode()
+    for note in (
+        "Todas las asignaturas incluyen PECs personalizadas.",
+        "Puedes pagar en 3 plazos sin intereses.",
+        "¿Prefieres las PECs generales, más económicas?",
+    ):
+        assert note in html
+
+
+def test_every_form_says_who_processes_the_data_and_sends_no_marketing(client: Client) -> None:
+    for path in ("/", "/servicios"):
+        html = client.get(path).content.decode()
+        assert "trata tus datos para" in html
+        assert "newsletter" not in html.lower()
+
+
+def test_the_page_after_an_error_has_the_site_s_look_and_needs_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("secreto")
+
+    monkeypatch.setattr("apps.pages.views.calculator_props", fail)
+    visitor = Client(raise_request_exception=False)
+    answer = visitor.get("/precios")
+    assert answer.status_code == 500
+    assert re.search(r'<link rel="stylesheet" href="[^"]*site-\w+\.css">', answer.content.decode())
+
+    def not_built(name: str) -> None:
+        raise ImproperlyConfigured(name)
+
+    monkeypatch.setattr("apps.pages.views.find_asset", not_built)
+    answer = visitor.get("/precios")
+    assert answer.status_code == 500
+    assert "stylesheet" not in answer.content.decode()
+    assert "Unexpected Application Error!" in answer.content.decode()
