@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from academy.dev import run, suite
+from academy.dev import images, lighthouse, run, suite
 from academy.dev.bootstrap import SetupError
 from academy.dev.processes import StopSignals
 
@@ -16,6 +16,8 @@ COMMANDS: dict[str, Callable[[StopSignals], int]] = {
     "test-browser": suite.test_browser,
     "format": suite.format_code,
     "lock": suite.lock,
+    "lighthouse": lighthouse.measure,
+    "images": images.draw,
 }
 
 

@@ -1,6 +1,7 @@
 """`make images`: draw the PNGs that cannot be SVG (icons of launchers, the share image)."""
 
 import base64
+import os
 from pathlib import Path
 
 from academy.dev.bootstrap import install_chromium, install_development
@@ -31,7 +32,9 @@ def draw(signals: StopSignals) -> int:
         f"src:url(data:font/woff2;base64,{font})}}</style>"
     )
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox"] if os.geteuid() == 0 else []
+        )
         for drawing, picture, width, height in PICTURES:
             page = browser.new_page(viewport={"width": width, "height": height})
             page.set_content(style + (IMAGES / drawing).read_text(encoding="utf-8"))
