@@ -91,7 +91,10 @@ def web_tests() -> list[Task]:
 
 def browser_tests(chromium: str | None) -> list[Task]:
     """The journeys in real Chromium; `chromium` is its path, None for Playwright's own."""
-    options = ["--stack", "--tracing=retain-on-failure", f"--output={REPORTS / 'browser'}"]
+    # A machine with two cores runs shop, browser and tests: what fails is tried once more, in the
+    # open (the summary says so), and fails for good the second time.
+    options = ["--stack", "--reruns=1", "--screenshot=only-on-failure"]
+    options.append(f"--output={REPORTS / 'browser'}")
     task = _pytest("pytest, Chromium", "browser", *options)
     return [Task(task.name, task.command, {"CHROMIUM_PATH": chromium or ""}, task.report)]
 
