@@ -38,15 +38,20 @@ def island(
 ) -> SafeString:
     """`{% island "catalogue" load="visible" props=props %}HTML without JavaScript{% endisland %}`.
 
-    `load` is load, idle, visible, interaction, click or delay:<milliseconds>. The content stays until the
-    component has drawn itself (`static_src/lib/island.tsx`).
+    `load` is load, idle, visible, interaction, click or delay:<milliseconds>. The content stays
+    until the component has drawn itself (`static_src/lib/island.tsx`).
     """
     script = find_asset(f"{name}.js")
-    # Chunks of an island that starts at once are fetched in parallel, not one after the other.
+    # Chunks of an island that starts at once are fetched in parallel, not one after the other, and
+    # behind the style sheet and the font: the page can be read before it is alive.
     preloads = (script.url, *script.imports) if load == "load" else ()
     return format_html(
         '{}<div data-island="{}" data-load="{}" data-src="{}">{}{}</div>',
-        format_html_join("", '<link rel="modulepreload" href="{}">', ((url,) for url in preloads)),
+        format_html_join(
+            "",
+            '<link rel="modulepreload" fetchpriority="low" href="{}">',
+            ((url,) for url in preloads),
+        ),
         name,
         load,
         script.url,
