@@ -14,6 +14,9 @@ PROMO = f"{BROWSER}/test_promo_codes.py"
 PURCHASE = f"{BROWSER}/test_purchase.py"
 RECOVERY = f"{BROWSER}/test_recovery.py"
 ARRIVAL = f"{BROWSER}/test_arrival.py"
+PREVIEW = f"{BROWSER}/test_site_plan_preview.py"
+FORMS = f"{BROWSER}/test_site_forms.py"
+PAGES = "apps/pages/tests/test_pages.py"
 CHECKOUT = "apps/orders/tests/test_checkout.py"
 CODES = "apps/orders/tests/test_promo_codes.py"
 COMPLETION = "apps/payments/tests/test_completion.py"
@@ -115,26 +118,39 @@ STATES = (
         f"{ARRIVAL}::test_the_server_enforces_pause_and_number_of_sends",
         f"{PAYMENT}/countdown.test.ts::shows %i seconds as %s",
     ),
-    _later(
+    _row(
         4,
         "Plan preview: the individual plan makes only PEC 1 accessible and preselects it; the full "
         "plan makes all six items accessible and preselects PEC 2.",
-        3,
+        f"{PREVIEW}::test_the_individual_plan_opens_pec_1_alone",
+        f"{PREVIEW}::test_the_full_plan_opens_all_six_and_begins_with_pec_2",
     ),
-    _later(
+    _row(
         4,
         "Clicking an accessible item toggles selection and clears the chosen content; locked items "
         "(labelled 'Desbloquear') do nothing.",
-        3,
+        f"{PREVIEW}::test_pressing_an_item_toggles_it_and_clears_the_chosen_content",
+        f"{PREVIEW}::test_the_individual_plan_opens_pec_1_alone",
     ),
-    _later(
+    _row(
         4,
         "Content blocks are 'Bloqueado' unless the plan is full; the theory test shows "
         "'Disponible' on the full plan.",
-        3,
+        f"{PREVIEW}::test_the_individual_plan_shows_the_resolution_and_blocks_the_rest",
+        f"{PREVIEW}::test_the_full_plan_opens_all_six_and_begins_with_pec_2",
     ),
-    _later(4, "The EXAMEN item shows only videos and documents.", 3),
-    _later(4, "The resolution video and resolved PEC document are always unlocked.", 3),
+    _row(
+        4,
+        "The EXAMEN item shows only videos and documents.",
+        f"{PREVIEW}::test_the_exam_shows_ten_videos_and_documents_only",
+    ),
+    _row(
+        4,
+        "The resolution video and resolved PEC document are always unlocked.",
+        f"{PREVIEW}::test_the_individual_plan_shows_the_resolution_and_blocks_the_rest",
+        "static_src/islands/plan-preview/plan.test.ts::"
+        "always opens the resolution and the solved PEC, all else with the full plan alone",
+    ),
     _row(
         4,
         "Success page: loading, then success or a configuration-error view.",
@@ -188,9 +204,22 @@ VALIDATION = (
         "apps/orders/tests/test_recovery.py::test_another_orders_token_opens_nothing",
         f"{COMPLETION}::test_once_paid_the_token_opens_nothing",
     ),
-    _later(5, "Preview contact form: e-mail typed field; attachment types as in section 2.", 3),
-    _later(5, "Server-side enforcement of the 10 MB hint: not shown.", 3),
-    _later(5, "Where the preview contact form sends its data: not shown.", 3),
+    _row(
+        5,
+        "Preview contact form: e-mail typed field; attachment types as in section 2.",
+        f"{FORMS}::test_the_preview_contact_sends_its_attachment",
+        f"{FORMS}::test_an_attachment_of_the_wrong_kind_is_refused_at_its_field",
+    ),
+    _row(
+        5,
+        "Server-side enforcement of the 10 MB hint: not shown.",
+        "apps/leads/tests/test_attachments.py::test_ten_megabytes_are_taken_and_a_byte_more_is_413",
+    ),
+    _row(
+        5,
+        "Where the preview contact form sends its data: not shown.",
+        f"{FORMS}::test_the_preview_contact_sends_its_attachment",
+    ),
     _row(
         5,
         "Only active lessons count; catalogue subjects without any active lesson are omitted.",
@@ -465,12 +494,15 @@ CONSTANTS = (
         "test_two_subjects_and_a_lesson_with_a_code_from_the_home_page_to_the_classroom",
         f"{PURCHASE}::test_the_first_of_three_instalments",
     ),
-    _later(
+    _row(
         9,
         "Plan preview: the individual plan gives access to 1 of 6 items; 5 PECs plus an exam; 8 "
         "theory videos per PEC and 10 for the exam; theory test of 50 questions in the preview and "
         "60 in the description; PEC video 35 minutes in the preview and 45 in the description.",
-        3,
+        f"{PREVIEW}::test_the_individual_plan_opens_pec_1_alone",
+        "apps/pages/tests/test_calculator.py::"
+        "test_the_preview_has_five_pecs_and_an_exam_with_their_counts",
+        f"{PAGES}::test_the_content_of_a_subject_has_the_numbers_of_the_specification",
     ),
     _row(
         9,

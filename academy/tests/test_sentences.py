@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from academy.tests.sentences import SENTENCES, Row
+from academy.tests.sentences_site import SITE_SENTENCES
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,17 +38,20 @@ def _exists(test: str) -> bool:
     return f'("{name}"' in re.sub(r"\(\s+", "(", path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("row", SENTENCES, ids=_label)
+@pytest.mark.parametrize("row", [*SENTENCES, *SITE_SENTENCES], ids=_label)
 def test_a_sentence_has_tests_that_exist_or_a_reason_for_none(row: Row) -> None:
     assert bool(row.tests) != bool(row.instead)
     assert [test for test in row.tests if not _exists(test)] == []
 
 
-def test_no_sentence_stands_there_twice() -> None:
-    counts = Counter((row.section, row.sentence) for row in SENTENCES)
+@pytest.mark.parametrize(
+    ("sentences", "sections"), [(SENTENCES, {4, 5, 8, 9}), (SITE_SENTENCES, {2, 4, 5, 8, 9})]
+)
+def test_no_sentence_stands_there_twice(sentences: tuple[Row, ...], sections: set[int]) -> None:
+    counts = Counter((row.section, row.sentence) for row in sentences)
 
     assert [sentence for sentence, times in counts.items() if times > 1] == []
-    assert {row.section for row in SENTENCES} == {4, 5, 8, 9}
+    assert {row.section for row in sentences} == sections
 
 
 @pytest.mark.parametrize(
