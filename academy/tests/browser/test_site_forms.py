@@ -454,3 +454,18 @@ def test_an_attachment_of_the_wrong_kind_is_refused_at_its_field(
     shown_error(visitor, preview.get_by_label("Archivo"), sentence)
     visitor.assert_accessible()
     assert not Lead.objects.filter(email=visitor.email).exists()
+
+
+def test_dialogs_and_their_errors_are_accessible_in_the_dark(
+    new_visitor: Callable[..., Visitor],
+) -> None:
+    visitor = new_visitor(color_scheme="dark", reduced_motion="reduce")
+    dialog = open_dialog(visitor, "/precios#descuentos", "Solicitar mi descuento")
+    visitor.press(dialog.get_by_role("button", name="Solicitar descuento"))
+    expect(dialog.locator(".field__error")).to_have_count(4)
+    visitor.assert_accessible()
+
+    visitor.press(open_missing(visitor).get_by_role("button", name="Enviar solicitud"))
+    visitor.assert_accessible()
+    free_dialog(visitor)
+    visitor.assert_accessible()
