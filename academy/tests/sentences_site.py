@@ -1,10 +1,11 @@
 """Which test would fail without which sentence of the public site's specification.
 
 Sections 2, 4, 5, 8 and 9, in the manner of `sentences.py`. The header, home and what surrounds
-every page stand in HOME, everything that is asked, computed or sent in FORMS.
+every page stand in `sentences_home.py`, everything that is asked, computed or sent in FORMS.
 """
 
 from academy.tests.sentences import BROWSER, Row
+from academy.tests.sentences_home import HOME
 
 CALCULATOR = f"{BROWSER}/test_site_calculator.py"
 FORM = f"{BROWSER}/test_site_forms.py"
@@ -327,4 +328,4 @@ CALCULATOR_AND_FORMS = (
     ),
 )
 
-SITE_SENTENCES = CALCULATOR_AND_FORMS
+SITE_SENTENCES = HOME + CALCULATOR_AND_FORMS

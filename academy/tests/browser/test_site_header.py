@@ -402,3 +402,20 @@ def test_a_name_that_is_cut_off_is_shown_whole_and_one_that_fits_is_not_repeated
     page.mouse.move(5, 300)
     degree.hover()
     expect(page.locator(".tooltip")).to_have_text(long_name)
+
+
+# ---------------------------------------------------------------- toasts
+def test_a_toast_stays_4_s_and_a_fourth_sends_the_first_away(visitor: Visitor) -> None:
+    page = visitor.page
+    page.clock.install()
+    alive(page, "/")
+    page.locator("#contacto").scroll_into_view_if_needed()
+    expect(page.locator("[data-island=contact][data-mounted]")).to_be_attached()
+    toasts = page.locator(".toast")
+    for shown in (1, 2, 3, 3):
+        page.get_by_role("button", name="Enviar mensaje").click()
+        expect(toasts).to_have_count(shown)
+    page.clock.run_for(2500)
+    expect(toasts).to_have_count(3)
+    page.clock.run_for(1600)
+    expect(toasts).to_have_count(0)
