@@ -130,7 +130,7 @@ function RemoveButton({ label, onRemove }: { label: string; onRemove: () => void
       type="button"
       className="cart__remove"
       aria-label={label}
-      title="Quitar"
+      data-tooltip="Quitar"
       onClick={() => {
         onRemove();
         focusCart();
