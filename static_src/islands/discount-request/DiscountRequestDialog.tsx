@@ -1,8 +1,7 @@
-import { useState } from "react";
 import { post } from "../../lib/api";
 import { Check, Field } from "../../lib/fields";
 import { Honeypot, PrivacyNote, SelectField, TermsWords, useLeadForm } from "../../lib/forms";
-import { Modal } from "../../lib/modal";
+import { ModalButton } from "../../lib/modal";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import { Sent } from "../../schemas/leads";
@@ -10,18 +9,10 @@ import { CAREERS, DiscountRequest } from "../../schemas/requests";
 
 /** The button of the discounts section and its dialog. It arrives with the first press: open. */
 export function DiscountRequestDialog({ academy }: { academy: Academy }) {
-  const [open, setOpen] = useState(true);
   return (
-    <>
-      <button type="button" className="button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        Solicitar mi descuento
-      </button>
-      {open && (
-        <Modal title="Solicita tu descuento" onClose={() => setOpen(false)}>
-          <RequestForm academy={academy} onSent={() => setOpen(false)} />
-        </Modal>
-      )}
-    </>
+    <ModalButton label="Solicitar mi descuento" className="button" title="Solicita tu descuento">
+      {(close) => <RequestForm academy={academy} onSent={close} />}
+    </ModalButton>
   );
 }
 

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { post } from "../../lib/api";
 import { Check, Field } from "../../lib/fields";
 import { Honeypot, PrivacyNote, refusal, TermsWords } from "../../lib/forms";
-import { Modal } from "../../lib/modal";
+import { ModalButton } from "../../lib/modal";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import { FreeSubjectRequest, Sent } from "../../schemas/leads";
@@ -16,23 +16,14 @@ const FAILURE = "Hubo un problema al enviar tu solicitud. Por favor, inténtalo 
 
 /** The header's button and its dialog. It arrives with the first press: open. */
 export function FreeSubjectModal({ academy }: { academy: Academy }) {
-  const [open, setOpen] = useState(true);
   return (
-    <>
-      <button
-        type="button"
-        className="header__free"
-        aria-haspopup="dialog"
-        onClick={() => setOpen(true)}
-      >
-        Asignatura gratis
-      </button>
-      {open && (
-        <Modal title="Solicita tu asignatura gratis!" onClose={() => setOpen(false)}>
-          <RequestForm academy={academy} onDone={() => setOpen(false)} />
-        </Modal>
-      )}
-    </>
+    <ModalButton
+      label="Asignatura gratis"
+      className="header__free"
+      title="Solicita tu asignatura gratis!"
+    >
+      {(close) => <RequestForm academy={academy} onDone={close} />}
+    </ModalButton>
   );
 }
 
@@ -52,6 +43,8 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
 
   function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
+    // Browsers don't check what is read-only.
+    if (readOnly) return;
     const request = z.parse(
       FreeSubjectRequest,
       Object.fromEntries(new FormData(event.currentTarget)),

@@ -1,8 +1,7 @@
-import { useState } from "react";
 import { post } from "../../lib/api";
 import { Field } from "../../lib/fields";
 import { Honeypot, PrivacyNote, useLeadForm } from "../../lib/forms";
-import { Modal } from "../../lib/modal";
+import { ModalButton } from "../../lib/modal";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import { Sent } from "../../schemas/leads";
@@ -10,18 +9,10 @@ import { SubjectRequest } from "../../schemas/requests";
 
 /** The button in the missing-subject banner and its dialog. It arrives with the first press: open. */
 export function MissingSubjectDialog({ academy }: { academy: Academy }) {
-  const [open, setOpen] = useState(true);
   return (
-    <>
-      <button type="button" className="button" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        Solicitar asignatura
-      </button>
-      {open && (
-        <Modal title="Solicita tu asignatura" onClose={() => setOpen(false)}>
-          <RequestForm academy={academy} onSent={() => setOpen(false)} />
-        </Modal>
-      )}
-    </>
+    <ModalButton label="Solicitar asignatura" className="button" title="Solicita tu asignatura">
+      {(close) => <RequestForm academy={academy} onSent={close} />}
+    </ModalButton>
   );
 }
 
