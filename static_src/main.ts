@@ -12,7 +12,8 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   if (!src) continue;
   when((load ?? "load") as LoadCondition, element, async () => {
     const island = (await import(src)) as IslandModule;
-    island.default(element);
+    // A task of its own: what was tapped while the code was read in is answered first.
+    setTimeout(() => island.default(element));
   });
 }
 
