@@ -91,9 +91,9 @@ def web_tests() -> list[Task]:
 
 def browser_tests(chromium: str | None) -> list[Task]:
     """The journeys in real Chromium; `chromium` is its path, None for Playwright's own."""
-    # A machine with two cores runs shop, browser and tests: what fails is tried once more, in the
-    # open (the summary says so), and fails for good the second time.
-    options = ["--stack", "--reruns=1", "--screenshot=only-on-failure"]
+    # Journeys mostly wait, so two shops run side by side. On two cores that can be too slow for a
+    # patient test: what fails is tried once more, in the open, and fails for good the second time.
+    options = ["--stack", "--numprocesses=2", "--reruns=1", "--screenshot=only-on-failure"]
     options.append(f"--output={REPORTS / 'browser'}")
     task = _pytest("pytest, Chromium", "browser", *options)
     return [Task(task.name, task.command, {"CHROMIUM_PATH": chromium or ""}, task.report)]

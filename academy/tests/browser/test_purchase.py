@@ -313,7 +313,7 @@ def test_a_lesson_that_expired_meanwhile_is_named_and_taken_out(
     visitor.pay_button("95,00 €").click()
 
     alert = visitor.dialog.get_by_role("alert")
-    expect(alert).to_contain_text("Ya no se puede comprar:PEC 1")
+    expect(alert).to_contain_text(f"Ya no se puede comprar:{maths.name}: PEC 1")
     alert.get_by_role("button", name="Quitar del carrito").click()
     visitor.ask_for_card_form("47,50 €").type_card().pay_button("47,50 €").click()
     visitor.expect_success()
