@@ -419,3 +419,16 @@ def test_a_toast_stays_4_s_and_a_fourth_sends_the_first_away(visitor: Visitor) -
     expect(toasts).to_have_count(3)
     page.clock.run_for(1600)
     expect(toasts).to_have_count(0)
+
+
+# ---------------------------------------------------------------- the narrowest phones
+@pytest.mark.parametrize(
+    "path", ["/", "/compra", "/precios", "/servicios", "/nosotros", "/cancel", "/terminos", "/aula"]
+)
+def test_no_page_is_wider_than_a_screen_of_320_pixels(
+    new_visitor: Callable[..., Visitor], path: str
+) -> None:
+    page = new_visitor(viewport={"width": 320, "height": 640}).page
+    alive(page, path)
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
