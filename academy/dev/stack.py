@@ -15,7 +15,7 @@ READY_WITHIN_S = 60.0
 
 
 class Stack:
-    """Web process, task worker and local Stripe stand-in over one environment.
+    """Web process, task worker, clock and local Stripe stand-in over one environment.
 
     `env` is what `shop_environment` returned. `on_line(name, line)` gets what the processes print,
     from several threads. `guard` wraps each start, so that no signal comes between a process's
@@ -51,7 +51,7 @@ class Stack:
                 *(python, "manage.py", "db_worker", "--interval", "0.5"),
                 *("--no-startup-delay", "--no-reload"),
             ],
-            "reconcile": [python, "manage.py", "reconcile_payments", "--every", "60"],
+            "clock": [python, "manage.py", "clock"],
         }
         if uses_sandbox(self.env):
             sandbox = [python, "-m", "apps.payments.sandbox", "--port", self.env["SANDBOX_PORT"]]
@@ -72,7 +72,7 @@ class Stack:
                 self.start_one(name)
 
     def start_one(self, name: str) -> None:
-        """Start the process "web", "worker", "reconcile" or "stripe"."""
+        """Start the process "web", "worker", "clock" or "stripe"."""
         with self._guard():
             self._children[name] = Child(
                 name, self.commands()[name], env=self.env, on_line=self._on_line

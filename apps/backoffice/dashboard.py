@@ -6,6 +6,7 @@ from django.db.models import Q, Sum
 from django.urls import reverse
 
 from apps.core.clock import today
+from apps.core.jobs import failing_jobs
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents
 from apps.orders.models import Order, Payment
@@ -56,6 +57,7 @@ def tiles() -> list[Tile]:
             Mail.objects.filter(status=Mail.Status.FAILED).count(),
             f"{_list('core_mail')}?status__exact=failed",
         ),
+        _todo("Tareas con fallo", failing_jobs(), _list("core_scheduledjob")),
     ]
 
 

@@ -30,7 +30,7 @@ MODELS = (
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
     "Plan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
-    "Mail", "LegalText", "SiteSettings",
+    "Mail", "ScheduledJob", "LegalText", "SiteSettings",
 )  # fmt: skip
 
 

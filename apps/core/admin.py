@@ -14,9 +14,10 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, moment
+from apps.core.admin_base import NOTHING, DeskAdmin, ReadOnlyAdmin, moment
+from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.mail.outbox import retry_mail
-from apps.core.models import LegalText, Mail, SiteSettings
+from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
 
 
 @admin.register(SiteSettings)
@@ -176,3 +177,62 @@ class MailAdmin(ReadOnlyAdmin):
     def send_again(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
         again = sum(retry_mail(mail) for mail in mails)
         self.message_user(request, f"Correos que se vuelven a enviar: {again}.", messages.INFO)
+
+
+@admin.register(ScheduledJob)
+class ScheduledJobAdmin(ReadOnlyAdmin):
+    """What the clock does: when it was last done, how long it took, and why it failed."""
+
+    list_display = (
+        "title",
+        "rhythm",
+        moment("started_at", "última vez"),
+        "took",
+        "is_well",
+        "last_result",
+        "last_error",
+        moment("due_at", "próxima vez"),
+    )
+    search_fields = ("name", "last_result", "last_error")
+    actions = ("run_now",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ScheduledJob]:
+        # A job that the code has no more leaves its row behind.
+        return ScheduledJob.objects.filter(name__in=all_jobs())
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if not clock_is_running():
+            self.message_user(
+                request,
+                "El reloj no está en marcha: arranca el proceso «clock» (manage.py clock).",
+                messages.WARNING,
+            )
+        return super().changelist_view(request, extra_context)
+
+    @admin.display(description="tarea", ordering="name")
+    def title(self, row: ScheduledJob) -> str:
+        return all_jobs()[row.name].title
+
+    @admin.display(description="ritmo")
+    def rhythm(self, row: ScheduledJob) -> str:
+        return all_jobs()[row.name].rhythm
+
+    @admin.display(description="duración", ordering="duration")
+    def took(self, row: ScheduledJob) -> str:
+        return NOTHING if row.duration is None else f"{row.duration.total_seconds():.1f} s"
+
+    @admin.display(description="bien", boolean=True)
+    def is_well(self, row: ScheduledJob) -> bool | None:
+        return None if row.finished_at is None else row.failures == 0
+
+    @admin.action(description="Ejecutar en el próximo minuto", permissions=["run"])
+    def run_now(self, request: HttpRequest, rows: QuerySet[ScheduledJob]) -> None:
+        for row in rows:
+            run_soon(row.name)
+        self.message_user(request, "Se harán en la próxima vuelta del reloj.", messages.SUCCESS)
+
+    def has_run_permission(self, request: HttpRequest) -> bool:
+        # Nobody may edit the row by hand, so the permission to change it stands for this.
+        return request.user.has_perm("core.change_scheduledjob")

@@ -1,5 +1,7 @@
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
+from django.urls import reverse
+from django.utils.module_loading import autodiscover_modules
 
 from apps.core.legal.publish import publish_first_versions
 
@@ -9,4 +11,16 @@ class CoreConfig(AppConfig):
     verbose_name = "Correos, textos y ajustes"
 
     def ready(self) -> None:
+        from apps.core.mail.registry import absolute_url, register_mail
+
+        register_mail(
+            "job_failed",
+            "Ha fallado una tarea: {{ title }}",
+            lambda ids: {
+                "title": ids["title"],
+                "admin_url": absolute_url(reverse("admin:core_scheduledjob_changelist")),
+            },
+        )
         post_migrate.connect(publish_first_versions, sender=self)
+        # Each app's `jobs.py` says what the clock runs.
+        autodiscover_modules("jobs")

@@ -156,3 +156,25 @@ class Mail(Owed):
 
         kept_here = settings.EMAIL_BACKEND == "apps.core.mail.backends.FileBackend"
         return render_mail(self.template, self.context, reveal=kept_here)
+
+
+class ScheduledJob(models.Model):
+    """When a job of the clock is due, who holds it, and how it went last (`core.jobs`)."""
+
+    name = models.CharField("tarea", max_length=60, unique=True)
+    due_at = models.DateTimeField("próxima vez", db_index=True)
+    leased_until = models.DateTimeField(null=True, blank=True, editable=False)
+    started_at = models.DateTimeField("última vez", null=True, blank=True)
+    finished_at = models.DateTimeField("terminada", null=True, blank=True)
+    duration = models.DurationField("duración", null=True, blank=True)
+    failures = models.PositiveIntegerField("fallos seguidos", default=0)
+    last_error = models.CharField("último error", max_length=1000, blank=True)
+    last_result = models.CharField("último resultado", max_length=300, blank=True)
+
+    class Meta:
+        verbose_name = "tarea programada"
+        verbose_name_plural = "tareas programadas"
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name

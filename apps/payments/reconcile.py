@@ -1,7 +1,7 @@
 """Reconciliation: what no event told, asked of the provider (decisions.md, "Orders")."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import timedelta
 
 from django.db.models import Q
@@ -33,6 +33,18 @@ class Findings:
     released: int = 0
     expired: int = 0
     problems: int = 0
+
+    def summary(self) -> str:
+        """What was found as Spanish sentences; empty where there was nothing."""
+        if not any(astuple(self)):
+            return ""
+        sentences = (
+            f"Eventos tratados: {self.events}. Pagos aclarados: {self.payments}. "
+            f"Reservas liberadas: {self.released}. Carritos caducados: {self.expired}."
+        )
+        if self.problems:
+            sentences += f" Sin respuesta, se repetirán la próxima vez: {self.problems}."
+        return sentences
 
 
 def reconcile() -> Findings:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from academy.tests.factories import make_subject
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.classroom.models import Account, Enrolment, Provisioning
-from apps.core.models import LegalText, Mail, SiteSettings
+from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
 from apps.leads.models import Lead, Quote, SubjectRequest, WantedSubject
 from apps.orders.models import (
     Instalment,
@@ -44,7 +44,7 @@ ASKED_FOR = {
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
-    PriceChange, Mail, Provisioning, Enrolment, Account, Quote, WantedSubject,
+    PriceChange, Mail, ScheduledJob, Provisioning, Enrolment, Account, Quote, WantedSubject,
 }  # fmt: skip
 User = get_user_model()
 _numbers = count(1)
@@ -103,6 +103,7 @@ def make_one_of_everything():
         event_id=f"evt_{n}", kind="payment_intent.succeeded",
         payload={"data": {"object": {"id": "pi_1", "client_secret": "pi_1_secret_zzz"}}},
     )  # fmt: skip
+    ScheduledJob.objects.get_or_create(name="send_due_mails", defaults={"due_at": timezone.now()})
     make_leads(n, subject=subject)
     SiteSettings.current()
     pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy bien.")
@@ -512,6 +513,7 @@ def test_the_first_page_says_what_waits_for_somebody(client):
     order = make_one_of_everything()
     Order.objects.update(flag="Importe inesperado")
     Mail.objects.update(status="failed")
+    ScheduledJob.objects.update(failures=1)
     Provisioning.objects.update(status="failed")
 
     shown, tiles = figures(client)
@@ -523,11 +525,13 @@ def test_the_first_page_says_what_waits_for_somebody(client):
         "Pagos con aviso": "0",
         "Pagados sin acceso": "1",
         "Correos fallidos": "1",
+        "Tareas con fallo": "1",
     }
     assert [tile.label for tile in tiles if tile.is_bad] == [
         "Pedidos con aviso",
         "Pagados sin acceso",
         "Correos fallidos",
+        "Tareas con fallo",
     ]
     behind = {tile.label: client.get(tile.url).context["cl"].queryset for tile in tiles}
     assert list(behind["Pagados sin acceso"]) == [order]

@@ -15,6 +15,7 @@ from academy.tests.factories import make_subject
 from academy.tests.parallel import in_parallel
 from apps.classroom import services
 from apps.classroom.backends.local import LocalClassroom
+from apps.classroom.jobs import provision_due
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.classroom.services import (
     AccessNotReady,
@@ -231,7 +232,7 @@ def test_a_worker_that_dies_half_way_loses_nothing(ana, items, monkeypatch, mail
     assert requeue_stuck_provisionings() == 0, "another worker might still be at it"
 
     with time_machine.travel(timezone.now() + LEASE + timedelta(seconds=1), tick=False):
-        call_command("provision_due", verbosity=0)
+        assert provision_due() == "Altas recuperadas: 1"
         work()
     assert account_status(ORDER) == "created"
     assert len(mailoutbox) == 1

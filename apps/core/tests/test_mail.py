@@ -3,7 +3,6 @@
 import email
 import email.policy
 from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 from smtplib import SMTPServerDisconnected
 
@@ -19,6 +18,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from academy.tests.parallel import in_parallel
+from apps.core.jobs import send_due_mails
 from apps.core.mail import outbox, registry
 from apps.core.mail.outbox import deliver_mail, queue_mail, requeue_stuck_mails, retry_mail
 from apps.core.mail.registry import SecretUrl, register_mail, render_mail
@@ -222,8 +222,7 @@ def test_a_worker_that_dies_while_sending_loses_nothing(monkeypatch):
     assert requeue_stuck_mails() == 0, "another worker might still be sending it"
 
     with time_machine.travel(timezone.now() + LEASE + timedelta(seconds=1), tick=False):
-        call_command("send_due_mails", stdout=(said := StringIO()))
-        assert said.getvalue() == "Correos recuperados: 1\n"
+        assert send_due_mails() == "Correos recuperados: 1"
         assert requeue_stuck_mails() == 0, "its new task is waiting"
         work()
     assert [sent.message()["Message-ID"] for sent in django_mail.outbox] == [mail.message_id]

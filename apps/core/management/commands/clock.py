@@ -1,0 +1,40 @@
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import close_old_connections
+
+from apps.core.jobs import run_due_jobs
+
+PAUSE_S = 60.0
+
+
+class Command(BaseCommand):
+    help = (
+        "Ejecuta una vez por minuto las tareas programadas que tocan: pagos, plazos, avisos, "
+        "limpieza. Puede haber varios relojes a la vez: cada tarea la hace uno solo."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="Una sola vuelta, para cron.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        stopped = threading.Event()
+
+        def stop(signum: int, frame: FrameType | None) -> None:
+            stopped.set()
+
+        if options["once"]:
+            ran = run_due_jobs()
+            self.stdout.write(f"Tareas ejecutadas: {', '.join(ran) or 'ninguna'}.")
+            return
+        # A job that has begun is brought to its end.
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        while not stopped.is_set():
+            # Between rounds the connection may have been closed by the database.
+            close_old_connections()
+            run_due_jobs(stop=stopped.is_set)
+            stopped.wait(PAUSE_S)

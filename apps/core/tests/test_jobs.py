@@ -1,0 +1,220 @@
+"""The clock's jobs: when they are due, who runs them, and what is known of them afterwards."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, time, timedelta
+from threading import Event, Thread
+from time import sleep
+
+import pytest
+import time_machine
+from django.conf import settings
+from django.contrib.auth.models import Permission
+from django.core.management import call_command
+from django.db import connection
+from django.urls import reverse
+from django.utils import timezone
+
+from academy.tests.parallel import in_parallel
+from apps.core import jobs
+from apps.core.models import Mail, ScheduledJob
+
+NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, jobs.Job]:
+    """A registry of the test's own."""
+    table: dict[str, jobs.Job] = {}
+    monkeypatch.setattr(jobs, "_jobs", table)
+    return table
+
+
+def every_five_minutes(function: Callable[[], str], name: str = "count") -> None:
+    jobs.job(name, "Contar", when=timedelta(minutes=5))(function)
+
+
+@pytest.mark.django_db
+def test_a_job_is_run_at_once_and_then_at_its_rhythm(registered) -> None:
+    runs: list[datetime] = []
+    every_five_minutes(lambda: runs.append(timezone.now()) or "Hecho")
+    with time_machine.travel(NOON, tick=False) as clock:
+        assert jobs.run_due_jobs() == ["count"]
+        clock.shift(timedelta(minutes=4, seconds=59))
+        assert jobs.run_due_jobs() == []
+        clock.shift(timedelta(seconds=1))
+        assert jobs.run_due_jobs() == ["count"]
+    assert runs == [NOON, NOON + timedelta(minutes=5)]
+
+
+@pytest.mark.django_db
+def test_a_daily_job_waits_for_its_hour_of_madrid(registered) -> None:
+    runs: list[datetime] = []
+    jobs.job("nightly", "Cada noche", when=time(3, 30))(lambda: runs.append(timezone.now()) or "")
+    with time_machine.travel(NOON, tick=False) as clock:
+        assert jobs.run_due_jobs() == []
+        # 03:30 in Madrid is 02:30 UTC in winter.
+        clock.move_to(datetime(2026, 11, 22, 2, 29, tzinfo=UTC))
+        assert jobs.run_due_jobs() == []
+        clock.move_to(datetime(2026, 11, 22, 2, 30, tzinfo=UTC))
+        assert jobs.run_due_jobs() == ["nightly"]
+        assert jobs.run_due_jobs() == []
+        assert ScheduledJob.objects.get().due_at == datetime(2026, 11, 23, 2, 30, tzinfo=UTC)
+
+
+@pytest.mark.django_db
+def test_a_failure_is_kept_and_told_once_a_day_and_stops_no_other_job(registered) -> None:
+    def fail() -> str:
+        raise RuntimeError("sin conexión")
+
+    every_five_minutes(fail, "broken")
+    every_five_minutes(lambda: "Hecho", "whole")
+    with time_machine.travel(NOON, tick=False) as clock:
+        assert jobs.run_due_jobs() == ["broken", "whole"]
+        clock.shift(timedelta(minutes=5))
+        jobs.run_due_jobs()
+        broken = ScheduledJob.objects.get(name="broken")
+        assert (broken.failures, broken.last_error) == (2, "RuntimeError: sin conexión")
+        assert jobs.failing_jobs() == 1
+        mail = Mail.objects.get()
+        assert (mail.template, mail.to) == ("job_failed", settings.STAFF_EMAIL)
+        assert "Ha fallado una tarea: Contar" in mail.rendered().subject
+
+        registered["broken"] = jobs.Job("broken", "Contar", lambda: "", when=timedelta(minutes=5))
+        clock.shift(timedelta(minutes=5))
+        jobs.run_due_jobs()
+    broken.refresh_from_db()
+    assert (broken.failures, broken.last_error) == (0, "")
+
+
+@pytest.mark.django_db
+def test_what_a_job_did_stays_in_view_over_runs_that_found_nothing(registered) -> None:
+    results = iter(["Correos recuperados: 2", ""])
+    every_five_minutes(lambda: next(results))
+    with time_machine.travel(NOON, tick=False) as clock:
+        jobs.run_due_jobs()
+        clock.shift(timedelta(minutes=5))
+        jobs.run_due_jobs()
+    assert ScheduledJob.objects.get().last_result == "Correos recuperados: 2"
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_ten_clocks_at_once_run_a_job_once(registered) -> None:
+    runs: list[int] = []
+    every_five_minutes(lambda: runs.append(1) or "")
+    ran = in_parallel(jobs.run_due_jobs, 10)
+    assert runs == [1]
+    assert sorted(map(len, ran)) == [0] * 9 + [1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_long_job_keeps_its_lease(registered, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "HEARTBEAT_S", 0.05)
+    began, end, runs = Event(), Event(), []
+
+    def long() -> str:
+        runs.append(1)
+        began.set()
+        assert end.wait(20)
+        return "Hecho"
+
+    def run() -> None:
+        try:
+            jobs.run_due_jobs()
+        finally:
+            connection.close()
+
+    every_five_minutes(long)
+    clock = Thread(target=run)
+    clock.start()
+    assert began.wait(20)
+    first = ScheduledJob.objects.get().leased_until
+    while ScheduledJob.objects.get().leased_until == first:
+        assert clock.is_alive()
+        sleep(0.02)
+    with time_machine.travel(first + timedelta(milliseconds=1), tick=False):
+        assert jobs.run_due_jobs() == []
+    end.set()
+    clock.join(20)
+    row = ScheduledJob.objects.get()
+    assert (runs, row.leased_until, row.last_result) == ([1], None, "Hecho")
+
+
+@pytest.mark.django_db
+def test_a_job_whose_clock_died_is_taken_over_after_a_minute(registered) -> None:
+    runs: list[int] = []
+    every_five_minutes(lambda: runs.append(1) or "")
+    with time_machine.travel(NOON, tick=False) as clock:
+        ScheduledJob.objects.create(name="count", due_at=NOON, leased_until=NOON + jobs.LEASE)
+        assert jobs.run_due_jobs() == []
+        clock.shift(jobs.LEASE)
+        assert jobs.run_due_jobs() == ["count"]
+    assert runs == [1]
+
+
+@pytest.mark.django_db
+def test_a_clock_that_is_told_to_stop_begins_no_other_job(registered) -> None:
+    runs: list[str] = []
+    every_five_minutes(lambda: runs.append("a") or "", "a")
+    every_five_minutes(lambda: runs.append("b") or "", "b")
+    assert jobs.run_due_jobs(stop=lambda: bool(runs)) == ["a"]
+
+
+@pytest.mark.django_db
+def test_the_admin_lists_jobs_and_runs_one_sooner(registered, admin_client) -> None:
+    every_five_minutes(lambda: "Correos recuperados: 2")
+    url = reverse("admin:core_scheduledjob_changelist")
+    assert "El reloj no está en marcha" in admin_client.get(url).content.decode()
+    jobs.run_due_jobs()
+    page = admin_client.get(url).content.decode()
+    assert "El reloj no está en marcha" not in page
+    assert all(text in page for text in ("Contar", "cada 5 min", "Correos recuperados: 2"))
+    row = ScheduledJob.objects.get()
+    assert jobs.run_due_jobs() == []
+    admin_client.post(url, {"action": "run_now", "_selected_action": [row.pk]})
+    assert jobs.run_due_jobs() == ["count"]
+
+
+@pytest.mark.django_db
+def test_staff_who_may_only_look_can_not_run_a_job(registered, client, django_user_model) -> None:
+    clerk = django_user_model.objects.create_user("clerk", is_staff=True)
+    clerk.user_permissions.add(Permission.objects.get(codename="view_scheduledjob"))
+    client.force_login(clerk)
+    every_five_minutes(lambda: "")
+    jobs.run_due_jobs()
+    before = ScheduledJob.objects.get().due_at
+    url = reverse("admin:core_scheduledjob_changelist")
+    client.post(url, {"action": "run_now", "_selected_action": [ScheduledJob.objects.get().pk]})
+    assert ScheduledJob.objects.get().due_at == before
+
+
+@pytest.mark.django_db
+def test_the_shop_has_its_jobs() -> None:
+    assert {"reconcile_payments", "send_due_mails", "provision_due"} <= set(jobs.all_jobs())
+    call_command("clock", "--once")
+    assert {row.failures for row in ScheduledJob.objects.all()} == {0}
+
+
+def test_the_clock_ends_quietly_when_told_to(tmp_path) -> None:
+    env = os.environ | {
+        "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
+        "VAR_DIR": str(tmp_path),
+        "DEBUG": "true",
+    }
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], env=env, check=True)
+    clock = subprocess.Popen([sys.executable, "manage.py", "clock"], env=env)
+    try:
+        jobs_run = "select count(*) from core_scheduledjob where finished_at is not null"
+        with sqlite3.connect(tmp_path / "db.sqlite3", timeout=20) as database:
+            while not database.execute(jobs_run).fetchone()[0]:
+                assert clock.poll() is None
+                sleep(0.1)
+        clock.send_signal(signal.SIGTERM)
+        assert clock.wait(timeout=20) == 0
+    finally:
+        clock.kill()

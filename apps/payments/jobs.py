@@ -1,0 +1,11 @@
+"""What the clock does about payments."""
+
+from datetime import timedelta
+
+from apps.core.jobs import job
+from apps.payments.reconcile import reconcile
+
+
+@job("reconcile_payments", "Aclarar pagos con Stripe", when=timedelta(minutes=5))
+def reconcile_payments() -> str:
+    return reconcile().summary()
