@@ -234,6 +234,8 @@ STUDENT_LOGIN = env.bool("STUDENT_LOGIN", default=False)
 CLASSROOM = env.str("CLASSROOM", default="local")
 PORTAL_URL = env.str("PORTAL_URL", default="/aula")
 PORTAL_PROFILE_URL = env.str("PORTAL_PROFILE_URL", default="/aula/perfil")
+# Hours after which an unpaid cart is brought to mind, for those who agreed. Empty: never.
+CART_REMINDER_HOURS = env.list("CART_REMINDER_HOURS", cast=int, default=[24, 72])
 # Hide list prices that were never charged in the last 30 days (EU price indication law).
 REQUIRE_PRICE_HISTORY = env.bool("REQUIRE_PRICE_HISTORY", default=False)
 

@@ -123,6 +123,7 @@ class Mail(Owed):
         QUEUED = "queued", "Pendiente"
         SENT = "sent", "Enviado"
         FAILED = "failed", "Fallido"
+        DROPPED = "dropped", "Ya no procede"
 
     OPEN = Status.QUEUED
 

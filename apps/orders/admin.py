@@ -155,7 +155,7 @@ class OrderAdmin(ReadOnlyAdmin):
                     "customer_reference",
                     "revision",
                     ("refused_cards", "locked_until"),
-                    ("reminders_accepted", "saved_for_later"),
+                    ("reminders_accepted", "saved_for_later", "reminders_stopped_at"),
                 ),
             },
         ),

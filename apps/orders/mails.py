@@ -2,6 +2,7 @@
 
 - `order_confirmation` {"order_id"}: to the buyer, once the order is paid or its first instalment is
 - `cart_saved` {"order_id"}: to the buyer, with the link that brings the cart back
+- `cart_reminder` {"order_id"}: the same, to a buyer who agreed to be reminded
 - `staff_attention` {"reason", "order_id" or "payment_id"}: to `settings.STAFF_EMAIL`
 """
 
@@ -11,8 +12,9 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.core.mail.registry import SecretUrl, absolute_url, register_mail
+from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment, PaymentType
+from apps.orders.remind import unsubscribe_token, wants_reminder
 from apps.students.models import Consent
 
 
@@ -26,6 +28,11 @@ def register() -> None:
         "cart_saved",
         "Tu carrito te espera",
         lambda ids: cart_saved_context(Order.objects.get(pk=ids["order_id"])),
+    )
+    register_mail(
+        "cart_reminder",
+        "Dejaste tu compra a medias",
+        lambda ids: cart_reminder_context(Order.objects.get(pk=ids["order_id"])),
     )
     register_mail("staff_attention", "Atención: {{ what }}", staff_attention_context)
 
@@ -82,6 +89,20 @@ def cart_saved_context(order: Order) -> dict[str, Any]:
         "recovery_url": SecretUrl(
             absolute_url(f"/complete-payment?order={order.pk}&token={order.auth_token}")
         ),
+    }
+
+
+def cart_reminder_context(order: Order) -> dict[str, Any]:
+    """The cart as `cart_saved` has it, and the link that ends reminders.
+
+    Raises NoLongerDue where it has been paid or bought otherwise since the mail was owed.
+    """
+    if not wants_reminder(order):
+        raise NoLongerDue
+    path = reverse("stop-reminders")
+    return {
+        **cart_saved_context(order),
+        "unsubscribe_url": SecretUrl(absolute_url(f"{path}?aviso={unsubscribe_token(order)}")),
     }
 
 

@@ -75,6 +75,7 @@ class Order(models.Model):
     locked_until = models.DateTimeField("bloqueado hasta", null=True, blank=True, editable=False)
     reminders_accepted = models.BooleanField("acepta avisos", default=False)
     saved_for_later = models.BooleanField("guardado por el alumno", default=False)
+    reminders_stopped_at = models.DateTimeField("no quiere avisos", null=True, blank=True)
     flag = models.CharField("atención", max_length=200, blank=True)
     disputed_at = models.DateTimeField("disputado", null=True, blank=True)
     created_at = models.DateTimeField("creado", auto_now_add=True)

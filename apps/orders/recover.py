@@ -1,5 +1,6 @@
 """The recovery link: an unpaid order, priced as of now (decisions.md, "Orders")."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils import timezone
@@ -56,7 +57,7 @@ def recover(*, order_id: int, token: str) -> Recovered:
         # Without the payment's reference, which opens more than this link should after the payment.
         raise AlreadyPaid from None
     rows = list(order.lines.all())
-    items = _items(rows)
+    items = items_of(rows)
     lines, missing = on_sale(items)
     by_key = {(line.subject.pk, line.lesson.pk if line.lesson else None): line for line in lines}
     kept = [
@@ -90,7 +91,8 @@ def recover(*, order_id: int, token: str) -> Recovered:
     return Recovered(order, kept, quote, promo, changes)
 
 
-def _items(rows: list[OrderLine]) -> list[CheckoutItem]:
+def items_of(rows: Sequence[OrderLine]) -> list[CheckoutItem]:
+    """The lines of an order as a checkout asks for them."""
     lessons: dict[int, list[int]] = {}
     for row in rows:
         lessons.setdefault(row.subject_id, [])

@@ -6,4 +6,5 @@ urlpatterns = [
     path("success", views.success, name="success"),
     path("cancel", views.cancel, name="cancel"),
     path("complete-payment", views.complete_payment, name="complete-payment"),
+    path("avisos/baja", views.stop_cart_reminders, name="stop-reminders"),
 ]

@@ -5,12 +5,14 @@ from functools import wraps
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.core.context import academy_props
+from apps.orders.remind import order_behind, stop_reminders
 from apps.pricing.reads import current_pricing
 
 PageView = Callable[[HttpRequest], HttpResponse]
@@ -72,3 +74,19 @@ def complete_payment(request: HttpRequest) -> HttpResponse:
         "academy": academy_props(),
     }
     return render(request, "payments/complete_payment.html", {"props": props})
+
+
+# Mail programs post here on their reader's behalf, without a cookie (RFC 8058): the signed token
+# is all that is asked for, and all that it can do is end reminders.
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+@private_page
+def stop_cart_reminders(request: HttpRequest) -> HttpResponse:
+    """The link under a cart reminder. GET only shows, so that mail scanners change nothing."""
+    order = order_behind(request.GET.get("aviso", ""))
+    if order is None:
+        raise Http404
+    if request.method == "POST":
+        stop_reminders(order)
+    stopped = request.method == "POST" or order.reminders_stopped_at is not None
+    return render(request, "payments/stop_reminders.html", {"stopped": stopped})

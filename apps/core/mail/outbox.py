@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
 
-from apps.core.mail.registry import is_registered, render_mail
+from apps.core.mail.registry import NoLongerDue, is_registered, render_mail
 from apps.core.models import Mail, SiteSettings
 
 
@@ -58,6 +58,10 @@ def deliver_mail(mail_id: int) -> None:
     if mail is not None:
         try:
             send(mail)
+        except NoLongerDue:
+            Mail.objects.filter(pk=mail_id).update(
+                status=Mail.Status.DROPPED, leased_until=None, last_error=""
+            )
         # Whatever went wrong, the mail is still owed: the row says what it was.
         except Exception as error:
             mail.put_off(error, lambda due_at: _enqueue_at(due_at, mail_id))
@@ -71,12 +75,16 @@ def deliver_mail(mail_id: int) -> None:
 def send(mail: Mail) -> None:
     """Render a mail and hand it to the mail backend. Raises what either of them raises."""
     rendered = render_mail(mail.template, mail.context, reveal=True)
+    headers = {"Message-ID": mail.message_id, "Auto-Submitted": "auto-generated"}
+    if rendered.unsubscribe_url:
+        headers["List-Unsubscribe"] = f"<{rendered.unsubscribe_url}>"
+        headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message = EmailMultiAlternatives(
         subject=rendered.subject,
         body=rendered.text,
         to=[mail.to],
         reply_to=[rendered.reply_to or SiteSettings.current().support_email],
-        headers={"Message-ID": mail.message_id, "Auto-Submitted": "auto-generated"},
+        headers=headers,
     )
     message.attach_alternative(rendered.html, "text/html")
     message.send()

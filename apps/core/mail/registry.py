@@ -17,6 +17,11 @@ from apps.core.models import SiteSettings
 # What a builder makes of the ids in Mail.context: the template's variables.
 Build = Callable[[dict[str, Any]], dict[str, Any]]
 
+
+class NoLongerDue(Exception):
+    """Raised by a builder: what the mail is about has been overtaken, and nothing is sent."""
+
+
 HIDDEN = "[enlace personal, solo en el correo]"
 
 
@@ -42,13 +47,15 @@ class MailTemplate:
 class RenderedMail:
     """A mail as it reads: one line of subject, plain text, HTML document.
 
-    `reply_to` is empty where answers go to the academy's support address.
+    `reply_to` is empty where answers go to the academy's support address, `unsubscribe_url` where
+    the mail is about something that its reader began.
     """
 
     subject: str
     text: str
     html: str
     reply_to: str = ""
+    unsubscribe_url: str = ""
 
 
 _templates: dict[str, MailTemplate] = {}
@@ -59,7 +66,9 @@ def register_mail(template: str, subject: str, build: Build) -> None:
 
     `subject` is template text as well ("Tu pedido {{ reference }}"). `build` gets the row's
     context and returns the variables of subject and templates; links that open something for
-    whoever has them are `SecretUrl`s. A variable `reply_to` is where answers to the mail go.
+    whoever has them are `SecretUrl`s. A variable `reply_to` is where answers to the mail go;
+    `unsubscribe_url` ends mails of its kind by a POST without anything else (RFC 8058). The
+    builder raises NoLongerDue where the mail should not be sent any more.
     """
     _templates[template] = MailTemplate(template, subject, build)
 
@@ -102,4 +111,5 @@ def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> Rend
         text=text.strip() + "\n",
         html=html,
         reply_to=str(values.get("reply_to", "")),
+        unsubscribe_url=str(values.get("unsubscribe_url", "")),
     )

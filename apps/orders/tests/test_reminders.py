@@ -1,0 +1,220 @@
+"""Reminders of unpaid carts: to whom, when, and how they end."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+from django.core import mail as django_mail
+from django.test import Client
+
+from academy.tests.factories import checkout_body, make_subject, single, whole
+from academy.tests.parallel import in_parallel
+from apps.core.models import Mail
+from apps.orders.models import Order, Payment
+from apps.orders.payments import ConfirmedPayment, mark_paid
+from apps.orders.remind import queue_due_reminders, unsubscribe_token
+from apps.orders.states import change_status
+
+pytestmark = pytest.mark.django_db
+NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def clock():
+    with time_machine.travel(NOON, tick=False) as clock:
+        yield clock
+
+
+@pytest.fixture
+def micro():
+    return make_subject()
+
+
+@pytest.fixture
+def cart(api, clock, micro):
+    """Saves a cart of Microeconomía, by its buyer's own wish or with the box ticked."""
+
+    def save(**fields):
+        body = {"save_for_later": True, "total": "182.40", **fields}
+        answer = api.checkout(checkout_body(whole(micro), **body))
+        Mail.objects.all().delete()
+        return Order.objects.get(pk=answer["order_id"])
+
+    return save
+
+
+def reminders():
+    return list(Mail.objects.filter(template="cart_reminder").values_list("key", flat=True))
+
+
+def test_a_saved_cart_is_brought_to_mind_after_a_day_and_after_three(cart, clock):
+    order = cart()
+    clock.shift(23 * HOUR)
+    assert queue_due_reminders() == 0
+    clock.shift(HOUR)
+    assert queue_due_reminders() == 1
+    assert queue_due_reminders() == 0, "the same reminder is owed once"
+    clock.shift(47 * HOUR)
+    assert queue_due_reminders() == 0
+    clock.shift(HOUR)
+    assert queue_due_reminders() == 1
+    clock.shift(timedelta(days=10))
+    assert queue_due_reminders() == 0
+    assert sorted(reminders()) == [f"cart-reminder:{order.pk}:24", f"cart-reminder:{order.pk}:72"]
+
+
+def test_only_those_who_agreed_are_reminded(cart, clock):
+    order = cart()
+    Order.objects.update(saved_for_later=False)
+    clock.shift(24 * HOUR)
+    assert queue_due_reminders() == 0
+    Order.objects.filter(pk=order.pk).update(reminders_accepted=True)
+    assert queue_due_reminders() == 1
+
+
+def test_the_box_in_the_dialog_is_what_agrees(cart):
+    assert cart(remindersAccepted=True).reminders_accepted
+    assert not cart(email="otra@example.com").reminders_accepted
+
+
+def test_a_clock_that_was_off_sends_no_stale_reminder(cart, clock):
+    cart()
+    clock.shift(96 * HOUR)
+    assert queue_due_reminders() == 0
+
+
+def test_what_was_bought_otherwise_is_not_brought_to_mind(cart, clock, api, micro):
+    left = cart()
+    bought = cart(token=None)
+    mark_paid(order_id=bought.pk, payment=ConfirmedPayment("pi_1", 18240), actor="prueba")
+    # The newer order of the address is out of the way: the items alone decide.
+    Order.objects.filter(pk=bought.pk).update(created_at=left.created_at - HOUR)
+    clock.shift(24 * HOUR)
+    assert queue_due_reminders() == 0
+
+
+def test_a_lesson_of_a_subject_that_was_bought_whole_is_not_brought_to_mind(
+    api, cart, clock, micro
+):
+    lesson = micro.lessons.first()
+    answer = api.checkout(checkout_body(single(lesson), total="52.25", save_for_later=True))
+    bought = cart()
+    mark_paid(order_id=bought.pk, payment=ConfirmedPayment("pi_1", 18240), actor="prueba")
+    Order.objects.filter(pk=bought.pk).update(created_at=NOON - HOUR)
+    clock.shift(24 * HOUR)
+    assert queue_due_reminders() == 0
+    assert Order.objects.get(pk=answer["order_id"]).status == "cart"
+
+
+def test_of_several_carts_the_newest_alone_is_brought_to_mind(cart, clock):
+    cart()
+    clock.shift(HOUR)
+    newest = cart(email="BRUNO@example.com")
+    clock.shift(24 * HOUR)
+    queue_due_reminders()
+    assert reminders() == [f"cart-reminder:{newest.pk}:24"]
+
+
+def test_a_payment_that_is_being_confirmed_is_no_cart_left_behind(cart, clock):
+    order = cart()
+    Payment.objects.create(order=order, reference="pi_1", amount=182, status="processing")
+    clock.shift(24 * HOUR)
+    assert queue_due_reminders() == 0
+
+
+def test_nothing_on_sale_any_more_is_not_brought_to_mind(cart, clock, micro):
+    cart()
+    micro.active = False
+    micro.save()
+    clock.shift(24 * HOUR)
+    assert queue_due_reminders() == 0
+
+
+def test_one_setting_switches_reminders_off(cart, clock, settings):
+    settings.CART_REMINDER_HOURS = []
+    cart()
+    clock.shift(24 * HOUR)
+    assert queue_due_reminders() == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_purchase_between_owing_and_sending_stops_the_mail(cart, clock, work):
+    order = cart()
+    clock.shift(24 * HOUR)
+    queue_due_reminders()
+    order.refresh_from_db()
+    change_status(order, Order.Status.PAID, actor="prueba", reason="Pagado")
+    work()
+    assert Mail.objects.get(template="cart_reminder").status == Mail.Status.DROPPED
+    assert django_mail.outbox == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_mail_ends_reminders_with_one_click(cart, clock, work, settings):
+    settings.SITE_URL = "https://academia.example"
+    order = cart()
+    clock.shift(24 * HOUR)
+    queue_due_reminders()
+    work()
+    sent = django_mail.outbox[0]
+    assert sent.subject == "Dejaste tu compra a medias"
+    assert f"/complete-payment?order={order.pk}&token={order.auth_token}" in sent.body
+    assert sent.extra_headers["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    address = sent.extra_headers["List-Unsubscribe"].strip("<>")
+    assert address.startswith("https://academia.example/avisos/baja?aviso=")
+    assert address in sent.body
+    assert order.auth_token not in address
+
+    # As a mail program posts: no cookie, no token of ours, another site's origin.
+    answer = Client(enforce_csrf_checks=True).post(
+        address.removeprefix("https://academia.example"),
+        "List-Unsubscribe=One-Click",
+        content_type="application/x-www-form-urlencoded",
+    )
+    assert answer.status_code == 200
+    order.refresh_from_db()
+    assert order.reminders_stopped_at == NOON + 24 * HOUR
+    clock.shift(48 * HOUR)
+    assert queue_due_reminders() == 0
+    assert order.events.filter(reason__startswith="No quiere más avisos").count() == 1
+
+
+def test_every_cart_of_the_address_is_left_alone_afterwards(cart, clock):
+    first = cart()
+    clock.shift(HOUR)
+    second = cart(email="BRUNO@example.com")
+    clock.shift(24 * HOUR)
+    Client().post(f"/avisos/baja?aviso={unsubscribe_token(first)}")
+    second.refresh_from_db()
+    assert second.reminders_stopped_at is not None
+    assert queue_due_reminders() == 0
+
+
+def test_looking_changes_nothing_and_nobody_keeps_or_indexes_the_page(cart):
+    order = cart()
+    page = Client().get(f"/avisos/baja?aviso={unsubscribe_token(order)}")
+    assert "¿Dejamos de avisarte?" in page.content.decode()
+    assert (page["Cache-Control"], page["Referrer-Policy"], page["X-Robots-Tag"]) == (
+        "no-store",
+        "no-referrer",
+        "noindex",
+    )
+    order.refresh_from_db()
+    assert order.reminders_stopped_at is None
+
+
+@pytest.mark.parametrize("token", ["", "x", "MTI:1tYp:abc", "ñ" * 300])
+def test_a_token_that_is_not_ours_opens_nothing(token):
+    assert Client().get("/avisos/baja", {"aviso": token}).status_code == 404
+    assert Client().post(f"/avisos/baja?aviso={token}").status_code == 404
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_clocks_owe_a_reminder_once(api, micro):
+    api.checkout(checkout_body(whole(micro), total="182.40", save_for_later=True))
+    Mail.objects.all().delete()
+    Order.objects.update(updated_at=datetime.now(UTC) - 25 * HOUR)
+    assert sorted(in_parallel(queue_due_reminders, 6)) == [0] * 5 + [1]
+    assert len(reminders()) == 1
