@@ -15,14 +15,14 @@ from .webhooks import Deliverer
 logger = logging.getLogger(__name__)
 
 LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
-# The path of a challenge is a secret of the customer.
-CHALLENGE_TOKEN = re.compile(r"(/v3/challenge/[^/]+/).*")
+# The paths of a challenge and of a Checkout Session's page are secrets of the customer.
+CHALLENGE_TOKEN = re.compile(r"(/v3/challenge/[^/]+/|/c/pay/).*")
 
 
 class Application:
     def __init__(self, store: Store, keys: Keys, deliverer: Deliverer) -> None:
         self.api = Api(store, keys)
-        self.pages = Pages(store)
+        self.pages = Pages(store, keys.publishable)
         self.control = Control(store, deliverer)
         self.deliverer = deliverer
 

@@ -80,7 +80,7 @@ class Response:
         # Pages of the stand-in load their own files and nothing else.
         policy = (
             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-            "img-src data:; form-action 'none'; base-uri 'none'"
+            "frame-src 'self'; img-src data:; form-action 'none'; base-uri 'none'"
         )
         return cls(
             text.encode(),

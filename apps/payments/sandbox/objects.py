@@ -25,6 +25,13 @@ EXPANDABLE = {
     },
     "charge": {"customer": "customer", "payment_intent": "payment_intent"},
     "payment_method": {"customer": "customer"},
+    "checkout.session": {
+        "customer": "customer",
+        "line_items": "line_items",
+        "payment_intent": "payment_intent",
+    },
+    "item": {"price": "price"},
+    "price": {"product": "product"},
     "refund": {"charge": "charge", "payment_intent": "payment_intent"},
 }
 
@@ -82,6 +89,18 @@ def merged_metadata(current: dict[str, str], given: Any) -> dict[str, str]:
     return merged
 
 
+def only(given: dict[str, Any], supported: tuple[str, ...], path: str) -> None:
+    """Refuse what Stripe has inside a parameter and the stand-in hasn't, rather than ignore it."""
+    for name in given:
+        if name not in supported:
+            raise ApiError(
+                f"The local Stripe stand-in does not implement the parameter {path}[{name}].",
+                code="sandbox_unsupported",
+                param=f"{path}[{name}]",
+                replayable=False,
+            )
+
+
 def check_email(value: str, param: str) -> None:
     if value and not EMAIL.fullmatch(value):
         raise ApiError(f"Invalid email address: {value}", code="email_invalid", param=param)
@@ -95,10 +114,7 @@ def list_page(
     where: list[tuple[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """A page of Stripe's list object, newest first, with the usual parameters of a list."""
-    limit = params.get("limit", DEFAULT_LIMIT)
-    if not 1 <= limit <= 100:
-        bound = "less than or equal to 100" if limit > 100 else "greater than or equal to 1"
-        raise invalid_params(f"This value must be {bound}.", "limit", "parameter_invalid_integer")
+    limit = _limit(params)
     after, before = params.get("starting_after"), params.get("ending_before")
     if after and before:
         raise invalid_params(
@@ -114,6 +130,40 @@ def list_page(
     if has_more:
         found = found[1:] if before else found[:limit]
     return {"object": "list", "url": url, "has_more": has_more, "data": found}
+
+
+def line_items(ctx: Context, session_id: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A page of a Checkout Session's lines, in the order they were given."""
+    limit = _limit(params)
+    lines: list[dict[str, Any]] = ctx.tx.private(session_id).get("lines", [])
+    ids = [line["id"] for line in lines]
+    for name in ("starting_after", "ending_before"):
+        if name in params and params[name] not in ids:
+            raise ApiError(
+                f"No such line item: '{params[name]}'", code="resource_missing", param=name
+            )
+    if "ending_before" in params:
+        end = ids.index(params["ending_before"])
+        first = max(0, end - limit)
+        has_more = first > 0
+    else:
+        first = ids.index(params["starting_after"]) + 1 if "starting_after" in params else 0
+        end = first + limit
+        has_more = end < len(lines)
+    return {
+        "object": "list",
+        "url": f"/v1/checkout/sessions/{session_id}/line_items",
+        "has_more": has_more,
+        "data": lines[first:end],
+    }
+
+
+def _limit(params: dict[str, Any]) -> int:
+    limit: int = params.get("limit", DEFAULT_LIMIT)
+    if not 1 <= limit <= 100:
+        bound = "less than or equal to 100" if limit > 100 else "greater than or equal to 1"
+        raise invalid_params(f"This value must be {bound}.", "limit", "parameter_invalid_integer")
+    return limit
 
 
 def _created(created: Any) -> list[tuple[str, Any]]:
@@ -145,6 +195,8 @@ def _expand_path(ctx: Context, body: dict[str, Any], parts: list[str], full: str
     kind = EXPANDABLE.get(body.get("object", ""), {}).get(name)
     if kind is None:
         raise ApiError(f"This property cannot be expanded ({full}).", param="expand")
+    if kind == "line_items":
+        body[name] = line_items(ctx, body["id"], {})
     if isinstance(body.get(name), str):
         body[name] = ctx.tx.get(kind, body[name]) or body[name]
     if rest and isinstance(body[name], dict):

@@ -3,16 +3,15 @@
 import json
 import re
 from html import escape
-from pathlib import Path
-from string import Template
 
+from . import checkout_page
 from .errors import ApiError
 from .http import Request, Response
 from .objects import Context
 from .resources import confirmation
 from .store import Store
+from .templates import STATIC, spanish_money, template
 
-STATIC = Path(__file__).parent / "static"
 # Modules for the linter and the editor. The browser gets one script with their contents inside a
 # function, as `Stripe` has to be there when the script has run, and be its only global.
 STRIPE_JS_PARTS = ("messages.js", "frames.js", "elements.js", "stripe.js")
@@ -22,6 +21,8 @@ ASSETS = {
     "payment.css": "text/css; charset=utf-8",
     "challenge.js": "text/javascript; charset=utf-8",
     "challenge.css": "text/css; charset=utf-8",
+    "checkout.js": "text/javascript; charset=utf-8",
+    "checkout.css": "text/css; charset=utf-8",
 }
 NO_CACHE = (("Cache-Control", "no-cache"), ("Access-Control-Allow-Origin", "*"))
 CHALLENGE = re.compile(r"/v3/challenge/(pi_[A-Za-z0-9]+)/([A-Za-z0-9]+)")
@@ -34,22 +35,26 @@ STATUS_SENTENCES = {
 
 
 class Pages:
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, publishable_key: str) -> None:
         self.store = store
+        self.checkout = checkout_page.CheckoutPage(store, publishable_key)
 
     def answer(self, request: Request) -> Response:
         challenge = CHALLENGE.fullmatch(request.path)
         if challenge:
             return self._challenge(request, *challenge.groups())
+        checkout = checkout_page.PATH.fullmatch(request.path)
+        if checkout:
+            return self.checkout.answer(request, checkout[1])
         match f"{request.method} {request.path}":
             case "GET /":
-                return Response.html(_template("home.html").substitute())
+                return Response.html(template("home.html").substitute())
             case "GET /healthz":
                 return Response.json({"status": "ok"})
             case "GET /v3/stripe.js" | "GET /v3/" | "GET /v3":
                 return Response(stripe_js(), 200, "text/javascript; charset=utf-8", NO_CACHE)
             case "GET /v3/frame/payment":
-                return Response.html(_template("payment.html").substitute())
+                return Response.html(template("payment.html").substitute())
         name = request.path.removeprefix("/v3/frame/")
         if request.method == "GET" and name in ASSETS:
             return Response((STATIC / name).read_bytes(), 200, ASSETS[name], NO_CACHE)
@@ -63,8 +68,8 @@ class Pages:
                 intent = confirmation.challenged(Context(tx, base_url=""), id, token)
             except ApiError:
                 return _not_found()
-        page = _template("challenge.html").substitute(
-            amount=escape(_spanish_money(intent["amount"], intent["currency"])),
+        page = template("challenge.html").substitute(
+            amount=escape(spanish_money(intent["amount"], intent["currency"])),
             state="open" if intent["status"] == "requires_action" else "closed",
             outcome=escape(STATUS_SENTENCES.get(intent["status"], "")),
         )
@@ -95,15 +100,5 @@ def stripe_js() -> bytes:
     return f'(() => {{\n"use strict";\n{parts}\n}})();\n'.encode()
 
 
-def _template(name: str) -> Template:
-    return Template((STATIC / name).read_text())
-
-
-def _spanish_money(amount: int, currency: str) -> str:
-    whole, cents = divmod(amount, 100)
-    text = f"{whole:,}".replace(",", ".") if whole >= 10_000 else str(whole)
-    return f"{text},{cents:02d}\N{NO-BREAK SPACE}{'€' if currency == 'eur' else currency.upper()}"
-
-
 def _not_found() -> Response:
-    return Response.html(_template("not_found.html").substitute(), 404)
+    return Response.html(template("not_found.html").substitute(), 404)

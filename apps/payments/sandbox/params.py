@@ -5,6 +5,7 @@ it would there.
 """
 
 import functools
+import operator
 import re
 import sys
 import types
@@ -23,7 +24,8 @@ from .errors import ApiError, invalid_params
 CLIENT_OPTIONS = frozenset(RequestOptions.__annotations__)
 # Gone since version 2026-09-30.endive of the API, with an error of their own (Stripe's changelog).
 REMOVED = {
-    ("PaymentIntent", "payment_method_types"): "payment_method_types_no_longer_supported",
+    (kind, "payment_method_types"): "payment_method_types_no_longer_supported"
+    for kind in ("PaymentIntent", "SetupIntent", "checkout.Session")
 }
 INTEGER = re.compile(r"[+-]?\d{1,18}")
 
@@ -99,7 +101,8 @@ def check(
     for (resource, name), code in REMOVED.items():
         if name in raw and typed_dict_name.startswith(resource):
             raise invalid_params(f"The parameter {name} is no longer supported.", name, code)
-    shape = shape_of(getattr(stripe.params, typed_dict_name))
+    # "checkout.SessionCreateParams" is in a module of its own.
+    shape = shape_of(operator.attrgetter(typed_dict_name)(stripe.params))
     extra = {name: Value(scalars=frozenset({str})) for name in also if name not in shape.fields}
     shape = Shape({**shape.fields, **extra}, shape.required)
     checked = _hash(raw, shape, "")

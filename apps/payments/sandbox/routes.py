@@ -1,6 +1,6 @@
 """The one table of what the API answers: method, path, handler, parameter type and who may ask.
 
-A further resource (Checkout Sessions, disputes) is a module in `resources/` and its lines here.
+A further resource is a module in `resources/` and its lines here.
 """
 
 import re
@@ -10,6 +10,8 @@ from typing import Any
 
 from .resources import (
     charges,
+    checkout_sessions,
+    coupons,
     customers,
     events,
     payment_intents,
@@ -81,6 +83,13 @@ BROWSER_CONFIRM = (
 NEW_METHOD = _of("type card billing_details metadata")
 INTENTS, METHODS = "/v1/payment_intents", "/v1/payment_methods"
 ENDPOINTS = "/v1/webhook_endpoints"
+SESSIONS = "/v1/checkout/sessions"
+SESSION = _of(
+    "allowed_payment_method_types billing_address_collection cancel_url client_reference_id "
+    "currency customer customer_creation customer_email discounts excluded_payment_method_types "
+    "expires_at line_items locale metadata mode payment_intent_data setup_intent_data "
+    "submit_type success_url ui_mode"
+)
 
 ROUTES = (
     _route("POST /v1/customers", customers.create, "CustomerCreateParams", CUSTOMER),
@@ -169,6 +178,36 @@ ROUTES = (
     ),
     _route("GET /v1/refunds/:id", refunds.retrieve, "RefundRetrieveParams"),
     _route("POST /v1/refunds/:id", refunds.update, "RefundUpdateParams", _of("metadata")),
+    _route(
+        "POST /v1/coupons",
+        coupons.create,
+        "CouponCreateParams",
+        _of("amount_off currency duration id max_redemptions metadata name percent_off redeem_by"),
+    ),
+    _route("GET /v1/coupons", coupons.list_all, "CouponListParams", LIST),
+    _route("GET /v1/coupons/:id", coupons.retrieve, "CouponRetrieveParams"),
+    _route("DELETE /v1/coupons/:id", coupons.delete, "CouponDeleteParams"),
+    _route(f"POST {SESSIONS}", checkout_sessions.create, "checkout.SessionCreateParams", SESSION),
+    _route(
+        f"GET {SESSIONS}",
+        checkout_sessions.list_all,
+        "checkout.SessionListParams",
+        LIST | _of("customer customer_details payment_intent status"),
+    ),
+    _route(f"GET {SESSIONS}/:id", checkout_sessions.retrieve, "checkout.SessionRetrieveParams"),
+    _route(
+        f"POST {SESSIONS}/:id",
+        checkout_sessions.update,
+        "checkout.SessionUpdateParams",
+        _of("metadata"),
+    ),
+    _route(
+        f"GET {SESSIONS}/:id/line_items",
+        checkout_sessions.list_line_items,
+        "checkout.SessionListLineItemsParams",
+        LIST - {"created"},
+    ),
+    _route(f"POST {SESSIONS}/:id/expire", checkout_sessions.expire, "checkout.SessionExpireParams"),
     _route("GET /v1/events", events.list_all, "EventListParams", LIST | {"type", "types"}),
     _route("GET /v1/events/:id", events.retrieve, "EventRetrieveParams"),
     _route(

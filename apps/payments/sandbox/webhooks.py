@@ -14,7 +14,7 @@ import urllib.request
 from typing import Any
 
 from .objects import Context
-from .resources import confirmation
+from .resources import checkout_completion, confirmation
 from .store import Delivery, Store
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Deliverer:
-    """One thread that sends what is due, oldest first, and settles payments in `processing`."""
+    """One thread: sends what is due, settles payments in `processing`, expires sessions."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -75,6 +75,7 @@ class Deliverer:
             self._wake.clear()
             try:
                 self._settle_payments()
+                self._expire_sessions()
                 self._send_due()
             except Exception:
                 # The thread has to outlive a surprise; the next round tries again.
@@ -97,6 +98,16 @@ class Deliverer:
                 intent = tx.get("payment_intent", found["id"])
                 if intent and intent["status"] == "processing":
                     confirmation.settle(Context(tx, base_url=""), intent)
+
+    def _expire_sessions(self) -> None:
+        due = [("$.status =", "open"), ("$.expires_at <=", int(time.time()))]
+        with self.store.reading() as tx:
+            found = tx.find("checkout.session", where=due)
+        for session in found:
+            with self.store.writing() as tx:
+                current = tx.get("checkout.session", session["id"])
+                if current and current["status"] == "open":
+                    checkout_completion.expire(Context(tx, base_url=""), current)
 
     def _send_due(self) -> None:
         with self._sending:

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from ..cards import AUTHENTICATION_REQUIRED, CARDS, Card, Decline
 from ..errors import ApiError, card_error, missing, unexpected_state
 from ..objects import Context, random_text
-from . import charges, events, payment_methods
+from . import charges, checkout_completion, events, payment_methods
 
 AUTHENTICATION_FAILURE = (
     "The provided PaymentMethod has failed authentication. You can provide payment_method_data or "
@@ -108,7 +108,8 @@ def _challenge(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> 
         }
     intent |= {"status": "requires_action", "next_action": action}
     ctx.tx.save(intent)
-    ctx.tx.save_private(intent["id"], {"challenge": token, "return_url": return_url})
+    private = ctx.tx.private(intent["id"])
+    ctx.tx.save_private(intent["id"], private | {"challenge": token, "return_url": return_url})
     events.record(ctx, "payment_intent.requires_action", intent)
     return intent
 
@@ -189,6 +190,7 @@ def _charge(
             intent["id"], private | {"settles_at": time.time() + PROCESSING_SECONDS}
         )
         events.record(ctx, "payment_intent.processing", intent)
+        checkout_completion.intent_moved(ctx, intent)
         return intent
     return _succeed(ctx, intent, method, authenticated=authenticated)
 
@@ -222,6 +224,7 @@ def _succeed(
         else:
             payment_methods.use_up(ctx, method)
     events.record(ctx, "payment_intent.succeeded", intent)
+    checkout_completion.intent_moved(ctx, intent)
     return intent
 
 
@@ -258,3 +261,4 @@ def _fail(ctx: Context, intent: dict[str, Any], error: dict[str, Any]) -> None:
     }
     ctx.tx.save(intent)
     events.record(ctx, "payment_intent.payment_failed", intent)
+    checkout_completion.intent_moved(ctx, intent)

@@ -113,7 +113,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "transfer_group": None,
     }
     if "payment_method" in params:
-        _take_payment_method(ctx, intent, params["payment_method"])
+        take_payment_method(ctx, intent, params["payment_method"])
     ctx.tx.insert(intent)
     events.record(ctx, "payment_intent.created", intent)
     if confirming:
@@ -160,7 +160,7 @@ def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
         intent |= {"status": "requires_confirmation", "next_action": None}
     intent |= {"amount": amount, "currency": currency.lower()}
     if "payment_method" in params:
-        _take_payment_method(ctx, intent, params["payment_method"])
+        take_payment_method(ctx, intent, params["payment_method"])
     ctx.tx.save(intent)
     return intent
 
@@ -168,17 +168,19 @@ def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 def confirm(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     intent = _reachable(ctx, params, id)
     check_email(params.get("receipt_email", ""), "receipt_email")
+    _check_not_of_checkout(ctx, intent)
     confirmation.check_confirmable(intent)
     for name in ("receipt_email", "setup_future_usage", "shipping"):
         if name in params:
             intent[name] = params[name] or None
     if "payment_method" in params:
-        _take_payment_method(ctx, intent, params["payment_method"])
+        take_payment_method(ctx, intent, params["payment_method"])
     return confirmation.confirm(ctx, intent, params)
 
 
 def cancel(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     intent = ctx.require("payment_intent", id)
+    _check_not_of_checkout(ctx, intent)
     if intent["status"] not in CHANGEABLE:
         raise unexpected_state(
             f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}. "
@@ -209,6 +211,12 @@ def public_view(intent: dict[str, Any]) -> dict[str, Any]:
     return {name: intent[name] for name in PUBLIC_FIELDS}
 
 
+def _check_not_of_checkout(ctx: Context, intent: dict[str, Any]) -> None:
+    """Such an intent is paid on the session's page, and given up by expiring the session."""
+    if ctx.tx.private(intent["id"]).get("checkout_session"):
+        raise ApiError("You cannot perform this action on PaymentIntents created by Checkout.")
+
+
 def _reachable(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     """The intent; a browser must know its client secret."""
     secret = params.get("client_secret")
@@ -229,7 +237,7 @@ def _reachable(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     return intent
 
 
-def _take_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:
+def take_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:
     """Put the payment method on the intent. Raises ApiError where it is another customer's."""
     method = payment_methods.find(ctx, id)
     owner, customer = method["customer"], intent["customer"]

@@ -57,6 +57,11 @@ class StripeClient {
     this.#wrappers.push(info);
   }
 
+  // For the stand-in's own hosted page alone.
+  _localized(error) {
+    return localized(error, this.#locale);
+  }
+
   elements(options) {
     if (options?.clientSecret) intentId(options.clientSecret);
     return new Elements(this.#api, { locale: this.#locale, ...options });

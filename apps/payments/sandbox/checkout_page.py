@@ -1,0 +1,141 @@
+"""The hosted page of a Checkout Session: what it sells, a card form, and how it ended."""
+
+import json
+import re
+from html import escape
+from typing import Any
+
+from .cards import TEST_CARDS
+from .errors import ApiError
+from .http import Request, Response
+from .objects import Context
+from .resources import checkout_payment
+from .resources.checkout_sessions import as_of_now
+from .store import Store
+from .templates import spanish_money, template
+
+PATH = re.compile(r"/c/pay/(cs_test_[A-Za-z0-9]+)")
+
+
+class CheckoutPage:
+    def __init__(self, store: Store, publishable_key: str) -> None:
+        self.store = store
+        self.publishable_key = publishable_key
+
+    def answer(self, request: Request, id: str) -> Response:
+        if request.method == "POST":
+            return self._pay(request, id)
+        with self.store.reading() as tx:
+            ctx = Context(tx, base_url=request.base_url)
+            session = ctx.tx.get("checkout.session", id)
+            if session is None:
+                return Response.html(template("not_found.html").substitute(), 404)
+            session = as_of_now(ctx, session)
+            lines = tx.private(id)["lines"]
+            saves_card = "setup_future_usage" in tx.private(id)["intent_data"]
+            secret = checkout_payment.client_secret(ctx, session)
+        if request.query == "state":
+            return Response.json(_state(session, secret))
+        if session["status"] == "open":
+            return Response.html(self._open_page(session, lines, saves_card=saves_card))
+        return Response.html(_closed_page(session))
+
+    def _pay(self, request: Request, id: str) -> Response:
+        """JSON {"payment_method", "email", "name"} in; the page's state, or {"error"}, out."""
+        if request.headers["content-type"].partition(";")[0].strip() != "application/json":
+            return Response.json({"error": {"message": "Expected JSON."}}, status=400)
+        try:
+            content = json.loads(request.body)
+        except ValueError:
+            content = None
+        if not isinstance(content, dict) or not all(
+            value is None or isinstance(value, str) for value in content.values()
+        ):
+            return Response.json({"error": {"message": "Expected an object of texts."}}, status=400)
+        refused: ApiError | None = None
+        with self.store.writing() as tx:
+            ctx = Context(tx, base_url=request.base_url, request_id=request.id)
+            try:
+                with tx.undone_on_error():
+                    session = checkout_payment.pay(
+                        ctx,
+                        id,
+                        payment_method=content.get("payment_method"),
+                        email=content.get("email") or "",
+                        name=content.get("name"),
+                    )
+                    state = _state(session, checkout_payment.client_secret(ctx, session))
+            except ApiError as error:
+                refused = error
+        if refused is not None:
+            shown = ("type", "code", "decline_code", "message", "param")
+            details = {name: refused.error[name] for name in shown if name in refused.error}
+            return Response.json({"error": details}, status=refused.status)
+        return Response.json(state)
+
+    def _open_page(
+        self, session: dict[str, Any], lines: list[dict[str, Any]], *, saves_card: bool
+    ) -> str:
+        total = spanish_money(session["amount_total"], session["currency"])
+        known = session["customer_details"]
+        cancel = session["cancel_url"]
+        return template("checkout.html").substitute(
+            key=escape(self.publishable_key),
+            description=escape(total),
+            lines="\n".join(_line(line) for line in lines),
+            totals=_totals(session),
+            email=escape(known["email"] if known else ""),
+            email_fixed="readonly" if known else "",
+            needs_card="true" if session["amount_total"] else "false",
+            action=escape(f"Pagar {total}" if session["amount_total"] else "Completar el pedido"),
+            note="Tu tarjeta quedará guardada para los próximos pagos." if saves_card else "",
+            back=_link(cancel, "← Volver a la tienda") if cancel else "",
+            cards="\n".join(
+                f"<li><code>{escape(card['number'])}</code> {escape(card['label'])}</li>"
+                for card in TEST_CARDS
+            ),
+        )
+
+
+def _state(session: dict[str, Any], secret: str | None) -> dict[str, Any]:
+    done = session["status"] == "complete"
+    return {
+        "status": session["status"],
+        "url": checkout_payment.success_address(session) if done else None,
+        "client_secret": secret,
+    }
+
+
+def _line(line: dict[str, Any]) -> str:
+    quantity = (
+        f' <span class="quantity">× {line["quantity"]}</span>' if line["quantity"] > 1 else ""
+    )
+    amount = escape(spanish_money(line["amount_subtotal"], line["currency"]))
+    return f"<li><span>{escape(line['description'])}{quantity}</span><span>{amount}</span></li>"
+
+
+def _totals(session: dict[str, Any]) -> str:
+    rows = []
+    discount = session["total_details"]["amount_discount"]
+    if discount:
+        rows.append(("Subtotal", spanish_money(session["amount_subtotal"], session["currency"])))
+        rows.append(("Descuento", "−" + spanish_money(discount, session["currency"])))
+    rows.append(("Total", spanish_money(session["amount_total"], session["currency"])))
+    return "\n".join(
+        f"<div><dt>{name}</dt><dd>{escape(amount)}</dd></div>" for name, amount in rows
+    )
+
+
+def _closed_page(session: dict[str, Any]) -> str:
+    if session["status"] == "complete":
+        title, text = "Pago completado", "Ya has completado este pago. Puedes cerrar esta página."
+        link = _link(checkout_payment.success_address(session), "Volver a la tienda")
+    else:
+        title = "Esta página de pago ha caducado"
+        text = "No se ha cobrado nada. Vuelve a la tienda para empezar de nuevo."
+        link = _link(session["cancel_url"], "Volver a la tienda") if session["cancel_url"] else ""
+    return template("checkout_closed.html").substitute(title=title, text=text, link=link)
+
+
+def _link(address: str, text: str) -> str:
+    return f'<a class="back" href="{escape(address)}">{text}</a>'

@@ -1,0 +1,83 @@
+"""Paying a Checkout Session on its page: each try is one attempt of the session's intent."""
+
+from typing import Any
+
+from ..errors import ApiError
+from ..objects import EMAIL, Context
+from . import checkout_completion, confirmation, customers, payment_intents
+from .checkout_sessions import as_of_now
+
+SESSION_OVER = "This Checkout Session is no longer active."
+
+
+def pay(
+    ctx: Context, id: str, *, payment_method: str | None, email: str, name: str | None
+) -> dict[str, Any]:
+    """Try to pay with a card made by the page's form; the session as it is afterwards.
+
+    The intent is made by the first try, as in Stripe since version 2022-08-01, and kept for the
+    next ones. It may come out in `requires_action`: then the customer has a 3-D Secure challenge to
+    answer. Raises ApiError: 402 for a declined card (the attempt stays recorded), 400 where the
+    session can't be paid any more or the page sent too little.
+    """
+    session = ctx.require("checkout.session", id)
+    if as_of_now(ctx, session)["status"] != "open":
+        raise ApiError(SESSION_OVER, code="checkout_session_inactive")
+    _fill_in_customer(ctx, session, email, name)
+    if not session["amount_total"]:
+        checkout_completion.complete(ctx, session, paid=False)
+        return session
+    if not payment_method:
+        raise ApiError("A payment method is needed.", code="parameter_missing")
+    intent = _intent(ctx, session)
+    confirmation.check_confirmable(intent)
+    payment_intents.take_payment_method(ctx, intent, payment_method)
+    confirmation.confirm(
+        ctx, intent, {"return_url": session["success_url"], "use_stripe_sdk": True}
+    )
+    return ctx.require("checkout.session", id)
+
+
+def client_secret(ctx: Context, session: dict[str, Any]) -> str | None:
+    """The secret of an attempt that waits for the customer's bank, else None."""
+    id = session["payment_intent"]
+    intent = ctx.tx.get("payment_intent", id) if id else None
+    if intent is None or intent["status"] != "requires_action":
+        return None
+    return str(intent["client_secret"])
+
+
+def success_address(session: dict[str, Any]) -> str:
+    address: str = session["success_url"]
+    return address.replace("{CHECKOUT_SESSION_ID}", session["id"])
+
+
+def _fill_in_customer(ctx: Context, session: dict[str, Any], email: str, name: str | None) -> None:
+    """Note what the customer typed; an address that the shop gave can't be changed on the page."""
+    known = session["customer_details"]
+    email = known["email"] if known else email
+    if not EMAIL.fullmatch(email):
+        raise ApiError(f"Invalid email address: {email}", code="email_invalid", param="email")
+    session["customer_details"] = checkout_completion.details(
+        email, name, known["phone"] if known else None
+    )
+    if session["customer"] is None and session["customer_creation"] == "always":
+        session["customer"] = customers.create(ctx, {"email": email, "name": name})["id"]
+    elif session["customer"] and not known:
+        customers.update(ctx, {"email": email}, session["customer"])
+    ctx.tx.save(session)
+
+
+def _intent(ctx: Context, session: dict[str, Any]) -> dict[str, Any]:
+    if session["payment_intent"]:
+        return ctx.require("payment_intent", session["payment_intent"])
+    data = ctx.tx.private(session["id"])["intent_data"]
+    params = {"amount": session["amount_total"], "currency": session["currency"], **data}
+    for name in ("customer", "allowed_payment_method_types", "excluded_payment_method_types"):
+        if session[name]:
+            params[name] = session[name]
+    intent = payment_intents.create(ctx, params)
+    ctx.tx.save_private(intent["id"], {"checkout_session": session["id"]})
+    session["payment_intent"] = intent["id"]
+    ctx.tx.save(session)
+    return intent

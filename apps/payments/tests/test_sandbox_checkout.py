@@ -1,0 +1,357 @@
+"""Checkout Sessions of the Stripe stand-in: the calls, the hosted page's requests, the events."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+import stripe
+
+from .sandbox_process import SandboxProcess, running_sandbox, wait_until
+
+SUCCESS_URL = "http://127.0.0.1/success?session_id={CHECKOUT_SESSION_ID}"
+CANCEL_URL = "http://127.0.0.1/cancel"
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
+    state = tmp_path_factory.mktemp("sandbox") / "state.sqlite3"
+    with running_sandbox(state, environment={"SANDBOX_PROCESSING_SECONDS": "0.2"}) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def api(sandbox: SandboxProcess) -> stripe.StripeClient:
+    return sandbox.client()
+
+
+def line(name: str, unit_amount: int, quantity: int = 1) -> dict[str, Any]:
+    price = {"currency": "eur", "unit_amount": unit_amount, "product_data": {"name": name}}
+    return {"price_data": price, "quantity": quantity}
+
+
+def new_session(api: stripe.StripeClient, **changes: Any) -> stripe.checkout.Session:
+    params: dict[str, Any] = {
+        "mode": "payment",
+        "line_items": [line("Álgebra", 12345)],
+        "customer_email": "ana@example.com",
+        "success_url": SUCCESS_URL,
+        "cancel_url": CANCEL_URL,
+        **changes,
+    }
+    given = {name: value for name, value in params.items() if value is not None}
+    return api.v1.checkout.sessions.create(given)
+
+
+def pay(
+    session: stripe.checkout.Session, method: str | None, **content: Any
+) -> tuple[int, dict[str, Any]]:
+    """What the hosted page sends when its button is pressed."""
+    answer = requests.post(
+        session.url, json={"payment_method": method, "name": "Ana Pérez", **content}, timeout=10
+    )
+    return answer.status_code, answer.json()
+
+
+def event_types(api: stripe.StripeClient, *object_ids: str | None) -> list[str]:
+    events = api.v1.events.list({"limit": 100}).data
+    wanted = [event for event in events if any(str(id) in str(event.data) for id in object_ids)]
+    return [event.type for event in wanted][::-1]
+
+
+def answer_challenge(
+    api: stripe.StripeClient, session: stripe.checkout.Session, *, accept: bool
+) -> None:
+    intent = api.v1.payment_intents.retrieve(
+        api.v1.checkout.sessions.retrieve(session.id).payment_intent
+    )
+    address = intent.next_action.to_dict()["use_stripe_sdk"]["stripe_js"]
+    requests.post(address, json={"accept": accept}, timeout=10).raise_for_status()
+
+
+def test_a_session_is_paid_on_its_page_and_completed(sandbox, api):
+    session = new_session(
+        api,
+        client_reference_id="7",
+        metadata={"order_id": "7"},
+        payment_intent_data={"metadata": {"order_id": "7"}, "description": "Pedido 7"},
+    )
+    assert (session.status, session.payment_status) == ("open", "unpaid")
+    assert session.payment_intent is None
+    assert session.url == f"{sandbox.url}/c/pay/{session.id}"
+    assert (session.amount_subtotal, session.amount_total) == (12345, 12345)
+    page = requests.get(session.url, timeout=10).text
+    assert "Modo de pruebas" in page
+    assert "Álgebra" in page
+    assert "123,45\N{NO-BREAK SPACE}€" in page
+
+    status, answer = pay(session, sandbox.new_card("4242424242424242").id)
+
+    assert status == 200
+    assert answer["url"] == f"http://127.0.0.1/success?session_id={session.id}"
+    after = api.v1.checkout.sessions.retrieve(session.id, {"expand": ["payment_intent"]})
+    assert (after.status, after.payment_status, after.url) == ("complete", "paid", None)
+    assert (after.customer_details.email, after.customer_details.name) == (
+        "ana@example.com",
+        "Ana Pérez",
+    )
+    assert after.client_reference_id == "7"
+    intent = after.payment_intent
+    assert (intent.status, intent.amount_received) == ("succeeded", 12345)
+    assert intent.metadata.to_dict() == {"order_id": "7"}
+    assert intent.description == "Pedido 7"
+    assert event_types(api, session.id, intent.id) == [
+        "payment_intent.created",
+        "charge.succeeded",
+        "payment_intent.succeeded",
+        "checkout.session.completed",
+    ]
+
+
+def test_a_completed_session_cannot_be_paid_again(sandbox, api):
+    session = new_session(api)
+    address = session.url
+    pay(session, sandbox.new_card("4242424242424242").id)
+
+    status, answer = pay(session, sandbox.new_card("4242424242424242").id)
+
+    assert (status, answer["error"]["code"]) == (400, "checkout_session_inactive")
+    intent = api.v1.checkout.sessions.retrieve(session.id).payment_intent
+    assert len(api.v1.charges.list({"payment_intent": intent}).data) == 1
+    assert "Ya has completado este pago" in requests.get(address, timeout=10).text
+
+
+def test_a_declined_card_leaves_the_session_open_for_another(sandbox, api):
+    session = new_session(api)
+
+    status, answer = pay(session, sandbox.new_card("4000000000009995").id)
+    assert status == 402
+    assert answer["error"]["decline_code"] == "insufficient_funds"
+    waiting = api.v1.checkout.sessions.retrieve(session.id, {"expand": ["payment_intent"]})
+    assert (waiting.status, waiting.payment_status) == ("open", "unpaid")
+    assert waiting.payment_intent.status == "requires_payment_method"
+
+    status, _ = pay(session, sandbox.new_card("4242424242424242").id)
+    assert status == 200
+    paid = api.v1.checkout.sessions.retrieve(session.id)
+    assert (paid.status, paid.payment_intent) == ("complete", waiting.payment_intent.id)
+
+
+@pytest.mark.parametrize(("accept", "status"), [(True, "complete"), (False, "open")])
+def test_3d_secure_decides(sandbox, api, accept, status):
+    session = new_session(api)
+
+    _, answer = pay(session, sandbox.new_card("4000002760003184").id)
+    assert (answer["status"], answer["url"]) == ("open", None)
+    assert answer["client_secret"].startswith("pi_")
+    answer_challenge(api, session, accept=accept)
+
+    assert api.v1.checkout.sessions.retrieve(session.id).status == status
+    state = requests.get(f"{session.url}?state", timeout=10).json()
+    assert (state["url"] is not None) is accept
+
+
+def test_a_slow_payment_completes_the_session_unpaid_and_tells_later(sandbox, api):
+    session = new_session(api)
+
+    pay(session, sandbox.new_card("4000009990000005").id)
+    after = api.v1.checkout.sessions.retrieve(session.id)
+    assert after.status == "complete"
+
+    wait_until(lambda: api.v1.checkout.sessions.retrieve(session.id).payment_status == "paid")
+    types = event_types(api, session.id, after.payment_intent)
+    assert types[-5:] == [
+        "payment_intent.processing",
+        "checkout.session.completed",
+        "charge.succeeded",
+        "payment_intent.succeeded",
+        "checkout.session.async_payment_succeeded",
+    ]
+    completed = api.v1.events.list({"type": "checkout.session.completed", "limit": 1}).data[0]
+    assert completed.data.object.payment_status == "unpaid"
+
+
+def test_an_expired_session_takes_no_payment_and_says_so(sandbox, api):
+    session = new_session(api)
+    assert api.v1.checkout.sessions.expire(session.id).status == "expired"
+
+    status, answer = pay(session, sandbox.new_card("4242424242424242").id)
+
+    assert (status, answer["error"]["code"]) == (400, "checkout_session_inactive")
+    assert event_types(api, session.id) == ["checkout.session.expired"]
+    page = requests.get(session.url, timeout=10).text
+    assert "Esta página de pago ha caducado" in page
+    assert f'href="{CANCEL_URL}"' in page
+    with pytest.raises(stripe.InvalidRequestError, match="has a status of `expired`"):
+        api.v1.checkout.sessions.expire(session.id)
+
+
+def move_expiry_to_the_past(sandbox: SandboxProcess, session_id: str) -> None:
+    with sqlite3.connect(sandbox.state, timeout=10) as connection:
+        connection.execute(
+            "UPDATE objects SET body = json_set(body, '$.expires_at', ?) WHERE id = ?",
+            (int(time.time()) - 1, session_id),
+        )
+
+
+def test_a_session_expires_by_itself_and_its_waiting_attempt_is_canceled(sandbox, api):
+    session = new_session(api)
+    pay(session, sandbox.new_card("4000002760003184").id)
+
+    move_expiry_to_the_past(sandbox, session.id)
+
+    assert api.v1.checkout.sessions.retrieve(session.id).status == "expired"
+    wait_until(lambda: "checkout.session.expired" in event_types(api, session.id))
+    intent = api.v1.checkout.sessions.retrieve(session.id, {"expand": ["payment_intent"]})
+    assert intent.payment_intent.status == "canceled"
+    assert intent.payment_intent.cancellation_reason == "expired"
+
+
+def test_expiry_is_between_half_an_hour_and_a_day_away(api):
+    now = int(time.time())
+    with pytest.raises(stripe.InvalidRequestError) as early:
+        new_session(api, expires_at=now + 29 * 60)
+    with pytest.raises(stripe.InvalidRequestError) as late:
+        new_session(api, expires_at=now + 24 * 3600 + 60)
+
+    assert early.value.user_message == (
+        "The `expires_at` timestamp must be at least 30 minutes from Checkout Session creation."
+    )
+    assert late.value.user_message == (
+        "The `expires_at` timestamp must be less than 24 hours from Checkout Session creation."
+    )
+    assert new_session(api, expires_at=now + 31 * 60).expires_at == now + 31 * 60
+    assert new_session(api).expires_at == pytest.approx(now + 24 * 3600, abs=10)
+
+
+def test_a_coupon_is_taken_off_and_shared_among_the_lines_to_the_cent(sandbox, api):
+    coupon = api.v1.coupons.create(
+        {
+            "amount_off": 1000,
+            "currency": "eur",
+            "duration": "once",
+            "name": "BIENVENIDA",
+            "max_redemptions": 1,
+        }
+    )
+    session = new_session(
+        api,
+        line_items=[line("Álgebra", 3333), line("Cálculo", 3333, 2), line("Física", 1)],
+        discounts=[{"coupon": coupon.id}],
+    )
+
+    assert (session.amount_subtotal, session.amount_total) == (10000, 9000)
+    assert session.total_details.amount_discount == 1000
+    assert session.discounts[0].coupon == coupon.id
+    lines = api.v1.checkout.sessions.line_items.list(session.id).data
+    assert [one.description for one in lines] == ["Álgebra", "Cálculo", "Física"]
+    assert [one.quantity for one in lines] == [1, 2, 1]
+    assert sum(one.amount_discount for one in lines) == 1000
+    assert sum(one.amount_total for one in lines) == 9000
+    assert "−10,00\N{NO-BREAK SPACE}€" in requests.get(session.url, timeout=10).text
+
+    pay(session, sandbox.new_card("4242424242424242").id)
+    used = api.v1.coupons.retrieve(coupon.id)
+    assert (used.times_redeemed, used.valid) == (1, False)
+    with pytest.raises(stripe.InvalidRequestError) as refused:
+        new_session(api, discounts=[{"coupon": coupon.id}])
+    assert refused.value.code == "coupon_expired"
+
+
+def test_a_discount_of_everything_needs_no_payment(sandbox, api):
+    coupon = api.v1.coupons.create({"percent_off": 100})
+    session = new_session(api, discounts=[{"coupon": coupon.id}])
+    assert (session.amount_total, session.payment_status) == (0, "no_payment_required")
+
+    status, _ = pay(session, None)
+
+    assert status == 200
+    after = api.v1.checkout.sessions.retrieve(session.id)
+    assert (after.status, after.payment_status, after.payment_intent) == (
+        "complete",
+        "no_payment_required",
+        None,
+    )
+
+
+REFUSED = {
+    "no lines": ({"line_items": None}, "`line_items` parameter is required"),
+    "no success address": ({"success_url": None}, "Missing required param: success_url"),
+    "a success address that is none": ({"success_url": "javascript:alert(1)"}, "Not a valid URL"),
+    "too little": ({"line_items": [line("Nada", 10)]}, r"must add up to at least €0\.50 eur"),
+    "an unknown coupon": ({"discounts": [{"coupon": "NADA"}]}, "No such coupon: 'NADA'"),
+    "an unknown customer": (
+        {"customer": "cus_nadie", "customer_email": None},
+        "No such customer: 'cus_nadie'",
+    ),
+    "customer and address": ({"customer": "cus_nadie"}, "customer, customer_email"),
+    "a misspelt name": ({"cancel_uri": "http://x"}, "Received unknown parameter: cancel_uri"),
+    "types by name": (
+        {"payment_method_types": ["card"]},
+        "The parameter payment_method_types is no longer supported",
+    ),
+    "what the stand-in hasn't": (
+        {"payment_intent_data": {"transfer_group": "x"}},
+        r"does not implement the parameter payment_intent_data\[transfer_group\]",
+    ),
+    "data of another mode": (
+        {"setup_intent_data": {"description": "x"}},
+        "You can not pass `setup_intent_data` in `payment` mode",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_session_is_refused_for(api, case):
+    changes, message = REFUSED[case]
+    with pytest.raises(stripe.InvalidRequestError, match=message):
+        new_session(api, **changes)
+
+
+def test_the_same_idempotency_key_opens_one_session(api):
+    params = {
+        "mode": "payment",
+        "line_items": [line("Álgebra", 999)],
+        "success_url": SUCCESS_URL,
+    }
+    options = {"idempotency_key": "order-7-session"}
+    first = api.v1.checkout.sessions.create(params, options)
+    second = api.v1.checkout.sessions.create(params, options)
+    assert first.id == second.id
+
+
+def test_sessions_are_found_by_intent_and_by_customer(sandbox, api):
+    customer = api.v1.customers.create({"email": "bruno@example.com"})
+    session = new_session(
+        api,
+        customer=customer.id,
+        customer_email=None,
+        payment_intent_data={"setup_future_usage": "off_session"},
+    )
+    assert session.customer_details.email == "bruno@example.com"
+    card = sandbox.new_card("4242424242424242")
+    pay(session, card.id)
+    intent = api.v1.checkout.sessions.retrieve(session.id).payment_intent
+
+    for query in ({"payment_intent": intent}, {"customer": customer.id}):
+        found = api.v1.checkout.sessions.list({**query, "expand": ["data.line_items"]}).data
+        assert [one.id for one in found] == [session.id]
+        assert found[0].line_items.data[0].description == "Álgebra"
+    assert [one.id for one in api.v1.payment_methods.list({"customer": customer.id}).data] == [
+        card.id
+    ]
+
+
+def test_the_intent_of_a_session_belongs_to_its_page(sandbox, api):
+    session = new_session(api)
+    pay(session, sandbox.new_card("4000000000000002").id)
+    intent = api.v1.checkout.sessions.retrieve(session.id).payment_intent
+
+    for attempt in (
+        lambda: api.v1.payment_intents.cancel(intent),
+        lambda: api.v1.payment_intents.confirm(intent, {"payment_method": "pm_card_visa"}),
+    ):
+        with pytest.raises(stripe.InvalidRequestError, match="created by Checkout"):
+            attempt()
