@@ -195,5 +195,6 @@ class QuoteByLink(PublicAPIView):
             "valid_until": quote.valid_until,
             "final_price": quote.final_price,
             "binding_price": offer.binding_price,
+            "notice": offer.notice or None,
         }
         return Response(shapes.QuoteOutput(answer).data, headers={"Cache-Control": "no-store"})

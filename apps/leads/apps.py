@@ -7,6 +7,9 @@ class LeadsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.leads import mails, receivers
+        from apps.leads.offers import QuoteBook
+        from apps.orders.offers import keep_offers_in
 
         mails.register()
         receivers.connect()
+        keep_offers_in(QuoteBook())

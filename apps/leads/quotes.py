@@ -15,6 +15,7 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.money import to_cents, to_euros
 from apps.leads.intake import count_mail_to, open_lead
 from apps.leads.models import Lead, Quote, QuoteDiscount, QuoteSubject
+from apps.orders import offers
 from apps.orders import promo as promo_uses
 from apps.orders.serializers import clean_phone
 from apps.pricing.models import PromoCode
@@ -170,17 +171,21 @@ def _store(
 
 @dataclass(frozen=True)
 class Offer:
-    """What of a quote can be bought now. `binding_price` is None where nothing binds any more."""
+    """What of a quote can be bought now.
+
+    `binding_price` is None where nothing binds any more, and `notice` then says why.
+    """
 
     subject_ids: tuple[int, ...]
     quote: Quote
     binding_price: Decimal | None
+    notice: str
 
 
 def current_offer(quote: Quote) -> Offer:
     """The quote's subjects that are on sale, in its order, and its price where that still binds.
 
-    It binds for 14 days and for exactly its subjects (decisions.md, "Calculator").
+    It binds for 14 days and exactly its subjects (decisions.md, "Calculator"), for one purchase.
     """
     quoted = [row.subject_id for row in quote.subjects.all()]
     on_sale = set(
@@ -189,5 +194,11 @@ def current_offer(quote: Quote) -> Offer:
         .values_list("pk", flat=True)
     )
     ids = tuple(pk for pk in quoted if pk in on_sale)
-    binds = quote.binds_at(timezone.now()) and len(ids) == len(quoted)
-    return Offer(ids, quote, quote.binding_price if binds else None)
+    notice = ""
+    if not quote.binds_at(timezone.now()):
+        notice = offers.expired_notice(quote.valid_until)
+    elif offers.is_used(quote.pk):
+        notice = offers.USED
+    elif len(ids) < len(quoted):
+        notice = f"Alguna asignatura de tu presupuesto ya no está a la venta. {offers.TODAY}"
+    return Offer(ids, quote, None if notice else quote.binding_price, notice)

@@ -238,5 +238,6 @@ class QuoteOutput(serializers.Serializer[dict[str, Any]]):
     final_price = serializers.FloatField()
     binding_price = serializers.FloatField(
         allow_null=True,
-        help_text="null: ya no obliga, porque pasó el plazo o falta una asignatura.",
+        help_text="null: ya no obliga, porque pasó el plazo, se usó o falta una asignatura.",
     )
+    notice = serializers.CharField(allow_null=True, help_text="Por qué ya no obliga.")

@@ -134,7 +134,7 @@ class OrderAdmin(ReadOnlyAdmin):
                     "status",
                     "payment_type",
                     "total",
-                    "promo_code",
+                    ("promo_code", "quote"),
                     "flag",
                     "disputed_at",
                     ("created_at", "paid_at"),
@@ -160,7 +160,7 @@ class OrderAdmin(ReadOnlyAdmin):
             },
         ),
     )
-    readonly_fields = ("total", "elsewhere")
+    readonly_fields = ("total", "elsewhere", "quote")
     inlines = (
         LineRows,
         DiscountRows,
@@ -196,6 +196,13 @@ class OrderAdmin(ReadOnlyAdmin):
     def code(self, order: Order) -> str:
         promo: PromoCode | None = order.promo_code
         return promo.code if promo else NOTHING
+
+    @admin.display(description="presupuesto")
+    def quote(self, order: Order) -> SafeString | str:
+        if order.quote_number is None:
+            return NOTHING
+        text = f"Presupuesto n.º {order.quote_number}"
+        return list_link(text, "leads_quote", id__exact=order.quote_number)
 
     @admin.display(description="atención", ordering="flag")
     def attention(self, order: Order) -> SafeString | str:

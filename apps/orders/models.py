@@ -59,6 +59,10 @@ class Order(models.Model):
         related_name="orders",
         verbose_name="código promocional",
     )
+    # The number of the quote whose price this order has; quotes live in an app of their own.
+    quote_number = models.PositiveBigIntegerField(
+        "presupuesto", null=True, blank=True, db_index=True, editable=False
+    )
     auth_token = models.CharField(max_length=64, default=new_token, editable=False)
     # Grows with each change of what is to be paid: the idempotency key is `order-<id>-<revision>`.
     revision = models.PositiveIntegerField(default=1, editable=False)
@@ -148,6 +152,22 @@ class OrderLine(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class UsedQuote(models.Model):
+    """The order that a quote was bought with. The unique number allows for no second one."""
+
+    number = models.PositiveBigIntegerField("presupuesto", unique=True)
+    order = models.OneToOneField(
+        Order, models.PROTECT, related_name="used_quote", verbose_name="pedido"
+    )
+
+    class Meta:
+        verbose_name = "presupuesto usado"
+        verbose_name_plural = "presupuestos usados"
+
+    def __str__(self) -> str:
+        return f"Presupuesto n.º {self.number}"
 
 
 class OrderDiscount(models.Model):

@@ -13,6 +13,7 @@ from apps.classroom.services import grant_access
 from apps.core.clock import today
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents, to_euros
+from apps.orders import offers
 from apps.orders import promo as promo_uses
 from apps.orders.models import Instalment, Order, Payment
 from apps.orders.place import payment_type_of
@@ -84,6 +85,10 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
         _tell_staff(order, occasion=f"late-{order.pk}", reason="Pago de un pedido caducado")
     if not promo_uses.use(order):
         flag(order, actor=actor, reason="Pagado con un código cuya reserva ya se había liberado")
+    if not offers.use(order):
+        reason = f"El presupuesto n.º {order.quote_number} ya se había usado en otro pedido"
+        flag(order, actor=actor, reason=reason)
+        _tell_staff(order, occasion=f"quote-twice-{order.pk}", reason=reason)
     grant_access(
         student=order.student,
         items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],

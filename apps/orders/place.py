@@ -4,14 +4,15 @@ import hashlib
 import hmac
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from django.db import transaction
 from django.utils import timezone
 
 from apps.core.errors import Invalid, TooManyRequests
 from apps.core.money import format_euros, to_euros
+from apps.orders import offers
 from apps.orders import promo as promo_uses
 from apps.orders.cart import CartLine, CheckoutItem, lines_as_json, resolve
 from apps.orders.errors import (
@@ -24,6 +25,7 @@ from apps.orders.errors import (
 from apps.orders.models import Order, OrderDiscount, OrderLine, Payment
 from apps.orders.states import note
 from apps.pricing.models import PromoCode
+from apps.pricing.promo import PromoRefused
 from apps.pricing.reads import campaign_today
 from apps.pricing.rules import CartQuote, instalments_refusal, quote_cart
 from apps.students.models import Consent, Student
@@ -62,6 +64,7 @@ class Checkout:
     expected_total_cents: int
     accepted: frozenset[str] = frozenset()
     promo_code: str = ""
+    quote_key: str = ""
     first_name: str = ""
     last_name: str = ""
     save_for_later: bool = False
@@ -77,6 +80,7 @@ class Placed:
     order: Order
     lines: Sequence[CartLine]
     quote: CartQuote
+    quote_notice: str = ""
 
     @property
     def as_json(self) -> dict[str, object]:
@@ -84,11 +88,17 @@ class Placed:
             "order_id": self.order.pk,
             "token": self.order.auth_token,
             **lines_as_json(self.lines, self.quote),
+            **_notice_as_json(self.quote_notice),
         }
 
     @property
     def due_now_cents(self) -> int:
         return self.quote.due_now_cents(payment_type_of(self.order))
+
+
+def _notice_as_json(notice: str) -> dict[str, Any]:
+    """What a quote's buyer has to know: why its price is not theirs, or not the whole of it."""
+    return {"quote_notice": notice} if notice else {}
 
 
 class OpenPaymentInTheWay(Exception):
@@ -107,18 +117,21 @@ def place(checkout: Checkout) -> Placed:
     """Create the order, or take up the one that the checkout names, priced as of now.
 
     Order of checks as api.md has it: acceptances, availability, promo code, instalments, price.
+    A quote that does not bind for this cart leaves today's prices, and a sentence that says why.
     Locks the order, then the code. Nothing is written when one of them refuses. Raises
     OpenPaymentInTheWay where a payment for other content has to be canceled first.
     """
     order = _take_up(checkout)
     _check_acceptances(checkout, order)
     lines = resolve(checkout.items)
-    promo = _checked_promo(checkout, lines, order)
+    bound = _bound(checkout, lines, order)
+    promo = _checked_promo(checkout, lines, order, bound)
     quote = quote_cart(
         [line.item for line in lines],
         payment_type=checkout.payment_type,
         campaign=campaign_today(),
         promo=promo.terms() if promo else None,
+        binding_cents=bound.price_cents,
     )
     if checkout.payment_type == "installment":
         refusal = instalments_refusal([line.item for line in lines], quote.total_cents)
@@ -126,15 +139,15 @@ def place(checkout: Checkout) -> Placed:
             sentence = INSTALMENT_REFUSALS[refusal]
             raise InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]})
     if quote.total_cents != checkout.expected_total_cents:
-        raise PriceChanged(**lines_as_json(lines, quote))
+        raise PriceChanged(**lines_as_json(lines, quote), **_notice_as_json(bound.notice))
 
-    content_hash = _digest(checkout, lines, quote, promo)
+    content_hash = _digest(checkout, lines, quote, promo, bound.number)
     if order is not None and order.content_hash != content_hash:
         open_payment = order.payments.open().first()
         if open_payment is not None:
             raise OpenPaymentInTheWay(open_payment)
     if order is None or order.content_hash != content_hash:
-        order = _write(order, checkout, lines, quote, promo, content_hash)
+        order = _write(order, checkout, lines, quote, promo, bound.number, content_hash)
     order.saved_for_later = order.saved_for_later or checkout.save_for_later
     order.reminders_accepted = Consent.Kind.REMINDERS in checkout.accepted
     order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])
@@ -145,7 +158,7 @@ def place(checkout: Checkout) -> Placed:
         source=order.reference,
         kinds=[Consent.Kind(kind) for kind in sorted(checkout.accepted)],
     )
-    return Placed(order=order, lines=lines, quote=quote)
+    return Placed(order=order, lines=lines, quote=quote, quote_notice=bound.notice)
 
 
 def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
@@ -196,9 +209,30 @@ def _check_acceptances(checkout: Checkout, order: Order | None) -> None:
         raise Invalid(NEEDED[missing[0]][1], fields=fields)
 
 
+def _bound(checkout: Checkout, lines: Sequence[CartLine], order: Order | None) -> offers.Bound:
+    if not checkout.quote_key:
+        return offers.Bound()
+    offer = offers.by_key(checkout.quote_key)
+    if offer is not None and offer.friend_code is not None:
+        offer = replace(offer, friend_code=promo_uses.lock(offer.friend_code, order))
+    return offers.bound(
+        offer,
+        lines,
+        payment_type=checkout.payment_type,
+        email=checkout.email,
+        phone=checkout.phone,
+        order=order,
+    )
+
+
 def _checked_promo(
-    checkout: Checkout, lines: Sequence[CartLine], order: Order | None
+    checkout: Checkout, lines: Sequence[CartLine], order: Order | None, bound: offers.Bound
 ) -> PromoCode | None:
+    """The code that the order holds: the typed one, or the one within the quote's price."""
+    if bound.price_cents is not None:
+        if checkout.promo_code.strip():
+            raise PromoRefused(offers.NO_CODE_ON_TOP)
+        return bound.friend_code
     if not checkout.promo_code.strip():
         return None
     promo = promo_uses.find_locked(checkout.promo_code, order)
@@ -214,7 +248,11 @@ def _checked_promo(
 
 
 def _digest(
-    checkout: Checkout, lines: Sequence[CartLine], quote: CartQuote, promo: PromoCode | None
+    checkout: Checkout,
+    lines: Sequence[CartLine],
+    quote: CartQuote,
+    promo: PromoCode | None,
+    quote_number: int | None,
 ) -> str:
     content = [
         sorted(
@@ -225,6 +263,7 @@ def _digest(
         quote.total_cents,
         checkout.payment_type,
         promo.pk if promo else 0,
+        quote_number or 0,
         checkout.email.strip().lower(),
         checkout.phone,
     ]
@@ -237,6 +276,7 @@ def _write(
     lines: Sequence[CartLine],
     quote: CartQuote,
     promo: PromoCode | None,
+    quote_number: int | None,
     content_hash: str,
 ) -> Order:
     student: Student = find_or_create_student(
@@ -266,6 +306,7 @@ def _write(
     order.payment_type = checkout.payment_type
     order.total_amount = to_euros(quote.total_cents)
     order.promo_code = promo
+    order.quote_number = quote_number
     order.content_hash = content_hash
     order.save()
     order.lines.all().delete()

@@ -34,7 +34,11 @@ def find_locked(code: str, order: Order | None) -> PromoCode:
 
     In primary-key order: two orders that swap the same two codes would deadlock otherwise.
     """
-    promo = find(code)
+    return lock(find(code), order)
+
+
+def lock(promo: PromoCode, order: Order | None) -> PromoCode:
+    """The code as it is under its lock; as in `find_locked`."""
     wanted = [promo.pk]
     if order is not None and order.promo_code_id is not None:
         wanted.append(order.promo_code_id)

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from apps.core.errors import AcademyError
 from apps.core.money import as_json, to_cents
+from apps.orders import offers
 from apps.orders import promo as promo_uses
 from apps.orders.cart import CartLine, CheckoutItem, discounts_as_json, on_sale
 from apps.orders.errors import AlreadyPaid
@@ -14,7 +15,7 @@ from apps.orders.models import Order, OrderLine
 from apps.orders.place import open_order, payment_type_of
 from apps.pricing.models import PromoCode
 from apps.pricing.reads import campaign_today
-from apps.pricing.rules import CartQuote, quote_cart
+from apps.pricing.rules import OFFER_NAME, CartQuote, quote_cart
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Recovered:
     lines: list[tuple[OrderLine, CartLine]]
     quote: CartQuote
     promo: PromoCode | None
+    quote_key: str | None
     changes: list[dict[str, object]]
 
     @property
@@ -36,6 +38,7 @@ class Recovered:
             "payment_type": order.payment_type,
             "created_at": timezone.localtime(order.created_at),
             "promo_code": self.promo.code if self.promo else None,
+            "quote": self.quote_key,
             "student": {
                 "email": order.email,
                 "first_name": order.first_name,
@@ -80,15 +83,23 @@ def recover(*, order_id: int, token: str) -> Recovered:
         {"kind": "expired", "name": names[gone["subject_id"], gone["lesson_id"]]}  # type: ignore[index]
         for gone in missing
     ]
-    promo = _still_valid_promo(order, [line for _, line in kept], changes)
+    bound = _still_bound(order, [line for _, line in kept], changes)
+    # A code within the price of a quote is the quote's matter: nobody typed it.
+    promo = (
+        _still_valid_promo(order, [line for _, line in kept], changes)
+        if order.quote_number is None
+        else None
+    )
     quote = quote_cart(
         [line.item for _, line in kept],
         payment_type=payment_type_of(order),
         campaign=campaign_today(),
         promo=promo.terms() if promo else None,
+        binding_cents=bound.price_cents,
     )
     changes += _changed_discounts(order, quote)
-    return Recovered(order, kept, quote, promo, changes)
+    quote_key = bound.offer.key if bound.offer else None
+    return Recovered(order, kept, quote, promo, quote_key, changes)
 
 
 def items_of(rows: Sequence[OrderLine]) -> list[CheckoutItem]:
@@ -99,6 +110,25 @@ def items_of(rows: Sequence[OrderLine]) -> list[CheckoutItem]:
         if row.lesson_id is not None:
             lessons[row.subject_id].append(row.lesson_id)
     return [CheckoutItem(subject_id, tuple(ids)) for subject_id, ids in lessons.items()]
+
+
+def _still_bound(
+    order: Order, lines: list[CartLine], changes: list[dict[str, object]]
+) -> offers.Bound:
+    """What the order's quote is worth now; a sentence in `changes` where that is not all it was."""
+    if order.quote_number is None:
+        return offers.Bound()
+    bound = offers.bound(
+        offers.by_number(order.quote_number),
+        lines,
+        payment_type=payment_type_of(order),
+        email=order.email,
+        phone=order.phone,
+        order=order,
+    )
+    if bound.notice:
+        changes.append({"kind": "quote", "name": OFFER_NAME, "reason": bound.notice})
+    return bound
 
 
 def _still_valid_promo(

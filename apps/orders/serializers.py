@@ -81,15 +81,18 @@ class CheckoutInput(serializers.Serializer[Checkout]):
     token = serializers.CharField(
         max_length=100, required=False, allow_blank=True, allow_null=True, default=""
     )
-    quote = serializers.CharField(max_length=200, required=False, allow_null=True, default=None)
+    quote = serializers.CharField(
+        max_length=200,
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        default="",
+        help_text="El `presupuesto` del enlace de un correo. Donde su precio obliga, se cobra; "
+        "donde no, valen los precios de hoy y `quote_notice` dice por qué.",
+    )
 
     def validate_phone(self, value: str) -> str:
         return clean_phone(value)
-
-    def validate_quote(self, value: str | None) -> None:
-        # Quotes that bind come with the calculator; until then there is none that could be valid.
-        if value:
-            raise serializers.ValidationError("El presupuesto no existe o ha caducado.")
 
     def to_checkout(self, *, signed_in_as: int | None) -> Checkout:
         """The validated input as the order service takes it."""
@@ -109,6 +112,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             expected_total_cents=to_cents(data["total_amount"]),
             accepted=frozenset(kind for kind, ticked in boxes.items() if ticked),
             promo_code=data["promo_code"] or "",
+            quote_key=data["quote"] or "",
             first_name=data["first_name"] or "",
             last_name=data["last_name"] or "",
             save_for_later=data["save_for_later"],
@@ -176,6 +180,7 @@ class CheckoutOutput(serializers.Serializer[dict[str, Any]]):
     completed = serializers.BooleanField(required=False)
     redirect = serializers.CharField(required=False)
     saved = serializers.BooleanField(required=False)
+    quote_notice = serializers.CharField(required=False)
     url = serializers.CharField(required=False)
     session_id = serializers.CharField(required=False)
 
@@ -210,6 +215,9 @@ class RecoverOutput(serializers.Serializer[dict[str, Any]]):
     payment_type = serializers.CharField()
     created_at = serializers.DateTimeField()
     promo_code = serializers.CharField(allow_null=True)
+    quote = serializers.CharField(
+        allow_null=True, help_text="Para process-checkout, mientras el presupuesto obligue."
+    )
     student = RecoverStudentOutput()
     items = serializers.ListField(child=serializers.DictField())
     discounts = DiscountOutput(many=True)

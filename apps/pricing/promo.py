@@ -45,6 +45,11 @@ def check_usable(promo: PromoCode, *, now: datetime, held: bool = False) -> None
         raise PromoRefused("Este código todavía no es válido.")
     if promo.valid_until and now > promo.valid_until:
         raise PromoRefused("Este código ha caducado.")
+    check_uses_left(promo, held=held)
+
+
+def check_uses_left(promo: PromoCode, *, held: bool = False) -> None:
+    """Raise PromoRefused where every use of the code is taken, but for one that `held` names."""
     if promo.max_uses is not None and promo.uses_taken - held >= promo.max_uses:
         raise PromoRefused("Este código ya se ha usado el máximo de veces.")
 

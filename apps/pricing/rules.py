@@ -16,6 +16,7 @@ from apps.core.money import CENTS_PER_EURO, as_json, half_up, list_price_cents
 PaymentType = Literal["full_payment", "installment"]
 PromoKind = Literal["PORCENTAJE", "FIJO"]
 InstalmentsRefusal = Literal["no_complete_subject", "below_minimum"]
+OfferMismatch = Literal["other_subjects", "other_payment_type", "cheaper_today"]
 
 PERCENT = 100
 # Promo percentages have two decimals, so 100 % is 10 000 hundredths of a percent.
@@ -25,6 +26,7 @@ VOLUME_NAME = "Descuento por volumen"
 FULL_PAYMENT_NAME = "Pago completo ({percent} %)"
 CAMPAIGN_NAME = "Descuento de {name} ({percent} %)"
 PROMO_NAME = "Código promocional"
+OFFER_NAME = "Precio de tu presupuesto"
 INVITED_NAME = "Código de amigo"
 INVITEES_NAME = "Amigos invitados"
 
@@ -191,6 +193,7 @@ def quote_cart(
     payment_type: PaymentType,
     campaign: CampaignTerms | None = None,
     promo: PromoTerms | None = None,
+    binding_cents: int | None = None,
 ) -> CartQuote:
     """Price a cart (decisions, "Cart"; shop spec, section 9).
 
@@ -198,6 +201,10 @@ def quote_cart(
     remains. Percentages of campaign and full payment are of the sum of the prices. A discount never
     takes more than remains, so the listed ones add up to the list total less the total. An empty
     cart costs 0 and has no discounts. That the campaign runs today is the caller's part.
+
+    `binding_cents` is the price of a quote that binds for this cart (`offer_mismatch` is the
+    caller's part): one line takes the place of all others, a promo code's included. Raises
+    ValueError where it is more than the sum of the prices.
     """
     in_cart = campaign if campaign is not None and campaign.cart else None
     lines = tuple(
@@ -208,6 +215,18 @@ def quote_cart(
     complete_subjects = sum(item.complete for item in items)
 
     remainder = _Remainder(list_total_cents)
+    if binding_cents is not None:
+        if not 0 <= binding_cents <= subtotal_cents:
+            raise ValueError(f"{binding_cents} binds nobody to prices of {subtotal_cents}")
+        remainder.take(OFFER_NAME, list_total_cents - binding_cents)
+        return CartQuote(
+            lines=lines,
+            discounts=tuple(remainder.discounts),
+            list_total_cents=list_total_cents,
+            subtotal_cents=subtotal_cents,
+            total_cents=binding_cents,
+            promo_cents=0,
+        )
     if in_cart is not None:
         campaign_cents = (
             list_total_cents - subtotal_cents
@@ -233,6 +252,37 @@ def quote_cart(
         total_cents=remainder.cents,
         promo_cents=promo_cents,
     )
+
+
+@dataclass(frozen=True)
+class OfferTerms:
+    """What a quote binds to: exactly these subjects, complete, paid in this way, at this price."""
+
+    subject_ids: frozenset[int]
+    payment_type: PaymentType
+    price_cents: int
+
+
+def offer_mismatch(
+    offer: OfferTerms,
+    chosen: Sequence[tuple[int, Item]],
+    *,
+    payment_type: PaymentType,
+) -> OfferMismatch | None:
+    """Return why a quote does not bind for a cart, or None where it does (decisions, "Calculator").
+
+    `chosen` is each line's subject and item. Its term and its one use are the caller's part. Where
+    the sum of today's prices is lower than the quote, there is nothing that it could take off.
+    """
+    ids = [subject_id for subject_id, _ in chosen]
+    whole = all(item.complete for _, item in chosen)
+    if not whole or len(ids) != len(offer.subject_ids) or set(ids) != offer.subject_ids:
+        return "other_subjects"
+    if payment_type != offer.payment_type:
+        return "other_payment_type"
+    if sum(item.price_cents for _, item in chosen) < offer.price_cents:
+        return "cheaper_today"
+    return None
 
 
 def _list_price_cents(price_cents: int, campaign: CampaignTerms | None) -> int:

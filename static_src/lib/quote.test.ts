@@ -6,6 +6,7 @@ import { quoteCalculator } from "./calculator";
 import {
   dueNowCents,
   instalmentsRefusal,
+  offerMismatch,
   type PaymentType,
   promoDiscountCents,
   quoteCart,
@@ -32,10 +33,24 @@ const Golden = z.object({
           is_referral: z.boolean(),
         }),
       ),
+      binding: z.optional(cents),
       list_prices: z.array(cents),
       discounts,
       total: cents,
       due_now: cents,
+    }),
+  ),
+  offers: z.array(
+    z.object({
+      name: z.string(),
+      quoted: z.object({
+        subjects: z.array(z.number()),
+        payment_type: z.enum(["full_payment", "installment"]),
+        price: cents,
+      }),
+      cart: z.array(z.tuple([z.number(), cents, z.boolean()])),
+      payment_type: z.enum(["full_payment", "installment"]),
+      mismatch: z.nullable(z.string()),
     }),
   ),
   calculator: z.array(
@@ -101,7 +116,8 @@ describe("the same golden cases as the server", () => {
       value: wanted.promo.value,
       isReferral: wanted.promo.is_referral,
     };
-    const quote = quoteCart(pricing, itemsOf(wanted), { paymentType, promo });
+    const bindingCents = wanted.binding ?? null;
+    const quote = quoteCart(pricing, itemsOf(wanted), { paymentType, promo, bindingCents });
     const prices = [...wanted.subjects, ...wanted.lessons];
     const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
 
@@ -117,6 +133,21 @@ describe("the same golden cases as the server", () => {
       promoCents: new Map(wanted.discounts).get("Código promocional") ?? 0,
     });
     expect(dueNowCents(pricing, quote.totalCents, paymentType)).toBe(wanted.due_now);
+  });
+
+  it.each(golden.offers)("offer: $name", ({ quoted, cart, payment_type, mismatch }) => {
+    const terms = {
+      subjectIds: quoted.subjects,
+      paymentType: quoted.payment_type,
+      priceCents: quoted.price,
+    };
+    const chosen = cart.map(([subjectId, priceCents, complete]) => ({
+      subjectId,
+      priceCents,
+      complete,
+    }));
+
+    expect(offerMismatch(terms, chosen, payment_type)).toBe(mismatch);
   });
 
   it.each(golden.calculator)("calculator: $name", (wanted) => {

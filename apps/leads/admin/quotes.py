@@ -12,6 +12,8 @@ from apps.core.admin_base import (
     NOTHING,
     ReadOnlyAdmin,
     ReadOnlyRowsInline,
+    links,
+    list_link,
     moment,
     money,
 )
@@ -21,6 +23,7 @@ from apps.leads.models import (
     QuoteDiscount,
     QuoteSubject,
 )
+from apps.orders.models import UsedQuote
 
 
 class QuoteSubjectRows(ReadOnlyRowsInline):
@@ -64,7 +67,10 @@ class QuoteAdmin(ReadOnlyAdmin):
     list_filter = (RealCodeFilter, "payment_type", "date_range", "lead__created_at")
     search_fields = ("lead__email", "lead__phone", "friend_code", "subjects__name")
     fieldsets = (
-        (None, {"fields": ("request", ("base", "final", "binding"), "valid_until", "link")}),
+        (
+            None,
+            {"fields": ("request", ("base", "final", "binding"), "valid_until", "link", "orders")},
+        ),
         (
             "Lo que ha elegido",
             {
@@ -78,7 +84,7 @@ class QuoteAdmin(ReadOnlyAdmin):
             },
         ),
     )
-    readonly_fields = ("request", "base", "final", "binding", "link", "real_code")
+    readonly_fields = ("request", "base", "final", "binding", "link", "real_code", "orders")
     inlines = (QuoteSubjectRows, QuoteDiscountRows)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Quote]:
@@ -124,3 +130,14 @@ class QuoteAdmin(ReadOnlyAdmin):
     @admin.display(description="enlace del correo")
     def link(self, quote: Quote) -> SafeString:
         return format_html('<a href="{0}">{0}</a>', link_path(quote))
+
+    @admin.display(description="pedidos")
+    def orders(self, quote: Quote) -> SafeString:
+        """Those that have its price; `used_quote` is the one that was paid with it."""
+        used = UsedQuote.objects.filter(number=quote.pk).first()
+        all_of_them = list_link("Ver los pedidos", "orders_order", quote_number=quote.pk)
+        if used is None:
+            return all_of_them
+        url = reverse("admin:orders_order_change", args=[used.order_id])
+        bought = format_html('<a href="{}">Comprado: pedido n.º {}</a>', url, used.order_id)
+        return links(bought, all_of_them)

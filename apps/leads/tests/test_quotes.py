@@ -271,6 +271,7 @@ def test_the_link_answers_what_can_be_bought_and_for_how_much(api):
         "valid_until": "2026-12-05T10:00:00+01:00",
         "final_price": 328.5,
         "binding_price": 343.5,
+        "notice": None,
     }
 
 
@@ -293,6 +294,9 @@ def test_the_offer_binds_to_the_last_moment_of_its_14_days(api):
     with time_machine.travel(end + timedelta(seconds=1), tick=False):
         status, answer = api.get("quotes", presupuesto=signed_id(quote))
         assert (status, answer["items"], answer["binding_price"]) == (200, [subject.pk], None)
+        assert answer["notice"] == (
+            "Tu presupuesto caducó el 5 de diciembre de 2026. Se aplican los precios de hoy."
+        )
 
 
 def test_a_subject_that_is_gone_leaves_the_rest_and_no_binding_price(api):
@@ -303,6 +307,9 @@ def test_a_subject_that_is_gone_leaves_the_rest_and_no_binding_price(api):
     _, answer = api.get("quotes", presupuesto=signed_id(quote))
 
     assert (answer["items"], answer["binding_price"]) == ([two.pk], None)
+    assert answer["notice"] == (
+        "Alguna asignatura de tu presupuesto ya no está a la venta. Se aplican los precios de hoy."
+    )
 
 
 @pytest.mark.parametrize(

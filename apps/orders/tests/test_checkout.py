@@ -456,14 +456,6 @@ def test_when_the_provider_is_away_the_order_stays_recoverable(api, settings):
     assert answer["token"] == Order.objects.get().auth_token
 
 
-def test_an_unknown_quote_is_refused(api):
-    status, answer = api.post(
-        "process-checkout", checkout_body(whole(make_subject()), total="182.40", quote="x")
-    )
-
-    assert (status, list(answer["fields"])) == (400, ["quote"])
-
-
 @pytest.mark.parametrize(
     "body",
     [

@@ -37,6 +37,7 @@ def test_the_link_opens_the_order_as_the_contract_has_it(api, saved):
         "total_amount": 286.9,
         "payment_type": "full_payment",
         "promo_code": None,
+        "quote": None,
         "student": {
             "email": "bruno@example.com",
             "first_name": "",

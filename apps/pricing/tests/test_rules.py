@@ -11,9 +11,11 @@ from apps.pricing.rules import (
     CartLine,
     Discount,
     Item,
+    OfferTerms,
     PromoTerms,
     SubjectCard,
     instalments_refusal,
+    offer_mismatch,
     pricing_data,
     promo_discount_cents,
     quote_calculator,
@@ -56,6 +58,7 @@ def test_a_cart_costs_what_was_worked_out(case):
         payment_type=case["payment_type"],
         campaign=campaign_terms(case["campaign"]),
         promo=PromoTerms(**case["promo"]) if case["promo"] else None,
+        binding_cents=case.get("binding"),
     )
     prices = case["subjects"] + case["lessons"]
     assert quote.lines == tuple(map(CartLine, case["list_prices"], prices))
@@ -65,6 +68,21 @@ def test_a_cart_costs_what_was_worked_out(case):
     assert quote.list_total_cents == sum(case["list_prices"])
     assert quote.subtotal_cents == sum(prices)
     assert quote.promo_cents == dict(case["discounts"]).get("Código promocional", 0)
+
+
+@pytest.mark.parametrize("case", GOLDEN["offers"], ids=named)
+def test_a_quote_binds_for_exactly_what_was_quoted(case):
+    quoted = case["quoted"]
+    terms = OfferTerms(frozenset(quoted["subjects"]), quoted["payment_type"], quoted["price"])
+    chosen = [(subject_id, Item(cents, complete)) for subject_id, cents, complete in case["cart"]]
+
+    assert offer_mismatch(terms, chosen, payment_type=case["payment_type"]) == case["mismatch"]
+
+
+@pytest.mark.parametrize("cents", [-1, 19201])
+def test_a_price_above_today_s_binds_nobody(cents):
+    with pytest.raises(ValueError, match="binds nobody"):
+        quote_cart([Item(19200, complete=True)], payment_type="installment", binding_cents=cents)
 
 
 @pytest.mark.parametrize("case", GOLDEN["calculator"], ids=named)

@@ -1,0 +1,398 @@
+"""A quote at the checkout: its price to the cent where it binds, and why not where it does not."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+import time_machine
+from django.urls import reverse
+
+from academy.tests.factories import (
+    ANA,
+    BRUNO,
+    checkout_body,
+    make_promo,
+    make_subject,
+    single,
+    whole,
+)
+from academy.tests.parallel import in_parallel
+from apps.core.models import Mail
+from apps.leads.links import signed_id
+from apps.leads.models import Quote
+from apps.leads.tests.payloads import budget
+from apps.orders.models import Order, Redemption, UsedQuote
+from apps.orders.payments import ConfirmedPayment, mark_paid
+from apps.pricing.models import Campaign
+from apps.students.models import Student
+
+pytestmark = pytest.mark.django_db
+
+NOVEMBER = "2026-11-21T10:00:00+01:00"
+LAST_MOMENT = datetime.fromisoformat("2026-12-05T10:00:00+01:00")
+OTHER_SUBJECTS = (
+    "El precio de tu presupuesto es para exactamente sus asignaturas, completas. "
+    "Se aplican los precios de hoy."
+)
+USED = "Este presupuesto ya se usó en una compra. Se aplican los precios de hoy."
+
+
+@pytest.fixture
+def pair():
+    """192 and 185.50: quoted 343.50 when paid at once; the cart of today asks 343.62."""
+    return [make_subject("Cálculo", "192.00"), make_subject("Derecho", "185.50")]
+
+
+def make_quote(api, *subjects, **chosen):
+    status, answer = api.post("send-budget-email", budget(*subjects, **chosen))
+    assert status == 200, answer
+    return Quote.objects.latest("pk")
+
+
+def body(quote, *items, total, **changes):
+    return checkout_body(*items, total=total, quote=signed_id(quote), **changes)
+
+
+def pay(api, answer):
+    reference = answer["payment_intent_id"]
+    cents = round(answer["amount"] * 100)
+    return mark_paid(
+        order_id=answer["order_id"], payment=ConfirmedPayment(reference, cents), actor="Stripe"
+    )
+
+
+def test_the_quoted_price_is_charged_to_the_cent_as_one_line(api, standin, pair):
+    quote = make_quote(api, *pair, fullPayment=True)
+
+    answer = api.checkout(body(quote, *map(whole, pair), total="343.50"))
+
+    assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 34.0}]
+    assert (answer["total_amount"], answer["amount"]) == (343.5, 343.5)
+    assert "quote_notice" not in answer
+    assert standin.payment(answer["payment_intent_id"])["amount"] == 34350
+    order = Order.objects.get()
+    assert order.quote_number == quote.pk
+    assert order.total_amount == Decimal("343.50")
+    assert [(row.name, row.amount) for row in order.discounts.all()] == [
+        ("Precio de tu presupuesto", Decimal("34.00"))
+    ]
+    pay(api, answer)
+    assert UsedQuote.objects.get().order == order
+    assert Order.objects.get().status == "paid"
+
+
+def test_a_price_that_went_up_since_changes_nothing(api, standin, pair):
+    quote = make_quote(api, *pair, fullPayment=True)
+    pair[0].final_price = Decimal("260.00")
+    pair[0].save()
+
+    answer = api.checkout(body(quote, *map(whole, reversed(pair)), total="343.50"))
+
+    assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 102.0}]
+
+
+def test_a_campaign_that_ended_since_still_counts(api, standin, pair):
+    Campaign.objects.create(
+        name="Agosto", percent=20, first_month=8, first_day=1, last_month=8, last_day=31, cart=True
+    )
+    with time_machine.travel("2026-08-31T23:00:00+02:00", tick=False):
+        quote = make_quote(api, pair[0])
+    assert quote.binding_price == Decimal("154.00")
+    with time_machine.travel("2026-09-14T22:59:00+02:00", tick=False):
+        answer = api.checkout(
+            body(quote, whole(pair[0]), total="154.00", payment_type="installment")
+        )
+    assert answer["amount"] == 51.34
+
+
+def test_a_quote_in_instalments_charges_its_first_third(api, standin, pair):
+    quote = make_quote(api, *pair)
+
+    answer = api.checkout(
+        body(quote, *map(whole, pair), total="362.50", payment_type="installment")
+    )
+
+    assert answer["amount"] == 120.84
+    assert standin.payment(answer["payment_intent_id"])["amount"] == 12084
+
+
+def test_it_binds_to_its_last_moment_and_not_a_second_longer(api, standin, pair):
+    with time_machine.travel(NOVEMBER, tick=False):
+        quote = make_quote(api, *pair, fullPayment=True)
+    asked = body(quote, *map(whole, pair), total="343.50")
+    with time_machine.travel(LAST_MOMENT, tick=False):
+        assert api.checkout(asked)["total_amount"] == 343.5
+    with time_machine.travel(LAST_MOMENT + timedelta(seconds=1), tick=False):
+        status, answer = api.post("process-checkout", asked)
+
+    assert (status, answer["code"]) == (409, "price_changed")
+    assert answer["total_amount"] == 343.62
+    assert answer["quote_notice"] == (
+        "Tu presupuesto caducó el 5 de diciembre de 2026. Se aplican los precios de hoy."
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "notice"),
+    [
+        ("one less", OTHER_SUBJECTS),
+        ("one more", OTHER_SUBJECTS),
+        ("lessons", OTHER_SUBJECTS),
+        ("a lesson more", OTHER_SUBJECTS),
+        (
+            "instalments",
+            "El precio de tu presupuesto es para el pago completo. Se aplican los precios de hoy.",
+        ),
+    ],
+)
+def test_outside_its_conditions_today_s_prices_and_a_sentence_why(
+    api, standin, pair, change, notice
+):
+    quote = make_quote(api, *pair, fullPayment=True)
+    one, two = map(whole, pair)
+    more = make_subject("Otra")
+    items = {
+        "one less": [one],
+        "one more": [one, two, whole(more)],
+        "lessons": [one, single(*pair[1].lessons.all())],
+        "a lesson more": [one, two, single(more.lessons.first())],
+        "instalments": [one, two],
+    }[change]
+    payment_type = "installment" if change == "instalments" else "full_payment"
+
+    status, refusal = api.post(
+        "process-checkout", body(quote, *items, total="343.50", payment_type=payment_type)
+    )
+
+    assert (status, refusal["code"], refusal["quote_notice"]) == (409, "price_changed", notice)
+    assert Order.objects.count() == 0
+    # Who agrees to today's price is told all the same.
+    answer = api.checkout(
+        body(quote, *items, total=refusal["total_amount"], payment_type=payment_type)
+    )
+    assert answer["quote_notice"] == notice
+    assert "Precio de tu presupuesto" not in [row["name"] for row in answer["discounts"]]
+    assert Order.objects.get().quote_number is None
+
+
+def test_prices_that_fell_below_the_quote_are_those_of_today(api, standin, pair):
+    quote = make_quote(api, pair[0])
+    pair[0].final_price = Decimal("150.00")
+    pair[0].save()
+
+    answer = api.checkout(body(quote, whole(pair[0]), total="150.00", payment_type="installment"))
+
+    assert answer["quote_notice"].startswith("Hoy la suma de los precios es menor")
+
+
+@pytest.mark.parametrize("key", ["1.x", "0", "\U0001f600", "x" * 200], ids=ascii)
+def test_a_quote_that_we_never_signed_is_no_quote(api, standin, pair, key):
+    status, refusal = api.post(
+        "process-checkout", checkout_body(whole(pair[0]), total="1.00", quote=key)
+    )
+
+    assert (status, refusal["total_amount"]) == (409, 182.4)
+    assert refusal["quote_notice"] == ("El presupuesto no existe. Se aplican los precios de hoy.")
+
+
+def test_no_code_goes_on_top(api, standin, pair):
+    promo = make_promo()
+    quote = make_quote(api, *pair, fullPayment=True)
+
+    status, answer = api.post(
+        "process-checkout",
+        body(quote, *map(whole, pair), total="343.50", promo_code=promo.code),
+    )
+
+    assert (status, answer["code"]) == (409, "promo_refused")
+    assert answer["error"] == "El precio de tu presupuesto no admite además un código promocional."
+    # Where the quote does not bind, the code is as good as any.
+    answer = api.checkout(body(quote, whole(pair[0]), total="164.16", promo_code=promo.code))
+    assert answer["discounts"][-1] == {"name": "Código promocional", "amount": 18.24}
+
+
+def test_one_quote_is_one_purchase(api, standin, pair):
+    quote = make_quote(api, *pair, fullPayment=True)
+    asked = body(quote, *map(whole, pair), total="343.50")
+    pay(api, api.checkout(asked))
+
+    status, refusal = api.post("process-checkout", {**asked, "email": "carla@example.com"})
+
+    assert (status, refusal["quote_notice"]) == (409, USED)
+    link = api.get("quotes", presupuesto=signed_id(quote))[1]
+    assert (link["binding_price"], link["notice"]) == (None, USED)
+
+
+def test_two_orders_paid_with_one_quote_are_both_kept_and_staff_are_told(api, standin, pair):
+    quote = make_quote(api, *pair, fullPayment=True)
+    asked = body(quote, *map(whole, pair), total="343.50")
+    first, second = api.checkout(asked), api.checkout(asked)
+    assert first["order_id"] != second["order_id"]
+
+    pay(api, first)
+    pay(api, second)
+
+    assert UsedQuote.objects.get().order_id == first["order_id"]
+    flags = dict(Order.objects.values_list("pk", "flag"))
+    assert flags[first["order_id"]] == ""
+    assert flags[second["order_id"]] == (
+        f"El presupuesto n.º {quote.pk} ya se había usado en otro pedido"
+    )
+    assert {row.status for row in Order.objects.all()} == {"paid"}
+    assert Mail.objects.filter(key=f"staff-attention:quote-twice-{second['order_id']}").exists()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_orders_paid_at_the_same_moment_one_has_used_the_quote(api, standin, pair):
+    quote = make_quote(api, *pair, fullPayment=True)
+    asked = body(quote, *map(whole, pair), total="343.50")
+    waiting = [api.checkout(asked) for _ in range(4)]
+
+    in_parallel(lambda: pay(api, waiting.pop()), 4)
+
+    assert UsedQuote.objects.count() == 1
+    assert Order.objects.filter(status="paid").count() == 4
+    assert Order.objects.exclude(flag="").count() == 3
+
+
+@pytest.fixture
+def friend_code():
+    ana = Student.objects.create(**ANA)
+    return make_promo("AMIGA-ANA", kind="FIJO", value="15", is_referral_code=True, student=ana)
+
+
+@pytest.fixture
+def invited(api, pair, friend_code):
+    """Bruno's quote with Ana's real code: 377.50 − 15 for two − 15 for the friend."""
+    quote = make_quote(api, *pair, wasInvited=True, friendCode=friend_code.code)
+    assert quote.binding_price == Decimal("347.50")
+    return quote
+
+
+def in_parts(quote, pair, total, **changes):
+    return body(quote, *map(whole, pair), total=total, payment_type="installment", **changes)
+
+
+def test_the_friend_s_code_is_within_the_price_and_is_used_with_the_order(
+    api, standin, pair, invited, friend_code
+):
+    answer = api.checkout(in_parts(invited, pair, "347.50"))
+
+    assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 30.0}]
+    assert Redemption.objects.get().promo_code == friend_code
+    pay(api, answer)
+    assert Redemption.objects.get().status == "used"
+
+
+@pytest.mark.parametrize("who", ["Ana", "Ana's telephone", "bought before", "used up"])
+def test_the_friend_s_part_is_for_who_may_use_the_code(
+    api, standin, pair, invited, friend_code, who
+):
+    changes = {}
+    if who == "Ana":
+        changes["email"] = "ANA@example.com"
+        sentence = "No puedes usar tu propio código de amigo."
+    if who == "Ana's telephone":
+        changes["phone"] = ANA["phone"]
+        sentence = "No puedes usar tu propio código de amigo."
+    if who == "bought before":
+        bruno = Student.objects.create(**BRUNO)
+        Order.objects.create(
+            student=bruno, **BRUNO, total_amount=10, status="paid", payment_type="full_payment"
+        )
+        sentence = "Los códigos de amigo son solo para la primera compra."
+    if who == "used up":
+        friend_code.max_uses = friend_code.uses_taken = 1
+        friend_code.save()
+        sentence = "Este código ya se ha usado el máximo de veces."
+
+    status, refusal = api.post("process-checkout", in_parts(invited, pair, "347.50", **changes))
+
+    assert (status, refusal["total_amount"]) == (409, 362.5)
+    assert refusal["quote_notice"] == f"Tu presupuesto va sin el descuento de amigo. {sentence}"
+    answer = api.checkout(in_parts(invited, pair, "362.50", **changes))
+    assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 15.0}]
+    assert Redemption.objects.count() == 0
+
+
+def test_a_code_that_staff_switched_off_since_was_promised_all_the_same(
+    api, standin, pair, invited, friend_code
+):
+    friend_code.active = False
+    friend_code.save()
+
+    assert api.checkout(in_parts(invited, pair, "347.50"))["total_amount"] == 347.5
+
+
+# ---------------------------------------------------------------- later
+
+
+def test_a_saved_cart_keeps_its_quote_while_it_binds(api, standin, pair, invited):
+    with time_machine.travel(NOVEMBER, tick=False):
+        quote = make_quote(api, *pair, fullPayment=True)
+        placed = api.checkout(body(quote, *map(whole, pair), total="343.50", save_for_later=True))
+    pair[0].final_price = Decimal("240.00")
+    pair[0].save()
+    link = {"order": placed["order_id"], "token": placed["token"]}
+    with time_machine.travel(LAST_MOMENT, tick=False):
+        _, recovered = api.get("orders/recover", **link)
+        again = {"recovery_order_id": link["order"], "token": link["token"]}
+        paid = api.checkout(body(quote, *map(whole, pair), total="343.50", **again))
+    with time_machine.travel(LAST_MOMENT + timedelta(seconds=1), tick=False):
+        _, late = api.get("orders/recover", **link)
+
+    assert (recovered["total_amount"], recovered["quote"]) == (343.5, signed_id(quote))
+    assert recovered["promo_code"] is None
+    assert [change["kind"] for change in recovered["changes"]] == ["price", "discount"]
+    assert (paid["order_id"], paid["amount"]) == (link["order"], 343.5)
+    assert late["quote"] is None
+    assert late["total_amount"] == 389.22
+    assert {
+        "kind": "quote",
+        "name": "Precio de tu presupuesto",
+        "reason": "Tu presupuesto caducó el 5 de diciembre de 2026. Se aplican los precios de hoy.",
+    } in late["changes"]
+
+
+def test_a_recovered_cart_with_a_friend_s_code_in_its_quote_names_no_code(
+    api, standin, pair, invited
+):
+    placed = api.checkout(in_parts(invited, pair, "347.50"))
+
+    _, recovered = api.get("orders/recover", order=placed["order_id"], token=placed["token"])
+
+    assert (recovered["promo_code"], recovered["total_amount"]) == (None, 347.5)
+    assert recovered["changes"] == []
+
+
+def test_an_order_that_leaves_its_quote_gives_the_friend_s_use_back(
+    api, standin, pair, invited, friend_code
+):
+    placed = api.checkout(in_parts(invited, pair, "347.50"))
+    again = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
+
+    api.checkout(checkout_body(*map(whole, pair), total="343.62", **again))
+
+    order = Order.objects.get()
+    assert (order.quote_number, order.promo_code) == (None, None)
+    friend_code.refresh_from_db()
+    assert friend_code.uses_taken == 0
+
+
+def test_quote_and_order_lead_to_each_other_in_the_admin(api, standin, pair, admin_client):
+    quote = make_quote(api, *pair, fullPayment=True)
+    answer = api.checkout(body(quote, *map(whole, pair), total="343.50"))
+    pay(api, answer)
+
+    quote_page = reverse("admin:leads_quote_change", args=[quote.pk])
+    order_page = reverse("admin:orders_order_change", args=[answer["order_id"]])
+    assert f'href="{order_page}"' in admin_client.get(quote_page).content.decode()
+    orders = reverse("admin:orders_order_changelist") + f"?quote_number={quote.pk}"
+    assert orders in admin_client.get(quote_page).content.decode()
+    assert "bruno@example.com" in admin_client.get(orders).content.decode()
+    html = admin_client.get(order_page).content.decode()
+    assert f"Presupuesto n.º {quote.pk}" in html
+    quotes = reverse("admin:leads_quote_changelist") + f"?id__exact={quote.pk}"
+    assert quotes in html
+    assert admin_client.get(quotes).status_code == 200
