@@ -6,13 +6,13 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.urls import reverse
 
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.links import LINK_LIFE, access_url
 from apps.classroom.models import Account, Provisioning
 from apps.core.mail.registry import absolute_url, register_mail
+from apps.core.models import SiteSettings
 
 
 def register() -> None:
@@ -28,7 +28,7 @@ def access_context(ids: dict[str, Any]) -> dict[str, Any]:
         **_greeting(account),
         "items": _names(provisioning),
         "has_password": bool(account.password),
-        "portal_url": absolute_url(settings.PORTAL_URL),
+        "portal_url": absolute_url(SiteSettings.current().portal),
     }
 
 

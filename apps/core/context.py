@@ -13,8 +13,6 @@ def site(request: HttpRequest) -> dict[str, object]:
     return {
         "brand": settings.BRAND_NAME,
         "site_url": settings.SITE_URL,
-        "portal_url": settings.PORTAL_URL,
-        "portal_profile_url": settings.PORTAL_PROFILE_URL,
         "sandbox": settings.STRIPE_SANDBOX,
         "contact": SimpleLazyObject(current),
         # The props of every form's island. A template calls it; several forms read it once.

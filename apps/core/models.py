@@ -12,6 +12,10 @@ from apps.core.owed import Owed
 if TYPE_CHECKING:
     from apps.core.mail.registry import RenderedMail
 
+# No other scheme, and no "//host", which a browser takes for another site's address.
+PORTAL_ADDRESS = RegexValidator(
+    r"^(https://[^\s/]\S*|/(?!/)\S*)\Z", "Así: https://aula.midominio.es, o /aula en este sitio."
+)
 CHAT_GREETING = "Hola, me gustaría recibir más información."
 
 
@@ -47,6 +51,20 @@ class SiteSettings(models.Model):
         ],
         help_text="La dirección del vídeo en Vimeo.",
     )
+    portal_url = models.CharField(
+        "dirección del aula",
+        max_length=200,
+        blank=True,
+        validators=[PORTAL_ADDRESS],
+        help_text="Adónde lleva «Iniciar sesión». Vacío: la de la configuración (PORTAL_URL).",
+    )
+    portal_profile_url = models.CharField(
+        "dirección del perfil en el aula",
+        max_length=200,
+        blank=True,
+        validators=[PORTAL_ADDRESS],
+        help_text="Vacío: la de la configuración (PORTAL_PROFILE_URL).",
+    )
     legal_name = models.CharField("titular", max_length=120, default="Academia Faro, S. L.")
     tax_id = models.CharField("NIF", max_length=20, default="B00000000")
     legal_address = models.CharField("domicilio social", max_length=200, default="Madrid, España")
@@ -62,6 +80,16 @@ class SiteSettings(models.Model):
         """The chat with a greeting typed already (site spec, section 2, "Floating help widget")."""
         separator = "&" if "?" in self.whatsapp_url else "?"
         return f"{self.whatsapp_url}{separator}{urlencode({'text': CHAT_GREETING})}"
+
+    @property
+    def portal(self) -> str:
+        """The virtual classroom: the owner's address, else the setting's. A path is this site's."""
+        return self.portal_url or settings.PORTAL_URL
+
+    @property
+    def portal_profile(self) -> str:
+        """The student's profile page there."""
+        return self.portal_profile_url or settings.PORTAL_PROFILE_URL
 
     @classmethod
     def current(cls) -> "SiteSettings":

@@ -30,14 +30,23 @@ def missing(sentence: str) -> dict[str, Any]:
     return {"required": sentence, "null": sentence, "blank": sentence}
 
 
+def too_long(what: str) -> dict[str, Any]:
+    """What is said of a text beyond its field's `max_length`; `what` begins the sentence."""
+    return {"max_length": f"{what} no puede tener más de {{max_length}} caracteres"}
+
+
 def text(sentence: str, *, max_length: int) -> serializers.CharField:
-    """A text that has to be there, and what is said where it is not."""
-    return serializers.CharField(max_length=max_length, error_messages=missing(sentence))
+    """A text that has to be there, and what is said where it is not: "El nombre es obligatorio"."""
+    what, _, _ = sentence.partition(" es ")
+    return serializers.CharField(
+        max_length=max_length, error_messages={**missing(sentence), **too_long(what)}
+    )
 
 
 def email(required: str = EMAIL_REQUIRED, *, invalid: str = EMAIL_INVALID) -> Any:
     return serializers.EmailField(
-        max_length=254, error_messages={**missing(required), "invalid": invalid}
+        max_length=254,
+        error_messages={**missing(required), "invalid": invalid, "max_length": invalid},
     )
 
 
@@ -70,7 +79,12 @@ class ContactInput(FormInput):
     message = text("El mensaje es obligatorio", max_length=5000)
     privacyAccepted = AcceptedField("Debes aceptar la política de privacidad")
     phone = serializers.CharField(
-        max_length=30, required=False, allow_blank=True, allow_null=True, default=""
+        max_length=30,
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        default="",
+        error_messages=too_long("El teléfono"),
     )
 
 
@@ -137,7 +151,12 @@ class BudgetFormInput(serializers.Serializer[dict[str, Any]]):
     fullPayment = serializers.BooleanField(required=False, default=False)
     wasInvited = serializers.BooleanField(required=False, default=False)
     friendCode = serializers.CharField(
-        max_length=40, required=False, allow_blank=True, allow_null=True, default=""
+        max_length=40,
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        default="",
+        error_messages=too_long("El código de amigo"),
     )
     # Taken for what the contract says and left unread: the server knows the date.
     dateRange = serializers.CharField(required=False, allow_blank=True, allow_null=True)
@@ -183,7 +202,11 @@ class BudgetInput(FormInput):
     phone = serializers.CharField(
         max_length=30,
         min_length=MIN_PHONE,
-        error_messages={**missing(ALL_FIELDS_REQUIRED), "min_length": PHONE_INVALID},
+        error_messages={
+            **missing(ALL_FIELDS_REQUIRED),
+            "min_length": PHONE_INVALID,
+            "max_length": PHONE_INVALID,
+        },
     )
     formData = BudgetFormInput(error_messages=missing("Falta el presupuesto"))
     # What the browser computed: taken for what the contract says, and left unread.

@@ -8,11 +8,11 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
+from apps.core.models import SiteSettings
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment, PaymentType
 from apps.orders.remind import unsubscribe_token, wants_reminder
 from apps.students.models import Consent
@@ -68,7 +68,7 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
             }
             for instalment in instalments
         ],
-        "portal_url": absolute_url(settings.PORTAL_URL),
+        "portal_url": absolute_url(SiteSettings.current().portal),
         "waived_on": withdrawal and withdrawal.accepted_at,
         "waiver": withdrawal and withdrawal.wording,
         "terms": terms and terms.legal_text,

@@ -55,8 +55,8 @@ FAQS = (
     (
         "¿Qué incluye el servicio?",
         "PECs personalizadas y resueltas, cada una con su vídeo explicativo, teoría, documentos y "
-        "recursos, ejercicios tipo test, repaso del examen y el apoyo de profesores "
-        "especializados.\n\n"
+        "recursos, ejercicios tipo test, repaso del examen, y el apoyo y las clases personalizadas "
+        "de profesores especializados.\n\n"
         "Puedes matricularte de la asignatura completa o comprar solo la PEC que necesitas.",
     ),
     (

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import wraps
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -12,6 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.core.context import academy_props
+from apps.core.models import SiteSettings
 from apps.orders.remind import order_behind, stop_reminders
 from apps.pricing.reads import current_pricing
 
@@ -40,12 +40,13 @@ def success(request: HttpRequest) -> HttpResponse:
     payment_intent_id = request.GET.get("payment_intent_id", "")
     if not session_id and not payment_intent_id:
         return HttpResponseRedirect(reverse("home"))
+    contact = SiteSettings.current()
     props = {
         "session_id": session_id,
         "payment_intent_id": payment_intent_id,
-        "portal_url": settings.PORTAL_URL,
-        "portal_profile_url": settings.PORTAL_PROFILE_URL,
-        "academy": academy_props(),
+        "portal_url": contact.portal,
+        "portal_profile_url": contact.portal_profile,
+        "academy": academy_props(contact),
     }
     return render(request, "payments/success.html", {"props": props})
 

@@ -46,6 +46,49 @@ describe("the contact form", () => {
   });
 });
 
+describe("what is too long", () => {
+  const long = "x".repeat(5001);
+
+  it("is said in the server's words, and what is just as long as it may be is taken", () => {
+    const form = { ...contact, name: long, phone: long, message: long };
+    expect(complaints(ContactMessage, form)).toEqual([
+      "name: El nombre no puede tener más de 120 caracteres",
+      "phone: El teléfono no puede tener más de 30 caracteres",
+      "message: El mensaje no puede tener más de 5000 caracteres",
+    ]);
+    const most = {
+      name: long.slice(0, 120),
+      phone: "6".repeat(30),
+      message: `\n${"x".repeat(4999)}`,
+    };
+    expect(complaints(ContactMessage, { ...contact, ...most })).toEqual([]);
+  });
+
+  it("names the field in the dialogs too", () => {
+    const form = { name: "Ana", email: "ana@example.com", phone: long };
+    const rest = { university: long, career: long, subjectName: long };
+    expect(complaints(SubjectRequest, { ...form, ...rest })).toEqual([
+      "phone: El teléfono no puede tener más de 30 caracteres",
+      "university: La universidad no puede tener más de 160 caracteres",
+      "career: La carrera no puede tener más de 160 caracteres",
+      "subjectName: El nombre de asignatura no puede tener más de 160 caracteres",
+    ]);
+  });
+
+  it("is no address beyond 254 characters, and no phone beyond 30", () => {
+    const address = (characters: number) => `${"a".repeat(characters - 12)}@example.com`;
+    expect(complaints(ContactMessage, { ...contact, email: address(254) })).toEqual([]);
+    expect(complaints(ContactMessage, { ...contact, email: address(255) })).toEqual([
+      "email: Por favor, introduce un email válido",
+    ]);
+    const budget = { email: "ana@example.com", phone: "1".repeat(31) };
+    expect(complaints(BudgetContact, budget)).toEqual([
+      "phone: Por favor, introduce un teléfono válido",
+    ]);
+    expect(complaints(BudgetContact, { ...budget, phone: "1".repeat(30) })).toEqual([]);
+  });
+});
+
 describe("the budget's contact", () => {
   const all = "Por favor, completa todos los campos";
 

@@ -6,12 +6,18 @@
 import * as z from "zod/mini";
 import { toCents } from "../lib/money";
 
-/** The "simple address pattern" of the specification. */
-const EMAIL = /^\s*[^\s@]+@[^\s@]+\.[^\s@]+\s*$/;
+/** The "simple address pattern" of the specification, as long as an address can be. */
+const EMAIL = /^(?=.{0,254}$)\s*[^\s@]+@[^\s@]+\.[^\s@]+\s*$/;
 
-export const text = (message: string) => z.string().check(z.regex(/\S/, message));
+/** The server's own limit and words. `what` begins the sentence. */
+const atMost = (most: number, what: string) =>
+  z.regex(RegExp(`^[^]{0,${most}}$`), `${what} no puede tener más de ${most} caracteres`);
+const present = (message: string) => z.string().check(z.regex(/\S/, message));
+/** A text that has to be there, and what is said where it is not: "El nombre es obligatorio". */
+export const text = (message: string, most: number) =>
+  present(message).check(atMost(most, message.split(" es ")[0] as string));
 export const email = (missing: string, invalid: string) =>
-  text(missing).check(z.regex(EMAIL, invalid));
+  present(missing).check(z.regex(EMAIL, invalid));
 export const ticked = (message: string) =>
   z.pipe(
     z.literal("on", message),
@@ -23,18 +29,19 @@ export const EMAIL_INVALID = "Por favor, introduce un email válido";
 export const TERMS = "Debes aceptar los términos y condiciones para continuar.";
 
 export const ContactMessage = z.object({
-  name: text("El nombre es obligatorio"),
+  name: text("El nombre es obligatorio", 120),
   email: email("El email es obligatorio", EMAIL_INVALID),
-  phone: z.string(),
-  message: text("El mensaje es obligatorio"),
+  phone: z.string().check(atMost(30, "El teléfono")),
+  message: text("El mensaje es obligatorio", 5000),
   privacyAccepted: ticked("Debes aceptar la política de privacidad"),
   website,
 });
 
+/** The browser's own checks stand before it, with its own words (section 5). */
 export const FreeSubjectRequest = z.object({
-  email: email("El email es obligatorio", EMAIL_INVALID),
-  phone: text("El teléfono es obligatorio"),
-  career: text("La carrera es obligatoria"),
+  email: z.string(),
+  phone: z.string(),
+  career: z.string(),
   acceptTerms: ticked(TERMS),
   website,
 });
@@ -43,10 +50,12 @@ const ALL_FIELDS = "Por favor, completa todos los campos";
 
 /** Who gets the budget by e-mail: first that both are there, then what is wrong with either. */
 export const BudgetContact = z.pipe(
-  z.object({ email: text(ALL_FIELDS), phone: text(ALL_FIELDS), website }),
+  z.object({ email: present(ALL_FIELDS), phone: present(ALL_FIELDS), website }),
   z.object({
     email: z.string().check(z.regex(EMAIL, EMAIL_INVALID)),
-    phone: z.string().check(z.regex(/\S.{7,}\S/, "Por favor, introduce un teléfono válido")),
+    phone: z
+      .string()
+      .check(z.regex(/^\s*\S.{7,28}\S\s*$/, "Por favor, introduce un teléfono válido")),
     website: z.string(),
   }),
 );

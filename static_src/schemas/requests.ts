@@ -20,19 +20,19 @@ export const CAREERS = {
 
 export const DiscountRequest = z.object({
   acceptTerms: ticked(TERMS),
-  phone: text("El teléfono es obligatorio"),
+  phone: text("El teléfono es obligatorio", 30),
   email: email("El email es obligatorio", EMAIL_INVALID),
   career: z.enum(Object.keys(CAREERS) as (keyof typeof CAREERS)[], "La carrera es obligatoria"),
   website,
 });
 
 export const SubjectRequest = z.object({
-  name: text("El nombre es obligatorio"),
+  name: text("El nombre es obligatorio", 120),
   email: email("El email es obligatorio", "Email inválido"),
-  phone: text("El teléfono es obligatorio"),
-  university: text("La universidad es obligatoria"),
-  career: text("La carrera es obligatoria"),
-  subjectName: text("El nombre de asignatura es obligatorio"),
+  phone: text("El teléfono es obligatorio", 30),
+  university: text("La universidad es obligatoria", 160),
+  career: text("La carrera es obligatoria", 160),
+  subjectName: text("El nombre de asignatura es obligatorio", 160),
   website,
 });
 

@@ -6,33 +6,37 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0001_initial'),
+        ("core", "0001_initial"),
     ]
 
     operations = [
         migrations.RemoveIndex(
-            model_name='mail',
-            name='mail_by_status',
+            model_name="mail",
+            name="mail_by_status",
         ),
         migrations.AddField(
-            model_name='mail',
-            name='due_at',
-            field=models.DateTimeField(default=django.utils.timezone.now, verbose_name='próximo intento'),
+            model_name="mail",
+            name="due_at",
+            field=models.DateTimeField(
+                default=django.utils.timezone.now, verbose_name="próximo intento"
+            ),
         ),
         migrations.AddField(
-            model_name='mail',
-            name='leased_until',
+            model_name="mail",
+            name="leased_until",
             field=models.DateTimeField(blank=True, editable=False, null=True),
         ),
         migrations.AlterField(
-            model_name='legaltext',
-            name='body',
-            field=models.TextField(validators=[apps.core.legal.placeholders.check_placeholders], verbose_name='contenido (HTML)'),
+            model_name="legaltext",
+            name="body",
+            field=models.TextField(
+                validators=[apps.core.legal.placeholders.check_placeholders],
+                verbose_name="contenido (HTML)",
+            ),
         ),
         migrations.AddIndex(
-            model_name='mail',
-            index=models.Index(fields=['status', 'due_at'], name='mail_by_due'),
+            model_name="mail",
+            index=models.Index(fields=["status", "due_at"], name="mail_by_due"),
         ),
     ]

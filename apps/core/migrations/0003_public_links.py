@@ -5,20 +5,32 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0002_mail_lease'),
+        ("core", "0002_mail_lease"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='sitesettings',
-            name='marketplace_url',
-            field=models.URLField(default='https://resenas.example/academia-faro', help_text='La página del portal de clases con las valoraciones de la academia.', verbose_name='enlace a las reseñas'),
+            model_name="sitesettings",
+            name="marketplace_url",
+            field=models.URLField(
+                default="https://resenas.example/academia-faro",
+                help_text="La página del portal de clases con las valoraciones de la academia.",
+                verbose_name="enlace a las reseñas",
+            ),
         ),
         migrations.AddField(
-            model_name='sitesettings',
-            name='video_url',
-            field=models.URLField(default='https://vimeo.com/76979871', help_text='La dirección del vídeo en Vimeo.', validators=[django.core.validators.RegexValidator('^https://vimeo\\.com/\\d+$', 'Así: https://vimeo.com/123456789.')], verbose_name='vídeo de la portada'),
+            model_name="sitesettings",
+            name="video_url",
+            field=models.URLField(
+                default="https://vimeo.com/76979871",
+                help_text="La dirección del vídeo en Vimeo.",
+                validators=[
+                    django.core.validators.RegexValidator(
+                        "^https://vimeo\\.com/\\d+$", "Así: https://vimeo.com/123456789."
+                    )
+                ],
+                verbose_name="vídeo de la portada",
+            ),
         ),
     ]

@@ -4,30 +4,49 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0003_public_links'),
+        ("core", "0003_public_links"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ScheduledJob',
+            name="ScheduledJob",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=60, unique=True, verbose_name='tarea')),
-                ('due_at', models.DateTimeField(db_index=True, verbose_name='próxima vez')),
-                ('leased_until', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('started_at', models.DateTimeField(blank=True, null=True, verbose_name='última vez')),
-                ('finished_at', models.DateTimeField(blank=True, null=True, verbose_name='terminada')),
-                ('duration', models.DurationField(blank=True, null=True, verbose_name='duración')),
-                ('failures', models.PositiveIntegerField(default=0, verbose_name='fallos seguidos')),
-                ('last_error', models.CharField(blank=True, max_length=1000, verbose_name='último error')),
-                ('last_result', models.CharField(blank=True, max_length=300, verbose_name='último resultado')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=60, unique=True, verbose_name="tarea")),
+                ("due_at", models.DateTimeField(db_index=True, verbose_name="próxima vez")),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "started_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="última vez"),
+                ),
+                (
+                    "finished_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="terminada"),
+                ),
+                ("duration", models.DurationField(blank=True, null=True, verbose_name="duración")),
+                (
+                    "failures",
+                    models.PositiveIntegerField(default=0, verbose_name="fallos seguidos"),
+                ),
+                (
+                    "last_error",
+                    models.CharField(blank=True, max_length=1000, verbose_name="último error"),
+                ),
+                (
+                    "last_result",
+                    models.CharField(blank=True, max_length=300, verbose_name="último resultado"),
+                ),
             ],
             options={
-                'verbose_name': 'tarea programada',
-                'verbose_name_plural': 'tareas programadas',
-                'ordering': ('name',),
+                "verbose_name": "tarea programada",
+                "verbose_name_plural": "tareas programadas",
+                "ordering": ("name",),
             },
         ),
     ]

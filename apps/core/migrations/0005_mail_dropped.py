@@ -4,15 +4,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0004_scheduled_jobs'),
+        ("core", "0004_scheduled_jobs"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='mail',
-            name='status',
-            field=models.CharField(choices=[('queued', 'Pendiente'), ('sent', 'Enviado'), ('failed', 'Fallido'), ('dropped', 'Ya no procede')], default='queued', max_length=10, verbose_name='estado'),
+            model_name="mail",
+            name="status",
+            field=models.CharField(
+                choices=[
+                    ("queued", "Pendiente"),
+                    ("sent", "Enviado"),
+                    ("failed", "Fallido"),
+                    ("dropped", "Ya no procede"),
+                ],
+                default="queued",
+                max_length=10,
+                verbose_name="estado",
+            ),
         ),
     ]

@@ -123,6 +123,41 @@ def test_what_is_no_text_of_ours_is_refused_at_its_field(api, path, value):
         api.client.defaults["REMOTE_ADDR"] = f"10.0.0.{len(field)}"  # an address for each field
 
 
+# Path, field, its most characters, what is said of one more.
+LENGTHS = [
+    ("send-contact-email", "name", 120, "El nombre no puede tener más de 120 caracteres"),
+    ("send-contact-email", "phone", 30, "El teléfono no puede tener más de 30 caracteres"),
+    ("send-contact-email", "message", 5000, "El mensaje no puede tener más de 5000 caracteres"),
+    ("send-discount-email", "phone", 30, "El teléfono no puede tener más de 30 caracteres"),
+    ("request-free-subject", "phone", 30, "El teléfono no puede tener más de 30 caracteres"),
+    ("request-free-subject", "career", 160, "La carrera no puede tener más de 160 caracteres"),
+    ("send-subject-request-email", "university", 160, "La universidad no puede tener más de 160 "
+     "caracteres"),
+    ("send-subject-request-email", "subjectName", 160, "El nombre de asignatura no puede tener más "
+     "de 160 caracteres"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "field", "most", "said"), LENGTHS)
+def test_what_is_too_long_is_said_in_the_site_s_own_words(api, path, field, most, said):
+    error, fields = refused(*api.post(path, {**FORMS[path], field: "x" * (most + 1)}))
+
+    assert error == said
+    assert fields == {field: [said]}
+    assert api.post(path, {**FORMS[path], field: "x" * most})[0] == 200
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_an_address_beyond_254_characters_is_none(api, path):
+    said = "Email inválido" if path == "send-subject-request-email" else BAD_EMAIL
+    long = f"{'a' * 60}@{'.'.join(['b' * 60] * 4)}.com"
+    assert len(long) > 254
+    error, fields = refused(*api.post(path, {**FORMS[path], "email": long}))
+
+    assert error == said
+    assert fields == {"email": [said]}
+
+
 @pytest.mark.parametrize("accepted", [None, "quizá", [], {}, 2, "false"], ids=repr)
 def test_only_a_ticked_box_is_an_acceptance(api, accepted):
     error, _ = refused(*api.post("send-contact-email", {**CONTACT, "privacyAccepted": accepted}))
@@ -177,6 +212,7 @@ def subject():
         ({"email": "bruno", "phone": "123"}, BAD_EMAIL, {"email": BAD_EMAIL, "phone": BAD_PHONE}),
         ({"phone": "12345678"}, BAD_PHONE, {"phone": BAD_PHONE}),
         ({"phone": "1234567  "}, BAD_PHONE, {"phone": BAD_PHONE}),
+        ({"phone": "1" * 31}, BAD_PHONE, {"phone": BAD_PHONE}),
     ],
 )
 def test_the_budget_s_contact_is_checked_in_its_order(api, subject, contact, said, at):

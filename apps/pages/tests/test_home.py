@@ -4,6 +4,7 @@ import re
 
 import pytest
 import time_machine
+from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.test import Client, override_settings
 
@@ -13,6 +14,7 @@ from apps.core.models import SiteSettings
 from apps.pages import models as pages
 from apps.pages.seed import seed_pages
 from apps.pages.tests.test_pages import visible_text
+from apps.pricing.models import Campaign
 from apps.pricing.seed import seed_campaigns
 
 pytestmark = pytest.mark.django_db
@@ -102,6 +104,7 @@ def test_the_faq_answers_six_questions_one_at_a_time(client: Client) -> None:
         "tarjeta de crédito o débito, transferencia bancaria, Bizum o PayPal",
         "personales e intransferibles",
         "sin reembolso",
+        "las clases personalizadas de profesores especializados",
         "tres más",
         "Logopedia",
     ):
@@ -113,8 +116,13 @@ def test_the_two_plans_are_joined_by_an_o_and_lead_to_the_demo(client: Client) -
     text = visible_text(part).replace("\xa0", " ")
     first, joint, second = text.partition(" o Plan Asignatura Completa")
     assert joint
-    assert "Plan PEC Individual 55,00 € por PEC Solo para determinadas asignaturas." in first
-    assert "Recomendado Desde 39,00 € por PEC Pago en 3 plazos sin intereses." in second
+    assert (
+        "Plan PEC Individual 55,00 € por PEC IVA incluido Solo para determinadas asignaturas."
+        in first
+    )
+    assert (
+        "Recomendado Desde 39,00 € por PEC IVA incluido Pago en 3 plazos sin intereses." in second
+    )
     assert part.count('href="/servicios" aria-label="Ver demo: Plan') == 2
     for excluded in ("Ejercicios tipo test", "Soporte del profesor", "Pago a plazos"):
         assert f"No incluye: {excluded}" in first
@@ -145,6 +153,32 @@ def test_the_offer_of_august_is_on_home_during_august_only(
     assert (offer in text) is is_shown
 
 
+@pytest.mark.parametrize(
+    ("moment", "shown"),
+    [
+        ("2026-11-23", ""),
+        ("2026-11-24", "Semana negra: 30 % de descuento hasta el 2 de diciembre. Ver descuentos"),
+        ("2026-12-02", "Semana negra: 30 % de descuento hasta el 2 de diciembre. Ver descuentos"),
+    ],
+)
+def test_an_offer_that_is_no_month_is_called_by_its_name(
+    client: Client, moment: str, shown: str
+) -> None:
+    Campaign.objects.create(
+        name="Semana negra",
+        percent=30,
+        first_month=11,
+        first_day=24,
+        last_month=12,
+        last_day=2,
+        banner=True,
+    )
+    with time_machine.travel(f"{moment} 12:00+01:00", tick=False):
+        html = html_of(client)
+    banner = re.search(r'<aside class="campaign".*?</aside>', html, re.DOTALL)
+    assert visible_text(banner[0] if banner else "") == shown
+
+
 def test_the_contact_block_has_phone_chat_mail_and_place(client: Client) -> None:
     part = section(html_of(client), "contacto")
     assert 'href="tel:+34910000000"' in part
@@ -165,6 +199,57 @@ def test_samples_are_shown_while_developing_and_never_on_a_real_site(client: Cli
         home = html_of(client)
     assert "testimonial__by" not in home
     assert "Dónde trabajan" not in home
+
+
+def test_a_site_without_teachers_or_testimonials_says_where_they_are(client: Client) -> None:
+    SiteSettings.current()
+    SiteSettings.objects.update(marketplace_url="https://clases.example/academia")
+    team = html_of(client, "/nosotros")
+    assert "Pronto te los presentamos aquí" in team
+    assert '<a class="button" href="/#contacto">Escríbenos</a>' in team
+    reviews = section(html_of(client), "testimonios")
+    assert 'href="https://clases.example/academia" target="_blank" rel="noopener">Leer las 128' in (
+        reviews
+    )
+    pages.TeamMember.objects.create(name="Lucía Martín Sanz", degree="Derecho")
+    pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy claro.")
+    assert "Pronto te los presentamos" not in html_of(client, "/nosotros")
+    assert "Leer las 128 reseñas" not in html_of(client)
+
+
+def test_signing_in_leads_to_the_owner_s_portal_else_to_the_setting_s(client: Client) -> None:
+    SiteSettings.current()
+    with override_settings(PORTAL_URL="/mi-aula"):
+        assert html_of(client).count('href="/mi-aula" target="_blank" rel="noopener"') == 2
+        SiteSettings.objects.update(portal_url="https://aula.example/entrar")
+        html = html_of(client)
+    assert html.count('href="https://aula.example/entrar" target="_blank" rel="noopener"') == 2
+    assert "/mi-aula" not in html
+
+
+@pytest.mark.parametrize(
+    ("address", "is_one"),
+    [
+        ("", True),
+        ("https://aula.example/entrar?x=1", True),
+        ("/aula", True),
+        ("http://aula.example", False),
+        ("//aula.example", False),
+        ("javascript:alert(1)", False),
+        ("aula", False),
+        ("https://", False),
+        ("/aula de estudio", False),
+    ],
+)
+def test_a_portal_is_a_page_of_this_site_or_a_secure_address(address: str, is_one: bool) -> None:
+    row = SiteSettings.current()
+    row.portal_url = row.portal_profile_url = address
+    wrong: set[str] = set()
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        wrong = set(error.message_dict)
+    assert wrong == (set() if is_one else {"portal_url", "portal_profile_url"})
 
 
 def test_a_teacher_has_a_name_a_degree_and_initials_for_a_photo(client: Client) -> None:

@@ -146,6 +146,7 @@ def test_login_says_that_it_is_being_maintained_and_takes_no_data(client: Client
         "Vuelve pronto",
     ):
         assert text in html
+    assert re.search(r"<a [^>]+>¿Has olvidado tu contraseña\?</a>", html)
     form = re.search(r"<form[^>]*>\s*<fieldset[^>]*>", html)
     assert form
     assert form[0].startswith("<form inert")

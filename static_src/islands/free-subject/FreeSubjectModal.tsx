@@ -28,8 +28,8 @@ export function FreeSubjectModal({ academy }: { academy: Academy }) {
 }
 
 /**
- * The browser's own checks and words are the rule here (site spec, section 5): no lengths, no
- * messages of ours. On submit the dialog closes and is empty the next time, whatever the server
+ * The browser's own checks and words are the rule here (site spec, section 5): no messages of
+ * ours, and no more can be typed than the server takes. On submit the dialog closes and is empty the next time, whatever the server
  * says; only a failure is told.
  */
 function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) {
@@ -64,6 +64,7 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
         autoComplete="email"
         placeholder="tu@email.com"
         pattern={EMAIL_PATTERN}
+        maxLength={254}
         required
         readOnly={readOnly}
       />
@@ -74,6 +75,7 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
         autoComplete="tel"
         placeholder="+34 123 456 789"
         pattern={NOT_BLANK}
+        maxLength={30}
         required
         readOnly={readOnly}
       />
@@ -82,6 +84,7 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
         name="career"
         placeholder="Ej: Psicología, Educación Social..."
         pattern={NOT_BLANK}
+        maxLength={160}
         required
         readOnly={readOnly}
       />
