@@ -6,7 +6,8 @@
   const fields = { email: form.elements.email, name: form.elements.name };
   const needsCard = document.body.dataset.needsCard === "true";
   const stripe = window.Stripe(document.body.dataset.key, { locale: "es" });
-  const elements = stripe.elements();
+  const isDark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+  const elements = stripe.elements({ appearance: { theme: isDark ? "night" : "stripe" } });
   const label = button.textContent;
   const UNREACHABLE = "No se ha podido conectar con la pasarela de pago. Inténtalo de nuevo.";
 
