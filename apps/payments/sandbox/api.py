@@ -11,6 +11,7 @@ from typing import Any
 
 from . import forms, params, routes
 from .errors import ApiError
+from .faults import INTERNAL_ERROR, Fault
 from .http import Request, Response
 from .objects import API_VERSION, Context, expand
 from .resources.payment_intents import public_view
@@ -48,6 +49,7 @@ class Call:
     ids: dict[str, str]
     key: str
     is_publishable: bool
+    fault: Fault | None = None
 
     @property
     def idempotency_key(self) -> str | None:
@@ -60,13 +62,14 @@ class Api:
         self.store = store
         self.keys = keys
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, request: Request, fault: Fault | None = None) -> Response:
+        """The answer of /v1. A `fault` that is an internal error strikes during the execution."""
         if request.method == "OPTIONS":
             return Response(status=204, headers=PREFLIGHT)
         version = request.headers.get("stripe-version", API_VERSION)
         headers = [("Request-Id", request.id), ("Stripe-Version", version), *CORS]
         try:
-            call = self._call(request, version)
+            call = self._call(request, version, fault)
             status, text, more = self._run(call)
         except ApiError as error:
             status, text, more = error.status, _error_text(error, public=True), []
@@ -76,7 +79,7 @@ class Api:
             more = [*more, ("Stripe-Should-Retry", "false")]
         return Response(text.encode(), status, headers=(*headers, *more))
 
-    def _call(self, request: Request, version: str) -> Call:
+    def _call(self, request: Request, version: str, fault: Fault | None) -> Call:
         key = _presented_key(request)
         is_publishable = hmac.compare_digest(key.encode(), self.keys.publishable.encode())
         if not is_publishable and not hmac.compare_digest(key.encode(), self.keys.secret.encode()):
@@ -98,7 +101,7 @@ class Api:
                 status=401,
                 code="secret_key_required",
             )
-        return Call(request, route, ids, key, is_publishable)
+        return Call(request, route, ids, key, is_publishable, fault)
 
     def _run(self, call: Call) -> tuple[int, str, list[tuple[str, str]]]:
         """Status, JSON and further headers. Raises ApiError where nothing was executed."""
@@ -127,6 +130,15 @@ class Api:
 
 
 def _execute(call: Call, tx: Transaction, checked: dict[str, Any]) -> tuple[int, str]:
+    if call.fault is None or call.fault.kind != "error_500":
+        return _handled(call, tx, checked)
+    # As Stripe does, the answer is kept for the idempotency key, whether the work was done or not.
+    if call.fault.work:
+        _handled(call, tx, checked)
+    return 500, _text(INTERNAL_ERROR)
+
+
+def _handled(call: Call, tx: Transaction, checked: dict[str, Any]) -> tuple[int, str]:
     ctx = Context(
         tx,
         base_url=call.request.base_url,

@@ -2,12 +2,15 @@
 
 import logging
 import re
+import socket
 import time
+from contextlib import suppress
 from typing import Any
 
 from .api import Api, Keys
 from .control import Control
-from .http import MAX_BODY_BYTES, Request, Response, StartResponse
+from .faults import RATE_LIMIT, Fault, Faults, garbled
+from .http import CONNECTION, MAX_BODY_BYTES, Request, Response, StartResponse
 from .pages import Pages
 from .store import Store
 from .webhooks import Deliverer
@@ -18,19 +21,25 @@ LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 # The paths of a challenge and of a Checkout Session's page are secrets of the customer.
 CHALLENGE_TOKEN = re.compile(r"(/v3/challenge/[^/]+/|/c/pay/).*")
 
+DROPPED = ("timeout_before", "timeout_after")
+GARBLED = ("html", "truncated", "empty")
+
 
 class Application:
     def __init__(self, store: Store, keys: Keys, deliverer: Deliverer) -> None:
         self.api = Api(store, keys)
         self.pages = Pages(store, keys.publishable)
-        self.control = Control(store, deliverer)
+        self.faults = Faults(store)
+        self.control = Control(store, deliverer, self.faults)
         self.deliverer = deliverer
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> list[bytes]:
         started_at = time.monotonic()
         request = Request.from_environ(environ)
+        fault = None
         try:
-            response = self._answer(request)
+            fault = self._fault(request)
+            response = self._answer(request, fault)
         except Exception:
             logger.exception("%s %s", request.method, CHALLENGE_TOKEN.sub(r"\1…", request.path))
             response = Response.json(
@@ -40,25 +49,54 @@ class Application:
             )
         if request.method in ("POST", "DELETE"):
             self.deliverer.wake()
+        drops = fault is not None and fault.kind in DROPPED
+        if fault is not None and drops:
+            time.sleep(fault.seconds)
         # No query, no body, no headers: they hold keys and client secrets.
         logger.info(
-            "%s %s %d %s %.0f ms",
+            "%s %s %s %s %.0f ms%s",
             request.method,
             CHALLENGE_TOKEN.sub(r"\1…", request.path),
-            response.status,
+            "no answer" if drops else response.status,
             request.id,
             (time.monotonic() - started_at) * 1000,
+            f" (fault: {fault.kind})" if fault else "",
         )
+        if drops:
+            _hang_up(environ[CONNECTION])
         return response.send(start_response)
 
-    def _answer(self, request: Request) -> Response:
+    def _fault(self, request: Request) -> Fault | None:
+        if not request.path.startswith("/v1/") or request.method == "OPTIONS":
+            return None
+        return self.faults.for_call(request)
+
+    def _answer(self, request: Request, fault: Fault | None) -> Response:
         if not LOOPBACK_HOST.fullmatch(request.headers.get("host", "")):
             # A name that somebody points at 127.0.0.1 must not reach the controls from a web page.
             return Response.json({"error": {"message": "Loopback addresses only."}}, status=403)
         if len(request.body) > MAX_BODY_BYTES:
             return Response.json({"error": {"message": "Request too large."}}, status=413)
         if request.path.startswith("/v1/"):
-            return self.api.answer(request)
+            return self._api_answer(request, fault)
         if request.path.startswith("/_sandbox/"):
             return self.control.answer(request)
         return self.pages.answer(request)
+
+    def _api_answer(self, request: Request, fault: Fault | None) -> Response:
+        match fault.kind if fault else "":
+            case "slow" if fault:
+                time.sleep(fault.seconds)
+            case "timeout_before":
+                return Response()  # It goes nowhere.
+            case "error_429":
+                # As Stripe's: not for the retries of its libraries, nor kept for any key.
+                return Response.json(RATE_LIMIT, 429, (("Request-Id", request.id),))
+        response = self.api.answer(request, fault)
+        return garbled(response, fault.kind) if fault and fault.kind in GARBLED else response
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """End the connection without an answer; what the server writes then finds nobody."""
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)

@@ -1,8 +1,10 @@
 """/_sandbox: what tests and the shop's "Modo de pruebas" badge may ask; see README.md."""
 
 import json
+import re
 
 from .cards import TEST_CARDS
+from .faults import BadFault, Faults
 from .http import Request, Response
 from .store import Store
 from .webhooks import Deliverer
@@ -11,9 +13,10 @@ ANY_ORIGIN = (("Access-Control-Allow-Origin", "*"),)
 
 
 class Control:
-    def __init__(self, store: Store, deliverer: Deliverer) -> None:
+    def __init__(self, store: Store, deliverer: Deliverer, faults: Faults) -> None:
         self.store = store
         self.deliverer = deliverer
+        self.faults = faults
 
     def answer(self, request: Request) -> Response:
         match f"{request.method} {request.path}":
@@ -25,6 +28,17 @@ class Control:
                 return self._switch_webhooks(request)
             case "POST /_sandbox/deliver" if self._is_json(request):
                 return Response.json({"delivered": self.deliverer.deliver_now()})
+            case "GET /_sandbox/faults":
+                return Response.json({"faults": self.faults.all()})
+            case "POST /_sandbox/faults" if self._is_json(request):
+                return self._set_fault(request)
+            # A browser asks before it sends DELETE across origins, too.
+            case "DELETE /_sandbox/faults":
+                return Response.json({"removed": self.faults.remove()})
+            case line if found := re.fullmatch(r"DELETE /_sandbox/faults/(\d{1,18})", line):
+                if not self.faults.remove(int(found[1])):
+                    return Response.json({"error": "There is no such fault."}, status=404)
+                return Response.json({"removed": 1})
             case line if line.startswith("POST "):
                 return Response.json({"error": "A JSON body is needed."}, status=400)
         return Response.json({"error": "There is no such control."}, status=404)
@@ -43,6 +57,14 @@ class Control:
             return Response.json({"error": 'Expected {"enabled": true or false}.'}, status=400)
         self.deliverer.hold(enabled=enabled)
         return Response.json({"enabled": enabled})
+
+    def _set_fault(self, request: Request) -> Response:
+        try:
+            return Response.json(self.faults.add(json.loads(request.body)))
+        except BadFault as error:
+            return Response.json({"error": str(error)}, status=400)
+        except ValueError:
+            return Response.json({"error": "The body is not JSON."}, status=400)
 
     def _state(self) -> dict[str, object]:
         grouped = "SELECT {0}, count(*) FROM objects WHERE kind = '{1}' GROUP BY 1"

@@ -9,6 +9,8 @@ from urllib.parse import parse_qs
 
 STAND_IN_HEADER = ("X-Stripe-Sandbox", "academy")
 MAX_BODY_BYTES = 1_000_000
+# Where the server leaves the request's socket in the WSGI environment.
+CONNECTION = "academy.connection"
 STATUS_TEXT = {
     200: "OK",
     204: "No Content",
@@ -21,6 +23,7 @@ STATUS_TEXT = {
     405: "Method Not Allowed",
     409: "Conflict",
     413: "Content Too Large",
+    429: "Too Many Requests",
     500: "Internal Server Error",
 }
 StartResponse = Callable[..., Any]

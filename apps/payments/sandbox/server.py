@@ -7,6 +7,7 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from .app import Application
+from .http import CONNECTION
 
 logger = logging.getLogger(__name__)
 
@@ -34,6 +35,10 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
 class Handler(WSGIRequestHandler):
     timeout = 30
     server_version = "AcademyStripeStandIn"
+
+    def get_environ(self) -> dict[str, Any]:
+        # So that a fault can drop it without an answer.
+        return {**super().get_environ(), CONNECTION: self.connection}
 
     def address_string(self) -> str:
         return str(self.client_address[0])

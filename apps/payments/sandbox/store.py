@@ -38,12 +38,22 @@ CREATE TABLE IF NOT EXISTS deliveries (
     endpoint_id TEXT NOT NULL,
     state TEXT NOT NULL DEFAULT 'pending',
     attempts INTEGER NOT NULL DEFAULT 0,
-    next_at REAL NOT NULL
+    next_at REAL NOT NULL,
+    rank INTEGER,
+    forgery TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS deliveries_due ON deliveries (state, next_at);
 CREATE INDEX IF NOT EXISTS deliveries_of_event ON deliveries (event_id);
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS faults (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    body TEXT NOT NULL,
+    matched INTEGER NOT NULL DEFAULT 0,
+    struck INTEGER NOT NULL DEFAULT 0
+);
 """
+# Columns that came after the first state files were written.
+LATER_COLUMNS = {"deliveries": {"rank": "INTEGER", "forgery": "TEXT NOT NULL DEFAULT ''"}}
 # Stripe forgets keys after at least 24 hours.
 IDEMPOTENCY_SECONDS = 24 * 3600
 BUSY_SECONDS = 30
@@ -64,6 +74,15 @@ class Delivery:
     event_id: str
     endpoint_id: str
     attempts: int
+    forgery: str
+
+
+@dataclass(frozen=True)
+class FaultRow:
+    id: int
+    body: str
+    matched: int
+    struck: int
 
 
 class Transaction:
@@ -182,23 +201,52 @@ class Transaction:
             ),
         )
 
-    def queue_delivery(self, event_id: str, endpoint_id: str) -> None:
-        self.connection.execute(
-            "INSERT INTO deliveries (event_id, endpoint_id, next_at) VALUES (?, ?, ?)",
-            (event_id, endpoint_id, time.time()),
+    def queue_delivery(
+        self,
+        event_id: str,
+        endpoint_id: str,
+        *,
+        next_at: float | None = None,
+        newest_first: bool = False,
+        forgery: str = "",
+        state: str = "pending",
+    ) -> None:
+        """Queue an event for an endpoint, to be sent at once unless told otherwise.
+
+        With `newest_first` it goes before what was queued so earlier. A `forgery` is what is sent
+        instead of the event, as in `faults.FORGERIES`.
+        """
+        cursor = self.connection.execute(
+            "INSERT INTO deliveries (event_id, endpoint_id, next_at, forgery, state)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (event_id, endpoint_id, next_at or time.time(), forgery, state),
         )
+        if newest_first:
+            self.connection.execute(
+                "UPDATE deliveries SET rank = -id WHERE id = ?", (cursor.lastrowid,)
+            )
+
+    def kept_back_until(self) -> float | None:
+        """When the events that wait for each other, to be sent newest first, are sent."""
+        row = self.connection.execute(
+            "SELECT min(next_at) FROM deliveries WHERE state = 'pending' AND rank < 0"
+            " AND attempts = 0"
+        ).fetchone()
+        return None if row[0] is None else float(row[0])
 
     def pending_webhooks(self, event_id: str) -> int:
         row = self.connection.execute(
-            "SELECT count(*) FROM deliveries WHERE event_id = ? AND state = 'pending'", (event_id,)
+            "SELECT count(*) FROM deliveries"
+            " WHERE event_id = ? AND state = 'pending' AND forgery = ''",
+            (event_id,),
         ).fetchone()
         return int(row[0])
 
     def due_deliveries(self, *, now: float | None) -> list[Delivery]:
         """What waits to be sent, oldest first; all of it where `now` is None."""
         rows = self.connection.execute(
-            "SELECT id, event_id, endpoint_id, attempts FROM deliveries"
-            " WHERE state = 'pending' AND (? IS NULL OR next_at <= ?) ORDER BY id",
+            "SELECT id, event_id, endpoint_id, attempts, forgery FROM deliveries"
+            " WHERE state = 'pending' AND (? IS NULL OR next_at <= ?) ORDER BY coalesce(rank, id)",
             (now, now),
         ).fetchall()
         return [Delivery(*row) for row in rows]
@@ -221,6 +269,28 @@ class Transaction:
             "UPDATE deliveries SET state = 'dropped' WHERE endpoint_id = ? AND state = 'pending'",
             (endpoint_id,),
         )
+
+    def add_fault(self, body: str) -> int:
+        return (
+            self.connection.execute("INSERT INTO faults (body) VALUES (?)", (body,)).lastrowid or 0
+        )
+
+    def faults(self) -> list[FaultRow]:
+        """All faults that are set, oldest first."""
+        sql = "SELECT id, body, matched, struck FROM faults ORDER BY id"
+        return [FaultRow(*row) for row in self.connection.execute(sql)]
+
+    def count_fault(self, id: int, *, struck: bool) -> None:
+        self.connection.execute(
+            "UPDATE faults SET matched = matched + 1, struck = struck + ? WHERE id = ?",
+            (int(struck), id),
+        )
+
+    def remove_faults(self, id: int | None) -> int:
+        """Remove one fault, or all; how many there were."""
+        return self.connection.execute(
+            "DELETE FROM faults WHERE ? IS NULL OR id = ?", (id, id)
+        ).rowcount
 
     def counts(self, sql: str) -> dict[str, int]:
         return {str(name): int(count) for name, count in self.connection.execute(sql)}
@@ -249,6 +319,11 @@ class Store:
         self._anchor = self._connect()
         self._anchor.execute("PRAGMA journal_mode=WAL")
         self._anchor.executescript(SCHEMA)
+        for table, columns in LATER_COLUMNS.items():
+            there = {row[1] for row in self._anchor.execute(f"PRAGMA table_info({table})")}
+            for name, definition in columns.items():
+                if name not in there:
+                    self._anchor.execute(f"ALTER TABLE {table} ADD COLUMN {name} {definition}")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from .objects import Context
+from .objects import Context, new_id
 from .resources import checkout_completion, confirmation
 from .store import Delivery, Store
 
@@ -25,10 +25,35 @@ TIMEOUT_SECONDS = 10
 IDLE_SECONDS = 0.5
 
 
+# How a forgery is signed that somebody else made, and how long ago one was caught to be replayed.
+FORGED_SECRET = "whsec_somebody_elses"  # noqa: S105 - the point of it is that it is wrong
+REPLAY_AGE_SECONDS = 3600
+
+
 def signature(payload: bytes, secret: str, at: int) -> str:
     """The `Stripe-Signature` header: HMAC-SHA256 over `<timestamp>.<payload>`."""
     mac = hmac.new(secret.encode(), f"{at}.".encode() + payload, hashlib.sha256)
     return f"t={at},v1={mac.hexdigest()}"
+
+
+def forge(event: dict[str, Any], payload: bytes, secret: str, how: str) -> tuple[bytes, str]:
+    """A body and its signature (empty for none) that are wrong as `faults.FORGERIES` says."""
+    now = int(time.time())
+    if how == "no_signature":
+        return payload, ""
+    if how == "wrong_signature":
+        return payload, signature(payload, FORGED_SECRET, now)
+    if how == "old_timestamp":
+        return payload, signature(payload, secret, now - REPLAY_AGE_SECONDS)
+    # Of the right shape, claiming what would suit a thief, but not what was signed.
+    claim = {**event["data"]["object"], "status": "succeeded"}
+    other = {
+        **event,
+        "id": new_id("evt"),
+        "type": "payment_intent.succeeded",
+        "data": {"object": claim},
+    }
+    return json.dumps(other).encode(), signature(payload, secret, now)
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -130,12 +155,30 @@ class Deliverer:
         if event is None or endpoint is None or endpoint["status"] != "enabled":
             return self._note(delivery, "dropped", None)
         payload = json.dumps({**event, "pending_webhooks": pending}, indent=2).encode()
-        status = self._post(endpoint["url"], payload, secret)
+        if delivery.forgery:
+            return self._attempt_forgery(delivery, endpoint["url"], event, payload, secret)
+        signed = signature(payload, secret, int(time.time()))
+        status = self._post(endpoint["url"], payload, signed)
         if status is not None and 200 <= status < 300:
             return self._note(delivery, "delivered", status)
         if delivery.attempts < len(RETRY_SECONDS):
             return self._note(delivery, "pending", status)
         return self._note(delivery, "dropped", status)
+
+    def _attempt_forgery(
+        self,
+        delivery: Delivery,
+        url: str,
+        event: dict[str, Any],
+        payload: bytes,
+        secret: str,
+    ) -> bool:
+        """Send what nobody should take, once; the state says whether somebody took it."""
+        body, signed = forge(event, payload, secret, delivery.forgery)
+        status = self._post(url, body, signed)
+        taken = status is not None and 200 <= status < 300
+        self._note(delivery, "forgery taken" if taken else "forgery refused", status)
+        return False
 
     def _note(self, delivery: Delivery, state: str, status: int | None) -> bool:
         wait = RETRY_SECONDS[delivery.attempts] if state == "pending" else 0
@@ -147,14 +190,14 @@ class Deliverer:
         )
         return state == "delivered"
 
-    def _post(self, url: str, payload: bytes, secret: str) -> int | None:
+    def _post(self, url: str, payload: bytes, signed: str) -> int | None:
         """The status of the answer, or None where there was none."""
         request = urllib.request.Request(  # noqa: S310 - `webhook_endpoints` checks the scheme
             url,
             data=payload,
             headers={
                 "Content-Type": "application/json; charset=utf-8",
-                "Stripe-Signature": signature(payload, secret, int(time.time())),
+                **({"Stripe-Signature": signed} if signed else {}),
                 "User-Agent": "Stripe/1.0 (+https://stripe.com/docs/webhooks)",
                 "X-Stripe-Sandbox": "academy",
             },

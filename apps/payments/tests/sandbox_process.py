@@ -44,6 +44,10 @@ class SandboxProcess:
         card = {"number": number, **CARD, **changes}
         return self.browser_client().v1.payment_methods.create({"type": "card", "card": card})
 
+    def fault(self, **fault: Any) -> int:
+        """Make something go wrong (see the stand-in's README); the fault's number."""
+        return int(self.control("POST", "faults", fault)["id"])
+
     def control(self, method: str, path: str, content: Any = None) -> Any:
         response = requests.request(
             method,

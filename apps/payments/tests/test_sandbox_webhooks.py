@@ -1,6 +1,7 @@
 """The Stripe stand-in's webhooks, received by a small server that fails on request."""
 
 import http.server
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -164,3 +165,98 @@ def test_repeats_come_at_growing_intervals(sandbox, receiver):
     first, second = arrivals[1] - arrivals[0], arrivals[2] - arrivals[1]
     assert 0.8 <= first <= 1.8
     assert 1.8 <= second <= 3.2
+
+
+PAID = "payment_intent.succeeded"
+
+
+def ids(receiver: Receiver) -> list[str]:
+    return [json.loads(body)["id"] for body, _ in receiver.received]
+
+
+def is_signed(body: bytes, signature: str) -> bool:
+    try:
+        stripe.Webhook.construct_event(body, signature, WEBHOOK_SECRET)
+    except stripe.SignatureVerificationError:
+        return False
+    return True
+
+
+def test_an_event_that_is_late_comes_after_those_that_followed_it(sandbox, receiver):
+    sandbox.fault(events="payment_intent.created", do="late", seconds=0.5)
+
+    pay(sandbox)
+
+    wait_until(lambda: len(receiver.received) == 3)
+    assert receiver.types() == ["charge.succeeded", PAID, "payment_intent.created"]
+
+
+def test_an_event_that_comes_twice_is_the_same_event(sandbox, receiver):
+    sandbox.fault(events=PAID, do="twice", nth=1)
+
+    pay(sandbox)
+
+    wait_until(lambda: len(receiver.received) == 4)
+    assert receiver.types()[-2:] == [PAID, PAID]
+    assert len(set(ids(receiver))) == 3
+
+
+def test_events_out_of_order_come_newest_first(sandbox, receiver):
+    sandbox.fault(events="*", do="out_of_order", seconds=0.3)
+
+    pay(sandbox)
+
+    wait_until(lambda: len(receiver.received) == 3)
+    assert receiver.types() == [PAID, "charge.succeeded", "payment_intent.created"]
+
+
+def test_an_event_that_never_comes_is_still_in_the_list(sandbox, receiver):
+    sandbox.fault(events="payment_intent.*", do="never")
+
+    pay(sandbox)
+
+    wait_until(lambda: len(receiver.received) == 1)
+    assert sandbox.control("POST", "deliver") == {"delivered": 0}
+    assert receiver.types() == ["charge.succeeded"]
+    assert sandbox.client().v1.events.list({"type": PAID}).data[0].pending_webhooks == 0
+    assert sandbox.control("GET", "state")["deliveries"] == {"delivered": 1, "withheld": 2}
+
+
+@pytest.mark.parametrize(
+    "how", ["wrong_signature", "no_signature", "old_timestamp", "altered_body"]
+)
+def test_a_forgery_comes_once_beside_the_true_event(sandbox, receiver, how):
+    receiver.answers = [400]
+    sandbox.fault(events="payment_intent.created", do="forged", how=how)
+
+    sandbox.client().v1.payment_intents.create({**PAYMENT, "payment_method": "pm_card_visa"})
+
+    wait_until(lambda: len(receiver.received) == 2)
+    (body, signature), true = receiver.received
+    assert is_signed(*true)
+    if how == "no_signature":
+        assert signature is None
+    else:
+        assert not is_signed(body, signature)
+    claimed = json.loads(body)
+    if how == "altered_body":
+        assert (claimed["type"], claimed["data"]["object"]["status"]) == (PAID, "succeeded")
+    else:
+        assert claimed["id"] == ids(receiver)[1]
+    wait_until(
+        lambda: (
+            sandbox.control("GET", "state")["deliveries"] == {"delivered": 1, "forgery refused": 1}
+        )
+    )
+
+
+def test_a_forgery_that_somebody_takes_is_seen_in_the_state(sandbox, receiver):
+    sandbox.fault(events="*", do="forged")
+
+    sandbox.client().v1.customers.create({})
+
+    wait_until(
+        lambda: (
+            sandbox.control("GET", "state")["deliveries"] == {"delivered": 1, "forgery taken": 1}
+        )
+    )

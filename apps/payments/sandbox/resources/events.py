@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from .. import scheduling
 from ..errors import invalid_params
 from ..objects import API_VERSION, Context, list_page, new_id
 
@@ -25,10 +26,12 @@ def record(
         "type": type,
     }
     ctx.tx.insert(event)
-    for endpoint in ctx.tx.find("webhook_endpoint")[::-1]:
-        wanted = endpoint["enabled_events"]
-        if endpoint["status"] == "enabled" and ("*" in wanted or type in wanted):
-            ctx.tx.queue_delivery(event["id"], endpoint["id"])
+    listening = [
+        endpoint["id"]
+        for endpoint in ctx.tx.find("webhook_endpoint")[::-1]
+        if endpoint["status"] == "enabled" and {"*", type} & set(endpoint["enabled_events"])
+    ]
+    scheduling.queue(ctx.tx, event["id"], type, listening)
 
 
 def with_pending_webhooks(ctx: Context, event: dict[str, Any]) -> dict[str, Any]:
