@@ -26,9 +26,23 @@ HOME = (
     ),
     _row(
         2,
+        "/servicios: Platform demo and the two plans",
+        f"{PAGES}::test_services_show_the_demo_and_the_two_plans",
+        f"{BROWSER}/test_site_plan_preview.py::test_the_full_plan_opens_all_six_and_begins_with_pec_2",
+    ),
+    _row(
+        2,
         "/nosotros: Teachers",
         f"{HOME_PAGE}::test_a_teacher_has_a_name_a_degree_and_initials_for_a_photo",
         f"{HOME_PAGE}::test_samples_are_shown_while_developing_and_never_on_a_real_site",
+    ),
+    _row(
+        2,
+        "/precios: Prices. Anchors: #presupuesto (budget calculator, also reached as "
+        "#calculadora), #descuentos (discounts)",
+        "apps/pages/tests/test_calculator.py::test_the_anchors_of_the_prices_are_what_they_say",
+        "apps/pages/tests/test_calculator.py::test_the_discounts_section_advertises_every_offer",
+        f"{HEADER}::test_a_link_to_another_page_s_section_scrolls_300_ms_after_it_has_loaded",
     ),
     _row(
         2,
@@ -60,6 +74,11 @@ HOME = (
         "discounts) scroll after 300 ms.",
         f"{HEADER}::test_a_link_to_another_page_s_section_scrolls_300_ms_after_it_has_loaded",
         f"{LIB}/anchors.test.ts::scrolls to any other target after 200 ms",
+    ),
+    _row(
+        2,
+        "Logo linking to home.",
+        f"{HOME_PAGE}::test_the_logo_leads_home_from_every_page",
     ),
     _row(
         2,

@@ -4,7 +4,7 @@ Sections 2, 4, 5, 8 and 9, in the manner of `sentences.py`. The header, home and
 every page stand in `sentences_home.py`, everything that is asked, computed or sent in FORMS.
 """
 
-from academy.tests.sentences import BROWSER, Row
+from academy.tests.sentences import BROWSER, LIB, Row
 from academy.tests.sentences_home import HOME
 
 CALCULATOR = f"{BROWSER}/test_site_calculator.py"
@@ -12,6 +12,7 @@ FORM = f"{BROWSER}/test_site_forms.py"
 PRICES = "apps/pages/tests/test_calculator.py"
 PAGES = "apps/pages/tests/test_pages.py"
 STATE = "static_src/islands/calculator/state.test.ts"
+MESSAGES = "apps/leads/tests/test_messages.py"
 SCHEMA = "static_src/schemas/leads.test.ts"
 
 
@@ -100,8 +101,15 @@ CALCULATOR_AND_FORMS = (
     ),
     _row(
         2,
-        "Discount-request dialog: Fields phone, email, career (choice list), terms acceptance.",
+        "Fields phone, email, career (choice list), terms acceptance.",
         f"{FORM}::test_the_discount_dialog_offers_the_careers_and_sends_a_personal_code",
+    ),
+    _row(
+        2,
+        "Career options: ade, comunicacion, derecho, economia, educacion-primaria, "
+        "educacion-social, logopedia, marketing, psicologia, relaciones-laborales, turismo, otras.",
+        f"{FORM}::test_the_discount_dialog_offers_the_careers_and_sends_a_personal_code",
+        f"{MESSAGES}::test_the_careers_of_the_discount_request_are_those_of_the_specification",
     ),
     _row(
         2,
@@ -125,6 +133,12 @@ CALCULATOR_AND_FORMS = (
     ),
     _row(
         4,
+        "The result starts blurred; 'Ver presupuesto completo' shows the contact overlay;",
+        f"{CALCULATOR}::test_the_result_is_blurred_until_it_is_sent_and_equals_the_server_s",
+        f"{CALCULATOR}::test_a_budget_that_cannot_be_sent_says_so_and_stays_blurred",
+    ),
+    _row(
+        4,
         "on submit the overlay shows 'Enviando...' with the note 'Guardando tu presupuesto y "
         "enviándolo por email...' and inputs and submit are disabled; on success the result is "
         "unblurred with '¡Presupuesto enviado a tu email! Te contactaremos pronto.' and the "
@@ -142,9 +156,23 @@ CALCULATOR_AND_FORMS = (
     ),
     _row(
         4,
+        "Continue is enabled only when the number of picks equals numberOfSubjects.",
+        f"{CALCULATOR}::test_the_cascade_asks_for_university_degree_and_subjects_in_turn",
+        f"{STATE}::goes on to the result only with every selector filled",
+        f"{MESSAGES}::test_a_budget_that_is_none_is_refused_at_its_field",
+    ),
+    _row(
+        4,
         "Friend code: 'Aplicar' with a non-blank code shows '✅ Código aplicado correctamente'; no "
         "server check is shown.",
         f"{CALCULATOR}::test_a_friend_code_that_is_not_blank_is_ticked_at_once",
+    ),
+    _row(
+        4,
+        "The friend-code field appears only when wasInvited is true; the visibility rule of the "
+        "invitee selector is not shown.",
+        f"{CALCULATOR}::test_the_form_has_six_numbers_and_shows_the_friend_s_fields_to_the_invited",
+        f"{STATE}::forgets code and invitees when nobody was invited after all",
     ),
     _row(
         4,
@@ -298,6 +326,13 @@ CALCULATOR_AND_FORMS = (
     ),
     _row(
         9,
+        "Full payment discount: 5 percent of base, rounded",
+        f"{CALCULATOR}::test_the_result_is_blurred_until_it_is_sent_and_equals_the_server_s",
+        "apps/pricing/tests/test_rules.py::test_a_budget_costs_what_was_worked_out",
+        f"{LIB}/quote.test.ts::calculator: $name",
+    ),
+    _row(
+        9,
         "Date discount: august 20 percent (until 31 August); september 10 percent; the discounts "
         "section also advertises September 5 percent",
         f"{PRICES}::test_the_discounts_section_advertises_every_offer",
@@ -309,6 +344,21 @@ CALCULATOR_AND_FORMS = (
         "Invitation: 15 EUR when invited with a friend code; 20 EUR per invitee, up to 8 (160 EUR)",
         f"{STATE}::counts a code that is not blank, applied or not, and every invitee",
         f"{CALCULATOR}::test_the_result_is_blurred_until_it_is_sent_and_equals_the_server_s",
+    ),
+    _row(
+        9,
+        "Final price: never below 0; shown in euros with two decimals",
+        f"{CALCULATOR}::test_a_budget_is_never_below_zero_and_has_two_decimals",
+        "apps/pricing/tests/test_rules_properties.py::"
+        "test_a_budget_is_the_base_less_whole_euros_but_never_below_zero",
+        f"{LIB}/money.test.ts::writes $cents cents as the server does",
+    ),
+    _row(
+        9,
+        "Phone minimum: 9 characters",
+        f"{CALCULATOR}::test_the_contact_is_checked_in_its_order",
+        f"{SCHEMA}::then refuses what is no address or too short",
+        f"{MESSAGES}::test_nine_characters_are_a_phone",
     ),
     _row(
         9,

@@ -54,6 +54,24 @@ def test_no_sentence_stands_there_twice(sentences: tuple[Row, ...], sections: se
     assert {row.section for row in sentences} == sections
 
 
+def test_no_sentence_of_the_specifications_is_left_out() -> None:
+    """`sentences.txt` has the beginning of each, in the specifications' own order.
+
+    They are not in this repository: who drops a row, or takes up a sentence, meets it here.
+    """
+    wanted = (ROOT / "academy/tests/sentences.txt").read_text(encoding="utf-8").splitlines()
+    table = {
+        f"{name} {row.section}: {row.sentence}"
+        for name, rows in (("shop", SENTENCES), ("site", SITE_SENTENCES))
+        for row in rows
+    }
+    begun = {line: [full for full in table if full.startswith(line)] for line in wanted}
+
+    assert {line for line, rows in begun.items() if len(rows) != 1} == set()
+    assert table - {full for rows in begun.values() for full in rows} == set()
+    assert len(wanted) == len(table)
+
+
 @pytest.mark.parametrize(
     "test",
     [

@@ -321,6 +321,22 @@ def test_the_result_is_blurred_until_it_is_sent_and_equals_the_server_s(
     assert re.search(r"/compra\?presupuesto=", mail)
 
 
+def test_a_budget_is_never_below_zero_and_has_two_decimals(visitor: Visitor, shelf: Shelf) -> None:
+    cheap = shelf.put("Seminario", "49.90")
+    calculator = Calculator(visitor)
+    visitor.tick(visitor.box("Me ha invitado un amigo"))
+    calculator.select("Amigos que invitas tú").select_option("8")
+    calculator.ask(1).choose(shelf, cheap)
+    expected = ["Precio base 49,90 €", "Amigos invitados −160,00 €", "Precio final 0,00 €"]
+
+    assert calculator.lines() == expected
+    calculator.open_contact().send(visitor.email)
+
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    assert calculator.lines() == expected
+    assert str(Quote.objects.get(lead__email=visitor.email).final_price) == "0.00"
+
+
 def test_the_calculator_on_home_is_the_same(visitor: Visitor, shelf: Shelf, micro: Subject) -> None:
     calculator = Calculator(visitor, "/").ask(1).choose(shelf, micro)
     assert calculator.lines() == ["Precio base 192,00 €", "Precio final 192,00 €"]

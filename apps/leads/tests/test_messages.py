@@ -7,6 +7,7 @@ from django.test import Client
 
 from academy.tests.factories import make_subject
 from apps.core.models import Mail
+from apps.leads.careers import CAREERS
 from apps.leads.models import Lead
 from apps.leads.tests.payloads import (
     CONTACT,
@@ -121,6 +122,18 @@ def test_what_is_no_text_of_ours_is_refused_at_its_field(api, path, value):
         _, fields = refused(*api.post(path, {**FORMS[path], field: value}))
         assert list(fields) == [field]
         api.client.defaults["REMOTE_ADDR"] = f"10.0.0.{len(field)}"  # an address for each field
+
+
+def test_the_careers_of_the_discount_request_are_those_of_the_specification(api):
+    careers = (
+        "ade", "comunicacion", "derecho", "economia", "educacion-primaria", "educacion-social",
+        "logopedia", "marketing", "psicologia", "relaciones-laborales", "turismo", "otras",
+    )  # fmt: skip
+    assert tuple(CAREERS) == careers
+    for position, career in enumerate(careers):
+        api.client.defaults["REMOTE_ADDR"] = f"10.0.1.{position}"
+        contact = {"email": f"bruno{position}@example.com", "career": career}
+        assert api.post("send-discount-email", {**DISCOUNT, **contact})[0] == 200
 
 
 # Path, field, its most characters, what is said of one more.

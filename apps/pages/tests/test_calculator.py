@@ -79,6 +79,17 @@ def test_the_discounts_section_advertises_every_offer(client: Client) -> None:
         assert f'id="{anchor}"' in html
 
 
+def test_the_anchors_of_the_prices_are_what_they_say(client: Client) -> None:
+    """Both names of the budget calculator lead to it, and #descuentos to the discounts."""
+    html = client.get("/precios").content.decode()
+    for name in ("presupuesto", "calculadora"):
+        beginning = html.partition(f' id="{name}"')[2][:600]
+        assert "Calculadora de Presupuesto" in beginning, name
+    assert (
+        '<h2 id="descuentos-title">Descuentos</h2>' in html.partition(' id="descuentos"')[2][:200]
+    )
+
+
 @pytest.mark.parametrize("path", ["/", "/precios", "/terminos", "/privacidad"])
 def test_the_promotional_notes_stand_where_they_belong(client: Client, path: str) -> None:
     html = client.get(path).content.decode()

@@ -4,6 +4,7 @@ import re
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.test import Client, override_settings
@@ -47,6 +48,14 @@ def test_the_sections_stand_in_their_order_with_their_anchors(client: Client) ->
     places = [html.index(mark) for mark in marks]
     assert places == sorted(places)
     assert len(set(re.findall(r' id="([^"]+)"', html))) == len(re.findall(r' id="([^"]+)"', html))
+
+
+@pytest.mark.parametrize("path", ["/", "/compra", "/precios", "/terminos", "/login", "/cancel"])
+def test_the_logo_leads_home_from_every_page(client: Client, path: str) -> None:
+    header = html_of(client, path).partition("<header")[2].partition("</header>")[0]
+    logo = re.search(r'<a class="brand" href="/" aria-label="([^"]+), inicio">\s*<svg', header)
+    assert logo
+    assert logo[1] == settings.BRAND_NAME
 
 
 def test_the_rating_badge_opens_the_marketplace_in_a_new_tab(client: Client) -> None:

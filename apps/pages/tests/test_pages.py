@@ -39,6 +39,19 @@ def test_every_page_answers_with_its_heading_and_sets_no_cookie(
     assert "Cookie" not in answer.get("Vary", "")
 
 
+def test_services_show_the_demo_and_the_two_plans(client: Client) -> None:
+    html = client.get("/servicios").content.decode()
+    text = visible_text(html)
+    demo, _, plans = text.partition("Dos maneras de estudiar")
+    assert "PEC Individual Asignatura Completa Introducción a la Microeconomía" in demo
+    for item in ("PEC 1", "PEC 2", "PEC 3", "PEC 4", "PEC 5", "EXAMEN"):
+        assert item in demo
+    assert plans.count("por PEC IVA incluido") == 2
+    assert plans.index("Plan PEC Individual") < plans.index("Plan Asignatura Completa")
+    # The page of the demo does not send its reader to the demo.
+    assert "Ver demo" not in text
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_every_page_answers_head_and_refuses_to_be_posted_to(client: Client, path: str) -> None:
     head = client.head(path)
