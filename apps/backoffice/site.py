@@ -26,7 +26,7 @@ MODELS = (
     "Order", "Payment", "Instalment", "Redemption", "OrderLine", "OrderEvent",
     "Lead", "Quote", "WantedSubject",
     "Student", "Consent",
-    "Provisioning", "Enrolment", "Account",
+    "Provisioning", "AccessChange", "Enrolment", "Account", "Semester",
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
     "Plan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",

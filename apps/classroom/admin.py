@@ -2,9 +2,10 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.access import retry_change
+from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning, Semester
 from apps.classroom.services import retry_provisioning
-from apps.core.admin_base import ReadOnlyAdmin, moment
+from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, moment
 
 
 @admin.register(Provisioning)
@@ -29,6 +30,9 @@ class ProvisioningAdmin(ReadOnlyAdmin):
         "attempts",
         "last_error",
         "due_at",
+        "ends_on",
+        "paused_for",
+        "withdrawn",
         "resends",
         "last_resend_at",
         "created_at",
@@ -43,9 +47,17 @@ class ProvisioningAdmin(ReadOnlyAdmin):
 
 @admin.register(Enrolment)
 class EnrolmentAdmin(ReadOnlyAdmin):
-    list_display = ("student", "subject", "lesson", "reference", moment("granted_at", "concedida"))
+    list_display = (
+        "student",
+        "subject",
+        "lesson",
+        "state",
+        "ends_on",
+        "reference",
+        moment("granted_at", "concedida"),
+    )
     list_select_related = ("student", "subject", "lesson")
-    list_filter = ("subject__degree__university", "subject__degree")
+    list_filter = ("state", "subject__degree__university", "subject__degree")
     search_fields = ("student__email", "subject__name", "reference")
     date_hierarchy = "granted_at"
 
@@ -63,3 +75,36 @@ class AccountAdmin(ReadOnlyAdmin):
     date_hierarchy = "created_at"
     # The password's hash is nobody's to read.
     fields = ("student", "external_id", "created_at", "last_sign_in_at")
+
+
+@admin.register(AccessChange)
+class AccessChangeAdmin(ReadOnlyAdmin):
+    """What another classroom than this site's had to be told, and whether it took it."""
+
+    list_display = (
+        "reference",
+        "student",
+        "reason",
+        "status",
+        "attempts",
+        moment("created_at", "cuándo"),
+        "last_error",
+    )
+    list_select_related = ("student",)
+    list_filter = ("status",)
+    search_fields = ("reference", "student__email")
+    date_hierarchy = "created_at"
+    actions = ("try_again",)
+
+    @admin.action(description="Volver a intentar los cambios fallidos", permissions=["view"])
+    def try_again(self, request: HttpRequest, changes: QuerySet[AccessChange]) -> None:
+        again = sum(retry_change(change) for change in changes)
+        self.message_user(request, f"Cambios que se vuelven a intentar: {again}.", messages.INFO)
+
+
+@admin.register(Semester)
+class SemesterAdmin(DeskAdmin):
+    """When access ends; what has been sold already keeps the end it was sold with."""
+
+    list_display = ("name", "last_day", "last_month")
+    search_fields = ("name",)

@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 
+from apps.classroom.access import requeue_stuck_changes
 from apps.classroom.services import requeue_stuck_provisionings
 from apps.core.jobs import job
 
 
 @job("provision_due", "Recuperar altas en el aula que se perdieron", when=timedelta(minutes=5))
 def provision_due() -> str:
-    count = requeue_stuck_provisionings()
-    return f"Altas recuperadas: {count}" if count else ""
+    """Accesses and changes whose task went with a worker that died."""
+    count = requeue_stuck_provisionings() + requeue_stuck_changes()
+    return f"Altas y cambios recuperados: {count}" if count else ""

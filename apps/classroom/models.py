@@ -1,3 +1,7 @@
+from calendar import monthrange
+from datetime import date
+
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 
@@ -49,6 +53,11 @@ class Provisioning(Owed):
         "estado", max_length=10, choices=Status.choices, default=Status.PENDING
     )
     items = models.JSONField("qué abre", default=list)
+    # Items as above that a refund has taken back.
+    withdrawn = models.JSONField("retirado", default=list)
+    # Causes (`access.Cause`) for which the access rests; it is open while there is none.
+    paused_for = models.JSONField("en pausa por", default=list)
+    ends_on = models.DateField("acceso hasta", null=True, blank=True)
     resends = models.PositiveSmallIntegerField("reenvíos del correo", default=0)
     last_resend_at = models.DateTimeField("último reenvío", null=True, blank=True)
     created_at = models.DateTimeField("pedido el", auto_now_add=True)
@@ -65,7 +74,10 @@ class Provisioning(Owed):
 
 
 class Enrolment(models.Model):
-    """A student's right to one subject (lesson empty) or one lesson of it."""
+    """A student's right to one subject (lesson empty) or one lesson of it.
+
+    What the student's provisionings come to together; written by `access.settle` alone.
+    """
 
     student = models.ForeignKey(
         Student, models.PROTECT, related_name="enrolments", verbose_name="alumno"
@@ -81,6 +93,13 @@ class Enrolment(models.Model):
         related_name="enrolments",
         verbose_name="lección",
     )
+
+    class State(models.TextChoices):
+        OPEN = "open", "Abierta"
+        PAUSED = "paused", "En pausa"
+
+    state = models.CharField("estado", max_length=8, choices=State.choices, default=State.OPEN)
+    ends_on = models.DateField("hasta", null=True, blank=True)
     reference = models.CharField("pedido", max_length=40)
     granted_at = models.DateTimeField("concedida", auto_now_add=True)
 
@@ -103,3 +122,70 @@ class Enrolment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.student}: {self.lesson or self.subject}"
+
+
+class AccessChange(Owed):
+    """A change of a student's rights that the classroom has to be told: paused, open again, gone.
+
+    What it is told is read from the provisionings when it is told, so that two changes in a hurry
+    end with what holds.
+    """
+
+    class Status(models.TextChoices):
+        PENDING = "pending", "Pendiente"
+        DONE = "done", "Hecho"
+        FAILED = "failed", "Fallido"
+
+    OPEN = Status.PENDING
+
+    student = models.ForeignKey(
+        Student, models.PROTECT, related_name="access_changes", verbose_name="alumno"
+    )
+    status = models.CharField(
+        "estado", max_length=10, choices=Status.choices, default=Status.PENDING
+    )
+    reference = models.CharField("pedido", max_length=40)
+    reason = models.CharField("motivo", max_length=120)
+    created_at = models.DateTimeField("cuándo", auto_now_add=True)
+
+    class Meta:
+        verbose_name = "cambio de acceso"
+        verbose_name_plural = "cambios de acceso"
+        ordering = ("-created_at",)
+        indexes = (models.Index(fields=("status", "due_at"), name="access_change_by_due"),)
+
+    def __str__(self) -> str:
+        return f"{self.reference}: {self.reason}"
+
+
+class Semester(models.Model):
+    """A day of each year on which access ends (terms: "hasta el final del semestre académico")."""
+
+    name = models.CharField("semestre", max_length=60)
+    last_month = models.PositiveSmallIntegerField(
+        "termina el mes", validators=[MinValueValidator(1), MaxValueValidator(12)]
+    )
+    last_day = models.PositiveSmallIntegerField(
+        "termina el día",
+        validators=[MinValueValidator(1), MaxValueValidator(31)],
+        help_text="El 31 vale también para los meses más cortos: es el último día.",
+    )
+
+    class Meta:
+        verbose_name = "semestre"
+        verbose_name_plural = "semestres"
+        ordering = ("last_month", "last_day")
+        constraints = (
+            models.UniqueConstraint(fields=("last_month", "last_day"), name="semester_end_once"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def end_from(self, day: date) -> date:
+        """The first end of this semester that is not before `day`."""
+        end = self._end_in(day.year)
+        return end if end >= day else self._end_in(day.year + 1)
+
+    def _end_in(self, year: int) -> date:
+        return date(year, self.last_month, min(self.last_day, monthrange(year, self.last_month)[1]))

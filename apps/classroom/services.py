@@ -13,10 +13,10 @@ from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
 
-from apps.catalogue.services import subject_enrolled
+from apps.classroom.access import access_end, rights_of, settle, tell_again
 from apps.classroom.backends import current_classroom
-from apps.classroom.backends.base import Item
-from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.models import Account, Provisioning
+from apps.core.clock import today
 from apps.core.errors import Conflict, TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import SiteSettings
@@ -52,7 +52,12 @@ def grant_access(
     reference again changes nothing.
     """
     _, is_new = Provisioning.objects.get_or_create(
-        reference=reference, defaults={"student": student, "items": list(items)}
+        reference=reference,
+        defaults={
+            "student": student,
+            "items": [list(item) for item in items],
+            "ends_on": access_end(today()),
+        },
     )
     if is_new:
         provision.enqueue(reference=reference)
@@ -77,10 +82,10 @@ def provision(reference: str) -> None:
 def _provide(provisioning: Provisioning) -> None:
     """Account, enrolments, counts and the mail with the link. Raises what the classroom raises."""
     student = provisioning.student
-    items = [Item(*item) for item in provisioning.items]
     classroom = current_classroom()
     external_id = classroom.ensure_account(student)
-    classroom.ensure_enrolled(external_id, items)
+    rights = rights_of(student, and_provided=provisioning.reference)
+    classroom.apply_rights(external_id, rights)
 
     with transaction.atomic():
         # A worker whose lease ran out may be here as well: the first one writes.
@@ -88,24 +93,14 @@ def _provide(provisioning: Provisioning) -> None:
         if locked.status == Provisioning.Status.CREATED:
             return
         Account.objects.get_or_create(student=student, defaults={"external_id": external_id})
-        # In one order, so that two orders of one student never wait for each other crosswise.
-        Enrolment.objects.bulk_create(
-            [
-                Enrolment(
-                    student=student,
-                    subject_id=item.subject_id,
-                    lesson_id=item.lesson_id,
-                    reference=locked.reference,
-                )
-                for item in sorted(items, key=lambda item: (item.subject_id, item.lesson_id or 0))
-            ],
-            ignore_conflicts=True,
-        )
-        subject_enrolled(*{item.subject_id for item in items})
         locked.status = Provisioning.Status.CREATED
         locked.last_error = ""
         locked.leased_until = None
         locked.save()
+        settle(student, reference=locked.reference)
+        if rights_of(student) != rights:
+            # It was paused or taken back while the classroom was being told.
+            tell_again(student, reference=locked.reference)
         _queue_access_mail(locked)
 
 

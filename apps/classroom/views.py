@@ -82,7 +82,10 @@ def aula(request: HttpRequest) -> HttpResponse:
     student = current_student(request)
     if student is None:
         return _page(request, "sign_in", {"form": SignInForm()})
-    return _page(request, "aula", {"student": student, "subjects": subjects_of(student)})
+    subjects = subjects_of(student)
+    # Whose every access has ended is told so, and not that it is on its way.
+    ended = not subjects and student.enrolments.exists()
+    return _page(request, "aula", {"student": student, "subjects": subjects, "ended": ended})
 
 
 def _sign_in(request: HttpRequest) -> HttpResponse:

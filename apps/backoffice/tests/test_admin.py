@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from academy.tests.factories import make_subject
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
-from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning, Semester
 from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
 from apps.leads.models import Lead, Quote, SubjectRequest, WantedSubject
 from apps.orders.models import (
@@ -44,7 +44,8 @@ ASKED_FOR = {
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
-    PriceChange, Mail, ScheduledJob, Provisioning, Enrolment, Account, Quote, WantedSubject,
+    PriceChange, Mail, ScheduledJob, Provisioning, AccessChange, Enrolment, Account, Quote,
+    WantedSubject,
 }  # fmt: skip
 User = get_user_model()
 _numbers = count(1)
@@ -91,6 +92,8 @@ def make_one_of_everything():
     )
     Account.objects.create(student=student)
     Provisioning.objects.create(reference=order.reference, student=student, status="created")
+    AccessChange.objects.create(student=student, reference=order.reference, reason="Pausa")
+    Semester.objects.get_or_create(name="Primer semestre", last_month=2, last_day=28)
     Enrolment.objects.create(student=student, subject=subject, reference=order.reference)
     Enrolment.objects.create(
         student=student, subject=subject, lesson=lesson, reference=order.reference

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from apps.classroom.backends.base import Item
+from apps.classroom.backends.base import Right
 from apps.students.models import Student
 
 
@@ -13,5 +13,8 @@ class LocalClassroom:
     def ensure_account(self, student: Student) -> str:
         return str(student.pk)
 
-    def ensure_enrolled(self, external_id: str, items: Sequence[Item]) -> None:
+    def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
+        return None
+
+    def set_password(self, external_id: str, student: Student, password: str) -> None:
         return None

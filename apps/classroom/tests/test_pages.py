@@ -350,6 +350,26 @@ def test_nobody_sees_another_student_s_subjects(client, with_password):
     assert "Todavía no tienes asignaturas." in text
 
 
+def test_whose_access_has_ended_is_told_so(client, student, with_password):
+    Enrolment.objects.create(
+        student=student, subject=make_subject(), reference="pedido-2", ends_on="2020-01-31"
+    )
+    sign_in(client)
+    text = read(client.get("/aula"))
+    assert "Tu acceso ha terminado con el semestre." in text
+    assert "Microeconomía" not in text
+
+
+def test_what_is_paused_is_listed_and_says_so(client, student, with_password):
+    Enrolment.objects.create(
+        student=student, subject=make_subject(), reference="pedido-2", state="paused"
+    )
+    sign_in(client)
+    text = read(client.get("/aula"))
+    assert "El acceso está en pausa" in text
+    assert "PEC 1" not in text
+
+
 def test_the_list_takes_the_same_queries_however_long(client, student, with_password):
     sign_in(client)
     client.get("/aula")

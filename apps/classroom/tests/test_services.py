@@ -220,7 +220,7 @@ def test_after_the_last_try_it_has_failed_and_staff_can_try_again(ana, items, mo
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_dies_half_way_loses_nothing(ana, items, monkeypatch, mailoutbox):
     class DeadlyClassroom(LocalClassroom):
-        def ensure_enrolled(self, external_id, items):
+        def apply_rights(self, external_id, rights):
             raise SystemExit(1)
 
     grant_access(student=ana, items=items, reference=ORDER)
@@ -232,7 +232,7 @@ def test_a_worker_that_dies_half_way_loses_nothing(ana, items, monkeypatch, mail
     assert requeue_stuck_provisionings() == 0, "another worker might still be at it"
 
     with time_machine.travel(timezone.now() + LEASE + timedelta(seconds=1), tick=False):
-        assert provision_due() == "Altas recuperadas: 1"
+        assert provision_due() == "Altas y cambios recuperados: 1"
         work()
     assert account_status(ORDER) == "created"
     assert len(mailoutbox) == 1
