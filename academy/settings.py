@@ -178,8 +178,7 @@ STRIPE_WEBHOOK_SECRET = env.str("STRIPE_WEBHOOK_SECRET", default="")
 # The local stand-in: only `make run` and the tests set these two.
 STRIPE_SANDBOX = env.bool("STRIPE_SANDBOX", default=False)
 STRIPE_API_BASE = env.str("STRIPE_API_BASE", default="")
-# Where the buyer pays: "embedded" is the card form in the dialog. "hosted", Stripe's own page, is
-# not built yet, and payments.checks says so.
+# Where the buyer pays: "embedded" is the card form in the dialog, "hosted" Stripe's own page.
 STRIPE_CHECKOUT = env.str("STRIPE_CHECKOUT", default="embedded")
 ALLOW_TEST_KEYS = env.bool("ALLOW_TEST_KEYS", default=False)
 STRIPE_SCRIPT_URL = (

@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+import requests
 import stripe
 from django.core.management import call_command
 from django.test import Client
@@ -64,6 +65,36 @@ class Standin:
         except stripe.CardError as refusal:
             return refusal.code or ""
         return ""
+
+    def pay_page(self, url: str, number: str = SUCCESS) -> str:
+        """What the hosted page does with a card; "" for success, else the refusal's code."""
+        answer = requests.post(
+            url,
+            json={
+                "payment_method": self.process.new_card(number).id,
+                "email": "ana@example.com",
+                "name": "Ana Muñoz",
+            },
+            timeout=20,
+        ).json()
+        return str(answer.get("error", {}).get("code", ""))
+
+    def pay(self, placed: dict[str, Any], number: str = SUCCESS) -> str:
+        """Pay what process-checkout answered with, in either mode of STRIPE_CHECKOUT."""
+        if "url" in placed:
+            return self.pay_page(placed["url"], number)
+        return self.confirm(placed["client_secret"], number)
+
+    def session(self, reference: str) -> dict[str, Any]:
+        return (
+            self.process.client()
+            .v1.checkout.sessions.retrieve(reference, {"expand": ["payment_intent", "line_items"]})
+            .to_dict()
+        )
+
+    def sessions(self, customer: str) -> list[dict[str, Any]]:
+        page = self.process.client().v1.checkout.sessions.list({"customer": customer})
+        return [session.to_dict() for session in page.data]
 
     def forget_everything(self) -> None:
         with closing(sqlite3.connect(self.process.state, timeout=10)) as database, database:

@@ -1,6 +1,7 @@
 from contextlib import suppress
 from typing import Any
 
+from django.db.models import Q
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
@@ -149,15 +150,11 @@ class OrderByPayment(PublicAPIView):
 
 
 def order_by_payment(*, session: str = "", payment: str = "") -> Order:
-    """The order that a payment reference belongs to; raises OrderNotFound."""
+    """The order that a payment or a session belongs to; raises OrderNotFound."""
     if "\x00" in session + payment:
         raise OrderNotFound
-    orders = Order.objects.prefetch_related("payments")
-    found = (
-        orders.filter(stripe_session_id=session).first()
-        if session
-        else orders.filter(payments__reference=payment).first()
-    )
+    known = Q(payments__reference=session or payment) | Q(stripe_session_id=session or payment)
+    found = Order.objects.prefetch_related("payments").filter(known).first()
     if found is None:
         raise OrderNotFound("Orden no encontrada. Verifica el enlace de pago.")
     return found

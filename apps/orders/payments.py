@@ -26,12 +26,16 @@ REFUSED_CARDS_LOCK = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class ConfirmedPayment:
-    """Money that the provider says has moved. `reference` is its name there, or ours (`free_…`)."""
+    """Money that the provider says has moved. `reference` is its name there, or ours (`free_…`).
+
+    `session` is the hosted page's name for it, under which it was opened.
+    """
 
     reference: str
     amount_cents: int
     currency: str = "eur"
     payment_method: str = ""
+    session: str = ""
 
 
 def _locked(order_id: int) -> Order:
@@ -47,7 +51,7 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     transaction, the use of the promo code, the instalments, the access and the mails.
     """
     order = _locked(order_id)
-    row = Payment.objects.select_for_update().filter(reference=payment.reference).first()
+    row = _row_of(payment)
     if row is not None and row.status == Payment.Status.SUCCEEDED:
         return order
 
@@ -72,8 +76,11 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     if in_instalments:
         _start_instalments(order, payment.reference)
     order.stripe_payment_intent_id = payment.reference
+    order.stripe_session_id = payment.session or order.stripe_session_id
     order.paid_at = timezone.now()
-    order.save(update_fields=["stripe_payment_intent_id", "paid_at", "updated_at"])
+    order.save(
+        update_fields=["stripe_payment_intent_id", "stripe_session_id", "paid_at", "updated_at"]
+    )
     change_status(
         order,
         Order.Status.PAYING if in_instalments else Order.Status.PAID,
@@ -101,6 +108,14 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
         context={"order_id": order.pk},
     )
     return order
+
+
+def _row_of(payment: ConfirmedPayment) -> Payment | None:
+    """The payment's row, locked: under its own reference, or still under its session's."""
+    names = (payment.reference, payment.session)
+    rows = Payment.objects.select_for_update().filter(reference__in=names).order_by("pk")
+    by_name = {row.reference: row for row in rows}
+    return by_name.get(payment.reference) or by_name.get(payment.session)
 
 
 @transaction.atomic
@@ -139,7 +154,8 @@ def first_payment_cents(order: Order) -> int:
 def _record(
     order: Order, row: Payment | None, payment: ConfirmedPayment, *, flag_reason: str
 ) -> None:
-    row = row or Payment(order=order, reference=payment.reference)
+    row = row or Payment(order=order)
+    row.reference = payment.reference
     row.amount = to_euros(payment.amount_cents)
     row.currency = payment.currency
     row.payment_method = payment.payment_method
@@ -166,11 +182,14 @@ def _start_instalments(order: Order, reference: str) -> None:
 
 
 @transaction.atomic
-def open_payment(*, order_id: int, revision: int, reference: str, amount_cents: int) -> bool:
+def open_payment(
+    *, order_id: int, revision: int, reference: str, amount_cents: int, hosted: bool = False
+) -> bool:
     """Keep a payment that was just opened at the provider as the order's one open payment.
 
     False where the order has moved on meanwhile (another revision, paid, another open payment):
-    then the caller cancels it at the provider, where nobody has been given its secret.
+    then the caller cancels it at the provider, where nobody has been given its secret. `reference`
+    is the payment's, or for the `hosted` page its session's until the payment has succeeded.
     """
     order = _locked(order_id)
     if order.status != Order.Status.CART or order.revision != revision:
@@ -184,8 +203,11 @@ def open_payment(*, order_id: int, revision: int, reference: str, amount_cents: 
         amount=to_euros(amount_cents),
         status=Payment.Status.OPEN,
     )
-    order.stripe_payment_intent_id = reference
-    order.save(update_fields=["stripe_payment_intent_id", "updated_at"])
+    if hosted:
+        order.stripe_session_id = reference
+    else:
+        order.stripe_payment_intent_id = reference
+    order.save(update_fields=["stripe_payment_intent_id", "stripe_session_id", "updated_at"])
     return True
 
 

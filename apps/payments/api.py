@@ -65,8 +65,14 @@ class ProcessCheckout(PublicAPIView):
 
 
 class CompletePaymentInput(serializers.Serializer[dict[str, Any]]):
-    payment_intent_id = serializers.CharField(max_length=80)
+    payment_intent_id = serializers.CharField(max_length=80, required=False, default="")
+    session_id = serializers.CharField(max_length=80, required=False, default="")
     resend_email = serializers.BooleanField(required=False, default=False)
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        if not data["payment_intent_id"] and not data["session_id"]:
+            raise serializers.ValidationError({"payment_intent_id": ["Este campo es obligatorio."]})
+        return data
 
 
 class CompletePaymentOutput(serializers.Serializer[dict[str, Any]]):
@@ -88,14 +94,14 @@ class CompletePayment(PublicAPIView):
     def post(self, request: Request) -> Response:
         form = CompletePaymentInput(data=request.data)
         form.is_valid(raise_exception=True)
-        reference = form.validated_data["payment_intent_id"]
-        order, processing = _settle(reference)
+        data = form.validated_data
+        order, processing = _settle(data["payment_intent_id"] or data["session_id"])
         answer: dict[str, object] = {
             "success": True,
             "status": "processing" if processing else _public_status(order),
             "account_status": account_status(order.reference),
         }
-        if form.validated_data["resend_email"]:
+        if data["resend_email"]:
             if processing:
                 raise NotConfirmed
             sent = resend_access_mail(reference=order.reference)
@@ -104,7 +110,7 @@ class CompletePayment(PublicAPIView):
 
 
 def _settle(reference: str) -> tuple[Order, bool]:
-    """The order behind a payment, and whether the bank is still confirming it.
+    """The order behind a payment or a session, and whether the bank is still confirming it.
 
     Records a success that nothing has reported yet. Raises PaymentNotFound for a payment that is
     not ours, NotConfirmed while there is no success, ProviderError where nobody can be asked.
@@ -112,6 +118,9 @@ def _settle(reference: str) -> tuple[Order, bool]:
     row = Payment.objects.select_related("order").filter(reference=reference).first()
     if row is not None and row.order is not None and row.status == Payment.Status.SUCCEEDED:
         return row.order, False
+    paid = Order.objects.filter(stripe_session_id=reference, status__in=BOUGHT).first()
+    if paid is not None:
+        return paid, False
     payment = gateway.retrieve_payment(reference)
     order = Order.objects.filter(pk=payment.order_id or 0).first()
     if order is None:

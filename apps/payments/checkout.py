@@ -1,7 +1,9 @@
 """From a checkout to a payment that the browser can confirm, and what the provider says of it."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from apps.core.mail.outbox import queue_mail
@@ -12,6 +14,7 @@ from apps.orders.models import Order, Payment
 from apps.orders.payments import ConfirmedPayment
 from apps.orders.place import Checkout, OpenPaymentInTheWay, Placed, place
 from apps.payments import stripe_gateway as gateway
+from apps.payments.hosted import hosted_cart
 from apps.payments.stripe_gateway import PaymentNotFound, ProviderError, ProviderPayment
 
 # Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
@@ -32,7 +35,9 @@ class Started:
     @property
     def as_json(self) -> dict[str, object]:
         answer: dict[str, object] = {"success": True, **self.placed.as_json}
-        if self.payment is not None:
+        if self.payment is not None and self.payment.is_hosted:
+            answer |= {"url": self.payment.url, "session_id": self.payment.session}
+        elif self.payment is not None:
             answer |= {
                 "client_secret": self.payment.client_secret,
                 "payment_intent_id": self.payment.reference,
@@ -103,18 +108,26 @@ def _payment_for(placed: Placed) -> ProviderPayment | None:
         except PaymentNotFound:
             _forget(existing)
             return None
+        if payment.status == "open" and payment.is_hosted != is_hosted():
+            # Opened before STRIPE_CHECKOUT was changed.
+            cancel(existing)
+            return None
     else:
-        payment = _adopted(order) or _created(order, placed.due_now_cents)
+        payment = _adopted(order) or _created(placed)
     if payment.status == "open" and existing is None:
         kept = door.open_payment(
             order_id=order.pk,
             revision=order.revision,
             reference=payment.reference,
             amount_cents=payment.amount_cents,
+            hosted=payment.is_hosted,
         )
         if not kept:
             # Another tab was faster. Nobody has this payment's secret: it can be canceled quietly.
             gateway.cancel_payment(payment.reference)
+            if Order.objects.filter(pk=order.pk, revision=order.revision, status="cart").exists():
+                # With the same content: its payment is the one to answer with.
+                return None
             raise PaymentInProgress
     return _still_payable(payment)
 
@@ -129,18 +142,27 @@ def _still_payable(payment: ProviderPayment) -> ProviderPayment | None:
     return None if payment.status == "canceled" else payment
 
 
-def _created(order: Order, amount_cents: int) -> ProviderPayment:
+def is_hosted() -> bool:
+    """Whether the buyer pays on Stripe's own page (decisions.md, "Card payments")."""
+    return bool(settings.STRIPE_CHECKOUT == "hosted")
+
+
+def _created(placed: Placed) -> ProviderPayment:
+    order = placed.order
     if not order.customer_reference:
         order.customer_reference = gateway.create_customer(order_id=order.pk, email=order.email)
         door.keep_customer(order_id=order.pk, customer=order.customer_reference)
-    return gateway.create_payment(
-        order_id=order.pk,
-        revision=order.revision,
-        amount_cents=amount_cents,
-        customer=order.customer_reference,
-        email=order.email,
-        keep_card=order.payment_type == "installment",
-    )
+    params: dict[str, Any] = {
+        "order_id": order.pk,
+        "revision": order.revision,
+        "amount_cents": placed.due_now_cents,
+        "customer": order.customer_reference,
+        "email": order.email,
+        "keep_card": order.payment_type == "installment",
+    }
+    if is_hosted():
+        return gateway.create_session(cart=hosted_cart(placed), **params)
+    return gateway.create_payment(**params)
 
 
 def _adopted(order: Order) -> ProviderPayment | None:
@@ -161,7 +183,8 @@ def _adopted(order: Order) -> ProviderPayment | None:
     for payment in payments:
         if payment.status == "canceled":
             continue
-        if payment.revision == order.revision or payment.status != "open":
+        ours = payment.revision == order.revision and payment.is_hosted == is_hosted()
+        if payment.status != "open" or (ours and adopted is None):
             adopted = adopted or payment
         else:
             gateway.cancel_payment(payment.reference)
@@ -203,6 +226,7 @@ def report(payment: ProviderPayment, *, actor: str) -> None:
         amount_cents=payment.amount_cents,
         currency=payment.currency,
         payment_method=payment.payment_method,
+        session=payment.session,
     )
     if payment.order_id is None or not Order.objects.filter(pk=payment.order_id).exists():
         if payment.status == "succeeded":

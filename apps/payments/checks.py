@@ -19,9 +19,8 @@ def configuration_problems() -> list[str]:
         problems.append(f"Faltan {', '.join(missing)} en el entorno.")
     if settings.STRIPE_SANDBOX and not settings.STRIPE_API_BASE:
         problems.append("STRIPE_SANDBOX necesita STRIPE_API_BASE, la dirección del simulador.")
-    if settings.STRIPE_CHECKOUT != "embedded":
-        # Better no start than a setting without effect: the hosted page is not built yet.
-        problems.append("STRIPE_CHECKOUT solo admite embedded por ahora.")
+    if settings.STRIPE_CHECKOUT not in ("embedded", "hosted"):
+        problems.append("STRIPE_CHECKOUT solo admite embedded o hosted.")
     if not settings.DEBUG:
         if settings.STRIPE_SANDBOX:
             problems.append("STRIPE_SANDBOX solo vale con DEBUG=true.")

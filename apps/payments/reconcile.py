@@ -82,17 +82,22 @@ def _open_payments(findings: Findings) -> None:
             report(payment, actor="reconciliación")
             findings.payments += payment.status != "open"
             order = row.order
-            if payment.status == "open" and order is not None and _must_be_canceled(order):
+            # A session gives its reservation back by itself: it expires after 31 minutes.
+            patient = payment.is_hosted
+            if payment.status == "open" and order is not None and _is_over(order, patient=patient):
                 findings.released += _cancel_quietly(row)
         except AcademyError:
             findings.problems += 1
 
 
-def _must_be_canceled(order: Order) -> bool:
+def _is_over(order: Order, *, patient: bool) -> bool:
     now = timezone.now()
-    stale = order.redemptions.filter(
-        status=Redemption.Status.RESERVED, reserved_at__lt=now - RESERVATION
-    ).exists()
+    stale = (
+        not patient
+        and order.redemptions.filter(
+            status=Redemption.Status.RESERVED, reserved_at__lt=now - RESERVATION
+        ).exists()
+    )
     locked = order.locked_until is not None and order.locked_until > now
     return stale or locked or order.created_at + CART_LIFE < now
 

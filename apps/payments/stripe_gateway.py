@@ -7,11 +7,13 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any, Literal
 
 import stripe
 from django.conf import settings
+from django.utils import timezone
 
 from apps.core.errors import AcademyError, NotFound
 
@@ -30,6 +32,12 @@ DELAYED_METHODS = [
     "us_bank_account",
 ]
 
+# How long the hosted page takes a payment (decisions.md, "Promo and referral codes"). Stripe wants
+# at least 30 minutes from when it gets the call, by its own clock.
+SESSION_LIFE = timedelta(minutes=31)
+# Presses within this time ask for the same session, down to the second it expires in.
+SESSION_GRAIN_S = 10
+
 Status = Literal["open", "processing", "succeeded", "canceled"]
 
 
@@ -47,7 +55,11 @@ class PaymentNotFound(NotFound):
 
 @dataclass(frozen=True)
 class ProviderPayment:
-    """A payment as the provider sees it now. `order_id` is None where it is not of this shop."""
+    """A payment as the provider sees it now. `order_id` is None where it is not of this shop.
+
+    On the hosted page it is a Checkout Session first: that is its `reference` (`cs_…`) until it has
+    succeeded, from then on the payment intent (`pi_…`). `session` stays.
+    """
 
     reference: str
     status: Status
@@ -60,6 +72,37 @@ class ProviderPayment:
     revision: int
     livemode: bool
     refusal: str
+    session: str = ""
+    url: str = ""
+
+    @property
+    def is_hosted(self) -> bool:
+        return bool(self.session)
+
+
+@dataclass(frozen=True)
+class HostedLine:
+    name: str
+    amount_cents: int
+    description: str
+
+
+@dataclass(frozen=True)
+class HostedCart:
+    """Lines, less one discount, are what is paid now; `note` is shown beside the pay button.
+
+    Stripe takes one discount, with a name of at most 40 characters: where there are several, the
+    note names each with its amount.
+    """
+
+    lines: tuple[HostedLine, ...]
+    discount_name: str = ""
+    discount_cents: int = 0
+    note: str = ""
+
+    @property
+    def total_cents(self) -> int:
+        return sum(line.amount_cents for line in self.lines) - self.discount_cents
 
 
 @dataclass(frozen=True)
@@ -148,18 +191,112 @@ def create_payment(
     return _payment(intent)
 
 
+def create_session(
+    *,
+    order_id: int,
+    revision: int,
+    amount_cents: int,
+    customer: str,
+    email: str,
+    keep_card: bool,
+    cart: HostedCart,
+) -> ProviderPayment:
+    """Open a payment on Stripe's own page, for 31 minutes; `url` leads there.
+
+    Otherwise as `create_payment`. Raises ValueError where the cart does not add up to the amount.
+    """
+    if cart.total_cents != amount_cents:
+        raise ValueError(f"order {order_id}: lines of {cart.total_cents}, to pay {amount_cents}")
+    now = int((timezone.now() + SESSION_LIFE).timestamp())
+    expires_at = now - now % SESSION_GRAIN_S
+    # The time is among the parameters, and a key belongs to one set of them.
+    key = f"order-{order_id}-{revision}-{expires_at}"
+    metadata = {"order_id": str(order_id), "revision": str(revision)}
+    params: Any = {
+        "mode": "payment",
+        "customer": customer,
+        "client_reference_id": str(order_id),
+        "line_items": [
+            {
+                "quantity": 1,
+                "price_data": {
+                    "currency": "eur",
+                    "unit_amount": line.amount_cents,
+                    "product_data": {"name": line.name, "description": line.description},
+                },
+            }
+            for line in cart.lines
+        ],
+        "metadata": metadata,
+        "payment_intent_data": {
+            "receipt_email": email,
+            "description": f"{settings.BRAND_NAME}: pedido {order_id}",
+            # So that what is told of the intent alone is known to have a session behind it.
+            "metadata": {**metadata, "checkout": "hosted"},
+        },
+        # Euros, whatever currency the buyer's country has.
+        "adaptive_pricing": {"enabled": False},
+        "excluded_payment_method_types": DELAYED_METHODS,
+        "expires_at": expires_at,
+        "locale": "es",
+        "submit_type": "pay",
+        "success_url": f"{settings.SITE_URL}/success?session_id={{CHECKOUT_SESSION_ID}}",
+        # Without the order's token: the page that sent the buyer away has it still.
+        "cancel_url": f"{settings.SITE_URL}/cancel?order={order_id}",
+    }
+    if cart.note:
+        params["custom_text"] = {"submit": {"message": cart.note}}
+    if keep_card:
+        params["payment_intent_data"]["setup_future_usage"] = "off_session"
+    with _provider_errors():
+        if cart.discount_cents:
+            # A session takes one discount, and a coupon is the only kind there is.
+            coupon = _client().v1.coupons.create(
+                {
+                    "amount_off": cart.discount_cents,
+                    "currency": "eur",
+                    "duration": "once",
+                    "max_redemptions": 1,
+                    "name": cart.discount_name,
+                    "metadata": metadata,
+                },
+                {"idempotency_key": f"{key}-coupon"},
+            )
+            params["discounts"] = [{"coupon": coupon.id}]
+        session = _client().v1.checkout.sessions.create(params, {"idempotency_key": key})
+    return _session_payment(session)
+
+
 def retrieve_payment(reference: str) -> ProviderPayment:
-    """The payment as it is now. Raises PaymentNotFound for a reference that is none."""
-    if not reference.startswith("pi_") or not reference.replace("_", "").isalnum():
+    """The payment as it is now. Raises PaymentNotFound for a reference that is none.
+
+    Takes an intent or a Checkout Session; an intent of the hosted page comes with its session.
+    """
+    if not reference.startswith(("pi_", "cs_")) or not reference.replace("_", "").isalnum():
         raise PaymentNotFound
     with _provider_errors():
-        return _payment(_client().v1.payment_intents.retrieve(reference))
+        if reference.startswith("cs_"):
+            return _session_payment(
+                _client().v1.checkout.sessions.retrieve(reference, {"expand": ["payment_intent"]})
+            )
+        intent = _client().v1.payment_intents.retrieve(reference)
+        if not _is_of_a_session(intent):
+            return _payment(intent)
+        sessions = _client().v1.checkout.sessions.list(
+            {"payment_intent": reference, "expand": ["data.payment_intent"]}
+        )
+        return _session_payment(sessions.data[0]) if sessions.data else _payment(intent)
 
 
 def cancel_payment(reference: str) -> ProviderPayment:
-    """Cancel a payment, or learn how it stands where it can't be canceled any more."""
+    """Cancel a payment, or learn how it stands where it can't be canceled any more.
+
+    A Checkout Session expires; the intent behind it is canceled with it.
+    """
     try:
         with _provider_errors():
+            if reference.startswith("cs_"):
+                return _session_payment(_client().v1.checkout.sessions.expire(reference))
             return _payment(_client().v1.payment_intents.cancel(reference))
     except ProviderError as refused:
         # Succeeded, processing or canceled already: only its state tells which.
@@ -172,8 +309,16 @@ def cancel_payment(reference: str) -> ProviderPayment:
 def list_payments(customer: str) -> list[ProviderPayment]:
     """All payments of an order's customer: how an unknown outcome is settled (never by search)."""
     with _provider_errors():
-        page = _client().v1.payment_intents.list({"customer": customer, "limit": 100})
-        return [_payment(intent) for intent in page.auto_paging_iter()]
+        intents = _client().v1.payment_intents.list({"customer": customer, "limit": 100})
+        payments = [
+            _payment(intent)
+            for intent in intents.auto_paging_iter()
+            if not _is_of_a_session(intent)
+        ]
+        sessions = _client().v1.checkout.sessions.list(
+            {"customer": customer, "limit": 100, "expand": ["data.payment_intent"]}
+        )
+        return payments + [_session_payment(session) for session in sessions.auto_paging_iter()]
 
 
 def read_event(body: bytes, signature: str) -> SignedEvent:
@@ -212,6 +357,46 @@ def _payment(intent: stripe.PaymentIntent) -> ProviderPayment:
         livemode=intent.livemode,
         refusal=(refusal.message or refusal.code or "") if refusal else "",
     )
+
+
+def _is_of_a_session(intent: stripe.PaymentIntent) -> bool:
+    return bool(intent.metadata) and intent.metadata.to_dict().get("checkout") == "hosted"
+
+
+def _session_payment(session: stripe.checkout.Session) -> ProviderPayment:
+    """A Checkout Session, with its payment intent expanded where it has one."""
+    intent = session.payment_intent
+    known = _payment(intent) if isinstance(intent, stripe.PaymentIntent) else None
+    metadata = session.metadata.to_dict() if session.metadata else {}
+    order_id, revision = metadata.get("order_id", ""), metadata.get("revision", "")
+    status = _session_status(session, known)
+    return ProviderPayment(
+        reference=known.reference if known and status == "succeeded" else session.id,
+        status=status,
+        amount_cents=known.amount_cents if known else session.amount_total or 0,
+        currency=known.currency if known else session.currency or "",
+        client_secret="",
+        customer=_id_of(session.customer),
+        payment_method=known.payment_method if known else "",
+        order_id=int(order_id) if order_id.isdigit() and revision.isdigit() else None,
+        revision=int(revision) if revision.isdigit() else 0,
+        livemode=session.livemode,
+        refusal=known.refusal if known else "",
+        session=session.id,
+        url=session.url or "",
+    )
+
+
+def _session_status(session: stripe.checkout.Session, intent: ProviderPayment | None) -> Status:
+    # The money's word counts first: an intent may succeed a moment before its session completes.
+    if intent is not None and intent.status in ("succeeded", "processing"):
+        return intent.status
+    if session.status == "open":
+        return "open"
+    if session.payment_status == "paid":
+        return "succeeded"
+    # Expired, or completed with a payment that failed later: its page takes no other card.
+    return "canceled"
 
 
 def _short_digest(text: str) -> str:

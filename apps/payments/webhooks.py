@@ -105,6 +105,10 @@ def _on_refusal(payload: dict[str, Any]) -> str:
 
 Handler = Callable[[dict[str, Any]], str]
 HANDLERS: dict[str, Handler] = {
+    "checkout.session.completed": _on_payment,
+    "checkout.session.expired": _on_payment,
+    "checkout.session.async_payment_succeeded": _on_payment,
+    "checkout.session.async_payment_failed": _on_payment,
     "payment_intent.succeeded": _on_payment,
     "payment_intent.processing": _on_payment,
     "payment_intent.canceled": _on_payment,

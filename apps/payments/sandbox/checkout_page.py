@@ -31,13 +31,15 @@ class CheckoutPage:
             if session is None:
                 return Response.html(template("not_found.html").substitute(), 404)
             session = as_of_now(ctx, session)
-            lines = tx.private(id)["lines"]
+            lines = [(line, _description(ctx, line)) for line in tx.private(id)["lines"]]
+            discount = _discount_name(ctx, session)
             saves_card = "setup_future_usage" in tx.private(id)["intent_data"]
             secret = checkout_payment.client_secret(ctx, session)
         if request.query == "state":
             return Response.json(_state(session, secret))
         if session["status"] == "open":
-            return Response.html(self._open_page(session, lines, saves_card=saves_card))
+            page = self._open_page(session, lines, discount=discount, saves_card=saves_card)
+            return Response.html(page)
         return Response.html(_closed_page(session))
 
     def _pay(self, request: Request, id: str) -> Response:
@@ -74,16 +76,23 @@ class CheckoutPage:
         return Response.json(state)
 
     def _open_page(
-        self, session: dict[str, Any], lines: list[dict[str, Any]], *, saves_card: bool
+        self,
+        session: dict[str, Any],
+        lines: list[tuple[dict[str, Any], str]],
+        *,
+        discount: str,
+        saves_card: bool,
     ) -> str:
         total = spanish_money(session["amount_total"], session["currency"])
         known = session["customer_details"]
         cancel = session["cancel_url"]
+        text = session["custom_text"]["submit"]
         return template("checkout.html").substitute(
             key=escape(self.publishable_key),
             description=escape(total),
-            lines="\n".join(_line(line) for line in lines),
-            totals=_totals(session),
+            lines="\n".join(_line(line, description) for line, description in lines),
+            totals=_totals(session, discount),
+            text=escape(text["message"]) if text else "",
             email=escape(known["email"] if known else ""),
             email_fixed="readonly" if known else "",
             needs_card="true" if session["amount_total"] else "false",
@@ -106,23 +115,35 @@ def _state(session: dict[str, Any], secret: str | None) -> dict[str, Any]:
     }
 
 
-def _line(line: dict[str, Any]) -> str:
+def _description(ctx: Context, line: dict[str, Any]) -> str:
+    product = ctx.tx.get("product", line["price"]["product"])
+    return (product and product["description"]) or ""
+
+
+def _discount_name(ctx: Context, session: dict[str, Any]) -> str:
+    coupons = [ctx.tx.get("coupon", discount["coupon"]) for discount in session["discounts"]]
+    return next((coupon["name"] for coupon in coupons if coupon and coupon["name"]), "Descuento")
+
+
+def _line(line: dict[str, Any], description: str) -> str:
     quantity = (
         f' <span class="quantity">× {line["quantity"]}</span>' if line["quantity"] > 1 else ""
     )
     amount = escape(spanish_money(line["amount_subtotal"], line["currency"]))
-    return f"<li><span>{escape(line['description'])}{quantity}</span><span>{amount}</span></li>"
+    small = f"<small>{escape(description)}</small>" if description else ""
+    name = f"{escape(line['description'])}{quantity}{small}"
+    return f"<li><span>{name}</span><span>{amount}</span></li>"
 
 
-def _totals(session: dict[str, Any]) -> str:
+def _totals(session: dict[str, Any], discount_name: str) -> str:
     rows = []
     discount = session["total_details"]["amount_discount"]
     if discount:
         rows.append(("Subtotal", spanish_money(session["amount_subtotal"], session["currency"])))
-        rows.append(("Descuento", "−" + spanish_money(discount, session["currency"])))
+        rows.append((discount_name, "−" + spanish_money(discount, session["currency"])))
     rows.append(("Total", spanish_money(session["amount_total"], session["currency"])))
     return "\n".join(
-        f"<div><dt>{name}</dt><dd>{escape(amount)}</dd></div>" for name, amount in rows
+        f"<div><dt>{escape(name)}</dt><dd>{escape(amount)}</dd></div>" for name, amount in rows
     )
 
 

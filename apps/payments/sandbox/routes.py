@@ -85,8 +85,9 @@ INTENTS, METHODS = "/v1/payment_intents", "/v1/payment_methods"
 ENDPOINTS = "/v1/webhook_endpoints"
 SESSIONS = "/v1/checkout/sessions"
 SESSION = _of(
-    "allowed_payment_method_types billing_address_collection cancel_url client_reference_id "
-    "currency customer customer_creation customer_email discounts excluded_payment_method_types "
+    "adaptive_pricing allowed_payment_method_types billing_address_collection cancel_url "
+    "client_reference_id currency custom_text customer customer_creation customer_email discounts "
+    "excluded_payment_method_types "
     "expires_at line_items locale metadata mode payment_intent_data setup_intent_data "
     "submit_type success_url ui_mode"
 )

@@ -260,6 +260,25 @@ def test_a_coupon_is_taken_off_and_shared_among_the_lines_to_the_cent(sandbox, a
     assert refused.value.code == "coupon_expired"
 
 
+def test_the_page_shows_descriptions_the_discounts_name_and_the_shops_own_text(api):
+    coupon = api.v1.coupons.create({"amount_off": 100, "currency": "eur", "name": "BIENVENIDA"})
+    described = line("Álgebra", 3333)
+    described["price_data"]["product_data"]["description"] = "Grado en Física"
+    session = new_session(
+        api,
+        line_items=[described],
+        discounts=[{"coupon": coupon.id}],
+        custom_text={"submit": {"message": "Plazo 1 de 3"}},
+        adaptive_pricing={"enabled": False},
+    )
+
+    assert session.custom_text.submit.message == "Plazo 1 de 3"
+    page = requests.get(session.url, timeout=10).text
+    assert "Álgebra<small>Grado en Física</small>" in page
+    assert "<dt>BIENVENIDA</dt>" in page
+    assert '<p class="note">Plazo 1 de 3</p>' in page
+
+
 def test_a_discount_of_everything_needs_no_payment(sandbox, api):
     coupon = api.v1.coupons.create({"percent_off": 100})
     session = new_session(api, discounts=[{"coupon": coupon.id}])
@@ -295,6 +314,14 @@ REFUSED = {
     "what the stand-in hasn't": (
         {"payment_intent_data": {"transfer_group": "x"}},
         r"does not implement the parameter payment_intent_data\[transfer_group\]",
+    ),
+    "prices in other currencies": (
+        {"adaptive_pricing": {"enabled": True}},
+        "does not convert prices",
+    ),
+    "a text that is too long": (
+        {"custom_text": {"submit": {"message": "x" * 1201}}},
+        "at most 1200 characters",
     ),
     "data of another mode": (
         {"setup_intent_data": {"description": "x"}},

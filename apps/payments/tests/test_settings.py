@@ -45,7 +45,7 @@ def test_live_keys_may_start(configure):
             "Las claves de Stripe son de pruebas; para permitirlas, ALLOW_TEST_KEYS=1.",
         ),
         ({"RATE_LIMIT_SCALE": 0.0}, "RATE_LIMIT_SCALE=0 solo vale con DEBUG=true."),
-        ({"STRIPE_CHECKOUT": "hosted"}, "STRIPE_CHECKOUT solo admite embedded por ahora."),
+        ({"STRIPE_CHECKOUT": "page"}, "STRIPE_CHECKOUT solo admite embedded o hosted."),
     ],
 )
 def test_what_would_cost_money_or_trust_stops_the_start(configure, changes, sentence):

@@ -17,6 +17,7 @@ from . import checkout_completion, checkout_items, customers
 
 MINUTES_AT_LEAST = 30
 HOURS_AT_MOST = 24
+TEXT_AT_MOST = 1200
 URL = re.compile(r"https?://[^\s/]+(/\S*)?")
 INTENT_DATA = (
     "capture_method",
@@ -38,6 +39,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     mode = _mode(params)
     _check_urls(params)
     _check_customer(ctx, params)
+    _check_adaptive_pricing(params)
     expires_at = _expires_at(ctx, params)
     made = checkout_items.cart(ctx, params) if mode == "payment" else None
     session = {
@@ -64,7 +66,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "custom_text": {
             "after_submit": None,
             "shipping_address": None,
-            "submit": None,
+            "submit": _submit_text(params),
             "terms_of_service_acceptance": None,
         },
         "customer": params.get("customer"),
@@ -264,6 +266,28 @@ def _discounts(made: checkout_items.Cart | None) -> list[dict[str, Any]]:
     if made is None or made.coupon is None:
         return []
     return [{"coupon": made.coupon["id"], "promotion_code": None}]
+
+
+def _submit_text(params: dict[str, Any]) -> dict[str, str] | None:
+    """What the shop says beside the pay button."""
+    only(params.get("custom_text", {}), ("submit",), "custom_text")
+    text: dict[str, str] | None = params.get("custom_text", {}).get("submit")
+    if text and len(text["message"]) > TEXT_AT_MOST:
+        raise invalid_params(
+            f"Invalid string: must be at most {TEXT_AT_MOST} characters",
+            "custom_text[submit][message]",
+            "parameter_invalid_string",
+        )
+    return text or None
+
+
+def _check_adaptive_pricing(params: dict[str, Any]) -> None:
+    if params.get("adaptive_pricing", {}).get("enabled"):
+        raise ApiError(
+            "The local Stripe stand-in does not convert prices.",
+            code="sandbox_unsupported",
+            param="adaptive_pricing[enabled]",
+        )
 
 
 def _no_invoice() -> dict[str, Any]:

@@ -1,0 +1,527 @@
+"""Stripe's own page (STRIPE_CHECKOUT=hosted): the same orders, payments and rules as the dialog."""
+
+import sqlite3
+import time
+from contextlib import closing
+from datetime import date, timedelta
+
+import pytest
+import time_machine
+from django.core.management import call_command
+from django.utils import timezone
+
+from academy.tests.factories import checkout_body, make_promo, make_subject, single, whole
+from academy.tests.shop import DECLINED
+from apps.classroom.models import Enrolment
+from apps.core.models import Mail
+from apps.orders.models import Order, Payment, Redemption
+from apps.payments import stripe_gateway as gateway
+from apps.payments.stripe_gateway import HostedCart, HostedLine
+from apps.payments.tests.test_completion import assert_paid_once, deliver, event_body
+from apps.pricing.rules import CampaignTerms
+
+pytestmark = pytest.mark.django_db
+SLOW = "4000009990000005"
+
+
+@pytest.fixture(autouse=True)
+def hosted(settings):
+    settings.STRIPE_CHECKOUT = "hosted"
+
+
+@pytest.fixture(params=["embedded", "hosted"])
+def mode(request, settings):
+    settings.STRIPE_CHECKOUT = request.param
+    return request.param
+
+
+@pytest.fixture
+def placed(api, standin):
+    """Bruno's checkout of one subject at 192 €: 182.40 € to pay."""
+    return api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+
+
+def again(placed, body, **changes):
+    return {**body, "recovery_order_id": placed["order_id"], "token": placed["token"], **changes}
+
+
+def reference_of(placed):
+    """What the browser has in its hands when it comes back."""
+    names = ("session_id", "payment_intent_id")
+    return {name: placed[name] for name in names if name in placed}
+
+
+def expire_at_provider(standin, session):
+    """Its 31 minutes are over, there."""
+    with closing(sqlite3.connect(standin.process.state, timeout=10)) as database, database:
+        database.execute(
+            "UPDATE objects SET body = json_set(body, '$.expires_at', ?) WHERE id = ?",
+            (1, session),  # Long ago, also where a test has moved the clock.
+        )
+
+
+def open_sessions(standin):
+    customer = Order.objects.get().customer_reference
+    return [s["id"] for s in standin.sessions(customer) if s["status"] == "open"]
+
+
+# ------------------------------------------------------------------ what the session says
+def test_the_answer_leads_to_a_page_with_the_lines_and_the_discount(api, standin, settings):
+    physics = make_subject("Física", "100.00", lesson_price="33.33")
+    placed = api.checkout(
+        checkout_body(whole(make_subject()), single(physics.lessons.first()), total="214.06")
+    )
+
+    assert {"url", "session_id"} <= placed.keys()
+    assert not {"client_secret", "payment_intent_id"} & placed.keys()
+    session = standin.session(placed["session_id"])
+    order = Order.objects.get()
+    assert session["url"] == placed["url"]
+    assert session["amount_total"] == 21_406
+    assert session["currency"] == "eur"
+    assert session["customer"] == order.customer_reference
+    assert session["metadata"] == {"order_id": str(order.pk), "revision": "1"}
+    assert session["adaptive_pricing"] == {"enabled": False}
+    assert session["locale"] == "es"
+    lines = [(x["description"], x["amount_subtotal"]) for x in session["line_items"]["data"]]
+    assert lines == [("Microeconomía", 19_200), ("Física: PEC 1", 3_333)]
+    assert session["total_details"]["amount_discount"] == 1_127
+    coupon = standin.process.client().v1.coupons.retrieve(session["discounts"][0]["coupon"])
+    assert (coupon.name, coupon.amount_off, coupon.max_redemptions) == (
+        "Pago completo (5 %)",
+        1_127,
+        1,
+    )
+    assert session["custom_text"]["submit"] is None
+    assert session["success_url"] == (
+        f"{settings.SITE_URL}/success?session_id={{CHECKOUT_SESSION_ID}}"
+    )
+    assert order.stripe_session_id == placed["session_id"]
+    assert order.payments.get().reference == placed["session_id"]
+
+
+def test_the_token_is_told_to_nobody_but_the_buyer(api, standin, placed):
+    session = standin.session(placed["session_id"])
+
+    assert session["cancel_url"].endswith(f"/cancel?order={placed['order_id']}")
+    assert placed["token"] not in str(session)
+
+
+def test_a_session_expires_after_31_minutes(standin, placed):
+    session = standin.session(placed["session_id"])
+
+    assert 30.5 * 60 < session["expires_at"] - session["created"] <= 31 * 60
+
+
+def test_several_discounts_are_each_named_with_their_amount(api, standin):
+    make_promo()
+    subjects = [make_subject("Cálculo", "200.00"), make_subject("Física", "180.00")]
+    placed = api.checkout(
+        checkout_body(*map(whole, subjects), total="311.40", promo_code="BIENVENIDA10")
+    )
+
+    session = standin.session(placed["session_id"])
+    assert session["amount_total"] == 31_140
+    assert session["custom_text"]["submit"]["message"].replace("\N{NO-BREAK SPACE}", " ") == (
+        "Descuentos aplicados: Descuento por volumen −15,00 €, Pago completo (5 %) −19,00 €, "
+        "Código promocional −34,60 €."
+    )
+    coupon = standin.process.client().v1.coupons.retrieve(session["discounts"][0]["coupon"])
+    assert coupon.name == "Tus descuentos"
+
+
+def test_in_instalments_the_page_says_which_one_and_saves_the_card(api, standin, work):
+    subjects = [make_subject("Cálculo", "200.00"), make_subject("Física", "180.00")]
+    placed = api.checkout(
+        checkout_body(*map(whole, subjects), total="365", payment_type="installment")
+    )
+
+    session = standin.session(placed["session_id"])
+    assert session["amount_total"] == 12_168
+    (line,) = session["line_items"]["data"]
+    assert (line["description"], line["amount_total"]) == ("Plazo 1 de 3", 12_168)
+    assert session["discounts"] == []
+    assert session["custom_text"]["submit"]["message"].replace("\N{NO-BREAK SPACE}", " ") == (
+        "Hoy pagas el plazo 1 de 3 de un total de 365,00 €, con estos descuentos: Descuento por "
+        "volumen −15,00 €. Los plazos 2 y 3, de 121,66 € cada uno, se cobran con la misma tarjeta "
+        "dentro de 20 y de 40 días, sin intereses."
+    )
+
+    standin.pay(placed)
+    assert api.post("complete-payment", reference_of(placed))[1]["status"] == "paying"
+    order = Order.objects.get()
+    payment = order.payments.get()
+    assert payment.payment_method.startswith("pm_")
+    assert standin.payment(payment.reference)["setup_future_usage"] == "off_session"
+    assert order.instalments.filter(status="paid").get().payments.get() == payment
+
+
+def test_more_lines_than_the_provider_takes_are_summed_up(api, standin):
+    items = [whole(make_subject(f"Asignatura {n}", "10.00", lessons=1)) for n in range(103)]
+    placed = api.checkout(checkout_body(*items, total="868.50"))
+
+    session = standin.session(placed["session_id"])
+    assert session["amount_total"] == 86_850
+    lines = standin.process.client().v1.checkout.sessions.line_items
+    shown = list(lines.list(placed["session_id"], {"limit": 100}))
+    assert len(shown) == 100
+    assert (shown[-1].description, shown[-1].amount_subtotal) == ("4 artículos más", 4_000)
+
+
+def test_lines_that_do_not_add_up_are_never_sent(standin):
+    with pytest.raises(ValueError, match="lines of 1000, to pay 900"):
+        gateway.create_session(
+            order_id=1,
+            revision=1,
+            amount_cents=900,
+            customer="cus_1",
+            email="ana@example.com",
+            keep_card=False,
+            cart=HostedCart((HostedLine("Cálculo", 1000, ""),)),
+        )
+
+
+def test_nothing_to_pay_needs_no_session(api, standin):
+    make_promo("GRATIS100", value="100")
+    answer = api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100"))
+
+    assert answer["completed"] is True
+    assert "url" not in answer
+
+
+def test_in_august_the_page_shows_list_prices_and_what_is_taken_off(api, standin, monkeypatch):
+    terms = CampaignTerms("Agosto", 20, True, True, True, date(2026, 8, 31))
+    monkeypatch.setattr("apps.orders.place.campaign_today", lambda: terms)
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+
+    session = standin.session(placed["session_id"])
+    assert [line["amount_subtotal"] for line in session["line_items"]["data"]] == [24_000]
+    assert session["amount_total"] == 18_240
+    coupon = standin.process.client().v1.coupons.retrieve(session["discounts"][0]["coupon"])
+    assert coupon.name == "Tus descuentos"
+    message = session["custom_text"]["submit"]["message"]
+    assert "Descuento de agosto (20 %) −48,00" in message
+
+
+# ------------------------------------------------------------------ one order, one session
+def test_a_second_press_leads_to_the_same_page(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    second = api.checkout(again(first, body))
+
+    assert second["url"] == first["url"]
+    assert Payment.objects.count() == 1
+
+
+def test_a_changed_cart_expires_the_first_session(api, standin):
+    subject, other = make_subject(), make_subject("Física", "100.00")
+    first = api.checkout(checkout_body(whole(subject), total="182.40"))
+    second = api.checkout(again(first, checkout_body(whole(other), total="95")))
+
+    assert second["session_id"] != first["session_id"]
+    assert standin.session(first["session_id"])["status"] == "expired"
+    assert open_sessions(standin) == [second["session_id"]]
+    assert Payment.objects.filter(status="open").get().reference == second["session_id"]
+    assert standin.pay(first) == "checkout_session_inactive"
+
+
+def test_a_changed_code_expires_the_first_session_and_keeps_one_reservation(api, standin):
+    promo = make_promo(max_uses=1)
+    body = checkout_body(whole(make_subject(price="200.00")), total="190")
+    first = api.checkout(body)
+    second = api.checkout(again(first, body, promo_code="BIENVENIDA10", total_amount=171))
+
+    assert open_sessions(standin) == [second["session_id"]]
+    promo.refresh_from_db()
+    assert promo.uses_taken == 1
+
+
+def test_a_change_after_the_payment_is_told_that_it_is_paid(api, standin, placed):
+    other = make_subject("Física", "100.00")
+    standin.pay(placed)
+
+    status, answer = api.post(
+        "process-checkout", again(placed, checkout_body(whole(other), total="95"))
+    )
+
+    assert (status, answer["code"]) == (409, "already_paid")
+    assert answer["payment_intent_id"].startswith("pi_")
+    assert_paid_once(placed["order_id"])
+
+
+def test_an_expired_session_is_followed_by_a_new_one(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    expire_at_provider(standin, first["session_id"])
+    second = api.checkout(again(first, body))
+
+    assert second["session_id"] != first["session_id"]
+    assert open_sessions(standin) == [second["session_id"]]
+    assert Order.objects.get().payments.get(status="canceled").reference == first["session_id"]
+
+
+def test_a_session_whose_answer_was_lost_is_adopted(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    Payment.objects.all().delete()
+    second = api.checkout(again(first, body))
+
+    assert second["session_id"] == first["session_id"]
+    assert open_sessions(standin) == [first["session_id"]]
+
+
+@pytest.mark.parametrize(("before", "after"), [("embedded", "hosted"), ("hosted", "embedded")])
+@pytest.mark.parametrize("answer_was_lost", [False, True])
+def test_after_a_change_of_the_setting_the_open_payment_gives_way(
+    api, standin, settings, before, after, answer_was_lost
+):
+    settings.STRIPE_CHECKOUT = before
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    if answer_was_lost:
+        Payment.objects.all().delete()
+    settings.STRIPE_CHECKOUT = after
+
+    second = api.checkout(again(first, body))
+
+    assert ("url" in first, "url" in second) == (before == "hosted", after == "hosted")
+    assert Payment.objects.filter(status="open").count() == 1
+    standin.pay(second)
+    api.post("complete-payment", reference_of(second))
+    assert_paid_once(first["order_id"])
+    if before == "hosted":
+        assert standin.session(first["session_id"])["status"] == "expired"
+    else:
+        assert standin.payment(first["payment_intent_id"])["status"] == "canceled"
+
+
+def test_a_provider_that_forgot_everything_is_survived(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    standin.forget_everything()
+    second = api.checkout(again(first, body))
+
+    assert second["session_id"] != first["session_id"]
+    assert open_sessions(standin) == [second["session_id"]]
+
+
+# ------------------------------------------------------------------ paid, in both modes
+def test_the_browser_that_comes_back_completes_the_order(api, standin, mode, placed, work):
+    standin.pay(placed)
+
+    status, answer = api.post("complete-payment", reference_of(placed))
+    assert (status, answer["status"], answer["account_status"]) == (200, "paid", "pending")
+    assert api.post("complete-payment", reference_of(placed))[1]["status"] == "paid"
+    work()
+
+    assert_paid_once(placed["order_id"])
+    assert Enrolment.objects.count() == 1
+    payment = Payment.objects.get()
+    assert payment.reference.startswith("pi_")
+    for known_as in (reference_of(placed), {"payment_intent_id": payment.reference}):
+        status, found = api.get("orders/by-payment", **known_as)
+        assert (status, found["id"], found["amount_paid"]) == (200, placed["order_id"], 182.4)
+        assert found["account_status"] == "created"
+        assert found["reference"] == f"ORD-{next(iter(known_as.values()))[-8:]}"
+        status, sent = api.post("complete-payment", {**known_as, "resend_email": True})
+        assert status in (200, 429)
+        assert "attempts_left" in sent
+        status, _ = api.post("create-auth-user", {"order_id": placed["order_id"], **known_as})
+        assert status == 200
+    assert Enrolment.objects.count() == 1
+
+
+def test_before_the_payment_nothing_is_complete(api, standin, mode, placed):
+    status, answer = api.post("complete-payment", reference_of(placed))
+
+    assert (status, answer["code"]) == (409, "not_confirmed")
+    status, found = api.get("orders/by-payment", **reference_of(placed))
+    assert (status, found["status"], found["amount_paid"]) == (200, "cart", 0)
+
+
+def test_a_declined_card_is_followed_by_a_good_one(api, standin, mode, placed):
+    assert standin.pay(placed, DECLINED) == "card_declined"
+    assert api.post("complete-payment", reference_of(placed))[0] == 409
+
+    standin.pay(placed)
+
+    assert api.post("complete-payment", reference_of(placed))[0] == 200
+    assert_paid_once(placed["order_id"])
+
+
+def test_reconciliation_finds_the_payment_of_a_closed_tab(api, standin, mode, placed):
+    standin.pay(placed)
+
+    call_command("reconcile_payments")
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_reconciliation_finds_a_payment_whose_answer_was_lost(api, standin, mode, placed):
+    standin.pay(placed)
+    Payment.objects.all().delete()
+
+    call_command("reconcile_payments")
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_the_code_is_used_once_it_is_paid(api, standin, mode):
+    make_promo(max_uses=1)
+    subject = make_subject(price="200.00")
+    placed = api.checkout(checkout_body(whole(subject), total="171", promo_code="BIENVENIDA10"))
+    standin.pay(placed)
+    api.post("complete-payment", reference_of(placed))
+
+    assert Redemption.objects.get().status == "used"
+
+
+def test_nothing_known_is_an_invalid_request(api):
+    status, answer = api.post("complete-payment", {})
+
+    assert (status, list(answer["fields"])) == (400, ["payment_intent_id"])
+
+
+# ------------------------------------------------------------------ told by events
+def intent_of(standin, placed):
+    return standin.session(placed["session_id"])["payment_intent"]["id"]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("payment_intent.succeeded", "checkout.session.completed"),
+        ("checkout.session.completed", "payment_intent.succeeded"),
+        ("checkout.session.completed",),
+        ("payment_intent.succeeded",),
+        ("checkout.session.async_payment_succeeded",),
+    ],
+)
+def test_events_in_any_order_pay_once(api, standin, placed, work, order):
+    standin.pay(placed)
+    for kind in order:
+        of_intent = kind.startswith("payment_intent")
+        reference = intent_of(standin, placed) if of_intent else placed["session_id"]
+        deliver(api, event_body(kind, reference, event_id=kind))
+        work()
+    work()
+
+    assert_paid_once(placed["order_id"])
+    assert Mail.objects.filter(template="staff_attention").count() == 0
+    assert Payment.objects.count() == 1
+    order_row = Order.objects.get()
+    assert order_row.flag == ""
+    assert order_row.stripe_session_id == placed["session_id"]
+    assert order_row.stripe_payment_intent_id == Payment.objects.get().reference
+
+
+def test_an_event_that_lies_about_a_session_is_checked_there(api, standin, placed, work):
+    deliver(
+        api,
+        event_body("checkout.session.completed", placed["session_id"], payment_status="paid"),
+    )
+    work()
+
+    assert Order.objects.get().status == "cart"
+
+
+def test_the_event_of_an_expired_session_releases_the_code(api, standin, work):
+    promo = make_promo(max_uses=1)
+    placed = api.checkout(
+        checkout_body(whole(make_subject(price="200.00")), total="171", promo_code="BIENVENIDA10")
+    )
+    deliver(api, event_body("checkout.session.expired", placed["session_id"], event_id="early"))
+    work()
+    promo.refresh_from_db()
+    assert promo.uses_taken == 1  # It lied: the session is open still.
+
+    expire_at_provider(standin, placed["session_id"])
+    deliver(api, event_body("checkout.session.expired", placed["session_id"], event_id="late"))
+    work()
+
+    promo.refresh_from_db()
+    assert promo.uses_taken == 0
+    assert Payment.objects.get().status == "canceled"
+    assert Order.objects.get().status == "cart"
+
+
+def test_a_bank_that_takes_its_time_is_waited_for(api, standin, placed, work):
+    standin.pay(placed, SLOW)
+    status, answer = api.post("complete-payment", reference_of(placed))
+    assert (status, answer["status"]) == (200, "processing")
+    assert Payment.objects.get().status == "processing"
+    body = checkout_body(whole(make_subject("Física", "100.00")), total="95")
+    status, answer = api.post("process-checkout", again(placed, body))
+    assert (status, answer["code"]) == (409, "payment_in_progress")
+
+    deadline = time.monotonic() + 10
+    while standin.session(placed["session_id"])["payment_status"] != "paid":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    deliver(api, event_body("checkout.session.async_payment_succeeded", placed["session_id"]))
+    work()
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_eight_refused_cards_lock_the_order_and_close_its_page(api, standin, placed, work):
+    for number in range(8):
+        standin.pay(placed, DECLINED)
+        body = event_body(
+            "payment_intent.payment_failed",
+            intent_of(standin, placed),
+            event_id=f"evt_{number}",
+            metadata={"order_id": str(placed["order_id"])},
+        )
+        deliver(api, body)
+    work()
+
+    assert Order.objects.get().locked_until is not None
+    assert standin.session(placed["session_id"])["status"] == "expired"
+    assert Payment.objects.get().status == "canceled"
+
+
+def test_a_session_of_another_shop_is_stored_and_left_alone(api, standin, work):
+    client = standin.process.client()
+    line = {
+        "quantity": 1,
+        "price_data": {"currency": "eur", "unit_amount": 900, "product_data": {"name": "Taza"}},
+    }
+    session = client.v1.checkout.sessions.create(
+        {"mode": "payment", "line_items": [line], "success_url": "http://127.0.0.1/"}
+    )
+    standin.pay_page(session.url)
+    deliver(api, event_body("checkout.session.completed", session.id))
+    work()
+
+    stray = Payment.objects.get()
+    assert (stray.order, stray.amount) == (None, 9)
+
+
+# ------------------------------------------------------------------ reservations
+def test_a_code_is_held_until_the_session_has_expired_at_the_provider(api, standin):
+    promo = make_promo(max_uses=1)
+    placed = api.checkout(
+        checkout_body(whole(make_subject(price="200.00")), total="171", promo_code="BIENVENIDA10")
+    )
+    with time_machine.travel(timezone.now() + timedelta(minutes=40)):
+        # Our clock alone is not enough: the page may still take a card.
+        call_command("reconcile_payments")
+        promo.refresh_from_db()
+        assert promo.uses_taken == 1
+        assert standin.session(placed["session_id"])["status"] == "open"
+
+        expire_at_provider(standin, placed["session_id"])
+        call_command("reconcile_payments")
+
+    promo.refresh_from_db()
+    assert promo.uses_taken == 0
+    assert Order.objects.get().redemptions.get().status == "released"
+
+
+def test_an_old_cart_expires_once_its_session_has(api, standin, placed):
+    with time_machine.travel(timezone.now() + timedelta(days=31)):
+        call_command("reconcile_payments")
+
+    assert standin.session(placed["session_id"])["status"] == "expired"
+    assert Order.objects.get().status == "expired"
