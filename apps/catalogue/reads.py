@@ -8,9 +8,8 @@ from typing import Any
 
 from django.conf import settings
 from django.core.paginator import Paginator
-from django.db.models import QuerySet
 
-from apps.catalogue.models import Degree, Subject, University
+from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
 from apps.catalogue.price_history import unproven_list_prices
 from apps.catalogue.serializers import (
     DEFAULT_PAGE_SIZE,
@@ -68,23 +67,29 @@ def catalogue_page(
     Each has all its lessons, expired ones too. A page beyond the last answers the last. Raises
     UniversityUnknown or DegreeUnknown; a degree of another university gives an empty page.
     """
-    found = Subject.objects.on_sale().named_like(search)
+    statuses = dict(University.objects.shown().values_list("pk", "status"))
     if university_id is not None:
-        if not University.objects.shown().filter(pk=university_id).exists():
+        if university_id not in statuses:
             raise UniversityUnknown
-        found = found.filter(degree__university=university_id)
+        statuses = {university_id: statuses[university_id]}
+    open_ids = [pk for pk, status in statuses.items() if status == University.Status.OPEN]
+    found = Subject.objects.findable().filter(university__in=open_ids).named_like(search)
     if degree_id is not None:
         _require_degree(degree_id)
         found = found.filter(degree=degree_id)
-    shown = Paginator(_with_all_it_shows(found.most_enrolled_first()), page_size).get_page(page)
+    # Counted and paged by ids alone, which the index holds: what a page skips is never fetched.
+    shown = Paginator(found.most_enrolled_first().values("pk"), page_size).get_page(page)
+    ids: Any = shown.object_list
+    on_page = Subject.objects.filter(pk__in=ids)
+    subjects = list(_with_all_it_shows(on_page).most_enrolled_first())
     if settings.REQUIRE_PRICE_HISTORY:
-        _hide_unproven_list_prices(shown.object_list)
+        _hide_unproven_list_prices(subjects)
     return {
         "count": shown.paginator.count,
         "page": shown.number,
         "pages": shown.paginator.num_pages,
         "page_size": page_size,
-        "results": list(CatalogueSubjectOut(shown.object_list, many=True).data),
+        "results": list(CatalogueSubjectOut(subjects, many=True).data),
     }
 
 
@@ -96,7 +101,7 @@ def subjects_to_show(subject_ids: Sequence[int]) -> list[Subject]:
     return [found[subject_id] for subject_id in subject_ids if subject_id in found]
 
 
-def _with_all_it_shows(subjects: QuerySet[Subject]) -> QuerySet[Subject]:
+def _with_all_it_shows(subjects: SubjectQuerySet) -> SubjectQuerySet:
     return subjects.select_related("degree__university").prefetch_related("lessons")
 
 

@@ -18,6 +18,7 @@ ENROLLED = (480, 212, 96, 341, 57, 158, 24, 275, 133, 12, 96)
 TITLES = ("PEC 1", "PEC 2", "PEC 3", "PEC 4", "PEC 5", "Examen")
 # Subjects in which nothing can be bought any more: they are in the admin, not in the shop.
 ALL_EXPIRED_EVERY = 45
+SUBJECTS = sum(len(subjects) for _, _, subjects in DEGREES)
 
 
 @transaction.atomic
@@ -48,7 +49,7 @@ def seed_catalogue() -> None:
     )
     added = _add_subjects({degree.name: degree for degree in university.degrees.all()})
     Lesson.objects.bulk_create(
-        lesson for number, subject in added for lesson in _lessons(number, subject)
+        lesson for number, subject in added for lesson in lessons_of(number, subject)
     )
 
 
@@ -75,7 +76,8 @@ def _subject(number: int, degree: Degree, name: str) -> Subject:
     )
 
 
-def _lessons(number: int, subject: Subject) -> Iterable[Lesson]:
+def lessons_of(number: int, subject: Subject) -> Iterable[Lesson]:
+    """The lessons of the subject with that number in its list."""
     count = LESSON_COUNTS[number % len(LESSON_COUNTS)]
     # The term has begun: in many subjects the first deadline is over, in a few all are.
     expired = number % 3 // 2 if count > 1 else 0

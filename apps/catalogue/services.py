@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import F, Func, OuterRef, Subquery
 
 from apps.catalogue.models import (
@@ -22,6 +22,7 @@ from apps.catalogue.models import (
 _price_setter: ContextVar[AbstractBaseUser | AnonymousUser | None] = ContextVar(
     "_price_setter", default=None
 )
+_counts_put_off: ContextVar[bool] = ContextVar("_counts_put_off", default=False)
 
 
 @contextmanager
@@ -81,13 +82,31 @@ def subject_enrolled(*subject_ids: int) -> None:
     )
 
 
+@contextmanager
+def counts_at_the_end() -> Iterator[None]:
+    """Within it many rows are added and changed, in one transaction, and counted once: at its end.
+
+    Locks every university from the start, so that nobody's purchase is counted in between.
+    """
+    with transaction.atomic():
+        lock_universities()
+        token = _counts_put_off.set(True)
+        try:
+            yield
+        finally:
+            _counts_put_off.reset(token)
+        refresh_counts()
+
+
 @transaction.atomic
 def refresh_counts(*, university_ids: Iterable[int] | None = None) -> None:
-    """Set the stored counts of these universities, their degrees and subjects; None: of all.
+    """Set what is stored of these universities, their degrees and subjects; None: of all.
 
     Can be repeated; writes only rows whose counts were wrong. `subjects_count` counts what a
     visitor finds: active subjects with an active lesson. Students are counted once each.
     """
+    if _counts_put_off.get():
+        return
     locked = lock_universities(university_ids)
     _settle(
         Subject.objects.filter(degree__university__in=locked),
@@ -98,6 +117,8 @@ def refresh_counts(*, university_ids: Iterable[int] | None = None) -> None:
         enrolled_counted=_count(
             Subject.objects.filter(pk=OuterRef("pk")), distinct="enrolments__student"
         ),
+        # A degree may have moved to another university, with its subjects.
+        university=Subquery(Degree.objects.filter(pk=OuterRef("degree")).values("university")),
     )
     findable = Subject.objects.filter(active=True, active_lessons_count__gt=0)
     _settle(
@@ -150,3 +171,17 @@ def _settle(rows: models.QuerySet[models.Model], **counts: Subquery) -> None:
     fresh = {f"{field}_now": count for field, count in counts.items()}
     as_they_should_be = {field: F(f"{field}_now") for field in counts}
     rows.annotate(**fresh).exclude(**as_they_should_be).update(**counts)
+
+
+def after_many_changes() -> None:
+    """Tell PostgreSQL at once what autovacuum would find out in a minute.
+
+    Without fresh statistics and visibility the catalogue's indexes are there and not used.
+    """
+    if connection.vendor != "postgresql":
+        return
+    # VACUUM can't run inside a transaction.
+    order = "ANALYZE" if connection.in_atomic_block else "VACUUM (ANALYZE)"
+    with connection.cursor() as cursor:
+        for model in (University, Degree, Subject, Lesson, PriceChange):
+            cursor.execute(f"{order} {connection.ops.quote_name(model._meta.db_table)}")

@@ -9,14 +9,13 @@ _ENYE = "n\x7f"
 def _plain(text: str) -> str:
     """Lower case without accents; ñ is kept as one composed character."""
     composed = unicodedata.normalize("NFC", text.casefold())
-    return "".join(
-        letter
-        if letter == "ñ"
-        else "".join(
-            c for c in unicodedata.normalize("NFD", letter) if not unicodedata.combining(c)
-        )
-        for letter in composed
-    )
+    return "ñ".join(_without_marks(part) for part in composed.split("ñ"))
+
+
+def _without_marks(text: str) -> str:
+    if text.isascii():
+        return text
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
 
 
 def sort_form(text: str) -> str:

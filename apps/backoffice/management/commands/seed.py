@@ -9,7 +9,10 @@ from django.db import transaction
 
 from apps.backoffice.seed import seed_admin, seed_orders
 from apps.catalogue.models import Subject, University
-from apps.catalogue.seed import seed_catalogue
+from apps.catalogue.seed import SUBJECTS, seed_catalogue
+from apps.catalogue.seed_many import seed_many
+from apps.catalogue.services import after_many_changes
+from apps.core.progress import bar
 from apps.pages.seed import seed_pages
 from apps.pricing.seed import seed_campaigns, seed_promo_codes
 
@@ -30,7 +33,14 @@ class Command(BaseCommand):
             help="también con DEBUG=false: solo catálogo y páginas (oculto en el sitio) y campañas",
         )
 
-    @transaction.atomic
+        parser.add_argument(
+            "--subjects",
+            type=int,
+            default=0,
+            metavar="N",
+            help="llena el catálogo hasta N asignaturas inventadas, siempre las mismas",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.DEBUG and not options["sample"]:
             raise CommandError(
@@ -39,7 +49,21 @@ class Command(BaseCommand):
         if options["if_empty"] and University.objects.exists():
             self.stdout.write("Ya hay datos: no se añade nada.")
             return
+        self._seed(options["subjects"])
+        if options["subjects"]:
+            after_many_changes()
+        self.stdout.write(
+            f"Listo: {University.objects.count()} universidades, "
+            f"{Subject.objects.count()} asignaturas."
+        )
+
+    @transaction.atomic
+    def _seed(self, subjects: int) -> None:
         seed_catalogue()
+        # The ten degrees of the small catalogue are the first of the N.
+        more = max(0, subjects - SUBJECTS)
+        with bar(more, "Asignaturas") as progress:
+            seed_many(more, progress.update)
         seed_campaigns()
         seed_pages()
         # Codes that give things away and accounts with a known password stay off real sites.
@@ -47,7 +71,3 @@ class Command(BaseCommand):
             seed_promo_codes()
             seed_orders()
             seed_admin()
-        self.stdout.write(
-            f"Listo: {University.objects.count()} universidades, "
-            f"{Subject.objects.count()} asignaturas."
-        )
