@@ -403,6 +403,7 @@ CONSTANTS = (
         f"{RULES}::test_a_cart_costs_what_was_worked_out",
         f"{LIB}/quote.test.ts::cart: $name",
         "apps/pricing/tests/test_campaigns.py::test_a_campaign_returns_every_year_between_its_days",
+        f"{BROWSER}/test_site_months.py::test_banner_quote_and_cart_go_by_the_server_s_month",
     ),
     _row(
         9,

@@ -208,6 +208,7 @@ HOME = (
         "A limited-time offer 'only during August' is referenced on home, and a banner observer "
         "runs only on home.",
         f"{HOME_PAGE}::test_the_offer_of_august_is_on_home_during_august_only",
+        f"{BROWSER}/test_site_months.py::test_banner_quote_and_cart_go_by_the_server_s_month",
         f"{ALIVE}::test_the_offer_collapses_once_the_hero_has_left_the_view",
     ),
     _row(

@@ -9,6 +9,7 @@ from academy.tests.sentences_home import HOME
 
 CALCULATOR = f"{BROWSER}/test_site_calculator.py"
 FORM = f"{BROWSER}/test_site_forms.py"
+MONTHS = f"{BROWSER}/test_site_months.py"
 PRICES = "apps/pages/tests/test_calculator.py"
 PAGES = "apps/pages/tests/test_pages.py"
 STATE = "static_src/islands/calculator/state.test.ts"
@@ -177,7 +178,7 @@ CALCULATOR_AND_FORMS = (
     _row(
         4,
         "The date-range discount is applied automatically.",
-        f"{CALCULATOR}::test_the_campaign_of_the_date_is_taken_off_and_mailed",
+        f"{MONTHS}::test_banner_quote_and_cart_go_by_the_server_s_month",
         f"{PRICES}::test_the_calculator_starts_from_the_numbers_of_the_server_s_day",
     ),
     _row(
@@ -337,7 +338,7 @@ CALCULATOR_AND_FORMS = (
         "section also advertises September 5 percent",
         f"{PRICES}::test_the_discounts_section_advertises_every_offer",
         f"{PRICES}::test_the_calculator_starts_from_the_numbers_of_the_server_s_day",
-        f"{CALCULATOR}::test_the_campaign_of_the_date_is_taken_off_and_mailed",
+        f"{MONTHS}::test_banner_quote_and_cart_go_by_the_server_s_month",
     ),
     _row(
         9,

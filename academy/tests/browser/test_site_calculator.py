@@ -1,89 +1,20 @@
 """The budget calculator on /precios and home (site spec, sections 2, 4, 5 and 8)."""
 
 import re
-from collections.abc import Callable, Iterator
-from datetime import date
+from collections.abc import Callable
 from html import unescape
 
 import pytest
-from playwright.sync_api import Locator, Route, expect
+from playwright.sync_api import Route, expect
 
+from academy.tests.browser.calculator import SENT, Calculator
 from academy.tests.browser.records import Shelf, html_of, mail_with
 from academy.tests.browser.visitor import Visitor
 from apps.catalogue.models import Subject, University
-from apps.core.clock import today
 from apps.leads.models import Quote
-from apps.pricing.models import Campaign
 
 BUDGET = "/api/send-budget-email"
-SENT = "¡Presupuesto enviado a tu email! Te contactaremos pronto."
 CAREFUL = {"reduced_motion": "reduce"}
-
-
-class Calculator:
-    """The calculator, as a visitor uses it."""
-
-    def __init__(self, visitor: Visitor, path: str = "/precios#calculadora") -> None:
-        self.visitor = visitor
-        self.page = visitor.page
-        self.page.goto(path)
-        self.card = self.page.locator(".calculator")
-        self.card.scroll_into_view_if_needed()
-        expect(self.card.locator("[data-island=calculator][data-mounted]")).to_be_attached()
-
-    def select(self, label: str) -> Locator:
-        return self.card.get_by_role("combobox", name=label, exact=True)
-
-    def button(self, name: str) -> Locator:
-        return self.card.get_by_role("button", name=name, exact=True)
-
-    def press(self, name: str) -> None:
-        self.visitor.press(self.button(name))
-
-    def ask(self, number: int = 1) -> "Calculator":
-        """Step 1, to its end."""
-        self.select("Número de asignaturas").select_option(str(number))
-        self.press("Calcular Presupuesto")
-        expect(self.card.get_by_text("Paso 2 de 3")).to_be_visible()
-        return self
-
-    def choose(self, shelf: Shelf, *subjects: Subject) -> "Calculator":
-        """Step 2, to its end."""
-        self.choose_degree(shelf)
-        for position, subject in enumerate(subjects, start=1):
-            self.select(f"Asignatura {position}").select_option(str(subject.pk))
-        self.press("Ver presupuesto")
-        expect(self.card.get_by_text("Paso 3 de 3")).to_be_visible()
-        return self
-
-    def choose_degree(self, shelf: Shelf) -> None:
-        self.select("Universidad").select_option(str(shelf.degree.university_id))
-        self.select("Carrera").select_option(str(shelf.degree.pk))
-        expect(self.select("Asignatura 1")).to_be_visible()
-
-    def open_contact(self) -> "Calculator":
-        self.press("Ver presupuesto completo")
-        expect(self.card.get_by_label("Email")).to_be_focused()
-        return self
-
-    def send(self, email: str, phone: str = "600123123") -> None:
-        self.card.get_by_label("Email").fill(email)
-        self.card.get_by_label("Teléfono").fill(phone)
-        self.press("Enviar presupuesto")
-
-    @property
-    def figures(self) -> Locator:
-        return self.card.locator(".calculator__figures")
-
-    def lines(self) -> list[str]:
-        """Each discount and the totals, "name amount", as they stand there."""
-        rows = self.figures.locator("dl > div").all_inner_texts()
-        return [" ".join(row.replace("\xa0", " ").split()) for row in rows]
-
-    def is_blurred(self) -> bool:
-        return str(self.figures.evaluate("element => getComputedStyle(element).filter")).startswith(
-            "blur"
-        )
 
 
 class Held:
@@ -401,52 +332,6 @@ def test_a_budget_that_cannot_be_sent_says_so_and_stays_blurred(
     expect(calculator.button("Enviar presupuesto")).to_be_enabled()
     expect(calculator.card.get_by_label("Email")).to_have_value(visitor.email)
     assert calculator.is_blurred()
-
-
-@pytest.fixture
-def in_force() -> Iterator[Callable[[str], None]]:
-    """Makes one of the seeded campaigns run today, and no other."""
-    before = list(Campaign.objects.all())
-
-    def start(name: str) -> None:
-        day: date = today()
-        Campaign.objects.exclude(name=name).update(active=False)
-        Campaign.objects.filter(name=name).update(
-            first_month=day.month, first_day=day.day, last_month=day.month, last_day=day.day
-        )
-
-    yield start
-    for campaign in before:
-        campaign.save()
-
-
-@pytest.mark.parametrize(
-    ("campaign", "line", "final"),
-    [
-        ("Agosto", "Descuento de agosto (20 %) −43,00 €", "172,50 €"),
-        ("Septiembre", "Descuento de septiembre (10 %) −22,00 €", "193,50 €"),
-    ],
-)
-def test_the_campaign_of_the_date_is_taken_off_and_mailed(
-    visitor: Visitor,
-    shelf: Shelf,
-    macro: Subject,
-    in_force: Callable[[str], None],
-    campaign: str,
-    line: str,
-    final: str,
-) -> None:
-    in_force(campaign)
-    calculator = Calculator(visitor).ask().choose(shelf, macro)
-    # 20 % of 215,50 is 43,10; 10 % is 21,55: whole euros, half up.
-    assert calculator.lines() == ["Precio base 215,50 €", line, f"Precio final {final}"]
-
-    calculator.open_contact().send(visitor.email)
-
-    expect(calculator.card.get_by_text(SENT)).to_be_visible()
-    assert calculator.lines() == ["Precio base 215,50 €", line, f"Precio final {final}"]
-    mail = html_of(mail_with("Tu presupuesto", visitor.email)).replace("\xa0", " ")
-    assert final in mail
 
 
 def test_the_whole_way_by_keyboard(visitor: Visitor, shelf: Shelf, micro: Subject) -> None:
