@@ -180,6 +180,8 @@ STRIPE_SANDBOX = env.bool("STRIPE_SANDBOX", default=False)
 STRIPE_API_BASE = env.str("STRIPE_API_BASE", default="")
 # Where the buyer pays: "embedded" is the card form in the dialog, "hosted" Stripe's own page.
 STRIPE_CHECKOUT = env.str("STRIPE_CHECKOUT", default="embedded")
+# Seconds that a call to Stripe may take. It is asked a second time where it did not answer.
+STRIPE_TIMEOUT = env.float("STRIPE_TIMEOUT", default=10.0)
 ALLOW_TEST_KEYS = env.bool("ALLOW_TEST_KEYS", default=False)
 STRIPE_SCRIPT_URL = (
     f"{STRIPE_API_BASE}/v3/stripe.js" if STRIPE_SANDBOX else "https://js.stripe.com/v3/"

@@ -98,7 +98,7 @@ class Standin:
 
     def forget_everything(self) -> None:
         with closing(sqlite3.connect(self.process.state, timeout=10)) as database, database:
-            for table in ("objects", "idempotency", "deliveries"):
+            for table in ("objects", "idempotency", "deliveries", "faults"):
                 database.execute(f"DELETE FROM {table}")
 
     def payment(self, reference: str) -> dict[str, Any]:

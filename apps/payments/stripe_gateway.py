@@ -4,12 +4,12 @@ Nothing here runs inside a transaction: a call may take seconds, or time out aft
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import stripe
 from django.conf import settings
@@ -47,6 +47,17 @@ class ProviderError(AcademyError):
     status = 502
     code = "provider_error"
     message = "No se pudo preparar el pago. Inténtalo de nuevo."
+
+
+class RememberedFailure(ProviderError):
+    """The provider has kept an internal error for this idempotency key, and keeps it for a day.
+
+    `request` is the one that failed. Its work may have been done: look before asking anew.
+    """
+
+    def __init__(self, request: str) -> None:
+        super().__init__()
+        self.request = request
 
 
 class PaymentNotFound(NotFound):
@@ -126,9 +137,9 @@ def _client() -> stripe.StripeClient:
     return stripe.StripeClient(
         settings.STRIPE_SECRET_KEY,
         base_addresses=base,
-        # A buyer waits for this: one retry, 20 seconds at the most.
+        # A buyer waits for this: one retry, twice the time-out at the most.
         max_network_retries=1,
-        http_client=stripe.RequestsClient(timeout=10),
+        http_client=stripe.RequestsClient(timeout=settings.STRIPE_TIMEOUT),
     )
 
 
@@ -141,7 +152,34 @@ def _provider_errors() -> Iterator[None]:
             raise PaymentNotFound from error
         raise ProviderError from error
     except stripe.StripeError as error:
+        headers = error.headers or {}
+        if headers.get("Idempotent-Replayed") == "true" and (error.http_status or 0) >= 500:
+            raise RememberedFailure(headers.get("Original-Request", "")) from error
         raise ProviderError from error
+
+
+T = TypeVar("T")
+# Each click during an outage may leave one more kept error behind, and each costs one quick call.
+KEYS_TO_TRY = 20
+
+
+def _once(key: str, call: Callable[[str], T], done: Callable[[], T | None]) -> T:
+    """Call under an idempotency key, so that the work is done once however often it is asked for.
+
+    Where Stripe answers the key with an error of its own that it has kept, `done` looks whether
+    the work was done all the same; if not, it goes on under a key that every copy of this process
+    makes alike.
+    """
+    last = key
+    for _ in range(KEYS_TO_TRY):
+        try:
+            with _provider_errors():
+                return call(last)
+        except RememberedFailure as failure:
+            if (found := done()) is not None:
+                return found
+            last = f"{key}-{failure.request}"
+    raise ProviderError
 
 
 def create_customer(*, order_id: int, email: str) -> str:
@@ -150,12 +188,13 @@ def create_customer(*, order_id: int, email: str) -> str:
     The key has the address in it: the same key with another one, corrected after a lost answer,
     would be refused for a day.
     """
-    with _provider_errors():
-        customer = _client().v1.customers.create(
-            {"email": email, "metadata": {"order_id": str(order_id)}},
-            {"idempotency_key": f"order-{order_id}-customer-{_short_digest(email)}"},
-        )
-    return customer.id
+    params: Any = {"email": email, "metadata": {"order_id": str(order_id)}}
+    return _once(
+        f"order-{order_id}-customer-{_short_digest(email)}",
+        lambda key: _client().v1.customers.create(params, {"idempotency_key": key}).id,
+        # A customer whom nobody knows of does no harm.
+        done=lambda: None,
+    )
 
 
 def create_payment(
@@ -184,11 +223,18 @@ def create_payment(
     }
     if keep_card:
         params["setup_future_usage"] = "off_session"
-    with _provider_errors():
-        intent = _client().v1.payment_intents.create(
-            params, {"idempotency_key": f"order-{order_id}-{revision}"}
-        )
-    return _payment(intent)
+    return _once(
+        f"order-{order_id}-{revision}",
+        lambda key: _payment(_client().v1.payment_intents.create(params, {"idempotency_key": key})),
+        done=lambda: next(
+            (
+                payment
+                for payment in list_payments(customer)
+                if payment.revision == revision and payment.status != "canceled"
+            ),
+            None,
+        ),
+    )
 
 
 def create_session(

@@ -75,7 +75,9 @@ class Api:
             status, text, more = error.status, _error_text(error, public=True), []
             if status >= 500 or error.error.get("code") == "lock_timeout":
                 more = [("Stripe-Should-Retry", "true")]
-        if 400 <= status < 500 and not any(name == "Stripe-Should-Retry" for name, _ in more):
+        # An error that is kept for the key would only be given again.
+        is_final = 400 <= status < 500 or (status >= 500 and bool(more))
+        if is_final and not any(name == "Stripe-Should-Retry" for name, _ in more):
             more = [*more, ("Stripe-Should-Retry", "false")]
         return Response(text.encode(), status, headers=(*headers, *more))
 

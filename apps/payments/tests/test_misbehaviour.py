@@ -1,0 +1,474 @@
+"""Purchases at a provider that misbehaves: one order, one charge, one enrolment, nothing lost."""
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import stripe
+import time_machine
+from django.core.management import call_command
+from django.utils import timezone
+
+from academy.tests.factories import checkout_body, make_subject, whole
+from academy.tests.shop import DECLINED, Api, Standin
+from apps.classroom.models import Enrolment, Provisioning
+from apps.core.models import Mail
+from apps.orders.models import Order, Payment
+from apps.payments import stripe_gateway
+from apps.payments.models import ProviderEvent
+from apps.payments.stripe_gateway import ProviderError, ProviderPayment
+from apps.payments.tests.sandbox_process import wait_until
+
+EVENTS = [
+    f"payment_intent.{kind}" for kind in ("succeeded", "payment_failed", "processing", "canceled")
+]
+# Both the call and the library's own retry go wrong, so that the shop gets to see it.
+BOTH = [1, 2]
+FAULTS: dict[str, dict[str, Any]] = {
+    "slow": {"do": "slow", "seconds": 0.6, "nth": BOTH},
+    "timed out before the work": {"do": "timeout_before", "nth": BOTH},
+    "timed out after the work": {"do": "timeout_after", "nth": BOTH},
+    "500": {"do": "error_500", "nth": BOTH},
+    "500 after the work": {"do": "error_500", "work": True, "nth": BOTH},
+    "429": {"do": "error_429", "nth": BOTH},
+    "html": {"do": "html", "nth": BOTH},
+    "truncated": {"do": "truncated", "nth": BOTH},
+    "empty": {"do": "empty", "nth": BOTH},
+}
+every_fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short time-outs, and no pause before Stripe's library tries again."""
+    settings.STRIPE_TIMEOUT = 0.4
+    monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
+    stripe_gateway._client.cache_clear()
+
+
+class Buyer:
+    """Somebody with a browser who tries again when the shop says "Inténtalo de nuevo"."""
+
+    def __init__(self, api: Api, standin: Standin, body: dict[str, Any]) -> None:
+        self.api = api
+        self.standin = standin
+        self.body = body
+        self.failures: list[dict[str, Any]] = []
+
+    def insist(self, path: str, body: dict[str, Any], tries: int = 5) -> dict[str, Any]:
+        """Post until it is accepted; whatever failed on the way is in `failures`."""
+        for _ in range(tries):
+            status, answer = self.api.post(path, body)
+            if status == 200:
+                return answer
+            assert (status, answer["code"]) == (502, "provider_error"), answer
+            assert answer["error"] == "No se pudo preparar el pago. Inténtalo de nuevo."
+            self.failures.append(answer)
+            if "order_id" in answer:
+                # As the dialog does: the next try takes the same order up.
+                body |= {"recovery_order_id": answer["order_id"], "token": answer["token"]}
+        raise AssertionError(f"{path} failed {tries} times")
+
+    def check_out(self, tries: int = 5) -> dict[str, Any]:
+        return self.insist("process-checkout", self.body, tries)
+
+    def complete(self, placed: dict[str, Any], tries: int = 5) -> dict[str, Any]:
+        reference = placed["payment_intent_id"]
+        return self.insist("complete-payment", {"payment_intent_id": reference}, tries)
+
+
+@pytest.fixture
+def buyer(api: Api, standin: Standin, db: None) -> Buyer:
+    """Bruno, about to buy one subject at 192 €: 182.40 € to pay."""
+    return Buyer(api, standin, checkout_body(whole(make_subject()), total="182.40"))
+
+
+def assert_one_of_everything(standin: Standin) -> None:
+    """One order, one charge at the provider, one enrolment, one set of mails."""
+    order = Order.objects.get()
+    assert order.status == "paid"
+    assert order.events.filter(to_status="paid").count() == 1
+    assert Counter(order.payments.exclude(status="canceled").values_list("status", flat=True)) == {
+        "succeeded": 1
+    }
+    assert order.payments.exclude(flag="").count() == 0
+    assert Provisioning.objects.count() == 1
+    assert Enrolment.objects.count() == 1
+    assert Counter(Mail.objects.values_list("template", "status")) == {
+        ("order_confirmation", "sent"): 1,
+        ("classroom_access", "sent"): 1,
+    }
+    state = standin.process.control("GET", "state")
+    assert state["charges"].get("succeeded") == 1
+    # Nothing else can be paid any more.
+    state["payment_intents"].pop("canceled", None)
+    assert state["payment_intents"] == {"succeeded": 1}
+
+
+def struck(standin: Standin) -> int:
+    return sum(fault["struck"] for fault in standin.process.control("GET", "faults")["faults"])
+
+
+# ------------------------------------------------------------------ calls that go amiss
+
+
+@every_fault
+@pytest.mark.parametrize("call", ["POST /v1/customers", "POST /v1/payment_intents"])
+def test_what_fails_at_the_checkout_is_tried_again_and_done_once(buyer, standin, work, fault, call):
+    standin.process.fault(calls=call, caller="server", **fault)
+
+    placed = buyer.check_out()
+    standin.confirm(placed["client_secret"])
+    buyer.complete(placed)
+    work()
+
+    assert struck(standin) >= 1
+    assert buyer.failures, "the buyer saw none of it"
+    assert_one_of_everything(standin)
+
+
+@every_fault
+def test_a_payment_that_is_taken_up_again_survives_its_reading(buyer, standin, work, fault):
+    first = buyer.check_out()
+    buyer.body |= {"recovery_order_id": first["order_id"], "token": first["token"]}
+    standin.process.fault(calls="GET /v1/payment_intents/*", caller="server", **fault)
+
+    placed = buyer.check_out()
+    standin.confirm(placed["client_secret"])
+    buyer.complete(placed)
+    work()
+
+    assert placed["payment_intent_id"] == first["payment_intent_id"]
+    assert struck(standin) >= 1
+    assert_one_of_everything(standin)
+
+
+@every_fault
+def test_a_confirmed_payment_is_completed_although_it_can_not_be_read_at_first(
+    buyer, standin, work, fault
+):
+    placed = buyer.check_out()
+    standin.confirm(placed["client_secret"])
+    standin.process.fault(calls="GET /v1/payment_intents/*", caller="server", **fault)
+
+    buyer.complete(placed)
+    work()
+
+    assert struck(standin) >= 1
+    assert_one_of_everything(standin)
+
+
+@every_fault
+def test_the_payment_of_a_cart_that_changed_is_canceled_although_that_fails_at_first(
+    buyer, standin, work, fault
+):
+    first = buyer.check_out()
+    buyer.body = checkout_body(
+        whole(make_subject(price="200.00")),
+        total="190.00",
+        recovery_order_id=first["order_id"],
+        token=first["token"],
+    )
+    standin.process.fault(calls="POST /v1/payment_intents/*/cancel", **fault)
+
+    placed = buyer.check_out()
+
+    assert struck(standin) >= 1
+    assert standin.payment(first["payment_intent_id"])["status"] == "canceled"
+    with pytest.raises(stripe.InvalidRequestError, match="status of canceled"):
+        standin.confirm(first["client_secret"])
+    standin.confirm(placed["client_secret"])
+    buyer.complete(placed)
+    work()
+    assert_one_of_everything(standin)
+    assert Order.objects.get().total_cents == 19000
+
+
+@every_fault
+def test_reconciliation_outlives_a_provider_that_fails_and_finds_all_the_next_time(
+    buyer, standin, work, fault
+):
+    placed = buyer.check_out()
+    standin.confirm(placed["client_secret"])
+    standin.process.fault(calls="*", caller="server", **{**fault, "nth": list(range(1, 7))})
+
+    for _ in range(4):
+        call_command("reconcile_payments")
+    work()
+
+    assert struck(standin) >= 2
+    assert_one_of_everything(standin)
+
+
+def test_slow_answers_within_the_time_out_are_waited_for(buyer, standin, work):
+    standin.process.fault(calls="*", caller="server", do="slow", seconds=0.1)
+
+    placed = buyer.check_out()
+    standin.confirm(placed["client_secret"])
+    buyer.complete(placed)
+    work()
+
+    assert buyer.failures == []
+    assert_one_of_everything(standin)
+
+
+def test_an_internal_error_that_stripe_keeps_does_not_shut_the_order_for_a_day(buyer, standin):
+    """Asked again under the same key, Stripe gives the same 500 for 24 hours."""
+    standin.process.fault(calls="POST /v1/payment_intents", do="error_500", nth=1)
+
+    placed = buyer.check_out(tries=2)
+
+    assert len(buyer.failures) == 1
+    assert len(standin.payments(Order.objects.get().customer_reference)) == 1
+    assert standin.payment(placed["payment_intent_id"])["amount"] == 18240
+
+
+def test_an_outage_with_many_clicks_does_not_shut_it_either(buyer, standin):
+    outage = standin.process.fault(calls="POST /v1/payment_intents", do="error_500")
+    with pytest.raises(AssertionError, match="failed 8 times"):
+        buyer.check_out(tries=8)
+    standin.process.control("DELETE", f"faults/{outage}")
+
+    placed = buyer.check_out(tries=1)
+
+    assert standin.payment(placed["payment_intent_id"])["amount"] == 18240
+
+
+def test_the_work_behind_a_kept_internal_error_is_found_and_not_done_twice(standin):
+    standin.process.fault(calls="POST /v1/payment_intents", do="error_500", work=True, nth=1)
+    customer = stripe_gateway.create_customer(order_id=1, email="bruno@example.com")
+
+    def create() -> ProviderPayment:
+        return stripe_gateway.create_payment(
+            order_id=1,
+            revision=1,
+            amount_cents=18240,
+            customer=customer,
+            email="bruno@example.com",
+            keep_card=False,
+        )
+
+    with pytest.raises(ProviderError):
+        create()
+    found = create()
+
+    assert [payment["id"] for payment in standin.payments(customer)] == [found.reference]
+
+
+def test_a_buyer_who_leaves_after_a_failure_finds_the_order_saved(buyer, standin):
+    standin.process.fault(calls="POST /v1/payment_intents", do="timeout_before")
+    status, answer = buyer.api.post("process-checkout", buyer.body)
+    assert status == 502
+
+    status, order = buyer.api.get("orders/recover", order=answer["order_id"], token=answer["token"])
+
+    assert status == 200
+    assert order["total_amount"] == 182.4
+    assert Payment.objects.count() == 0
+
+
+# ------------------------------------------------------------------ events that come oddly
+
+
+@pytest.fixture
+def events(live_server, standin, settings):
+    """The stand-in's events go to the shop, each when the test says so."""
+    standin.process.control("POST", "webhooks", {"enabled": False})
+    endpoint = standin.process.client().v1.webhook_endpoints.create(
+        {"url": f"{live_server.url}/api/stripe/webhook", "enabled_events": EVENTS}
+    )
+    settings.STRIPE_WEBHOOK_SECRET = endpoint.secret
+    yield standin.process
+    # Nothing may be sent to a server that is gone.
+    standin.forget_everything()
+    standin.process.control("POST", "webhooks", {"enabled": True})
+
+
+def deliver(events) -> int:
+    return events.control("POST", "deliver")["delivered"]
+
+
+def deliveries(events) -> dict[str, int]:
+    return events.control("GET", "state")["deliveries"]
+
+
+def test_an_event_that_comes_late_finds_the_order_paid_and_changes_nothing(
+    buyer, events, standin, work
+):
+    events.fault(events="*", do="late", seconds=1)
+    placed = buyer.check_out()
+    standin.confirm(placed["client_secret"])
+    buyer.complete(placed)
+    work()
+
+    events.control("POST", "webhooks", {"enabled": True})
+    assert ProviderEvent.objects.count() == 0
+    wait_until(lambda: deliveries(events) == {"delivered": 1})
+    work()
+
+    assert ProviderEvent.objects.get().processed_at is not None
+    assert_one_of_everything(standin)
+
+
+def test_an_event_that_comes_late_completes_the_order_of_a_closed_tab(buyer, events, standin, work):
+    events.fault(events="*", do="late", seconds=600)
+    standin.confirm(buyer.check_out()["client_secret"])
+    assert Order.objects.get().status == "cart"
+
+    assert deliver(events) == 1
+    work()
+
+    assert_one_of_everything(standin)
+
+
+def test_an_event_that_comes_twice_is_acted_on_once(buyer, events, standin, work):
+    events.fault(events="*", do="twice")
+    standin.confirm(buyer.check_out()["client_secret"])
+
+    assert deliver(events) == 2
+    work()
+
+    assert ProviderEvent.objects.count() == 1
+    assert_one_of_everything(standin)
+
+
+def test_events_in_the_wrong_order_count_each_refusal_and_end_paid(buyer, events, standin, work):
+    events.fault(events="*", do="out_of_order")
+    placed = buyer.check_out()
+    for _ in range(2):
+        assert standin.confirm(placed["client_secret"], DECLINED) == "card_declined"
+    standin.confirm(placed["client_secret"])
+
+    assert deliver(events) == 3
+    kinds = list(ProviderEvent.objects.order_by("pk").values_list("kind", flat=True))
+    assert kinds == ["payment_intent.succeeded", *["payment_intent.payment_failed"] * 2]
+    work()
+
+    assert Order.objects.get().refused_cards == 2
+    assert_one_of_everything(standin)
+
+
+def test_what_no_event_tells_is_found_by_reconciliation(buyer, events, standin, work):
+    events.fault(events="*", do="never")
+    standin.confirm(buyer.check_out()["client_secret"])
+    assert deliver(events) == 0
+    work()
+    assert Order.objects.get().status == "cart"
+
+    call_command("reconcile_payments")
+    work()
+
+    assert deliveries(events) == {"withheld": 1}
+    assert_one_of_everything(standin)
+
+
+def test_an_event_whose_payment_can_not_be_read_is_acted_on_later(buyer, events, standin, work):
+    standin.confirm(buyer.check_out()["client_secret"])
+    events.fault(calls="GET /v1/payment_intents/*", do="error_429", nth=1)
+
+    assert deliver(events) == 1
+    work()
+    assert ProviderEvent.objects.get().outcome.startswith("Pendiente")
+    assert Order.objects.get().status == "cart"
+    with time_machine.travel(timezone.now() + timedelta(minutes=2)):
+        work()
+
+    assert ProviderEvent.objects.get().processed_at is not None
+    assert_one_of_everything(standin)
+
+
+@pytest.mark.parametrize(
+    "how", ["wrong_signature", "no_signature", "old_timestamp", "altered_body"]
+)
+def test_a_forged_event_is_refused_and_leaves_no_trace(buyer, events, standin, work, how):
+    events.fault(events="payment_intent.canceled", do="forged", how=how)
+    placed = buyer.check_out()
+    events.client().v1.payment_intents.cancel(placed["payment_intent_id"])
+
+    assert deliver(events) == 1
+    work()
+
+    assert deliveries(events) == {"delivered": 1, "forgery refused": 1}
+    # The true event alone.
+    assert ProviderEvent.objects.get().kind == "payment_intent.canceled"
+    assert Order.objects.get().status == "cart"
+    assert Enrolment.objects.count() == 0
+    assert Mail.objects.count() == 0
+
+
+# ------------------------------------------------------------------ all of it at once
+
+SOAK_PURCHASES = 30
+SOAK_FAULTS = [
+    {"do": "slow", "seconds": 0.05},
+    {"do": "timeout_before"},
+    {"do": "timeout_after"},
+    {"do": "error_500"},
+    {"do": "error_500", "work": True},
+    {"do": "error_429"},
+    {"do": "html"},
+    {"do": "truncated"},
+    {"do": "empty"},
+]
+SOAK_EVENTS = [
+    {"do": "late", "seconds": 600},
+    {"do": "twice"},
+    {"do": "out_of_order"},
+    {"do": "never"},
+    {"do": "forged", "how": "altered_body"},
+]
+
+
+def test_thirty_purchases_under_every_fault_at_once_end_in_thirty_of_everything(
+    api, events, standin, work, settings
+):
+    settings.RATE_LIMIT_SCALE = 0
+    subject = make_subject()
+    for seed, fault in enumerate(SOAK_FAULTS):
+        # A fifth each of what is left by those before: about one call in eight goes well.
+        events.fault(calls="*", caller="server", **fault, probability=0.2, seed=seed)
+    for seed, fault in enumerate(SOAK_EVENTS):
+        events.fault(events="*", **fault, probability=0.2, seed=seed)
+
+    failures = 0
+    for number in range(SOAK_PURCHASES):
+        body = checkout_body(whole(subject), total="182.40", email=f"alumno{number}@example.com")
+        body["phone"] = f"+346001{number:05}"
+        buyer = Buyer(api, standin, body)
+        placed = buyer.check_out(tries=60)
+        if number % 5 == 0:
+            standin.confirm(placed["client_secret"], DECLINED)
+        standin.confirm(placed["client_secret"])
+        if number % 3:
+            buyer.complete(placed, tries=60)
+        failures += len(buyer.failures)
+        if number % 10 == 9:
+            deliver(events)
+            work()
+            call_command("reconcile_payments")
+    deliver(events)
+    work()
+    # The provider is well again.
+    assert failures > SOAK_PURCHASES
+    assert struck(standin) > 5 * SOAK_PURCHASES
+    events.control("DELETE", "faults")
+    with time_machine.travel(timezone.now() + timedelta(minutes=5)):
+        call_command("reconcile_payments")
+        work()
+
+    assert Counter(Order.objects.values_list("status", flat=True)) == {"paid": SOAK_PURCHASES}
+    assert Payment.objects.exclude(flag="").count() == 0
+    assert Counter(Payment.objects.values_list("status", flat=True)) == {
+        "succeeded": SOAK_PURCHASES
+    }
+    assert Enrolment.objects.count() == SOAK_PURCHASES
+    assert Counter(Mail.objects.values_list("template", "status")) == {
+        ("order_confirmation", "sent"): SOAK_PURCHASES,
+        ("classroom_access", "sent"): SOAK_PURCHASES,
+    }
+    state = events.control("GET", "state")
+    assert state["charges"]["succeeded"] == SOAK_PURCHASES
+    assert state["payment_intents"] == {"succeeded": SOAK_PURCHASES}
+    assert "forgery taken" not in state["deliveries"]
+    assert not ProviderEvent.objects.filter(processed_at=None).exists()
