@@ -40,12 +40,14 @@ function Form() {
   const [state, setState] = React.useState("");
   async function pay() {
     setOutcome("");
-    const result = await stripe.confirmPayment({
+    const isSetup = query.get("secret").startsWith("seti_");
+    const result = await stripe[isSetup ? "confirmSetup" : "confirmPayment"]({
       elements,
       confirmParams: { return_url: location.origin + "/success" },
       redirect: query.get("redirect") ?? "if_required",
     });
-    setOutcome(result.error ? result.error.message : result.paymentIntent.status);
+    const intent = result.paymentIntent ?? result.setupIntent;
+    setOutcome(result.error ? result.error.message : intent.status);
   }
   return (
     <main>
@@ -139,12 +141,16 @@ class Checkout:
 
     def __init__(self, page: Page, site: str, sandbox: SandboxProcess) -> None:
         self.page = page
+        self.site = site
+        self.sandbox = sandbox
         self.api = sandbox.client()
         self.intent = self.api.v1.payment_intents.create(
             {"amount": 12345, "currency": "eur", "automatic_payment_methods": {"enabled": True}}
         )
-        secret = self.intent.client_secret
-        self.address = f"{site}/?key={sandbox.publishable_key}&secret={secret}"
+        self.address = self.address_for(self.intent.client_secret)
+
+    def address_for(self, secret: str | None) -> str:
+        return f"{self.site}/?key={self.sandbox.publishable_key}&secret={secret}"
 
     @property
     def card(self) -> FrameLocator:
@@ -232,6 +238,37 @@ def test_a_rejected_challenge_asks_for_another_card(checkout: Checkout) -> None:
         "nuevo."
     )
     assert checkout.status() == "requires_payment_method"
+
+
+def test_a_card_is_saved_with_a_setup_and_3d_secure(checkout: Checkout) -> None:
+    customer = checkout.api.v1.customers.create({})
+    setup = checkout.api.v1.setup_intents.create({"customer": customer.id})
+    checkout.address = checkout.address_for(setup.client_secret)
+
+    checkout.open().type_card("4000000000009995").pay()
+    checkout.expect_outcome("Tu tarjeta no tiene fondos suficientes. Prueba con otra tarjeta.")
+    checkout.type_card("4000002500003155").pay()
+    checkout.challenge.get_by_role("button", name="Autorizar").click()
+    checkout.expect_outcome("succeeded")
+
+    saved = checkout.api.v1.payment_methods.list({"customer": customer.id}).data
+    assert [method.card.last4 for method in saved] == ["3155"]
+    checkout.page.goto(checkout.address)
+    expect(checkout.page.locator("#state")).to_have_text(
+        "Esta tarjeta ya no se puede guardar desde aquí."
+    )
+
+
+def test_a_setup_leads_back_with_its_secret(checkout: Checkout) -> None:
+    setup = checkout.api.v1.setup_intents.create({})
+    checkout.address = checkout.address_for(setup.client_secret)
+
+    checkout.open("&redirect=always").type_card("4242424242424242").pay()
+
+    checkout.page.wait_for_url(
+        f"{checkout.site}/success?setup_intent={setup.id}"
+        f"&setup_intent_client_secret={setup.client_secret}&redirect_status=succeeded"
+    )
 
 
 def test_mistakes_are_shown_at_their_fields_and_nothing_is_sent(checkout: Checkout) -> None:

@@ -14,10 +14,15 @@ from .errors import ApiError
 from .faults import INTERNAL_ERROR, Fault
 from .http import Request, Response
 from .objects import API_VERSION, Context, expand
-from .resources.payment_intents import public_view
+from .resources import payment_intents, setup_intents
 from .store import Store, StoredAnswer, Transaction
 
 VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(\.[a-z]+)?")
+# What an error shows to a browser of the intent that it is about.
+PUBLIC_VIEWS = {
+    "payment_intent": payment_intents.public_view,
+    "setup_intent": setup_intents.public_view,
+}
 # As Stripe's: any site may call the API from a browser; what it may do depends on the key.
 CORS = (
     ("Access-Control-Allow-Origin", "*"),
@@ -233,9 +238,9 @@ def _masked(key: str) -> str:
 
 def _error_text(error: ApiError, *, public: bool) -> str:
     content = dict(error.error)
-    intent = content.get("payment_intent")
-    if public and intent:
-        content["payment_intent"] = public_view(intent)
+    for name, public_view in PUBLIC_VIEWS.items():
+        if public and name in content:
+            content[name] = public_view(content[name])
     return _text({"error": content})
 
 

@@ -55,6 +55,38 @@ AUTHENTICATION_REQUIRED = Decline(
     "authentication_required",
 )
 
+EXPIRED_CARD = Decline("expired_card", "Your card has expired.")
+INCORRECT_CVC = Decline("incorrect_cvc", "Your card's security code is incorrect.")
+PROCESSING_ERROR = Decline(
+    "processing_error",
+    "An error occurred while processing your card. Try again in a little bit.",
+)
+# By decline code, or by code where Stripe gives no decline code.
+DECLINES = {
+    decline.decline_code or decline.code: decline
+    for decline in (
+        GENERIC_DECLINE,
+        INSUFFICIENT_FUNDS,
+        EXPIRED_CARD,
+        INCORRECT_CVC,
+        PROCESSING_ERROR,
+        Decline("card_declined", "Your card was declined.", "do_not_honor"),
+        Decline("card_declined", "Your card was declined.", "lost_card"),
+        Decline("card_declined", "Your card was declined.", "stolen_card"),
+        Decline(
+            "card_declined",
+            "Your card does not support this type of purchase.",
+            "card_not_supported",
+        ),
+        Decline(
+            "card_declined",
+            "Your card was declined for making repeated attempts too frequently or exceeding its "
+            "amount limit.",
+            "card_velocity_exceeded",
+        ),
+    )
+}
+
 _CARDS = (
     Card("4242424242424242", "visa", "Pago correcto (Visa)"),
     Card("5555555555554444", "mastercard", "Pago correcto (Mastercard)"),
@@ -73,26 +105,26 @@ _CARDS = (
         "4000000000000069",
         "visa",
         "Tarjeta caducada",
-        Decline("expired_card", "Your card has expired."),
+        EXPIRED_CARD,
         attachable=False,
     ),
     Card(
         "4000000000000127",
         "visa",
         "CVC incorrecto",
-        Decline("incorrect_cvc", "Your card's security code is incorrect."),
+        INCORRECT_CVC,
         attachable=False,
     ),
     Card(
         "4000000000000119",
         "visa",
         "Error de procesamiento",
-        Decline(
-            "processing_error",
-            "An error occurred while processing your card. Try again in a little bit.",
-        ),
+        PROCESSING_ERROR,
         attachable=False,
     ),
+    Card("4000000000009987", "visa", decline=DECLINES["lost_card"], attachable=False),
+    Card("4000000000009979", "visa", decline=DECLINES["stolen_card"], attachable=False),
+    Card("4000000000006975", "visa", decline=DECLINES["card_velocity_exceeded"], attachable=False),
     Card("4000002500003155", "visa", "3-D Secure la primera vez", authentication="unless_saved"),
     Card("4000002760003184", "visa", "3-D Secure en cada pago", authentication="always"),
     Card("4000000000003220", "visa", authentication="always"),

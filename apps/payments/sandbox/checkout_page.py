@@ -33,7 +33,9 @@ class CheckoutPage:
             session = as_of_now(ctx, session)
             lines = [(line, _description(ctx, line)) for line in tx.private(id)["lines"]]
             discount = _discount_name(ctx, session)
-            saves_card = "setup_future_usage" in tx.private(id)["intent_data"]
+            saves_card = (
+                session["mode"] == "setup" or "setup_future_usage" in tx.private(id)["intent_data"]
+            )
             secret = checkout_payment.client_secret(ctx, session)
         if request.query == "state":
             return Response.json(_state(session, secret))
@@ -83,20 +85,18 @@ class CheckoutPage:
         discount: str,
         saves_card: bool,
     ) -> str:
-        total = spanish_money(session["amount_total"], session["currency"])
         known = session["customer_details"]
         cancel = session["cancel_url"]
         text = session["custom_text"]["submit"]
         return template("checkout.html").substitute(
             key=escape(self.publishable_key),
-            description=escape(total),
-            lines="\n".join(_line(line, description) for line, description in lines),
-            totals=_totals(session, discount),
+            order=_order(session, lines, discount),
             text=escape(text["message"]) if text else "",
             email=escape(known["email"] if known else ""),
             email_fixed="readonly" if known else "",
-            needs_card="true" if session["amount_total"] else "false",
-            action=escape(f"Pagar {total}" if session["amount_total"] else "Completar el pedido"),
+            needs_card="true" if session["amount_total"] != 0 else "false",
+            title="Datos de la tarjeta" if session["mode"] == "setup" else "Datos de pago",
+            action=escape(_action(session)),
             note="Tu tarjeta quedará guardada para los próximos pagos." if saves_card else "",
             back=_link(cancel, "← Volver a la tienda") if cancel else "",
             cards="\n".join(
@@ -125,6 +125,24 @@ def _discount_name(ctx: Context, session: dict[str, Any]) -> str:
     return next((coupon["name"] for coupon in coupons if coupon and coupon["name"]), "Descuento")
 
 
+def _order(session: dict[str, Any], lines: list[tuple[dict[str, Any], str]], discount: str) -> str:
+    if session["mode"] == "setup":
+        return template("checkout_setup.html").substitute()
+    return template("checkout_order.html").substitute(
+        total=escape(spanish_money(session["amount_total"], session["currency"])),
+        lines="\n".join(_line(line, description) for line, description in lines),
+        totals=_totals(session, discount),
+    )
+
+
+def _action(session: dict[str, Any]) -> str:
+    if session["mode"] == "setup":
+        return "Guardar tarjeta"
+    if not session["amount_total"]:
+        return "Completar el pedido"
+    return f"Pagar {spanish_money(session['amount_total'], session['currency'])}"
+
+
 def _line(line: dict[str, Any], description: str) -> str:
     quantity = (
         f' <span class="quantity">× {line["quantity"]}</span>' if line["quantity"] > 1 else ""
@@ -150,6 +168,8 @@ def _totals(session: dict[str, Any], discount_name: str) -> str:
 def _closed_page(session: dict[str, Any]) -> str:
     if session["status"] == "complete":
         title, text = "Pago completado", "Ya has completado este pago. Puedes cerrar esta página."
+        if session["mode"] == "setup":
+            title, text = "Tarjeta guardada", "Ya has guardado tu tarjeta."
         link = _link(checkout_payment.success_address(session), "Volver a la tienda")
     else:
         title = "Esta página de pago ha caducado"

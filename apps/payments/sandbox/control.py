@@ -3,6 +3,7 @@
 import json
 import re
 
+from . import scenarios
 from .cards import TEST_CARDS
 from .faults import BadFault, Faults
 from .http import Request, Response
@@ -39,6 +40,9 @@ class Control:
                 if not self.faults.remove(int(found[1])):
                     return Response.json({"error": "There is no such fault."}, status=404)
                 return Response.json({"removed": 1})
+            case line if line.startswith("POST ") and self._is_json(request):
+                if (played := scenarios.answer(self.store, request)) is not None:
+                    return played
             case line if line.startswith("POST "):
                 return Response.json({"error": "A JSON body is needed."}, status=400)
         return Response.json({"error": "There is no such control."}, status=404)

@@ -3,6 +3,12 @@
 from typing import Any
 
 DOC_URL = "https://stripe.com/docs/error-codes/"
+# How Stripe's sentences call a kind of object.
+NAMES = {
+    "payment_intent": "PaymentIntent",
+    "payment_method": "PaymentMethod",
+    "setup_intent": "SetupIntent",
+}
 
 
 class ApiError(Exception):
@@ -76,4 +82,7 @@ def card_error(
 
 
 def unexpected_state(message: str, intent: dict[str, Any]) -> ApiError:
-    return ApiError(message, code="payment_intent_unexpected_state", payment_intent=intent)
+    kind = intent["object"]
+    error = ApiError(message, code=f"{kind}_unexpected_state")
+    error.error[kind] = intent
+    return error

@@ -25,10 +25,12 @@ EXPANDABLE = {
     },
     "charge": {"customer": "customer", "payment_intent": "payment_intent"},
     "payment_method": {"customer": "customer"},
+    "setup_intent": {"customer": "customer", "payment_method": "payment_method"},
     "checkout.session": {
         "customer": "customer",
         "line_items": "line_items",
         "payment_intent": "payment_intent",
+        "setup_intent": "setup_intent",
     },
     "item": {"price": "price"},
     "price": {"product": "product"},

@@ -3,12 +3,13 @@
 import json
 import re
 from html import escape
+from typing import Any
 
 from . import checkout_page
 from .errors import ApiError
 from .http import Request, Response
 from .objects import Context
-from .resources import confirmation
+from .resources import confirmation, redirects, setup_confirmation
 from .store import Store
 from .templates import STATIC, spanish_money, template
 
@@ -25,12 +26,21 @@ ASSETS = {
     "checkout.css": "text/css; charset=utf-8",
 }
 NO_CACHE = (("Cache-Control", "no-cache"), ("Access-Control-Allow-Origin", "*"))
-CHALLENGE = re.compile(r"/v3/challenge/(pi_[A-Za-z0-9]+)/([A-Za-z0-9]+)")
+CHALLENGE = re.compile(r"/v3/challenge/((?:pi|seti)_[A-Za-z0-9]+)/([A-Za-z0-9]+)")
 STATUS_SENTENCES = {
     "succeeded": "El pago se ha autorizado.",
     "processing": "El pago se está procesando.",
     "canceled": "El pago se ha cancelado.",
     "requires_payment_method": "El pago no se ha autorizado.",
+}
+SETUP_SENTENCES = {
+    "succeeded": "La tarjeta se ha verificado.",
+    "canceled": "La verificación se ha cancelado.",
+    "requires_payment_method": "La tarjeta no se ha verificado.",
+}
+ANSWER_CHALLENGE = {
+    "payment_intent": confirmation.answer_challenge,
+    "setup_intent": setup_confirmation.answer_challenge,
 }
 
 
@@ -65,15 +75,10 @@ class Pages:
             return self._answer_challenge(request, id, token)
         with self.store.reading() as tx:
             try:
-                intent = confirmation.challenged(Context(tx, base_url=""), id, token)
+                intent = redirects.challenged(Context(tx, base_url=""), id, token)
             except ApiError:
                 return _not_found()
-        page = template("challenge.html").substitute(
-            amount=escape(spanish_money(intent["amount"], intent["currency"])),
-            state="open" if intent["status"] == "requires_action" else "closed",
-            outcome=escape(STATUS_SENTENCES.get(intent["status"], "")),
-        )
-        return Response.html(page)
+        return Response.html(_challenge_page(intent))
 
     def _answer_challenge(self, request: Request, id: str, token: str) -> Response:
         """JSON {"accept": true|false} in, {"status", "return_url"} out."""
@@ -87,10 +92,31 @@ class Pages:
         try:
             with self.store.writing() as tx:
                 ctx = Context(tx, base_url=request.base_url, request_id=request.id)
-                status, return_url = confirmation.answer_challenge(ctx, id, token, accepted=accept)
+                intent = redirects.challenged(ctx, id, token)
+                answer = ANSWER_CHALLENGE[intent["object"]]
+                answer(ctx, intent, accepted=accept)
+                return_url = redirects.return_address(ctx, intent)
         except ApiError as error:
             return Response.json({"error": error.error}, status=error.status)
-        return Response.json({"status": status, "return_url": return_url})
+        return Response.json({"status": intent["status"], "return_url": return_url})
+
+
+def _challenge_page(intent: dict[str, Any]) -> str:
+    if intent["object"] == "setup_intent":
+        sentences, action = SETUP_SENTENCES, "Autorizar"
+        question = "que confirmes que quieres guardar esta tarjeta."
+    else:
+        amount = escape(spanish_money(intent["amount"], intent["currency"]))
+        sentences, action = STATUS_SENTENCES, "Autorizar pago"
+        question = f"que confirmes este pago de <strong>{amount}</strong>."
+    return template("challenge.html").substitute(
+        question=question,
+        action=action,
+        accepted=sentences["succeeded"],
+        refused=sentences["requires_payment_method"],
+        state="open" if intent["status"] == "requires_action" else "closed",
+        outcome=sentences.get(intent["status"], ""),
+    )
 
 
 def stripe_js() -> bytes:

@@ -17,6 +17,7 @@ from .resources import (
     payment_intents,
     payment_methods,
     refunds,
+    setup_intents,
     webhook_endpoints,
 )
 
@@ -82,6 +83,12 @@ BROWSER_CONFIRM = (
 )
 NEW_METHOD = _of("type card billing_details metadata")
 INTENTS, METHODS = "/v1/payment_intents", "/v1/payment_methods"
+SETUPS = "/v1/setup_intents"
+SETUP = _of(
+    "allowed_payment_method_types customer description excluded_payment_method_types metadata "
+    "payment_method"
+)
+CONFIRM_SETUP = _of("payment_method return_url use_stripe_sdk")
 ENDPOINTS = "/v1/webhook_endpoints"
 SESSIONS = "/v1/checkout/sessions"
 SESSION = _of(
@@ -131,6 +138,46 @@ ROUTES = (
         f"POST {INTENTS}/:id/cancel",
         payment_intents.cancel,
         "PaymentIntentCancelParams",
+        _of("cancellation_reason"),
+    ),
+    _route(
+        f"POST {SETUPS}",
+        setup_intents.create,
+        "SetupIntentCreateParams",
+        SETUP | CONFIRM_SETUP | _of("automatic_payment_methods confirm usage"),
+    ),
+    _route(
+        f"GET {SETUPS}",
+        setup_intents.list_all,
+        "SetupIntentListParams",
+        LIST | _of("customer payment_method"),
+    ),
+    _route(
+        f"GET {SETUPS}/:id",
+        setup_intents.retrieve,
+        "SetupIntentRetrieveParams",
+        INTENT_SECRET,
+        publishable=INTENT_SECRET,
+        public_view=setup_intents.public_view,
+    ),
+    _route(
+        f"POST {SETUPS}/:id",
+        setup_intents.update,
+        "SetupIntentUpdateParams",
+        _of("customer description metadata payment_method"),
+    ),
+    _route(
+        f"POST {SETUPS}/:id/confirm",
+        setup_intents.confirm,
+        "SetupIntentConfirmParams",
+        CONFIRM_SETUP,
+        publishable=CONFIRM_SETUP | INTENT_SECRET | STRIPE_JS_ONLY,
+        public_view=setup_intents.public_view,
+    ),
+    _route(
+        f"POST {SETUPS}/:id/cancel",
+        setup_intents.cancel,
+        "SetupIntentCancelParams",
         _of("cancellation_reason"),
     ),
     _route(

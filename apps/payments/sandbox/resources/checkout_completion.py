@@ -24,7 +24,7 @@ def details(email: str | None, name: str | None, phone: str | None) -> dict[str,
 
 
 def intent_moved(ctx: Context, intent: dict[str, Any]) -> None:
-    """Complete the session of an intent that has succeeded or is processing; note how it ended."""
+    """Complete the session of an intent that succeeded or is processing; note how that ended."""
     session = session_of(ctx, intent["id"])
     if session is None:
         return
@@ -37,6 +37,14 @@ def intent_moved(ctx: Context, intent: dict[str, Any]) -> None:
             events.record(ctx, "checkout.session.async_payment_succeeded", session)
         elif intent["status"] == "requires_payment_method":
             events.record(ctx, "checkout.session.async_payment_failed", session)
+
+
+def bind(ctx: Context, intent: dict[str, Any], session: dict[str, Any]) -> None:
+    """Make the intent known as the session's, and the session's alone."""
+    ctx.tx.save_private(
+        intent["id"], ctx.tx.private(intent["id"]) | {"checkout_session": session["id"]}
+    )
+    session[intent["object"]] = intent["id"]
 
 
 def complete(ctx: Context, session: dict[str, Any], *, paid: bool) -> None:
@@ -53,16 +61,14 @@ def expire(ctx: Context, session: dict[str, Any]) -> None:
     """Close an open session; an attempt that is still waiting for the customer is canceled."""
     session |= {"status": "expired", "url": None}
     ctx.tx.save(session)
-    intent = session["payment_intent"] and ctx.require("payment_intent", session["payment_intent"])
-    if intent and intent["status"] not in ("succeeded", "canceled", "processing"):
-        intent |= {
-            "status": "canceled",
-            "canceled_at": ctx.now,
-            "cancellation_reason": "expired",
-            "next_action": None,
-        }
-        ctx.tx.save(intent)
-        events.record(ctx, "payment_intent.canceled", intent)
+    for kind in ("payment_intent", "setup_intent"):
+        intent = session[kind] and ctx.require(kind, session[kind])
+        if intent and intent["status"] not in ("succeeded", "canceled", "processing"):
+            intent |= {"status": "canceled", "next_action": None}
+            if kind == "payment_intent":
+                intent |= {"canceled_at": ctx.now, "cancellation_reason": "expired"}
+            ctx.tx.save(intent)
+            events.record(ctx, f"{kind}.canceled", intent)
     events.record(ctx, "checkout.session.expired", session)
 
 

@@ -4,7 +4,14 @@ from typing import Any
 
 from ..errors import ApiError
 from ..objects import EMAIL, Context
-from . import checkout_completion, confirmation, customers, payment_intents
+from . import (
+    checkout_completion,
+    confirmation,
+    customers,
+    intents,
+    payment_intents,
+    setup_confirmation,
+)
 from .checkout_sessions import as_of_now
 
 SESSION_OVER = "This Checkout Session is no longer active."
@@ -24,24 +31,22 @@ def pay(
     if as_of_now(ctx, session)["status"] != "open":
         raise ApiError(SESSION_OVER, code="checkout_session_inactive")
     _fill_in_customer(ctx, session, email, name)
-    if not session["amount_total"]:
+    if session["mode"] == "payment" and not session["amount_total"]:
         checkout_completion.complete(ctx, session, paid=False)
         return session
     if not payment_method:
         raise ApiError("A payment method is needed.", code="parameter_missing")
     intent = _intent(ctx, session)
-    confirmation.check_confirmable(intent)
-    payment_intents.take_payment_method(ctx, intent, payment_method)
-    confirmation.confirm(
-        ctx, intent, {"return_url": session["success_url"], "use_stripe_sdk": True}
-    )
+    confirming = setup_confirmation if session["mode"] == "setup" else confirmation
+    confirming.check_confirmable(intent)
+    intents.take_payment_method(ctx, intent, payment_method)
+    confirming.confirm(ctx, intent, {"return_url": session["success_url"], "use_stripe_sdk": True})
     return ctx.require("checkout.session", id)
 
 
 def client_secret(ctx: Context, session: dict[str, Any]) -> str | None:
     """The secret of an attempt that waits for the customer's bank, else None."""
-    id = session["payment_intent"]
-    intent = ctx.tx.get("payment_intent", id) if id else None
+    intent = _existing_intent(ctx, session)
     if intent is None or intent["status"] != "requires_action":
         return None
     return str(intent["client_secret"])
@@ -68,16 +73,20 @@ def _fill_in_customer(ctx: Context, session: dict[str, Any], email: str, name: s
     ctx.tx.save(session)
 
 
+def _existing_intent(ctx: Context, session: dict[str, Any]) -> dict[str, Any] | None:
+    kind = "setup_intent" if session["mode"] == "setup" else "payment_intent"
+    return ctx.require(kind, session[kind]) if session[kind] else None
+
+
 def _intent(ctx: Context, session: dict[str, Any]) -> dict[str, Any]:
-    if session["payment_intent"]:
-        return ctx.require("payment_intent", session["payment_intent"])
+    if existing := _existing_intent(ctx, session):
+        return existing
     data = ctx.tx.private(session["id"])["intent_data"]
     params = {"amount": session["amount_total"], "currency": session["currency"], **data}
     for name in ("customer", "allowed_payment_method_types", "excluded_payment_method_types"):
         if session[name]:
             params[name] = session[name]
     intent = payment_intents.create(ctx, params)
-    ctx.tx.save_private(intent["id"], {"checkout_session": session["id"]})
-    session["payment_intent"] = intent["id"]
+    checkout_completion.bind(ctx, intent, session)
     ctx.tx.save(session)
     return intent

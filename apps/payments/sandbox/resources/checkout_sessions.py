@@ -13,7 +13,7 @@ from ..objects import (
     only,
     random_text,
 )
-from . import checkout_completion, checkout_items, customers
+from . import checkout_completion, checkout_items, customers, setup_intents
 
 MINUTES_AT_LEAST = 30
 HOURS_AT_MOST = 24
@@ -28,6 +28,7 @@ INTENT_DATA = (
     "statement_descriptor_suffix",
 )
 SETUP_DATA = ("description", "metadata")
+SETUP_SHARED = ("allowed_payment_method_types", "customer", "excluded_payment_method_types")
 
 
 def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
@@ -114,6 +115,11 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "url": None,
         "wallet_options": None,
     }
+    if mode == "setup":
+        # Unlike a payment's, a setup's intent is there from the beginning.
+        data = {name: params[name] for name in SETUP_SHARED if name in params}
+        intent = setup_intents.create(ctx, {**data, **_intent_data(params, mode)})
+        checkout_completion.bind(ctx, intent, session)
     session["url"] = f"{ctx.base_url}/c/pay/{session['id']}"
     ctx.tx.insert(
         session,
@@ -176,9 +182,9 @@ def _mode(params: dict[str, Any]) -> str:
     mode: str = params.get("mode", "")
     if not mode:
         raise invalid_params("Missing required param: mode.", "mode", "parameter_missing")
-    if mode != "payment":
+    if mode == "subscription":
         raise ApiError(
-            f"The local Stripe stand-in has no Checkout Sessions in {mode} mode.",
+            "The local Stripe stand-in has no subscriptions.",
             code="sandbox_unsupported",
             param="mode",
         )
@@ -192,9 +198,13 @@ def _mode(params: dict[str, Any]) -> str:
     if other in params:
         raise invalid_params(f"You can not pass `{other}` in `{mode}` mode.", other)
     if mode == "setup":
-        for name in ("line_items", "discounts"):
+        for name in ("line_items", "discounts", "submit_type"):
             if name in params:
                 raise invalid_params(f"You can not pass `{name}` in `{mode}` mode.", name)
+        if "currency" not in params and "allowed_payment_method_types" not in params:
+            raise invalid_params(
+                "Missing required param: currency.", "currency", "parameter_missing"
+            )
     types = params.get("allowed_payment_method_types")
     if (types and "card" not in types) or "card" in params.get("excluded_payment_method_types", []):
         raise ApiError(

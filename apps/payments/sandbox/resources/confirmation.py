@@ -4,21 +4,15 @@ All of it runs inside one writing transaction (`Store.writing`), so an intent is
 however many requests confirm it.
 """
 
-import hmac
 import os
 import time
 from typing import Any
-from urllib.parse import urlencode
 
-from ..cards import AUTHENTICATION_REQUIRED, CARDS, Card, Decline
-from ..errors import ApiError, card_error, missing, unexpected_state
-from ..objects import Context, random_text
-from . import charges, checkout_completion, events, payment_methods
+from ..cards import AUTHENTICATION_REQUIRED, Card, Decline
+from ..errors import ApiError, card_error, unexpected_state
+from ..objects import Context
+from . import charges, checkout_completion, events, payment_methods, redirects
 
-AUTHENTICATION_FAILURE = (
-    "The provided PaymentMethod has failed authentication. You can provide payment_method_data or "
-    "a new PaymentMethod to attempt to fulfill this PaymentIntent again."
-)
 # How long the stand-in's own slow card stays in `processing`.
 PROCESSING_SECONDS = float(os.environ.get("SANDBOX_PROCESSING_SECONDS", "5"))
 
@@ -55,35 +49,15 @@ def confirm(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dic
             intent,
         )
     off_session = bool(params.get("off_session"))
-    _check_return_url(intent, params, off_session=off_session)
+    redirects.check_return_url(intent, params, off_session=off_session)
     method = ctx.require("payment_method", intent["payment_method"])
-    card = CARDS[ctx.tx.private(method["id"])["number"]]
+    card = payment_methods.card_of(ctx, method)
     intent |= {"last_payment_error": None, "next_action": None}
     if _needs_authentication(ctx, card, method):
         if off_session or params.get("error_on_requires_action"):
             raise _declined(ctx, intent, method, AUTHENTICATION_REQUIRED)
-        return _challenge(ctx, intent, params)
+        return redirects.challenge(ctx, intent, params)
     return _charge(ctx, intent, method, card, authenticated=False)
-
-
-def _check_return_url(intent: dict[str, Any], params: dict[str, Any], *, off_session: bool) -> None:
-    given = params.get("return_url")
-    if given and not given.startswith(("https://", "http://")):
-        raise ApiError("Not a valid URL", code="url_invalid", param="return_url")
-    automatic = intent["automatic_payment_methods"]
-    redirecting = automatic is not None and automatic["allow_redirects"] == "always"
-    # stripe.confirmCardPayment() names the method it takes, so none that redirects can come up.
-    card_only = params.get("expected_payment_method_type") == "card"
-    if redirecting and not (off_session or card_only or given):
-        raise ApiError(
-            "This PaymentIntent is configured to accept payment methods enabled in your Dashboard. "
-            "Because some of these payment methods might redirect your customer off of your page, "
-            "you must provide a `return_url`. If you don't want to accept redirect-based payment "
-            "methods, set `automatic_payment_methods[enabled]` to `true` and "
-            "`automatic_payment_methods[allow_redirects]` to `never` when creating Setup Intents "
-            "and Payment Intents.",
-            param="return_url",
-        )
 
 
 def _needs_authentication(ctx: Context, card: Card, method: dict[str, Any]) -> bool:
@@ -92,84 +66,24 @@ def _needs_authentication(ctx: Context, card: Card, method: dict[str, Any]) -> b
     return card.authentication == "always"
 
 
-def _challenge(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
-    token = random_text(32)
-    return_url = params.get("return_url")
-    url = f"{ctx.base_url}/v3/challenge/{intent['id']}/{token}"
-    if return_url and not params.get("use_stripe_sdk"):
-        action = {
-            "type": "redirect_to_url",
-            "redirect_to_url": {"return_url": return_url, "url": url},
-        }
-    else:
-        action = {
-            "type": "use_stripe_sdk",
-            "use_stripe_sdk": {"type": "three_d_secure_redirect", "stripe_js": url},
-        }
-    intent |= {"status": "requires_action", "next_action": action}
-    ctx.tx.save(intent)
-    private = ctx.tx.private(intent["id"])
-    ctx.tx.save_private(intent["id"], private | {"challenge": token, "return_url": return_url})
-    events.record(ctx, "payment_intent.requires_action", intent)
-    return intent
+def answer_challenge(ctx: Context, intent: dict[str, Any], *, accepted: bool) -> None:
+    """Go on with a payment whose customer has answered their bank.
 
-
-def challenged(ctx: Context, id: str, token: str) -> dict[str, Any]:
-    """The intent of a challenge page. Raises ApiError 404 unless `token` is of its last attempt."""
-    intent = ctx.tx.get("payment_intent", id)
-    expected = ctx.tx.private(id).get("challenge", "")
-    if intent is None or not hmac.compare_digest(token.encode(), expected.encode()):
-        raise missing("challenge", id)
-    return intent
-
-
-def answer_challenge(
-    ctx: Context, id: str, token: str, *, accepted: bool
-) -> tuple[str, str | None]:
-    """Record what the customer chose. Answers the intent's status and where to send the browser.
-
-    The address is None where the payment was confirmed without one. A second answer to the same
-    challenge changes nothing.
+    A second answer to the same challenge changes nothing.
     """
-    intent = challenged(ctx, id, token)
-    if intent["status"] == "requires_action":
-        method = ctx.require("payment_method", intent["payment_method"])
-        intent["next_action"] = None
-        if accepted:
-            card = CARDS[ctx.tx.private(method["id"])["number"]]
-            try:
-                _charge(ctx, intent, method, card, authenticated=True)
-            except ApiError as declined:
-                if not declined.keeps_changes:
-                    raise
-        else:
-            _fail(
-                ctx,
-                intent,
-                {
-                    "type": "invalid_request_error",
-                    "code": "payment_intent_authentication_failure",
-                    "message": AUTHENTICATION_FAILURE,
-                    "doc_url": "https://stripe.com/docs/error-codes/payment-intent-authentication-failure",
-                    "payment_method": method,
-                },
-            )
-    return intent["status"], _return_address(ctx, intent)
-
-
-def _return_address(ctx: Context, intent: dict[str, Any]) -> str | None:
-    return_url = ctx.tx.private(intent["id"]).get("return_url")
-    if not return_url:
-        return None
-    paid = intent["status"] in ("succeeded", "processing")
-    query = urlencode(
-        {
-            "payment_intent": intent["id"],
-            "payment_intent_client_secret": intent["client_secret"],
-            "redirect_status": "succeeded" if paid else "failed",
-        }
-    )
-    return f"{return_url}{'&' if '?' in return_url else '?'}{query}"
+    if intent["status"] != "requires_action":
+        return
+    method = ctx.require("payment_method", intent["payment_method"])
+    intent["next_action"] = None
+    if accepted:
+        card = payment_methods.card_of(ctx, method)
+        try:
+            _charge(ctx, intent, method, card, authenticated=True)
+        except ApiError as declined:
+            if not declined.keeps_changes:
+                raise
+    else:
+        _fail(ctx, intent, redirects.authentication_failure(intent, method))
 
 
 def _charge(
@@ -216,8 +130,7 @@ def _succeed(
     }
     ctx.tx.save(intent)
     if intent["setup_future_usage"] and authenticated:
-        private = ctx.tx.private(method["id"])
-        ctx.tx.save_private(method["id"], private | {"authenticated_for_later": True})
+        payment_methods.authenticate(ctx, method)
     if method["customer"] is None:
         if intent["customer"] and intent["setup_future_usage"]:
             payment_methods.save_for(ctx, method, intent["customer"])

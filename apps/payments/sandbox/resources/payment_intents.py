@@ -1,11 +1,10 @@
 """Payment intents: create, change, cancel, read. What confirming does is in `confirmation.py`."""
 
-import hmac
 from typing import Any
 
 from ..errors import ApiError, invalid_params, unexpected_state
 from ..objects import Context, check_email, list_page, merged_metadata, new_id, random_text
-from . import confirmation, customers, events, payment_methods
+from . import confirmation, customers, events, intents
 
 # https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts
 MINIMUM_AMOUNTS = {"eur": 50, "usd": 50, "gbp": 30}
@@ -73,7 +72,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "amount_received": 0,
         "application": None,
         "application_fee_amount": None,
-        "automatic_payment_methods": _payment_method_types(params),
+        "automatic_payment_methods": intents.automatic_methods(params, "Payment Intent"),
         "canceled_at": None,
         "cancellation_reason": None,
         "capture_method": params.get("capture_method", "automatic_async"),
@@ -113,7 +112,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "transfer_group": None,
     }
     if "payment_method" in params:
-        take_payment_method(ctx, intent, params["payment_method"])
+        intents.take_payment_method(ctx, intent, params["payment_method"])
     ctx.tx.insert(intent)
     events.record(ctx, "payment_intent.created", intent)
     if confirming:
@@ -122,7 +121,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    return _reachable(ctx, params, id)
+    return intents.reachable(ctx, params, "payment_intent", id)
 
 
 def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
@@ -147,7 +146,7 @@ def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     for name in ("description", "receipt_email", "setup_future_usage", "shipping"):
         if name in params:
             intent[name] = params[name] or None
-    _payment_method_types(params)
+    intents.automatic_methods(params, "Payment Intent")
     for name in ("allowed_payment_method_types", "excluded_payment_method_types"):
         if name in params:
             intent[name] = params[name] or None
@@ -160,27 +159,27 @@ def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
         intent |= {"status": "requires_confirmation", "next_action": None}
     intent |= {"amount": amount, "currency": currency.lower()}
     if "payment_method" in params:
-        take_payment_method(ctx, intent, params["payment_method"])
+        intents.take_payment_method(ctx, intent, params["payment_method"])
     ctx.tx.save(intent)
     return intent
 
 
 def confirm(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    intent = _reachable(ctx, params, id)
+    intent = intents.reachable(ctx, params, "payment_intent", id)
     check_email(params.get("receipt_email", ""), "receipt_email")
-    _check_not_of_checkout(ctx, intent)
+    intents.check_not_of_checkout(ctx, intent)
     confirmation.check_confirmable(intent)
     for name in ("receipt_email", "setup_future_usage", "shipping"):
         if name in params:
             intent[name] = params[name] or None
     if "payment_method" in params:
-        take_payment_method(ctx, intent, params["payment_method"])
+        intents.take_payment_method(ctx, intent, params["payment_method"])
     return confirmation.confirm(ctx, intent, params)
 
 
 def cancel(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     intent = ctx.require("payment_intent", id)
-    _check_not_of_checkout(ctx, intent)
+    intents.check_not_of_checkout(ctx, intent)
     if intent["status"] not in CHANGEABLE:
         raise unexpected_state(
             f"You cannot cancel this PaymentIntent because it has a status of {intent['status']}. "
@@ -209,84 +208,6 @@ def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
 
 def public_view(intent: dict[str, Any]) -> dict[str, Any]:
     return {name: intent[name] for name in PUBLIC_FIELDS}
-
-
-def _check_not_of_checkout(ctx: Context, intent: dict[str, Any]) -> None:
-    """Such an intent is paid on the session's page, and given up by expiring the session."""
-    if ctx.tx.private(intent["id"]).get("checkout_session"):
-        raise ApiError("You cannot perform this action on PaymentIntents created by Checkout.")
-
-
-def _reachable(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    """The intent; a browser must know its client secret."""
-    secret = params.get("client_secret")
-    if ctx.is_publishable and not secret:
-        raise invalid_params(
-            "Missing required param: client_secret.", "client_secret", "parameter_missing"
-        )
-    intent = ctx.require("payment_intent", id, param="intent" if ctx.is_publishable else None)
-    if secret is not None and not hmac.compare_digest(
-        secret.encode(), intent["client_secret"].encode()
-    ):
-        raise ApiError(
-            "The client_secret provided does not match the client_secret associated with the "
-            "PaymentIntent.",
-            code="payment_intent_invalid_parameter",
-            param="client_secret",
-        )
-    return intent
-
-
-def take_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:
-    """Put the payment method on the intent. Raises ApiError where it is another customer's."""
-    method = payment_methods.find(ctx, id)
-    owner, customer = method["customer"], intent["customer"]
-    if owner and not customer:
-        raise ApiError(
-            f"The PaymentMethod {method['id']} belongs to a Customer {owner}. Please include the "
-            "Customer in the `customer` parameter on the PaymentIntent.",
-            param="payment_method",
-        )
-    if owner and owner != customer:
-        raise ApiError(
-            f"The PaymentMethod {method['id']} does not belong to the Customer you supplied "
-            f"{customer}. Please use this PaymentMethod in combination with the Customer that it "
-            "belongs to, instead.",
-            param="payment_method",
-        )
-    payment_methods.check_reusable(ctx, method)
-    intent |= {
-        "payment_method": method["id"],
-        "status": "requires_confirmation",
-        "next_action": None,
-    }
-
-
-def _payment_method_types(params: dict[str, Any]) -> dict[str, Any] | None:
-    """The intent's `automatic_payment_methods` (the default), or None where cards are asked for.
-
-    Raises ApiError where no card is left: this stand-in has nothing else.
-    """
-    automatic = params.get("automatic_payment_methods")
-    allowed = params.get("allowed_payment_method_types")
-    for other in ("automatic_payment_methods", "excluded_payment_method_types"):
-        if allowed and params.get(other):
-            raise ApiError(
-                "You may only specify one of these parameters: allowed_payment_method_types, "
-                f"{other}.",
-                param="allowed_payment_method_types",
-            )
-    excluded = params.get("excluded_payment_method_types") or []
-    if "card" in excluded or (allowed and "card" not in allowed):
-        raise ApiError(
-            "No valid payment method types for this Payment Intent: the local stand-in has cards "
-            "only, and they are left out.",
-            code="payment_intent_invalid_parameter",
-            param="allowed_payment_method_types" if allowed else "excluded_payment_method_types",
-        )
-    if allowed or (automatic and not automatic["enabled"]):
-        return None
-    return {"allow_redirects": (automatic or {}).get("allow_redirects", "always"), "enabled": True}
 
 
 def _check_amount(amount: int, currency: str) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from dataclasses import replace
 from typing import Any
 
 from .. import cards
@@ -66,6 +67,25 @@ def find(ctx: Context, id: str, *, param: str = "payment_method") -> dict[str, A
     return from_named(ctx, id) or ctx.require("payment_method", id, param=param)
 
 
+def card_of(ctx: Context, method: dict[str, Any]) -> cards.Card:
+    """How this payment method behaves: as its number says, or as a test has told it to."""
+    private = ctx.tx.private(method["id"])
+    card = cards.CARDS[private["number"]]
+    told = private.get("told_to")
+    if told is None:
+        return card
+    if told == cards.AUTHENTICATION_REQUIRED.code:
+        return replace(card, decline=None, authentication="always")
+    return replace(card, decline=cards.DECLINES[told], authentication="")
+
+
+def tell(ctx: Context, id: str, told_to: str | None) -> dict[str, Any]:
+    """Refuse this method from now on with a decline code, ask for 3-D Secure, or behave again."""
+    method = ctx.require("payment_method", id)
+    ctx.tx.save_private(id, ctx.tx.private(id) | {"told_to": told_to})
+    return method
+
+
 def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     return ctx.require("payment_method", id)
 
@@ -81,7 +101,7 @@ def attach(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     if method["customer"]:
         raise ApiError("The payment method you provided has already been attached to a customer.")
     check_reusable(ctx, method)
-    card = cards.CARDS[ctx.tx.private(method["id"])["number"]]
+    card = card_of(ctx, method)
     if card.decline and not card.attachable:
         raise card_error(
             card.decline.code, card.decline.message, decline_code=card.decline.decline_code
@@ -128,6 +148,12 @@ def check_reusable(ctx: Context, method: dict[str, Any]) -> None:
             "detached from a Customer, and may not be used again. To use a PaymentMethod multiple "
             "times, you must attach it to a Customer first."
         )
+
+
+def authenticate(ctx: Context, method: dict[str, Any]) -> None:
+    """Note that its owner has agreed to charges to come, before their bank."""
+    private = ctx.tx.private(method["id"])
+    ctx.tx.save_private(method["id"], private | {"authenticated_for_later": True})
 
 
 def use_up(ctx: Context, method: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@
       const { status, return_url: address } = await response.json();
       const paid = ["succeeded", "processing"].includes(status);
       question.hidden = true;
-      outcome.textContent = paid ? "El pago se ha autorizado." : "El pago no se ha autorizado.";
+      outcome.textContent = document.body.dataset[paid ? "accepted" : "refused"];
       finish(address);
     } catch {
       outcome.textContent = "No se ha podido enviar tu respuesta. Inténtalo de nuevo.";

@@ -243,10 +243,10 @@ export class Elements {
     return error ? { error } : { selectedPaymentMethod: "card" };
   }
 
-  // Payments whose intent is created after the form was shown must be submitted first, as with Stripe.
-  requireSubmit() {
+  // Where the intent is created after the form was shown, the form is submitted first, as with Stripe.
+  requireSubmit(caller) {
     if (!this.options.clientSecret && !this.#submitted) {
-      throw integrationError("elements.submit() must be called before stripe.confirmPayment().");
+      throw integrationError(`elements.submit() must be called before stripe.${caller}().`);
     }
   }
 
@@ -256,18 +256,19 @@ export class Elements {
     return element.ask("payment_method", { billing_details: details });
   }
 
-  // Why the payment of this group can't be paid (any more), or null.
+  // Why the payment or setup of this group can't be confirmed (any more), or null.
   async problem() {
     const { clientSecret, locale } = this.options;
     if (!clientSecret) return null;
-    const { paymentIntent, error } = await this.#api.retrieve(clientSecret, locale);
+    const { intent, error } = await this.#api.retrieve(clientSecret, locale);
     if (error) return error;
-    if (!["succeeded", "canceled", "processing"].includes(paymentIntent.status)) return null;
+    if (!["succeeded", "canceled", "processing"].includes(intent.status)) return null;
+    const code = `${intent.object}_unexpected_state`;
     return {
       type: "invalid_request_error",
-      code: "payment_intent_unexpected_state",
-      message: SPANISH_MESSAGES.payment_intent_unexpected_state,
-      payment_intent: paymentIntent,
+      code,
+      message: SPANISH_MESSAGES[code],
+      [intent.object]: intent,
     };
   }
 

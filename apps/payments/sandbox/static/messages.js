@@ -16,6 +16,12 @@ export const SPANISH_MESSAGES = {
   authentication_required: "Tu tarjeta ha sido rechazada. Este pago requiere autenticación.",
   payment_intent_authentication_failure:
     "No hemos podido autenticar tu método de pago. Elige otro método de pago e inténtalo de nuevo.",
+  setup_intent_authentication_failure:
+    "No hemos podido autenticar tu método de pago. Elige otro método de pago e inténtalo de nuevo.",
+  setup_intent_unexpected_state: "Esta tarjeta ya no se puede guardar desde aquí.",
+  card_not_supported: "Tu tarjeta no admite este tipo de compra.",
+  card_velocity_exceeded:
+    "Tu tarjeta ha sido rechazada por superar su límite o por demasiados intentos seguidos.",
   payment_intent_unexpected_state: "Este pago ya no se puede confirmar.",
 };
 export const CONNECTION_MESSAGES = {

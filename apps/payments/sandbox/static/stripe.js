@@ -26,17 +26,26 @@ class Api {
     }
   }
 
+  // {intent} or {error}, for the secret of a payment or of a setup.
   async retrieve(clientSecret, locale) {
-    const path = `/v1/payment_intents/${intentId(clientSecret)}`;
-    const { object, error } = await this.call("GET", path, { client_secret: clientSecret }, locale);
-    return error ? { error } : { paymentIntent: object };
+    const { path } = intentOf(clientSecret);
+    const values = { client_secret: clientSecret };
+    const { object, error } = await this.call("GET", path, values, locale);
+    return error ? { error } : { intent: object };
   }
 }
 
-function intentId(clientSecret) {
-  const match = /^(pi_[A-Za-z0-9]+)_secret_[A-Za-z0-9]+$/.exec(clientSecret ?? "");
-  if (!match) throw integrationError("The client secret must have the form pi_…_secret_….");
-  return match[1];
+// What a client secret belongs to: its path in the API, and how Stripe.js names it in results.
+function intentOf(clientSecret, kind) {
+  const match = /^((pi|seti)_[A-Za-z0-9]+)_secret_[A-Za-z0-9]+$/.exec(clientSecret ?? "");
+  if (!match || (kind && match[2] !== kind)) {
+    const form = kind ?? "pi_… or seti";
+    throw integrationError(`The client secret must have the form ${form}_…_secret_….`);
+  }
+  const [, id, prefix] = match;
+  return prefix === "pi"
+    ? { path: `/v1/payment_intents/${id}`, result: "paymentIntent", name: "payment_intent" }
+    : { path: `/v1/setup_intents/${id}`, result: "setupIntent", name: "setup_intent" };
 }
 
 class StripeClient {
@@ -63,27 +72,44 @@ class StripeClient {
   }
 
   elements(options) {
-    if (options?.clientSecret) intentId(options.clientSecret);
+    if (options?.clientSecret) intentOf(options.clientSecret);
     return new Elements(this.#api, { locale: this.#locale, ...options });
   }
 
-  retrievePaymentIntent(clientSecret) {
-    return this.#api.retrieve(clientSecret, this.#locale);
+  async retrievePaymentIntent(clientSecret) {
+    intentOf(clientSecret, "pi");
+    const { intent, error } = await this.#api.retrieve(clientSecret, this.#locale);
+    return error ? { error } : { paymentIntent: intent };
   }
 
-  async confirmPayment({ elements, clientSecret, confirmParams = {}, redirect = "always" }) {
+  async retrieveSetupIntent(clientSecret) {
+    intentOf(clientSecret, "seti");
+    const { intent, error } = await this.#api.retrieve(clientSecret, this.#locale);
+    return error ? { error } : { setupIntent: intent };
+  }
+
+  confirmPayment(options) {
+    return this.#confirmWithElements("confirmPayment", "pi", options);
+  }
+
+  confirmSetup(options) {
+    return this.#confirmWithElements("confirmSetup", "seti", options);
+  }
+
+  async #confirmWithElements(caller, kind, options) {
+    const { elements, clientSecret, confirmParams = {}, redirect = "always" } = options;
     const secret = clientSecret ?? elements?.options.clientSecret;
     const locale = elements?.options.locale ?? this.#locale;
     const { payment_method_data: data, return_url: returnUrl, ...rest } = confirmParams;
     if (redirect === "always" && !returnUrl) {
       throw integrationError(
-        "stripe.confirmPayment(): the confirmParams.return_url argument is required.",
+        `stripe.${caller}(): the confirmParams.return_url argument is required.`,
       );
     }
-    intentId(secret);
+    const { result: resultName, name } = intentOf(secret, kind);
     let method = rest.payment_method;
     if (!method) {
-      elements.requireSubmit();
+      elements.requireSubmit(caller);
       const { error } = await elements.submit();
       if (error) return { error };
       const created = await elements.createPaymentMethod(data?.billing_details);
@@ -94,14 +120,23 @@ class StripeClient {
     const result = await this.#confirm(secret, values, locale);
     if (result.error || redirect === "if_required") return result;
     const address = new URL(returnUrl, location.href);
-    address.searchParams.set("payment_intent", result.paymentIntent.id);
-    address.searchParams.set("payment_intent_client_secret", secret);
+    address.searchParams.set(name, result[resultName].id);
+    address.searchParams.set(`${name}_client_secret`, secret);
     address.searchParams.set("redirect_status", "succeeded");
     location.assign(address);
     return new Promise(() => {}); // the page is being left
   }
 
-  async confirmCardPayment(clientSecret, data = {}, { handleActions = true } = {}) {
+  confirmCardPayment(clientSecret, data, options) {
+    return this.#confirmCard("pi", clientSecret, data, options);
+  }
+
+  confirmCardSetup(clientSecret, data, options) {
+    return this.#confirmCard("seti", clientSecret, data, options);
+  }
+
+  async #confirmCard(kind, clientSecret, data = {}, { handleActions = true } = {}) {
+    intentOf(clientSecret, kind);
     const { payment_method: given, ...rest } = data;
     let method = given;
     if (given && typeof given === "object") {
@@ -116,8 +151,8 @@ class StripeClient {
   }
 
   async handleNextAction({ clientSecret }) {
-    const { paymentIntent, error } = await this.#api.retrieve(clientSecret, this.#locale);
-    return error ? { error } : this.#act(paymentIntent, clientSecret, this.#locale);
+    const { intent, error } = await this.#api.retrieve(clientSecret, this.#locale);
+    return error ? { error } : this.#act(intent, clientSecret, this.#locale);
   }
 
   async createPaymentMethod(first, card, data) {
@@ -141,29 +176,30 @@ class StripeClient {
   }
 
   async #confirm(clientSecret, values, locale, handleActions = true) {
-    const path = `/v1/payment_intents/${intentId(clientSecret)}/confirm`;
+    const { path, result } = intentOf(clientSecret);
     const sent = { ...values, client_secret: clientSecret, use_stripe_sdk: true };
-    const { object, error } = await this.#api.call("POST", path, sent, locale);
+    const { object, error } = await this.#api.call("POST", `${path}/confirm`, sent, locale);
     if (error) return { error };
-    return handleActions ? this.#act(object, clientSecret, locale) : { paymentIntent: object };
+    return handleActions ? this.#act(object, clientSecret, locale) : { [result]: object };
   }
 
-  // Takes the customer through 3-D Secure where the payment waits for it.
+  // Takes the customer through 3-D Secure where the payment or the setup waits for it.
   async #act(intent, clientSecret, locale) {
-    if (intent.status !== "requires_action") return { paymentIntent: intent };
+    const { result, name } = intentOf(clientSecret);
+    if (intent.status !== "requires_action") return { [result]: intent };
     const action = intent.next_action;
     if (action.type === "redirect_to_url") {
       location.assign(action.redirect_to_url.url);
       return new Promise(() => {}); // the page is being left
     }
     await openChallenge(action.use_stripe_sdk.stripe_js);
-    const { paymentIntent, error } = await this.#api.retrieve(clientSecret, locale);
+    const { intent: after, error } = await this.#api.retrieve(clientSecret, locale);
     if (error) return { error };
-    if (paymentIntent.status === "requires_payment_method") {
-      const failure = localized(paymentIntent.last_payment_error, locale);
-      return { error: { ...failure, payment_intent: paymentIntent } };
+    if (after.status === "requires_payment_method") {
+      const failure = localized(after.last_payment_error ?? after.last_setup_error, locale);
+      return { error: { ...failure, [name]: after } };
     }
-    return { paymentIntent };
+    return { [result]: after };
   }
 }
 

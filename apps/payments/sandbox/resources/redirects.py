@@ -1,0 +1,97 @@
+"""To the bank's page and back: return addresses and 3-D Secure of payment and setup intents."""
+
+import hmac
+from typing import Any
+from urllib.parse import urlencode
+
+from ..errors import DOC_URL, NAMES, ApiError, missing
+from ..objects import Context, random_text
+from . import events
+
+
+def check_return_url(
+    intent: dict[str, Any], params: dict[str, Any], *, off_session: bool = False
+) -> None:
+    """Raises ApiError 400 where a method that redirects may come up and no address was given."""
+    given = params.get("return_url")
+    if given and not given.startswith(("https://", "http://")):
+        raise ApiError("Not a valid URL", code="url_invalid", param="return_url")
+    automatic = intent["automatic_payment_methods"]
+    redirecting = automatic is not None and automatic["allow_redirects"] == "always"
+    # stripe.confirmCardPayment() names the method it takes, so none that redirects can come up.
+    card_only = params.get("expected_payment_method_type") == "card"
+    if redirecting and not (off_session or card_only or given):
+        raise ApiError(
+            f"This {NAMES[intent['object']]} is configured to accept payment methods enabled in "
+            "your Dashboard. Because some of these payment methods might redirect your customer "
+            "off of your page, you must provide a `return_url`. If you don't want to accept "
+            "redirect-based payment methods, set `automatic_payment_methods[enabled]` to `true` "
+            "and `automatic_payment_methods[allow_redirects]` to `never` when creating Setup "
+            "Intents and Payment Intents.",
+            param="return_url",
+        )
+
+
+def challenge(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """Put the intent into `requires_action`, with the address of its 3-D Secure page."""
+    token = random_text(32)
+    return_url = params.get("return_url")
+    url = f"{ctx.base_url}/v3/challenge/{intent['id']}/{token}"
+    if return_url and not params.get("use_stripe_sdk"):
+        action = {
+            "type": "redirect_to_url",
+            "redirect_to_url": {"return_url": return_url, "url": url},
+        }
+    else:
+        action = {
+            "type": "use_stripe_sdk",
+            "use_stripe_sdk": {"type": "three_d_secure_redirect", "stripe_js": url},
+        }
+    intent |= {"status": "requires_action", "next_action": action}
+    ctx.tx.save(intent)
+    private = ctx.tx.private(intent["id"])
+    ctx.tx.save_private(intent["id"], private | {"challenge": token, "return_url": return_url})
+    events.record(ctx, f"{intent['object']}.requires_action", intent)
+    return intent
+
+
+def challenged(ctx: Context, id: str, token: str) -> dict[str, Any]:
+    """The intent of a challenge page. Raises ApiError 404 unless `token` is of its last attempt."""
+    kind = "setup_intent" if id.startswith("seti_") else "payment_intent"
+    intent = ctx.tx.get(kind, id)
+    expected = ctx.tx.private(id).get("challenge", "")
+    if intent is None or not hmac.compare_digest(token.encode(), expected.encode()):
+        raise missing("challenge", id)
+    return intent
+
+
+def authentication_failure(intent: dict[str, Any], method: dict[str, Any]) -> dict[str, Any]:
+    """The error that stays on an intent whose customer was refused by their bank."""
+    kind = intent["object"]
+    code = f"{kind}_authentication_failure"
+    return {
+        "type": "invalid_request_error",
+        "code": code,
+        "message": "The provided PaymentMethod has failed authentication. You can provide "
+        "payment_method_data or a new PaymentMethod to attempt to fulfill this "
+        f"{NAMES[kind]} again.",
+        "doc_url": DOC_URL + code.replace("_", "-"),
+        "payment_method": method,
+    }
+
+
+def return_address(ctx: Context, intent: dict[str, Any]) -> str | None:
+    """Where the customer goes on, with the outcome; None where the page around decides."""
+    return_url = ctx.tx.private(intent["id"]).get("return_url")
+    if not return_url:
+        return None
+    kind = intent["object"]
+    done = intent["status"] in ("succeeded", "processing")
+    query = urlencode(
+        {
+            kind: intent["id"],
+            f"{kind}_client_secret": intent["client_secret"],
+            "redirect_status": "succeeded" if done else "failed",
+        }
+    )
+    return f"{return_url}{'&' if '?' in return_url else '?'}{query}"
