@@ -1,5 +1,6 @@
 /** Finds the islands of the page and loads each when it is due. Knows no React. */
 import { startAnchors } from "./lib/anchors";
+import { startAvatars } from "./lib/avatars";
 import { startHelp } from "./lib/help";
 import { startMenus } from "./lib/menus";
 import { startPast } from "./lib/past";
@@ -21,6 +22,7 @@ startMenus();
 startAnchors();
 startPast();
 startHelp();
+startAvatars();
 
 // Tooltips come with the first element that has one and is pointed at or focused.
 const onFirstTooltip = ({ target }: Event) => {

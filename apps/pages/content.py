@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from apps.pricing.rules import PRICING, quote_calculator
+from apps.pricing.rules import CampaignTerms, quote_calculator
 
 # value, label (site spec, section 9)
 STATISTICS = (
@@ -42,30 +42,42 @@ EXAM = (
 
 
 @dataclass(frozen=True)
-class Budget:
+class ExampleBudget:
+    """One line of the table; `discounts_cents` has one amount for each of its columns."""
+
     subjects: int
     base_cents: int
-    volume_cents: int
+    discounts_cents: tuple[int, ...]
     final_cents: int
 
 
-def example_budgets() -> list[Budget]:
-    """What 1 to 6 subjects cost at the base price, paid at once: the calculator's own rule."""
-    budgets = []
-    for subjects in range(1, 7):
-        quote = quote_calculator(
+def example_budgets(campaign: CampaignTerms | None) -> tuple[list[str], list[ExampleBudget]]:
+    """What 1 to 6 subjects cost at the base price, paid at once: the calculator's own rule.
+
+    The names of all discounts that any of them has, in the calculator's order, and the budgets.
+    """
+    quotes = [
+        quote_calculator(
             [],
             number_of_subjects=subjects,
             full_payment=True,
             invited_with_code=False,
             invitees=0,
+            campaign=campaign,
         )
+        for subjects in range(1, 7)
+    ]
+    # The most subjects have every discount there is.
+    columns = [discount.name for discount in quotes[-1].discounts]
+    budgets = []
+    for subjects, quote in enumerate(quotes, start=1):
+        amounts = {discount.name: discount.amount_cents for discount in quote.discounts}
         budgets.append(
-            Budget(
+            ExampleBudget(
                 subjects=subjects,
                 base_cents=quote.base_cents,
-                volume_cents=PRICING.volume_discount_cents(subjects),
+                discounts_cents=tuple(amounts.get(name, 0) for name in columns),
                 final_cents=quote.final_cents,
             )
         )
-    return budgets
+    return columns, budgets

@@ -58,15 +58,18 @@ def nosotros(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def precios(request: HttpRequest) -> HttpResponse:
+    campaign = campaign_today()
+    budget_columns, budgets = example_budgets(campaign)
     return render(
         request,
         "pages/precios.html",
         {
             "plans": Plan.objects.all(),
             "pricing": PRICING,
-            "budgets": example_budgets(),
+            "budget_columns": budget_columns,
+            "budgets": budgets,
             "campaigns": Campaign.objects.filter(active=True, calculator=True),
-            "campaign": campaign_today(),
+            "campaign": campaign,
             "calculator": calculator_props(),
         },
     )

@@ -1,5 +1,12 @@
 /** What the forms of visitors have in common: checking, sending, errors at their fields. */
-import { type ComponentProps, type FormEvent, type RefObject, useRef, useState } from "react";
+import {
+  type ComponentProps,
+  type FormEvent,
+  type RefObject,
+  useEffect,
+  useRef,
+  useState,
+} from "react";
 import * as z from "zod/mini";
 import type { Academy } from "../schemas/academy";
 import { ApiError } from "./api";
@@ -23,7 +30,7 @@ export type LeadForm = {
 /**
  * A form whose fields are named like the schema's keys, in the order in which they are checked
  * (site spec, section 5). What is wrong is said in a toast, the first message of that order, and
- * at each field; the focus goes to the first of them on the page. `send` may throw an ApiError,
+ * at each field; the focus goes to the first of them on the page, else to the button. `send` may throw an ApiError,
  * which is shown likewise: the server's sentence where it refuses, else `failure`.
  */
 export function useLeadForm<Schema extends z.ZodMiniType<object>>(
@@ -34,13 +41,22 @@ export function useLeadForm<Schema extends z.ZodMiniType<object>>(
   const ref = useRef<HTMLFormElement>(null);
   const [errors, setErrors] = useState<Errors>({});
   const [sending, setSending] = useState(false);
+  const refused = useRef(false);
 
   function show(found: Errors, sentence: string) {
     setErrors(found);
     toast({ title: "Error", text: sentence, tone: "error" });
-    const fields = [...(ref.current?.elements ?? [])] as HTMLInputElement[];
-    fields.find(({ name }) => found[name])?.focus();
+    refused.current = true;
   }
+
+  // Only now are fields that were disabled meanwhile ready to take the focus, and the button too.
+  useEffect(() => {
+    if (sending || !refused.current) return;
+    refused.current = false;
+    const fields = [...(ref.current?.elements ?? [])] as HTMLInputElement[];
+    const wrong = fields.find(({ name }) => errors[name]);
+    (wrong ?? fields.find(({ type }) => type === "submit"))?.focus();
+  });
 
   async function onSubmit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();

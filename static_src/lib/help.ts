@@ -10,9 +10,17 @@ export function startHelp(): void {
       help.hidden = false;
     }, APPEARS_AFTER_MS),
   );
+  const card = help.querySelector("details") as HTMLDetailsElement;
+  const minimise = () => {
+    card.open = false;
+    card.querySelector("summary")?.focus();
+  };
   help.addEventListener("click", ({ target }) => {
     const wish = (target as Element).closest<HTMLElement>("[data-help]")?.dataset.help;
     if (wish === "close") help.remove();
-    if (wish === "minimise") help.querySelector("summary")?.click();
+    if (wish === "minimise") minimise();
+  });
+  help.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape" && card.open) minimise();
   });
 }

@@ -24,6 +24,7 @@ export function toast({ title, text, tone }: Toast): void {
   close.type = "button";
   close.className = "toast__close";
   close.setAttribute("aria-label", "Cerrar aviso");
+  close.dataset.tooltip = "Cerrar aviso";
   close.textContent = "×";
   close.addEventListener("click", () => item.remove());
   item.append(words, close);

@@ -47,6 +47,8 @@ function words(element: HTMLElement): string {
 }
 
 function open(element: HTMLElement): void {
+  // Pressed and gone, as a toast's cross: browsers do not say that the focus has left it.
+  if (!element.isConnected) return;
   tooltip = document.createElement("div");
   tooltip.className = "tooltip";
   tooltip.setAttribute("aria-hidden", "true");

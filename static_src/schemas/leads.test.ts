@@ -173,12 +173,13 @@ describe("the preview's attachment", () => {
 
 it("reads the server's budget as cents, and knows an answer without one", () => {
   const budgetResult = {
-    selectedSubjects: [],
+    selectedSubjects: [{ id: 7, name: "Microeconomía", final_price: 400 }],
     basePrice: 400,
     discounts: [{ name: "Descuento por volumen", amount: 15 }],
     finalPrice: 385.5,
   };
   expect(z.parse(SentBudget, { success: true, budgetResult })).toEqual({
+    subjects: [{ id: 7, name: "Microeconomía", priceCents: 40000 }],
     baseCents: 40000,
     discounts: [{ name: "Descuento por volumen", amountCents: 1500 }],
     finalCents: 38550,

@@ -81,17 +81,28 @@ const SentDiscount = z.pipe(
   z.transform(({ name, amount }) => ({ name, amountCents: amount })),
 );
 
+const SentSubject = z.pipe(
+  z.object({ id: z.number(), name: z.string(), final_price: cents }),
+  z.transform(({ id, name, final_price }) => ({ id, name, priceCents: final_price })),
+);
+
 /** The answer of send-budget-email: the budget as the server computed it; null for machines. */
 export const SentBudget = z.pipe(
   z.object({
     success: z.literal(true),
     budgetResult: z.optional(
-      z.object({ basePrice: cents, discounts: z.array(SentDiscount), finalPrice: cents }),
+      z.object({
+        selectedSubjects: z.array(SentSubject),
+        basePrice: cents,
+        discounts: z.array(SentDiscount),
+        finalPrice: cents,
+      }),
     ),
   }),
   z.transform(({ budgetResult }) =>
     budgetResult
       ? {
+          subjects: budgetResult.selectedSubjects,
           baseCents: budgetResult.basePrice,
           discounts: budgetResult.discounts,
           finalCents: budgetResult.finalPrice,

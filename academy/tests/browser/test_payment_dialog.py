@@ -138,8 +138,7 @@ def test_the_focus_stays_inside_the_dialog(at_step_1: Visitor) -> None:
     for key in ("Tab", "Shift+Tab"):
         for _ in range(14):
             at_step_1.page.keyboard.press(key)
-            # At either end a guard takes the focus for one frame and hands it back.
-            expect(at_step_1.dialog.locator(":focus")).to_be_attached(timeout=1_000)
+            assert at_step_1.dialog.locator(":focus").count() == 1
 
 
 def two_columns(visitor: Visitor) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from html import unescape
 
 import pytest
@@ -332,6 +333,34 @@ def test_a_budget_that_cannot_be_sent_says_so_and_stays_blurred(
     expect(calculator.button("Enviar presupuesto")).to_be_enabled()
     expect(calculator.card.get_by_label("Email")).to_have_value(visitor.email)
     assert calculator.is_blurred()
+
+
+def test_a_refused_budget_s_field_has_the_focus_although_it_was_disabled(
+    visitor: Visitor, shelf: Shelf, micro: Subject
+) -> None:
+    visitor.watch.expect("400")
+    calculator = Calculator(visitor).ask().choose(shelf, micro).open_contact()
+    calculator.send("ana@example.c")  # The server wants two letters there.
+
+    email = calculator.card.get_by_label("Email")
+    expect(email).to_have_attribute("aria-invalid", "true")
+    expect(email).to_be_focused()
+
+
+def test_what_was_sent_is_shown_as_the_server_knows_it(
+    visitor: Visitor, shelf: Shelf, micro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask().choose(shelf, micro).open_contact()
+    # The price has changed since the lists were read.
+    micro.final_price = Decimal("200.00")
+    micro.name = "Microeconomía I"
+    micro.save()
+    calculator.send(visitor.email)
+
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    (line,) = calculator.figures.get_by_role("listitem").all_inner_texts()
+    assert " ".join(line.replace("\xa0", " ").split()) == "Microeconomía I 200,00 €"
+    assert calculator.lines() == ["Precio base 200,00 €", "Precio final 200,00 €"]
 
 
 def test_the_whole_way_by_keyboard(visitor: Visitor, shelf: Shelf, micro: Subject) -> None:

@@ -358,6 +358,7 @@ def test_a_tooltip_opens_after_700_ms_and_the_next_at_once_within_300_ms(visitor
     page = visitor.page
     page.clock.install()
     alive(page, "/nosotros")
+    visitor.stop_the_clock()
     page.clock.run_for(4100)
     # The first pointer over an element with a tooltip fetches the code for all of them.
     with page.expect_response(lambda answer: "/tooltip-" in answer.url):

@@ -1,8 +1,11 @@
 import re
 
 import pytest
+import time_machine
 from django.conf import settings
 from django.test import Client, override_settings
+
+from apps.pricing.seed import seed_campaigns
 
 PAGES = {
     "/": "La academia online para estudiantes de universidades online",
@@ -184,18 +187,50 @@ def test_the_content_of_a_subject_has_the_numbers_of_the_specification(client: C
         assert fact in text
 
 
-def test_prices_show_what_1_to_6_subjects_cost(client: Client) -> None:
-    text = visible_text(client.get("/precios").content.decode()).replace("\xa0", " ")
-    # 240 each, less 15, 45, 70, 90 or 110 by volume, less 5 % of the base for paying at once.
-    for row in (
-        "1 240,00 € – 228,00 €",
-        "2 480,00 € −15,00 € 441,00 €",
-        "3 720,00 € −45,00 € 639,00 €",
-        "4 960,00 € −70,00 € 842,00 €",
-        "5 1200,00 € −90,00 € 1050,00 €",
-        "6 1440,00 € −110,00 € 1258,00 €",
-    ):
-        assert row in text
+@pytest.mark.parametrize(
+    ("day", "columns", "budgets"),
+    [
+        (
+            "2026-11-10",
+            ["Descuento por volumen", "Pago completo (5 %)"],
+            [
+                "1 240,00 € – −12,00 € 228,00 €",
+                "2 480,00 € −15,00 € −24,00 € 441,00 €",
+                "3 720,00 € −45,00 € −36,00 € 639,00 €",
+                "4 960,00 € −70,00 € −48,00 € 842,00 €",
+                "5 1200,00 € −90,00 € −60,00 € 1050,00 €",
+                "6 1440,00 € −110,00 € −72,00 € 1258,00 €",
+            ],
+        ),
+        (
+            "2026-08-10",
+            ["Descuento por volumen", "Descuento de agosto (20 %)", "Pago completo (5 %)"],
+            [
+                "1 240,00 € – −48,00 € −12,00 € 180,00 €",
+                "2 480,00 € −15,00 € −96,00 € −24,00 € 345,00 €",
+                "3 720,00 € −45,00 € −144,00 € −36,00 € 495,00 €",
+                "4 960,00 € −70,00 € −192,00 € −48,00 € 650,00 €",
+                "5 1200,00 € −90,00 € −240,00 € −60,00 € 810,00 €",
+                "6 1440,00 € −110,00 € −288,00 € −72,00 € 970,00 €",
+            ],
+        ),
+    ],
+)
+def test_prices_show_what_1_to_6_subjects_cost(
+    client: Client, day: str, columns: list[str], budgets: list[str]
+) -> None:
+    # 240 each, less what the volume, a campaign and paying at once take off.
+    seed_campaigns()
+    with time_machine.travel(f"{day} 12:00", tick=False):
+        html = client.get("/precios").content.decode()
+    table = html[html.index('<table class="table">') : html.index("</table>")]
+    heads = re.findall(r'<th scope="col">(.*?)</th>', table)
+    assert heads == ["Asignaturas", "Precio base", *columns, "Precio final"]
+    rows = [
+        " ".join(re.sub(r"<[^>]+>", " ", row).replace("\xa0", " ").split())
+        for row in re.findall(r"<tr><th scope=.row.*?</tr>", table)
+    ]
+    assert rows == budgets
 
 
 def test_test_mode_lists_the_test_cards_and_real_mode_says_nothing_of_it(

@@ -19,13 +19,15 @@ type Props = {
   dateRange: string;
 };
 
+type Shown = CalculatorQuote & { subjects: { id: number; name: string; priceCents: number }[] };
+
 /** Step 3: the price, blurred until it has been sent to an address. */
 export function Results({ budget, onBack, academy, pricing, dateRange }: Props) {
   const [asking, setAsking] = useState(false);
   // What the server computed replaces our own sum: it is what the e-mail says.
-  const [sent, setSent] = useState<CalculatorQuote | null>(null);
+  const [sent, setSent] = useState<Shown | null>(null);
   const done = useRef<HTMLParagraphElement>(null);
-  const own = quote(pricing, budget);
+  const own: Shown = { subjects: chosenSubjects(budget), ...quote(pricing, budget) };
 
   useEffect(() => {
     if (sent) done.current?.focus();
@@ -73,13 +75,13 @@ export function Results({ budget, onBack, academy, pricing, dateRange }: Props) 
   );
 }
 
-type FiguresProps = { budget: Budget; result: CalculatorQuote; hidden: boolean };
+type FiguresProps = { budget: Budget; result: Shown; hidden: boolean };
 
 function Figures({ budget, result, hidden }: FiguresProps) {
   return (
     <div className="calculator__figures" data-blurred={hidden || undefined} inert={hidden}>
       <ul className="calculator__lines">
-        {chosenSubjects(budget).map(({ id, name, priceCents }) => (
+        {result.subjects.map(({ id, name, priceCents }) => (
           <li key={id}>
             <span>{name}</span>
             <span className="price price--plain">{formatEuros(priceCents)}</span>

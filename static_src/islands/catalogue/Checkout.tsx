@@ -1,4 +1,4 @@
-import { type ComponentType, useState } from "react";
+import { type ComponentType, useRef, useState } from "react";
 import { type CartLine, countLines, toPricedItems } from "../../lib/cart";
 import { CartIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
@@ -24,6 +24,7 @@ type Props = {
 export function Checkout({ cart, onCartChange, pricing, academy }: Props) {
   const [Dialog, setDialog] = useState<Dialog | null>(null);
   const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
   const count = countLines(cart);
   const total = formatEuros(quoteCart(pricing, toPricedItems(cart), AT_ONCE).totalCents);
   const things = count === 1 ? "1 artículo" : `${count} artículos`;
@@ -53,6 +54,7 @@ export function Checkout({ cart, onCartChange, pricing, academy }: Props) {
       {count > 0 && (
         <button
           type="button"
+          ref={button}
           className="button button--large checkout"
           aria-haspopup="dialog"
           onClick={openDialog}
@@ -71,6 +73,7 @@ export function Checkout({ cart, onCartChange, pricing, academy }: Props) {
         <Dialog
           open={open}
           onOpenChange={setOpen}
+          opener={button}
           cart={cart}
           onCartChange={onCartChange}
           pricing={pricing}

@@ -1,7 +1,7 @@
-import { Dialog } from "@base-ui/react/dialog";
-import { useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useRef, useState } from "react";
 import { type CartLine, toPricedItems } from "../../lib/cart";
-import { BackIcon, CloseIcon } from "../../lib/icons";
+import { BackIcon } from "../../lib/icons";
+import { Modal } from "../../lib/modal";
 import { instalmentsRefusal } from "../../lib/quote";
 import type { Academy } from "../../schemas/academy";
 import type { SignedInStudent } from "../../schemas/payments";
@@ -19,6 +19,8 @@ import { useVisibleArea } from "./useVisibleArea";
 type Props = {
   open: boolean;
   onOpenChange(open: boolean): void;
+  /** The cart's button. */
+  opener: RefObject<HTMLElement | null>;
   cart: CartLine[];
   onCartChange(cart: CartLine[]): void;
   pricing: Pricing;
@@ -31,12 +33,12 @@ const goTo = (url: string) => window.location.assign(url);
  * From the cart to the payment (shop spec, section 2). Stays mounted while it is closed: closing
  * resets all that is seen, but the order at the server is taken up again, never doubled.
  */
-export function PaymentDialog({ open, onOpenChange, cart, onCartChange, pricing, academy }: Props) {
+export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
+  const { cart, onCartChange, pricing, academy } = props;
   const { purchase, dispatch, card, pay, saveForLater, remind } = usePurchase(NEW_PURCHASE, {
     onPaid: goTo,
   });
   const student = useSignedInStudent();
-  const title = useRef<HTMLHeadingElement>(null);
   const area = useVisibleArea(open);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: closing resets, and so does knowing who it is.
@@ -68,64 +70,41 @@ export function PaymentDialog({ open, onOpenChange, cart, onCartChange, pricing,
   }, [purchase, cart, pricing, dispatch]);
 
   const view = viewOf(purchase);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each view is announced by its title.
-  useEffect(() => {
-    if (open) title.current?.focus();
-  }, [view.title, open]);
-
-  function changeOpen(next: boolean) {
+  function close() {
     // Whoever left now might never learn that their card was charged.
-    if (!next && isBusy(purchase)) return;
-    onOpenChange(next);
-    if (!next && purchase.payment.phase === "unrecorded") onCartChange([]);
+    if (isBusy(purchase)) return;
+    onOpenChange(false);
+    if (purchase.payment.phase === "unrecorded") onCartChange([]);
   }
 
+  if (!open) return null;
   return (
-    <Dialog.Root
-      open={open}
-      onOpenChange={changeOpen}
-      disablePointerDismissal
-      // The bank's 3-D Secure frame is mounted on the body, outside of the dialog: while it may be
-      // there, nothing keeps the focus in here.
-      modal={purchase.payment.phase === "confirming" ? false : "trap-focus"}
+    <Modal
+      title={view.title}
+      note={view.stepNumber && <p className="purchase__step">Paso {view.stepNumber} de 2</p>}
+      before={
+        purchase.step === "summary" &&
+        !isOver(purchase) && (
+          <button
+            type="button"
+            className="button button--plain button--icon"
+            aria-label="Volver a tus datos"
+            data-tooltip="Volver a tus datos"
+            disabled={isBusy(purchase)}
+            onClick={() => dispatch({ type: "went_back" })}
+          >
+            <BackIcon />
+          </button>
+        )
+      }
+      opener={opener}
+      onClose={close}
+      locked={isBusy(purchase)}
+      sharesFocus={purchase.payment.phase === "confirming"}
+      attributes={{ ...area, className: `purchase purchase--${view.width}` }}
     >
-      <Dialog.Portal>
-        <Dialog.Backdrop className="dialog__backdrop purchase-backdrop" />
-        <Dialog.Popup
-          className={`dialog purchase purchase--${view.width}`}
-          initialFocus={title}
-          {...area}
-        >
-          <header className="purchase__header">
-            {purchase.step === "summary" && !isOver(purchase) && (
-              <button
-                type="button"
-                className="button button--plain button--icon"
-                aria-label="Volver a tus datos"
-                disabled={isBusy(purchase)}
-                onClick={() => dispatch({ type: "went_back" })}
-              >
-                <BackIcon />
-              </button>
-            )}
-            <div className="purchase__titles">
-              <Dialog.Title className="purchase__title" ref={title} tabIndex={-1}>
-                {view.title}
-              </Dialog.Title>
-              {view.stepNumber && <p className="purchase__step">Paso {view.stepNumber} de 2</p>}
-            </div>
-            <Dialog.Close
-              className="button button--plain button--icon"
-              aria-label="Cerrar"
-              disabled={isBusy(purchase)}
-            >
-              <CloseIcon />
-            </Dialog.Close>
-          </header>
-          <div className="purchase__body">{body()}</div>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+      {body()}
+    </Modal>
   );
 
   function body() {
@@ -138,7 +117,7 @@ export function PaymentDialog({ open, onOpenChange, cart, onCartChange, pricing,
       case "processing":
         return <Processing {...known} paymentIntentId={payment.paymentIntentId} />;
       case "saved":
-        return <Saved email={contact.email} onClose={() => changeOpen(false)} />;
+        return <Saved email={contact.email} onClose={close} />;
     }
     if (purchase.step === "contact") {
       return (
