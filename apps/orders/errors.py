@@ -21,6 +21,18 @@ class Unavailable(AcademyError):
     message = "Algo de tu carrito ya no está disponible."
 
 
+class AlreadyBought(AcademyError):
+    """The signed-in student owns `items` (subject_id, lesson_id, name) already.
+
+    Sent again with `buy_again` it is taken. Nobody else gets this answer: what an address owns is
+    told to the address alone, by e-mail.
+    """
+
+    status = 409
+    code = "already_bought"
+    message = "Ya has comprado algo de tu carrito."
+
+
 class InstalmentsUnavailable(AcademyError):
     status = 400
     code = "instalments_unavailable"

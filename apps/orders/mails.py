@@ -3,6 +3,7 @@
 - `order_confirmation` {"order_id"}: to the buyer, once the order is paid or its first instalment is
 - `cart_saved` {"order_id"}: to the buyer, with the link that brings the cart back
 - `cart_reminder` {"order_id"}: the same, to a buyer who agreed to be reminded
+- `already_bought` {"order_id"}: to the buyer's address, where the order has something they own
 - `staff_attention` {"reason", "order_id" or "payment_id"}: to `settings.STAFF_EMAIL`
 """
 
@@ -14,6 +15,7 @@ from django.utils import timezone
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.models import SiteSettings
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment, PaymentType
+from apps.orders.owned import owned_of
 from apps.orders.remind import unsubscribe_token, wants_reminder
 from apps.students.models import Consent
 
@@ -33,6 +35,11 @@ def register() -> None:
         "cart_reminder",
         "Dejaste tu compra a medias",
         lambda ids: cart_reminder_context(Order.objects.get(pk=ids["order_id"])),
+    )
+    register_mail(
+        "already_bought",
+        "Algo de tu carrito ya lo tienes",
+        lambda ids: already_bought_context(Order.objects.get(pk=ids["order_id"])),
     )
     register_mail("staff_attention", "Atención: {{ what }}", staff_attention_context)
 
@@ -103,6 +110,21 @@ def cart_reminder_context(order: Order) -> dict[str, Any]:
     return {
         **cart_saved_context(order),
         "unsubscribe_url": SecretUrl(absolute_url(f"{path}?aviso={unsubscribe_token(order)}")),
+    }
+
+
+def already_bought_context(order: Order) -> dict[str, Any]:
+    """What of the order its student has bought before, and where to find it.
+
+    No name and nothing else that was typed: it may have been a stranger who typed the address.
+    """
+    owned = owned_of(order)
+    if not owned:
+        raise NoLongerDue
+    return {
+        "owned": [row.name for row in owned],
+        "is_paid": order.status != Order.Status.CART,
+        "portal_url": absolute_url(SiteSettings.current().portal),
     }
 
 

@@ -16,6 +16,7 @@ from apps.orders import offers
 from apps.orders import promo as promo_uses
 from apps.orders.cart import CartLine, CheckoutItem, lines_as_json, resolve
 from apps.orders.errors import (
+    AlreadyBought,
     AlreadyPaid,
     InstalmentsUnavailable,
     OrderNotFound,
@@ -23,6 +24,7 @@ from apps.orders.errors import (
     PriceChanged,
 )
 from apps.orders.models import Order, OrderDiscount, OrderLine, Payment
+from apps.orders.owned import Wanted, already_owned, tell_owner
 from apps.orders.states import note
 from apps.pricing.models import PromoCode
 from apps.pricing.promo import PromoRefused
@@ -68,6 +70,7 @@ class Checkout:
     first_name: str = ""
     last_name: str = ""
     save_for_later: bool = False
+    buy_again: bool = False
     order_id: int | None = None
     token: str = ""
     signed_in_as: int | None = None
@@ -117,6 +120,7 @@ def place(checkout: Checkout) -> Placed:
     """Create the order, or take up the one that the checkout names, priced as of now.
 
     Order of checks as api.md has it: acceptances, availability, promo code, instalments, price.
+    What the signed-in buyer owns already comes after availability; others are told by e-mail.
     A quote that does not bind for this cart leaves today's prices, and a sentence that says why.
     Locks the order, then the code. Nothing is written when one of them refuses. Raises
     OpenPaymentInTheWay where a payment for other content has to be canceled first.
@@ -124,6 +128,7 @@ def place(checkout: Checkout) -> Placed:
     order = _take_up(checkout)
     _check_acceptances(checkout, order)
     lines = resolve(checkout.items)
+    told = _tell_what_is_owned(checkout, lines, order)
     bound = _bound(checkout, lines, order)
     promo = _checked_promo(checkout, lines, order, bound)
     quote = quote_cart(
@@ -151,6 +156,8 @@ def place(checkout: Checkout) -> Placed:
     order.saved_for_later = order.saved_for_later or checkout.save_for_later
     order.reminders_accepted = Consent.Kind.REMINDERS in checkout.accepted
     order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])
+    if not told and not checkout.save_for_later:
+        tell_owner.enqueue(order_id=order.pk)
     if promo is not None and not checkout.save_for_later:
         promo_uses.reserve(promo, order)
     record_consents(
@@ -207,6 +214,27 @@ def _check_acceptances(checkout: Checkout, order: Order | None) -> None:
     if missing:
         fields = {NEEDED[kind][0]: [NEEDED[kind][1]] for kind in missing}
         raise Invalid(NEEDED[missing[0]][1], fields=fields)
+
+
+def _tell_what_is_owned(checkout: Checkout, lines: Sequence[CartLine], order: Order | None) -> bool:
+    """Tell a buyer who is signed in as this very address; False for whom the worker looks it up.
+
+    Raises AlreadyBought where they have not said yet that they want it all the same.
+    """
+    if checkout.signed_in_as is None:
+        return False
+    student = Student.objects.with_email(checkout.email)
+    if student is None or student.pk != checkout.signed_in_as:
+        return False
+    if not (checkout.save_for_later or checkout.buy_again):
+        wanted = [
+            Wanted(line.subject.pk, line.lesson.pk if line.lesson else None, line.name)
+            for line in lines
+        ]
+        owned = already_owned(wanted, student_id=student.pk, but_for=order)
+        if owned:
+            raise AlreadyBought(items=[row.as_json for row in owned])
+    return True
 
 
 def _bound(checkout: Checkout, lines: Sequence[CartLine], order: Order | None) -> offers.Bound:

@@ -91,6 +91,12 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         "donde no, valen los precios de hoy y `quote_notice` dice por qué.",
     )
 
+    buy_again = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Tras 409 `already_bought`, que solo recibe quien ha iniciado sesión.",
+    )
+
     def validate_phone(self, value: str) -> str:
         return clean_phone(value)
 
@@ -116,6 +122,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             first_name=data["first_name"] or "",
             last_name=data["last_name"] or "",
             save_for_later=data["save_for_later"],
+            buy_again=data["buy_again"],
             order_id=data["recovery_order_id"],
             token=data["token"] or "",
             signed_in_as=signed_in_as,

@@ -1,0 +1,230 @@
+"""What is owned already: said in the dialog to who is signed in, by e-mail to anybody else."""
+
+import re
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from academy.tests.factories import ANA, checkout_body, make_subject, single, whole
+from academy.tests.shop import Api
+from apps.core.models import Mail
+from apps.orders.models import Order, OrderLine
+from apps.orders.owned import tell_owner
+from apps.students.models import Student
+from apps.students.session import SESSION_KEY
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ana():
+    return Student.objects.create(**ANA)
+
+
+@pytest.fixture
+def subject():
+    return make_subject("Cálculo", "200.00")
+
+
+def bought(student, subject, *lessons, status="paid"):
+    """An order of that student for the subject, or for some of its lessons."""
+    order = Order.objects.create(
+        student=student,
+        email=student.email,
+        phone=student.phone,
+        total_amount=100,
+        status=status,
+        payment_type="full_payment",
+    )
+    for lesson in lessons or [None]:
+        OrderLine.objects.create(
+            order=order,
+            subject=subject,
+            lesson=lesson,
+            name=subject.name,
+            subject_name=subject.name,
+            degree_name="",
+            university_name="",
+            list_price=100,
+            price=100,
+        )
+    return order
+
+
+def signed_in_as(student):
+    api = Api()
+    session = api.client.session
+    session[SESSION_KEY] = student.pk
+    session.save()
+    api.client.cookies["sessionid"] = session.session_key
+    return api
+
+
+def mails():
+    return list(Mail.objects.filter(template="already_bought"))
+
+
+def body(*items, total="190.00", **changes):
+    return checkout_body(*items, total=total, **{**ANA, **changes})
+
+
+# ---------------------------------------------------------------- signed in
+
+
+def test_a_student_who_is_signed_in_is_told_before_paying_again(ana, subject, standin, work):
+    bought(ana, subject)
+    api = signed_in_as(ana)
+
+    status, answer = api.post("process-checkout", body(whole(subject)))
+
+    assert (status, answer["code"]) == (409, "already_bought")
+    assert answer["error"] == "Ya has comprado algo de tu carrito."
+    assert answer["items"] == [{"subject_id": subject.pk, "lesson_id": None, "name": "Cálculo"}]
+    assert Order.objects.count() == 1
+    assert api.checkout(body(whole(subject), buy_again=True))["amount"] == 190.0
+    work()
+    assert mails() == []
+
+
+def test_signed_in_as_somebody_else_nothing_is_said_of_this_address(ana, subject, standin):
+    bought(ana, subject)
+    bruno = Student.objects.create(email="bruno@example.com", phone="+34600222222")
+
+    assert signed_in_as(bruno).checkout(body(whole(subject)))["amount"] == 190.0
+
+
+def test_a_saved_cart_is_no_payment(ana, subject):
+    bought(ana, subject)
+
+    assert signed_in_as(ana).checkout(body(whole(subject), save_for_later=True))["saved"] is True
+
+
+@pytest.mark.parametrize("status", ["paid", "paying", "overdue"])
+def test_orders_that_stand_count(ana, subject, status):
+    bought(ana, subject, status=status)
+
+    assert signed_in_as(ana).post("process-checkout", body(whole(subject)))[0] == 409
+
+
+@pytest.mark.parametrize("status", ["cart", "expired", "refunded", "partially_refunded"])
+def test_orders_that_do_not_stand_do_not_count(ana, subject, standin, status):
+    bought(ana, subject, status=status)
+
+    assert signed_in_as(ana).post("process-checkout", body(whole(subject)))[0] == 200
+
+
+def test_each_line_is_compared_with_what_it_holds(ana, subject):
+    one, two = subject.lessons.all()
+    other = make_subject("Derecho", "200.00")
+    bought(ana, subject, one)
+    bought(ana, other)
+    api = signed_in_as(ana)
+
+    def told(*items):
+        answer = api.post("process-checkout", body(*items, total="1.00"))[1]
+        return answer["code"], [row["name"] for row in answer.get("items", [])]
+
+    assert told(single(one)) == ("already_bought", ["Cálculo: PEC 1"])
+    assert told(single(two)) == ("price_changed", [])
+    assert told(single(one, two)) == ("already_bought", ["Cálculo: PEC 1"])
+    assert told(whole(subject)) == ("already_bought", ["Cálculo (de ella ya tienes: PEC 1)"])
+    assert told(single(other.lessons.first())) == ("already_bought", ["Derecho: PEC 1"])
+
+
+# ---------------------------------------------------------------- by e-mail alone
+
+
+def test_a_stranger_is_told_nothing_and_the_address_gets_a_mail(
+    api, ana, subject, standin, work, mailoutbox
+):
+    bought(ana, subject)
+
+    answer = api.checkout(body(whole(subject), email="Ana@Example.com"))
+    work()
+
+    assert set(answer) == {
+        "success", "order_id", "token", "lines", "discounts", "total_amount",
+        "client_secret", "payment_intent_id", "amount",
+    }  # fmt: skip
+    [mail] = mailoutbox
+    assert mail.to == ["ana@example.com"]
+    assert mail.subject == "Algo de tu carrito ya lo tienes"
+    for text in (mail.body, mail.alternatives[0][0]):
+        assert "Cálculo" in text
+        assert "/aula" in text
+        assert "Todavía no se ha cobrado nada" in text
+
+
+def test_the_answer_takes_the_same_work_whatever_the_address_owns(api, ana, subject, standin):
+    Student.objects.create(email="carla@example.com", phone="+34600333333")
+    bought(ana, subject)
+
+    def statements(email):
+        with CaptureQueriesContext(connection) as captured:
+            api.checkout(body(whole(subject), email=email))
+        asked = [re.split(" WHERE | SET | VALUES ", query["sql"])[0] for query in captured]
+        return [sql for sql in asked if "SAVEPOINT" not in sql]
+
+    statements("warm@example.com")
+    assert statements("ana@example.com") == statements("carla@example.com")
+
+
+def test_once_for_an_order_s_content_however_often_it_is_sent(api, ana, subject, standin, work):
+    bought(ana, subject)
+    other = make_subject("Derecho", "100.00")
+    placed = api.checkout(body(whole(subject)))
+    again = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
+    api.checkout(body(whole(subject), **again))
+    api.checkout(body(whole(subject), **again))
+    work()
+    assert len(mails()) == 1
+
+    # What else is in the cart is not owned: nothing new to say.
+    api.checkout(body(whole(subject), whole(other), total="270.00", **again))
+    work()
+    assert len(mails()) == 1
+    bought(ana, other)
+    api.checkout(body(whole(subject), whole(other), total="270.00", **again))
+    work()
+    assert len(mails()) == 2
+
+
+def test_at_most_three_mails_a_day_and_nobody_is_told_of_the_limit(
+    api, ana, subject, standin, work
+):
+    bought(ana, subject)
+    with time_machine.travel("2026-11-21T10:00:00+01:00", tick=True):
+        for _ in range(5):
+            assert api.checkout(body(whole(subject)))["amount"] == 190.0
+        work()
+        assert len(mails()) == 3
+    with time_machine.travel(timezone.now() + timedelta(days=400), tick=True):
+        api.checkout(body(whole(subject)))
+        work()
+    assert len(mails()) == 4
+
+
+def test_an_address_that_owns_nothing_of_it_gets_no_mail(api, ana, subject, standin, work):
+    bought(ana, make_subject("Derecho"))
+
+    api.checkout(body(whole(subject)))
+    work()
+
+    assert mails() == []
+
+
+def test_a_mail_that_waited_until_the_refund_is_not_sent(
+    api, ana, subject, standin, work, mailoutbox
+):
+    earlier = bought(ana, subject)
+    placed = api.checkout(body(whole(subject)))
+    tell_owner.call(order_id=placed["order_id"])
+    Order.objects.filter(pk=earlier.pk).update(status="refunded")
+    work()
+
+    assert [mail.status for mail in mails()] == ["dropped"]
+    assert mailoutbox == []
