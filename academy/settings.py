@@ -233,8 +233,16 @@ BRAND_NAME = env.str("BRAND_NAME", default="Academia Faro")
 STUDENT_LOGIN = env.bool("STUDENT_LOGIN", default=False)
 # Where bought access is given: "local" is the small classroom of this site.
 CLASSROOM = env.str("CLASSROOM", default="local")
-PORTAL_URL = env.str("PORTAL_URL", default="/aula")
-PORTAL_PROFILE_URL = env.str("PORTAL_PROFILE_URL", default="/aula/perfil")
+# Moodle's address and the token of its web service, with CLASSROOM=moodle.
+MOODLE_URL = env.str("MOODLE_URL", default="").rstrip("/")
+MOODLE_TOKEN = env.str("MOODLE_TOKEN", default="")
+# The role that students are enrolled with; 5 in every Moodle that nobody has changed.
+MOODLE_STUDENT_ROLE = env.int("MOODLE_STUDENT_ROLE", default=5)
+_in_moodle = CLASSROOM == "moodle"
+PORTAL_URL = env.str("PORTAL_URL", default=f"{MOODLE_URL}/my/" if _in_moodle else "/aula")
+PORTAL_PROFILE_URL = env.str(
+    "PORTAL_PROFILE_URL", default=f"{MOODLE_URL}/user/profile.php" if _in_moodle else "/aula/perfil"
+)
 # Hours after which an unpaid cart is brought to mind, for those who agreed. Empty: never.
 CART_REMINDER_HOURS = env.list("CART_REMINDER_HOURS", cast=int, default=[24, 72])
 # Hide list prices that were never charged in the last 30 days (EU price indication law).

@@ -12,6 +12,9 @@ from apps.core.money import format_euros, to_cents
 from apps.orders.models import Order, Payment
 from apps.orders.reads import paid_without_access
 
+# More are behind the tile's link.
+SHOWN = 10
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -59,6 +62,11 @@ def tiles() -> list[Tile]:
         ),
         _todo("Tareas con fallo", failing_jobs(), _list("core_scheduledjob")),
     ]
+
+
+def orders_without_access() -> list[Order]:
+    """The paid orders whose buyer still can't study, the longest waiting first."""
+    return list(paid_without_access().order_by("paid_at", "pk")[:SHOWN])
 
 
 def _todo(label: str, count: int, url: str) -> Tile:

@@ -3,9 +3,12 @@
 from typing import Any
 
 from django.conf import settings
-from django.contrib import admin
-from django.http import HttpRequest
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import path
 
 # By how often a clerk needs them; what is not named comes last, by its own order.
 SECTIONS = (
@@ -25,8 +28,8 @@ UNLISTED = {"django_tasks_database"}
 MODELS = (
     "Order", "Payment", "Instalment", "Redemption", "OrderLine", "OrderEvent",
     "Lead", "Quote", "WantedSubject",
-    "Student", "Consent",
-    "Provisioning", "AccessChange", "Enrolment", "Account", "Semester",
+    "Student", "Consent", "SignIn",
+    "Provisioning", "AccessChange", "Enrolment", "Account", "Semester", "MoodleCourse",
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
     "Plan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
@@ -58,6 +61,24 @@ class BackofficeSite(admin.AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         # Here and not above: the site is made before the models are loaded.
-        from apps.backoffice.dashboard import tiles
+        from apps.backoffice.dashboard import orders_without_access, tiles
 
-        return super().index(request, {**(extra_context or {}), "tiles": tiles()})
+        context = {"tiles": tiles(), "without_access": orders_without_access()}
+        return super().index(request, {**(extra_context or {}), **context})
+
+    def get_urls(self) -> list[Any]:
+        retry = path("sin-acceso/<int:order_id>", self.admin_view(self.retry_access))
+        retry.name = "retry_access"
+        return [retry, *super().get_urls()]
+
+    def retry_access(self, request: HttpRequest, order_id: int) -> HttpResponse:
+        """The button beside a paid order without access: try now, whatever the pause."""
+        from apps.classroom.services import try_now
+
+        if request.method != "POST" or not request.user.has_perm("classroom.view_provisioning"):
+            raise PermissionDenied
+        if try_now(f"pedido-{order_id}"):
+            messages.success(request, f"Se vuelve a intentar el acceso del pedido {order_id}.")
+        else:
+            messages.warning(request, f"El pedido {order_id} no espera ningún intento.")
+        return redirect("admin:index")

@@ -109,7 +109,7 @@ def rights_of(student: Student, *, and_provided: str = "") -> list[Right]:
         for subject_id, lesson_id in row.items:
             item = Item(subject_id, lesson_id)
             right = Right(item, _state(row, item), row.ends_on)
-            best[item] = max(best.get(item, right), right, key=_strength)
+            best[item] = max(best.get(item, right), right, key=Right.strength)
     return [best[item] for item in sorted(best, key=lambda item: (item[0], item[1] or 0))]
 
 
@@ -117,10 +117,6 @@ def _state(row: Provisioning, item: Item) -> Literal["open", "paused", "gone"]:
     if list(item) in row.withdrawn:
         return "gone"
     return "paused" if row.paused_for else "open"
-
-
-def _strength(right: Right) -> tuple[int, date]:
-    return ("gone", "paused", "open").index(right.state), right.ends_on or date.max
 
 
 def settle(student: Student, *, reference: str = "") -> None:
@@ -156,6 +152,20 @@ def _write_enrolments(student: Student, rights: Sequence[Right], reference: str)
         row.save()
 
 
+def bring_to_classroom(student: Student, rights: Sequence[Right]) -> None:
+    """See to the student's account and rights in the classroom. Runs outside any transaction.
+
+    The account is asked for each time: the academy may have moved to another classroom since.
+    Raises what the classroom raises.
+    """
+    classroom = current_classroom()
+    there = classroom.ensure_account(student)
+    Account.objects.update_or_create(
+        student=student, defaults={"external_id": there.external_id, "username": there.username}
+    )
+    classroom.apply_rights(there.external_id, rights)
+
+
 @task
 def tell_classroom(change_id: int) -> None:
     """Bring the classroom to where the student's rights are now."""
@@ -163,8 +173,7 @@ def tell_classroom(change_id: int) -> None:
     if change is None:
         return
     try:
-        account = Account.objects.get(student=change.student)
-        current_classroom().apply_rights(account.external_id, rights_of(change.student))
+        bring_to_classroom(change.student, rights_of(change.student))
     # Whatever went wrong, the classroom is still to be told: the row says what it was.
     except Exception as error:
         change.put_off(

@@ -2,14 +2,17 @@
 
 import secrets
 
+from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
 from django.db import transaction
 from django.utils import timezone
 
+from apps.classroom.backends import current_classroom
 from apps.classroom.links import account_for
 from apps.classroom.models import Account
 from apps.core.errors import AcademyError
 from apps.core.mail.outbox import queue_mail
+from apps.students.session import end_sessions
 
 
 class WrongCredentials(AcademyError):
@@ -39,24 +42,30 @@ def check_credentials(*, email: str, password: str) -> Account:
     return account
 
 
-@transaction.atomic
 def set_password(*, token: str, first_name: str, last_name: str, password: str) -> Account:
-    """Use a one-time link: set names and password of its account. Raises LinkUsed.
+    """Use a one-time link: set names and password of its account, here or where the classroom is.
 
     Whoever has the link reads the student's mail, so that the names may replace what is there.
+    Raises LinkUsed, PasswordRefused, and ClassroomError where another classroom is away.
     """
     account = account_for(token)
-    # Of two that use the same link at once, the second finds it used.
-    if account is not None:
-        Account.objects.select_for_update().get(pk=account.pk)
-        account = account_for(token)
     if account is None:
         raise LinkUsed
-    account.password = make_password(password)
-    account.save(update_fields=["password"])
-    account.student.first_name = first_name
-    account.student.last_name = last_name
-    account.student.save(update_fields=["first_name", "last_name"])
+    student = account.student
+    student.first_name, student.last_name = first_name, last_name
+    # Before our own row: if the classroom is away, the link can be used again.
+    current_classroom().set_password(account.external_id, student, password)
+    with transaction.atomic():
+        Account.objects.select_for_update().get(pk=account.pk)
+        # Of two that use the same link at once, the second finds it used.
+        account = account_for(token)
+        if account is None:
+            raise LinkUsed
+        # Another classroom keeps the password; what stands here then fits none.
+        account.password = make_password(password if settings.CLASSROOM == "local" else None)
+        account.save(update_fields=["password"])
+        student.save(update_fields=["first_name", "last_name"])
+    end_sessions(account.student)
     return account
 
 

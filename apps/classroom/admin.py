@@ -1,9 +1,23 @@
+from typing import Any
+
+from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from apps.classroom.access import retry_change
-from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning, Semester
+from apps.classroom.backends.moodle import MoodleError, find_course
+from apps.classroom.courses import without_course
+from apps.classroom.models import (
+    AccessChange,
+    Account,
+    Enrolment,
+    MoodleCourse,
+    Provisioning,
+    Semester,
+)
 from apps.classroom.services import retry_provisioning
 from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, moment
 
@@ -66,6 +80,7 @@ class EnrolmentAdmin(ReadOnlyAdmin):
 class AccountAdmin(ReadOnlyAdmin):
     list_display = (
         "student",
+        "username",
         "external_id",
         moment("created_at", "creada"),
         moment("last_sign_in_at", "última entrada"),
@@ -74,7 +89,7 @@ class AccountAdmin(ReadOnlyAdmin):
     search_fields = ("student__email", "external_id")
     date_hierarchy = "created_at"
     # The password's hash is nobody's to read.
-    fields = ("student", "external_id", "created_at", "last_sign_in_at")
+    fields = ("student", "username", "external_id", "created_at", "last_sign_in_at")
 
 
 @admin.register(AccessChange)
@@ -108,3 +123,57 @@ class SemesterAdmin(DeskAdmin):
 
     list_display = ("name", "last_day", "last_month")
     search_fields = ("name",)
+
+
+class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
+    """Looks the course up in Moodle, so that a slip of the pen is seen here and not by a buyer."""
+
+    class Meta:
+        model = MoodleCourse
+        fields = ("subject", "lesson", "shortname")
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        lesson, subject = data.get("lesson"), data.get("subject")
+        if lesson and subject and lesson.subject_id != subject.pk:
+            self.add_error("lesson", "Esta lección es de otra asignatura.")
+        if data.get("shortname"):
+            try:
+                self._find(data["shortname"])
+            except ValidationError as error:
+                self.add_error("shortname", error)
+        return data
+
+    def _find(self, shortname: str) -> None:
+        try:
+            course = find_course("shortname", shortname)
+        except MoodleError as error:
+            raise ValidationError(f"Moodle no responde como debe: {error}") from error
+        if course is None:
+            raise ValidationError("Moodle no tiene ningún curso con este nombre corto.")
+        self.instance.course_id = course["id"]
+        self.instance.full_name = course["fullname"]
+
+
+@admin.register(MoodleCourse)
+class MoodleCourseAdmin(DeskAdmin):
+    form = MoodleCourseForm
+    list_display = ("subject", "lesson", "shortname", "full_name", "course_id")
+    list_select_related = ("subject", "lesson")
+    list_filter = ("subject__degree__university",)
+    search_fields = ("subject__name", "shortname", "full_name")
+    autocomplete_fields = ("subject", "lesson")
+    readonly_fields = ("full_name", "course_id")
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        missing = without_course() if settings.CLASSROOM == "moodle" else 0
+        if missing:
+            self.message_user(
+                request,
+                f"Asignaturas a la venta sin curso: {missing}. Se buscarán en Moodle por su número "
+                "de ID («asignatura-7») cuando alguien las compre.",
+                messages.WARNING,
+            )
+        return super().changelist_view(request, extra_context)

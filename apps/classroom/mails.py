@@ -39,7 +39,7 @@ def link_context(ids: dict[str, Any]) -> dict[str, Any]:
 def _greeting(account: Account) -> dict[str, Any]:
     return {
         "first_name": account.student.first_name,
-        "email": account.student.email,
+        "username": account.username or account.student.email,
         "access_url": access_url(account),
         "days": LINK_LIFE.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),

@@ -13,13 +13,15 @@ from apps.students.models import Student
 class Account(models.Model):
     """A student's account in the virtual classroom.
 
-    `password` is set in the local classroom alone, by the student, through a one-time link.
+    `password` is set by the student through a one-time link. For another classroom than this site's
+    it is kept there alone; here stands only that there is one.
     """
 
     student = models.OneToOneField(
         Student, models.PROTECT, related_name="account", verbose_name="alumno"
     )
     external_id = models.CharField("id externo", max_length=60, blank=True)
+    username = models.CharField("usuario", max_length=254, blank=True)
     password = models.CharField(max_length=128, blank=True, editable=False)
     created_at = models.DateTimeField("creada", auto_now_add=True)
     last_sign_in_at = models.DateTimeField("última entrada", null=True, blank=True)
@@ -189,3 +191,43 @@ class Semester(models.Model):
 
     def _end_in(self, year: int) -> date:
         return date(year, self.last_month, min(self.last_day, monthrange(year, self.last_month)[1]))
+
+
+class MoodleCourse(models.Model):
+    """The Moodle course of one subject (lesson empty) or one lesson. Several may share a course."""
+
+    subject = models.ForeignKey(
+        Subject, models.CASCADE, related_name="moodle_courses", verbose_name="asignatura"
+    )
+    lesson = models.ForeignKey(
+        Lesson,
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="moodle_courses",
+        verbose_name="lección",
+        help_text="Vacío: el curso de la asignatura completa.",
+    )
+    shortname = models.CharField(
+        "nombre corto en Moodle",
+        max_length=255,
+        help_text="El «Nombre corto del curso»; se busca en Moodle al guardar.",
+    )
+    course_id = models.PositiveIntegerField("id en Moodle", editable=False)
+    full_name = models.CharField("curso", max_length=255, editable=False)
+
+    class Meta:
+        verbose_name = "curso de Moodle"
+        verbose_name_plural = "cursos de Moodle"
+        ordering = ("subject__name_sort", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("subject",), condition=Q(lesson__isnull=True), name="moodle_course_subject"
+            ),
+            models.UniqueConstraint(
+                fields=("lesson",), condition=Q(lesson__isnull=False), name="moodle_course_lesson"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.lesson or self.subject}: {self.shortname}"

@@ -4,6 +4,7 @@ from datetime import date
 from django.db.models import Q
 
 from apps.catalogue.models import Lesson, Subject
+from apps.classroom.backends.base import Item
 from apps.classroom.models import Enrolment
 from apps.core.clock import today
 from apps.students.models import Student
@@ -20,6 +21,14 @@ class StudiedSubject:
     ends_on: date | None
     # Whether nothing of it may be opened for the time being.
     paused: bool
+
+
+def item_name(item: Item) -> str:
+    """ "Microeconomía" or "Microeconomía: PEC 3"."""
+    subject = Subject.objects.get(pk=item.subject_id).name
+    if item.lesson_id is None:
+        return subject
+    return f"{subject}: {Lesson.objects.get(pk=item.lesson_id).title}"
 
 
 def subjects_of(student: Student) -> list[StudiedSubject]:

@@ -13,9 +13,8 @@ from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
 
-from apps.classroom.access import access_end, rights_of, settle, tell_again
-from apps.classroom.backends import current_classroom
-from apps.classroom.models import Account, Provisioning
+from apps.classroom.access import access_end, bring_to_classroom, rights_of, settle, tell_again
+from apps.classroom.models import Provisioning
 from apps.core.clock import today
 from apps.core.errors import Conflict, TooManyRequests
 from apps.core.mail.outbox import queue_mail
@@ -82,17 +81,14 @@ def provision(reference: str) -> None:
 def _provide(provisioning: Provisioning) -> None:
     """Account, enrolments, counts and the mail with the link. Raises what the classroom raises."""
     student = provisioning.student
-    classroom = current_classroom()
-    external_id = classroom.ensure_account(student)
     rights = rights_of(student, and_provided=provisioning.reference)
-    classroom.apply_rights(external_id, rights)
+    bring_to_classroom(student, rights)
 
     with transaction.atomic():
         # A worker whose lease ran out may be here as well: the first one writes.
         locked = Provisioning.objects.select_for_update().get(pk=provisioning.pk)
         if locked.status == Provisioning.Status.CREATED:
             return
-        Account.objects.get_or_create(student=student, defaults={"external_id": external_id})
         locked.status = Provisioning.Status.CREATED
         locked.last_error = ""
         locked.leased_until = None
@@ -155,6 +151,22 @@ def resend_access_mail(*, reference: str) -> ResendResult:
 def retry_provisioning(provisioning: Provisioning) -> bool:
     """Try again what was given up; False where it was not. For staff."""
     return provisioning.reopen(lambda: provision.enqueue(reference=provisioning.reference))
+
+
+def try_now(reference: str) -> bool:
+    """Try an access at once that has failed or waits for its next try; False where it has neither.
+
+    For staff who have mended what was in the way.
+    """
+    row = Provisioning.objects.filter(reference=reference).first()
+    if row is None or retry_provisioning(row):
+        return row is not None
+    with transaction.atomic():
+        waits = Provisioning.objects.filter(pk=row.pk, status=row.OPEN, leased_until=None)
+        changed = waits.update(due_at=timezone.now())
+        if changed:
+            provision.enqueue(reference=reference)
+    return bool(changed)
 
 
 def requeue_stuck_provisionings() -> int:

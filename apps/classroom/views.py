@@ -1,9 +1,11 @@
 """The small classroom of this site: /aula (decisions.md, "Students and the classroom")."""
 
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from django.conf import settings
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import rotate_token
@@ -18,11 +20,13 @@ from apps.classroom.accounts import (
     send_new_link,
     set_password,
 )
+from apps.classroom.backends.base import ClassroomError, PasswordRefused
 from apps.classroom.forms import NewLinkForm, SetPasswordForm, SignInForm
 from apps.classroom.links import account_for
 from apps.classroom.models import Account
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
+from apps.core.models import SiteSettings
 from apps.core.throttle import Limit
 from apps.students.session import current_student, sign_in, sign_out
 
@@ -31,6 +35,7 @@ SIGN_IN_BY_EMAIL = Limit("aula-entrar-correo", times=10, seconds=900)
 LINK = Limit("aula-enlace", times=10, seconds=600)
 MAILS = Limit("aula-enlace-correo", times=3, seconds=3600)
 
+logger = logging.getLogger(__name__)
 View = Callable[..., HttpResponse]
 
 
@@ -77,6 +82,8 @@ def _open_session(request: HttpRequest, account: Account) -> None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def aula(request: HttpRequest) -> HttpResponse:
     """The sign-in, and for those who are signed in what they may study."""
+    if settings.CLASSROOM != "local":
+        return redirect(SiteSettings.current().portal)
     if request.method == "POST":
         return _sign_in(request)
     student = current_student(request)
@@ -109,6 +116,8 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
 @private
 @require_safe
 def perfil(request: HttpRequest) -> HttpResponse:
+    if settings.CLASSROOM != "local":
+        return redirect(SiteSettings.current().portal_profile)
     student = current_student(request)
     if student is None:
         return redirect("aula")
@@ -133,10 +142,10 @@ def acceso(request: HttpRequest, token: str) -> HttpResponse:
     if request.method != "POST":
         names = {"first_name": student.first_name, "last_name": student.last_name}
         form = SetPasswordForm(student=student, initial=names)
-        return _page(request, "acceso", {"form": form, "student": student})
+        return _page(request, "acceso", {"form": form, "student": student, "account": account})
     form = SetPasswordForm(request.POST, student=student)
     if not form.is_valid():
-        return _page(request, "acceso", {"form": form, "student": student})
+        return _page(request, "acceso", {"form": form, "student": student, "account": account})
     try:
         account = set_password(
             token=token,
@@ -146,8 +155,19 @@ def acceso(request: HttpRequest, token: str) -> HttpResponse:
         )
     except LinkUsed:
         return _used_link(request)
-    _open_session(request, account)
-    return redirect("aula")
+    except PasswordRefused as refusal:
+        form.add_error("password", str(refusal))
+    except ClassroomError:
+        logger.exception("the classroom did not take a password")
+        form.add_error(
+            None, "El aula no responde ahora mismo. Vuelve a intentarlo dentro de unos minutos."
+        )
+    else:
+        if settings.CLASSROOM != "local":
+            return redirect(SiteSettings.current().portal)
+        _open_session(request, account)
+        return redirect("aula")
+    return _page(request, "acceso", {"form": form, "student": student, "account": account})
 
 
 def _used_link(request: HttpRequest) -> HttpResponse:

@@ -2,11 +2,40 @@
 
 from datetime import timedelta
 
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
 from apps.core.jobs import job
+from apps.core.mail.outbox import queue_mail
+from apps.orders.reads import paid_without_access
 from apps.orders.remind import queue_due_reminders
+
+ACCESS_PATIENCE = timedelta(minutes=15)
 
 
 @job("cart_reminders", "Avisar de compras a medias", when=timedelta(minutes=15))
 def cart_reminders() -> str:
     count = queue_due_reminders()
     return f"Avisos enviados: {count}" if count else ""
+
+
+@job("tell_missing_access", "Avisar de pagos sin acceso al aula", when=timedelta(minutes=5))
+def tell_missing_access() -> str:
+    """Staff hear of a paid order whose access does not stand after a quarter of an hour."""
+    late = paid_without_access().filter(paid_at__lt=timezone.now() - ACCESS_PATIENCE)
+    told = 0
+    for order_id, problem in late.values_list("pk", "access_problem"):
+        with transaction.atomic():
+            mail = queue_mail(
+                key=f"staff-attention:no-access-{order_id}",
+                template="staff_attention",
+                to=settings.STAFF_EMAIL,
+                context={
+                    "order_id": order_id,
+                    "reason": "Pagado y todavía sin acceso al aula: "
+                    + (problem or "el alta no ha llegado a intentarse"),
+                },
+            )
+        told += mail is not None
+    return f"Avisos de pagos sin acceso: {told}" if told else ""

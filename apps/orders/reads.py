@@ -1,6 +1,6 @@
 """Questions that staff ask about orders."""
 
-from django.db.models import CharField, Exists, OuterRef, QuerySet, Value
+from django.db.models import CharField, Exists, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Concat
 
 from apps.classroom.models import Provisioning
@@ -10,7 +10,18 @@ PAID_FOR = (Order.Status.PAID, Order.Status.PAYING, Order.Status.OVERDUE)
 
 
 def paid_without_access() -> QuerySet[Order]:
-    """Orders that have been paid, at least in part, and whose classroom access does not stand."""
+    """Orders that have been paid, at least in part, and whose classroom access does not stand.
+
+    Each with what went wrong at the last try (`access_problem`) and when the next one is due
+    (`access_due_at`); both are null where nothing was ever tried.
+    """
     reference = Concat(Value("pedido-"), Cast(OuterRef("pk"), CharField()))
-    access = Provisioning.objects.filter(reference=reference, status=Provisioning.Status.CREATED)
-    return Order.objects.filter(~Exists(access), status__in=PAID_FOR)
+    access = Provisioning.objects.filter(reference=reference)
+    return Order.objects.filter(
+        ~Exists(access.filter(status=Provisioning.Status.CREATED)), status__in=PAID_FOR
+    ).annotate(
+        access_problem=Subquery(access.values("last_error")[:1]),
+        access_due_at=Subquery(
+            access.filter(status=Provisioning.Status.PENDING).values("due_at")[:1]
+        ),
+    )

@@ -11,7 +11,7 @@ from apps.core.admin_base import (
     list_link,
     moment,
 )
-from apps.students.models import Consent, Student
+from apps.students.models import Consent, SignIn, Student
 
 
 class ConsentRows(ReadOnlyRowsInline):
@@ -61,3 +61,14 @@ class ConsentAdmin(ReadOnlyAdmin):
     list_filter = ("kind", "legal_text")
     search_fields = ("student__email", "source")
     date_hierarchy = "accepted_at"
+
+
+@admin.register(SignIn)
+class SignInAdmin(ReadOnlyAdmin):
+    """Who is or was signed in, and since when; at most two at a time for each student."""
+
+    list_display = ("student", moment("started_at", "desde"), moment("ended_at", "hasta"))
+    list_select_related = ("student",)
+    search_fields = ("student__email",)
+    date_hierarchy = "started_at"
+    fields = ("student", "started_at", "ended_at")

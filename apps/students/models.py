@@ -72,3 +72,23 @@ class Consent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.student}"
+
+
+class SignIn(models.Model):
+    """One sign-in of a student, open or ended. Kept for 6 months ("Keeping and forgetting")."""
+
+    student = models.ForeignKey(
+        Student, models.CASCADE, related_name="sign_ins", verbose_name="alumno"
+    )
+    # Empty once it has ended: nobody needs the key any more.
+    session_key = models.CharField(max_length=40, blank=True, editable=False, db_index=True)
+    started_at = models.DateTimeField("desde", auto_now_add=True)
+    ended_at = models.DateTimeField("hasta", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "inicio de sesión"
+        verbose_name_plural = "inicios de sesión"
+        ordering = ("-started_at",)
+
+    def __str__(self) -> str:
+        return f"{self.student}, {self.started_at:%d/%m/%Y %H:%M}"

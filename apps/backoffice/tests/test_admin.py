@@ -12,9 +12,18 @@ from django.utils import timezone
 
 from academy.tests.factories import make_subject
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
-from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning, Semester
+from apps.classroom.models import (
+    AccessChange,
+    Account,
+    Enrolment,
+    MoodleCourse,
+    Provisioning,
+    Semester,
+)
+from apps.classroom.services import provision
 from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
 from apps.leads.models import Lead, Quote, SubjectRequest, WantedSubject
+from apps.orders.jobs import tell_missing_access
 from apps.orders.models import (
     Instalment,
     Order,
@@ -27,7 +36,7 @@ from apps.orders.models import (
 from apps.pages import models as pages
 from apps.payments.models import ProviderEvent
 from apps.pricing.models import Campaign, PromoCode
-from apps.students.models import Consent, Student
+from apps.students.models import Consent, SignIn, Student
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +54,7 @@ ASKED_FOR = {
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
     PriceChange, Mail, ScheduledJob, Provisioning, AccessChange, Enrolment, Account, Quote,
-    WantedSubject,
+    WantedSubject, SignIn,
 }  # fmt: skip
 User = get_user_model()
 _numbers = count(1)
@@ -92,6 +101,8 @@ def make_one_of_everything():
     )
     Account.objects.create(student=student)
     Provisioning.objects.create(reference=order.reference, student=student, status="created")
+    MoodleCourse.objects.create(subject=subject, shortname=f"C{n}", course_id=n, full_name="Curso")
+    SignIn.objects.create(student=student)
     AccessChange.objects.create(student=student, reference=order.reference, reason="Pausa")
     Semester.objects.get_or_create(name="Primer semestre", last_month=2, last_day=28)
     Enrolment.objects.create(student=student, subject=subject, reference=order.reference)
@@ -549,6 +560,47 @@ def test_an_order_with_its_access_does_not_wait_for_anybody(client):
     make_one_of_everything()
 
     assert figures(client)[0]["Pagados sin acceso"] == "0"
+
+
+@pytest.mark.usefixtures("carla")
+def test_a_paid_order_without_access_stands_first_with_reason_and_a_button(client):
+    order = make_one_of_everything()
+    Provisioning.objects.update(
+        status="pending", last_error="MoodleError: away", due_at=timezone.now() + timedelta(hours=1)
+    )
+    page = client.get(reverse("admin:index")).content.decode()
+    assert "MoodleError: away" in page
+    button = reverse("admin:retry_access", args=[order.pk])
+    assert f'action="{button}"' in page
+    assert client.get(button).status_code == 403
+
+    client.post(button)
+    provision.func(reference=order.reference)
+    assert Provisioning.objects.get().status == "created"
+    assert "Pagados sin acceso al aula" not in client.get(reverse("admin:index")).content.decode()
+
+
+def test_staff_without_the_right_can_not_try_again(client):
+    order = make_one_of_everything()
+    Provisioning.objects.update(status="failed")
+    client.force_login(User.objects.create_user("eva", is_staff=True))
+    assert client.post(reverse("admin:retry_access", args=[order.pk])).status_code == 403
+    assert Provisioning.objects.get().status == "failed"
+
+
+def test_staff_hear_of_a_missing_access_after_a_quarter_of_an_hour_once():
+    order = make_one_of_everything()
+    Mail.objects.all().delete()
+    Provisioning.objects.update(status="pending", last_error="MoodleError: away")
+    assert tell_missing_access() == ""
+    Order.objects.update(paid_at=timezone.now() - timedelta(minutes=15, seconds=1))
+    assert tell_missing_access() == "Avisos de pagos sin acceso: 1"
+    assert tell_missing_access() == ""
+    mail = Mail.objects.get()
+    assert mail.context == {
+        "order_id": order.pk,
+        "reason": "Pagado y todavía sin acceso al aula: MoodleError: away",
+    }
 
 
 @pytest.mark.usefixtures("carla")

@@ -6,7 +6,10 @@ from django.utils.module_loading import import_string
 
 from apps.classroom.backends.base import Classroom
 
-CLASSROOMS = {"local": "apps.classroom.backends.local.LocalClassroom"}
+CLASSROOMS = {
+    "local": "apps.classroom.backends.local.LocalClassroom",
+    "moodle": "apps.classroom.backends.moodle.MoodleClassroom",
+}
 
 
 def current_classroom() -> Classroom:

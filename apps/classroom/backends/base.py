@@ -23,8 +23,23 @@ class Right:
     state: Literal["open", "paused", "gone"]
     ends_on: date | None = None
 
+    def strength(self) -> tuple[int, date]:
+        """What several rights to the same thing are compared by: the strongest counts."""
+        return ("gone", "paused", "open").index(self.state), self.ends_on or date.max
 
-class PasswordRefused(Exception):
+
+class ExternalAccount(NamedTuple):
+    """An account there: its id (60 characters), and what its owner types to sign in."""
+
+    external_id: str
+    username: str
+
+
+class ClassroomError(Exception):
+    """The classroom is away or refuses; the text is for staff."""
+
+
+class PasswordRefused(ClassroomError):
     """The classroom's own rules for passwords refuse this one; says so in a Spanish sentence."""
 
 
@@ -35,8 +50,8 @@ class Classroom(Protocol):
     wrong: the caller keeps the error and tries again.
     """
 
-    def ensure_account(self, student: Student) -> str:
-        """Make the student's account unless there is one; return its id there (60 characters)."""
+    def ensure_account(self, student: Student) -> ExternalAccount:
+        """Make the student's account unless there is one."""
 
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
         """Let the account into what is open, keep it out of the rest."""

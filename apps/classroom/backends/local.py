@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from apps.classroom.backends.base import Right
+from apps.classroom.backends.base import ExternalAccount, Right
 from apps.students.models import Student
 
 
@@ -10,8 +10,8 @@ class LocalClassroom:
     Those rows are written for every classroom, so that nothing remains to be done elsewhere.
     """
 
-    def ensure_account(self, student: Student) -> str:
-        return str(student.pk)
+    def ensure_account(self, student: Student) -> ExternalAccount:
+        return ExternalAccount(str(student.pk), student.email)
 
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
         return None

@@ -168,7 +168,7 @@ def test_what_is_paused_before_it_was_provided_is_provided_paused(ana, micro, to
     pause_access(reference=ORDER, cause=Cause.DISPUTE)
     provision.func(reference=ORDER)
     assert states(ana) == {("Microeconomía", "paused")}
-    assert told == []
+    assert told == [(str(ana.pk), [(Item(micro.pk, None), "paused")])]
 
 
 @pytest.mark.parametrize(

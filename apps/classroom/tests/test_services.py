@@ -13,7 +13,7 @@ from django_tasks_db.models import DBTaskResult
 
 from academy.tests.factories import make_subject
 from academy.tests.parallel import in_parallel
-from apps.classroom import services
+from apps.classroom import access, services
 from apps.classroom.backends.local import LocalClassroom
 from apps.classroom.jobs import provision_due
 from apps.classroom.models import Account, Enrolment, Provisioning
@@ -175,7 +175,7 @@ def test_a_failure_is_kept_and_tried_again_after_a_pause(ana, items, monkeypatch
     with time_machine.travel(timezone.now(), tick=False) as clock:
         grant_access(student=ana, items=items, reference=ORDER)
         with monkeypatch.context() as patch:
-            patch.setattr(services, "current_classroom", AwayClassroom)
+            patch.setattr(access, "current_classroom", AwayClassroom)
             provision.func(reference=ORDER)
         row = Provisioning.objects.get()
         assert (row.status, row.attempts) == ("pending", 1)
@@ -197,7 +197,7 @@ def test_after_the_last_try_it_has_failed_and_staff_can_try_again(ana, items, mo
     grant_access(student=ana, items=items, reference=ORDER)
     with time_machine.travel(timezone.now(), tick=False) as clock:
         with monkeypatch.context() as patch:
-            patch.setattr(services, "current_classroom", AwayClassroom)
+            patch.setattr(access, "current_classroom", AwayClassroom)
             provision.func(reference=ORDER)
             for pause in PAUSES:
                 assert account_status(ORDER) == "pending"
@@ -225,7 +225,7 @@ def test_a_worker_that_dies_half_way_loses_nothing(ana, items, monkeypatch, mail
 
     grant_access(student=ana, items=items, reference=ORDER)
     with monkeypatch.context() as patch:
-        patch.setattr(services, "current_classroom", DeadlyClassroom)
+        patch.setattr(access, "current_classroom", DeadlyClassroom)
         with pytest.raises(SystemExit):
             provision.func(reference=ORDER)
     DBTaskResult.objects.update(status="RUNNING")
