@@ -20,7 +20,10 @@ class Card:
 
     `authentication`: "always" asks for 3-D Secure at every payment, "unless_saved" only while the
     card has not been saved for later with an authenticated payment. `settles_later` keeps the
-    payment in `processing` for a while; Stripe has no such card, it is this stand-in's own.
+    payment in `processing` for a while, before it succeeds or is declined; Stripe has no such
+    card, it is this stand-in's own. `dispute` is the reason that its holder gives to their bank as
+    soon as it is charged. `refund`: "pending" ends well after a while, "failing" succeeds and then
+    comes back.
     """
 
     number: str
@@ -30,6 +33,8 @@ class Card:
     attachable: bool = True
     authentication: str = ""
     settles_later: bool = False
+    dispute: str = ""
+    refund: str = ""
     country: str = "US"
     funding: str = "credit"
 
@@ -147,6 +152,11 @@ _CARDS = (
         "Se puede guardar, pero se rechaza al cobrar",
         GENERIC_DECLINE,
     ),
+    Card("4000000000000259", "visa", dispute="fraudulent"),
+    Card("4000000000002685", "visa", dispute="product_not_received"),
+    Card("4000000000007726", "visa", refund="pending"),
+    Card("4000000000005126", "visa", refund="failing"),
+    Card("4000009990000013", "visa", decline=GENERIC_DECLINE, settles_later=True),
     Card(
         "4000009990000005",
         "visa",
@@ -176,6 +186,10 @@ NAMED_PAYMENT_METHODS = {
     "pm_card_chargeDeclinedIncorrectCvc": "4000000000000127",
     "pm_card_chargeDeclinedProcessingError": "4000000000000119",
     "pm_card_chargeCustomerFail": "4000000000000341",
+    "pm_card_createDispute": "4000000000000259",
+    "pm_card_createDisputeProductNotReceived": "4000000000002685",
+    "pm_card_pendingRefund": "4000000000007726",
+    "pm_card_refundFail": "4000000000005126",
     "pm_card_authenticationRequiredOnSetup": "4000002500003155",
     "pm_card_authenticationRequired": "4000002760003184",
     "pm_card_threeDSecure2Required": "4000000000003220",

@@ -34,6 +34,7 @@ EXPANDABLE = {
     },
     "item": {"price": "price"},
     "price": {"product": "product"},
+    "dispute": {"charge": "charge", "payment_intent": "payment_intent"},
     "refund": {"charge": "charge", "payment_intent": "payment_intent"},
 }
 

@@ -13,6 +13,7 @@ from .resources import (
     checkout_sessions,
     coupons,
     customers,
+    disputes,
     events,
     payment_intents,
     payment_methods,
@@ -29,6 +30,7 @@ def _of(names: str) -> frozenset[str]:
 
 
 LIST = _of("limit starting_after ending_before created")
+PAYMENT = _of("charge payment_intent")
 CUSTOMER = _of("address description email metadata name phone preferred_locales shipping")
 INTENT = _of(
     "allowed_payment_method_types amount currency customer description metadata payment_method "
@@ -221,9 +223,7 @@ ROUTES = (
         "RefundCreateParams",
         _of("amount charge metadata payment_intent reason"),
     ),
-    _route(
-        "GET /v1/refunds", refunds.list_all, "RefundListParams", LIST | {"charge", "payment_intent"}
-    ),
+    _route("GET /v1/refunds", refunds.list_all, "RefundListParams", LIST | PAYMENT),
     _route("GET /v1/refunds/:id", refunds.retrieve, "RefundRetrieveParams"),
     _route("POST /v1/refunds/:id", refunds.update, "RefundUpdateParams", _of("metadata")),
     _route(
@@ -256,6 +256,15 @@ ROUTES = (
         LIST - {"created"},
     ),
     _route(f"POST {SESSIONS}/:id/expire", checkout_sessions.expire, "checkout.SessionExpireParams"),
+    _route("GET /v1/disputes", disputes.list_all, "DisputeListParams", LIST | PAYMENT),
+    _route("GET /v1/disputes/:id", disputes.retrieve, "DisputeRetrieveParams"),
+    _route(
+        "POST /v1/disputes/:id",
+        disputes.update,
+        "DisputeUpdateParams",
+        _of("evidence metadata submit"),
+    ),
+    _route("POST /v1/disputes/:id/close", disputes.close, "DisputeCloseParams"),
     _route("GET /v1/events", events.list_all, "EventListParams", LIST | {"type", "types"}),
     _route("GET /v1/events/:id", events.retrieve, "EventRetrieveParams"),
     _route(

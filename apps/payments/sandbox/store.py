@@ -166,6 +166,16 @@ class Transaction:
         bodies: list[dict[str, Any]] = [json.loads(row[0]) for row in rows]
         return bodies[::-1] if before else bodies
 
+    def ids_where_private(self, kind: str, condition: str, value: Any) -> list[str]:
+        """The ids, oldest first, of what has a private part that meets "$.path operator"."""
+        path, operator = condition.split(" ")
+        rows = self.connection.execute(
+            f"SELECT id FROM objects WHERE kind = ? AND json_extract(private, ?) {operator} ?"  # noqa: S608
+            " ORDER BY seq",
+            (kind, path, value),
+        )
+        return [str(row[0]) for row in rows]
+
     def setting(self, name: str, default: str) -> str:
         row = self.connection.execute(
             "SELECT value FROM settings WHERE name = ?", (name,)

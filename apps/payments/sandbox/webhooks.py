@@ -13,8 +13,8 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from .objects import Context, new_id
-from .resources import checkout_completion, confirmation
+from . import due
+from .objects import new_id
 from .store import Delivery, Store
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Deliverer:
-    """One thread: sends what is due, settles payments in `processing`, expires sessions."""
+    """One thread that sends what is due, oldest first, after what time itself brings about."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -99,8 +99,7 @@ class Deliverer:
             self._wake.wait(self._seconds_to_wait())
             self._wake.clear()
             try:
-                self._settle_payments()
-                self._expire_sessions()
+                due.work_off(self.store)
                 self._send_due()
             except Exception:
                 # The thread has to outlive a surprise; the next round tries again.
@@ -114,25 +113,6 @@ class Deliverer:
         if next_at is None:
             return IDLE_SECONDS
         return min(max(next_at - time.time(), 0.05), IDLE_SECONDS)
-
-    def _settle_payments(self) -> None:
-        with self.store.reading() as tx:
-            slow = tx.find("payment_intent", where=[("$.status =", "processing")])
-        for found in slow:
-            with self.store.writing() as tx:
-                intent = tx.get("payment_intent", found["id"])
-                if intent and intent["status"] == "processing":
-                    confirmation.settle(Context(tx, base_url=""), intent)
-
-    def _expire_sessions(self) -> None:
-        due = [("$.status =", "open"), ("$.expires_at <=", int(time.time()))]
-        with self.store.reading() as tx:
-            found = tx.find("checkout.session", where=due)
-        for session in found:
-            with self.store.writing() as tx:
-                current = tx.get("checkout.session", session["id"])
-                if current and current["status"] == "open":
-                    checkout_completion.expire(Context(tx, base_url=""), current)
 
     def _send_due(self) -> None:
         with self._sending:

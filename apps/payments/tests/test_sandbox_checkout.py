@@ -173,6 +173,20 @@ def test_a_slow_payment_completes_the_session_unpaid_and_tells_later(sandbox, ap
     assert completed.data.object.payment_status == "unpaid"
 
 
+def test_a_slow_payment_that_fails_leaves_the_completed_session_unpaid(sandbox, api):
+    session = new_session(api)
+
+    pay(session, sandbox.new_card("4000009990000013").id)
+
+    wait_until(
+        lambda: "checkout.session.async_payment_failed" in event_types(api, session.id),
+    )
+    after = api.v1.checkout.sessions.retrieve(session.id, {"expand": ["payment_intent"]})
+    assert (after.status, after.payment_status) == ("complete", "unpaid")
+    assert after.payment_intent.status == "requires_payment_method"
+    assert after.payment_intent.amount_received == 0
+
+
 def test_an_expired_session_takes_no_payment_and_says_so(sandbox, api):
     session = new_session(api)
     assert api.v1.checkout.sessions.expire(session.id).status == "expired"

@@ -4,17 +4,12 @@ All of it runs inside one writing transaction (`Store.writing`), so an intent is
 however many requests confirm it.
 """
 
-import os
-import time
 from typing import Any
 
 from ..cards import AUTHENTICATION_REQUIRED, Card, Decline
 from ..errors import ApiError, card_error, unexpected_state
 from ..objects import Context
-from . import charges, checkout_completion, events, payment_methods, redirects
-
-# How long the stand-in's own slow card stays in `processing`.
-PROCESSING_SECONDS = float(os.environ.get("SANDBOX_PROCESSING_SECONDS", "5"))
+from . import charges, checkout_completion, disputes, events, later, payment_methods, redirects
 
 
 def check_confirmable(intent: dict[str, Any]) -> None:
@@ -94,32 +89,33 @@ def _charge(
     *,
     authenticated: bool,
 ) -> dict[str, Any]:
-    if card.decline:
-        raise _declined(ctx, intent, method, card.decline, authenticated=authenticated)
     if card.settles_later:
         intent |= {"status": "processing", "processing": {"card": {}, "type": "card"}}
         ctx.tx.save(intent)
-        private = ctx.tx.private(intent["id"])
-        ctx.tx.save_private(
-            intent["id"], private | {"settles_at": time.time() + PROCESSING_SECONDS}
-        )
+        later.settle_later(ctx, intent["id"])
         events.record(ctx, "payment_intent.processing", intent)
         checkout_completion.intent_moved(ctx, intent)
         return intent
-    return _succeed(ctx, intent, method, authenticated=authenticated)
+    if card.decline:
+        raise _declined(ctx, intent, method, card.decline, authenticated=authenticated)
+    return _succeed(ctx, intent, method, card, authenticated=authenticated)
 
 
-def settle(ctx: Context, intent: dict[str, Any]) -> bool:
-    """Finish a payment in `processing` whose time has come."""
-    if ctx.tx.private(intent["id"]).get("settles_at", 0) > time.time():
-        return False
+def settle(ctx: Context, intent: dict[str, Any]) -> None:
+    """Finish a payment in `processing`, whose time has come, well or badly."""
+    if intent["status"] != "processing":
+        return
     method = ctx.require("payment_method", intent["payment_method"])
-    _succeed(ctx, intent, method, authenticated=False)
-    return True
+    card = payment_methods.card_of(ctx, method)
+    intent["processing"] = None
+    if card.decline:
+        _declined(ctx, intent, method, card.decline)
+    else:
+        _succeed(ctx, intent, method, card, authenticated=False)
 
 
 def _succeed(
-    ctx: Context, intent: dict[str, Any], method: dict[str, Any], *, authenticated: bool
+    ctx: Context, intent: dict[str, Any], method: dict[str, Any], card: Card, *, authenticated: bool
 ) -> dict[str, Any]:
     charge = charges.record(ctx, intent, method, decline=None, authenticated=authenticated)
     intent |= {
@@ -138,6 +134,8 @@ def _succeed(
             payment_methods.use_up(ctx, method)
     events.record(ctx, "payment_intent.succeeded", intent)
     checkout_completion.intent_moved(ctx, intent)
+    if card.dispute:
+        disputes.open_on(ctx, charge, reason=card.dispute)
     return intent
 
 

@@ -1,15 +1,21 @@
-"""Refunds, in whole or in part; they succeed at once, as Stripe's do with test cards."""
+"""Refunds, in whole or in part; they succeed at once but for the cards that say otherwise."""
 
 from typing import Any
 
+from ..cards import Card
 from ..errors import ApiError, invalid_params
 from ..objects import Context, list_page, merged_metadata, new_id
-from . import events
+from . import disputes, events, later, payment_methods
 from .payment_intents import money
 
 
 def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    charge = _charge_of(ctx, params)
+    charge = charge_of(ctx, params)
+    if disputes.blocks_refund(ctx, charge):
+        raise ApiError(
+            f"Charge {charge['id']} has been charged back; cannot issue a refund.",
+            code="charge_disputed",
+        )
     left = charge["amount"] - charge["amount_refunded"]
     amount = params.get("amount", left)
     if amount < 1 and "amount" in params:
@@ -28,6 +34,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
             f"({money(left, currency)})",
             param="amount",
         )
+    card = _card_of(ctx, charge)
     refund = {
         "id": new_id("re"),
         "object": "refund",
@@ -49,10 +56,12 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "reason": params.get("reason"),
         "receipt_number": None,
         "source_transfer_reversal": None,
-        "status": "succeeded",
+        "status": "pending" if card.refund == "pending" else "succeeded",
         "transfer_reversal": None,
     }
     ctx.tx.insert(refund)
+    if card.refund:
+        later.settle_later(ctx, refund["id"])
     previous = {name: charge[name] for name in ("amount_refunded", "refunded")}
     charge["amount_refunded"] += amount
     charge["refunded"] = charge["amount_refunded"] == charge["amount"]
@@ -60,6 +69,39 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     events.record(ctx, "refund.created", refund)
     events.record(ctx, "charge.refunded", charge, previous)
     return refund
+
+
+def settle(ctx: Context, refund: dict[str, Any]) -> None:
+    """What becomes of a refund that was not over when it was made."""
+    if refund["status"] == "pending":
+        succeed(ctx, refund)
+    elif refund["status"] == "succeeded":
+        fail(ctx, refund, "lost_or_stolen_card")
+
+
+def succeed(ctx: Context, refund: dict[str, Any]) -> None:
+    previous = {"status": refund["status"]}
+    refund["status"] = "succeeded"
+    ctx.tx.save(refund)
+    events.record(ctx, "refund.updated", refund, previous)
+    events.record(ctx, "charge.refund.updated", refund, previous)
+
+
+def fail(ctx: Context, refund: dict[str, Any], reason: str) -> None:
+    """The bank gives the money back: it is the shop's again, and can be refunded anew."""
+    previous = {"status": refund["status"]}
+    refund |= {
+        "status": "failed",
+        "failure_reason": reason,
+        "failure_balance_transaction": None,
+    }
+    ctx.tx.save(refund)
+    charge = ctx.require("charge", refund["charge"])
+    charge |= {"amount_refunded": charge["amount_refunded"] - refund["amount"], "refunded": False}
+    ctx.tx.save(charge)
+    events.record(ctx, "refund.updated", refund, previous)
+    events.record(ctx, "charge.refund.updated", refund, previous)
+    events.record(ctx, "refund.failed", refund)
 
 
 def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
@@ -82,7 +124,7 @@ def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     return list_page(ctx, "refund", "/v1/refunds", params, where)
 
 
-def _charge_of(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+def charge_of(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     if "charge" in params and "payment_intent" not in params:
         charge = ctx.require("charge", params["charge"], param="charge")
     elif "payment_intent" in params:
@@ -110,3 +152,7 @@ def _charge_of(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
             f"Charge {charge['id']} has not been paid and can't be refunded.", param="charge"
         )
     return charge
+
+
+def _card_of(ctx: Context, charge: dict[str, Any]) -> Card:
+    return payment_methods.card_of(ctx, ctx.require("payment_method", charge["payment_method"]))
