@@ -1,7 +1,7 @@
 """/compra: filters, pages and the query string (shop spec, section 2, "Purchase catalogue")."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import ceil
 
 import pytest
@@ -50,6 +50,37 @@ def test_the_first_open_university_is_selected_and_its_first_page_shown(visitor:
     assert names_shown(visitor) == first_names(9)
     # The server's HTML holds this page: the island has taken it over without asking again.
     assert requests == []
+
+
+@pytest.fixture
+def none_open() -> Iterator[None]:
+    """As on a site whose catalogue is still being filled."""
+    ids = [university.pk for university in University.objects.open()]
+    University.objects.filter(pk__in=ids).update(status=University.Status.COMING_SOON)
+    yield
+    University.objects.filter(pk__in=ids).update(status=University.Status.OPEN)
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_without_an_open_university_the_catalogue_says_so_and_waits_for_nothing(
+    none_open: None, new_visitor: Callable[..., Visitor], alive: bool
+) -> None:
+    visitor = new_visitor(java_script_enabled=alive)
+    requests = visitor.answers(CATALOGUE)
+    if alive:
+        visitor.open_catalogue()
+    else:
+        visitor.watch.expect("request: csp")
+        visitor.page.goto("/compra")
+
+    expect(visitor.page.locator(".results__empty")).to_have_text(
+        re.compile("No se encontraron asignaturas.*Estamos preparando el catálogo. Vuelve pronto.")
+    )
+    expect(visitor.page.locator(".subject--skeleton")).to_have_count(0)
+    expect(visitor.page.get_by_label("Universidad")).to_have_value("")
+    assert requests == []
+    if alive:
+        visitor.assert_accessible()
 
 
 def test_the_page_can_be_read_without_javascript(new_visitor: Callable[..., Visitor]) -> None:

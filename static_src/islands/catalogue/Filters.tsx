@@ -41,6 +41,7 @@ export function Filters({ universities, degrees, query, onChange }: Props) {
               onChange({ universityId: Number(target.value), degreeId: null, page: 1 })
             }
           >
+            {query.universityId === null && <option value="">Próximamente</option>}
             {universities.map(({ id, name, acronym, comingSoon }) => (
               <option key={id} value={id} disabled={comingSoon}>
                 {`${name} (${acronym})${comingSoon ? " · Próximamente" : ""}`}

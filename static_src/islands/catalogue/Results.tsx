@@ -15,6 +15,11 @@ import {
 import { SubjectCard } from "./SubjectCard";
 import type { HistoryStep } from "./useCatalogueQuery";
 
+/** Before the first university is open there is nothing to ask for. */
+const NOTHING: Resource<CataloguePage> = {
+  status: "ready",
+  data: { count: 0, page: 1, pages: 1, pageSize: 0, results: [] },
+};
 const SKELETONS = ["a", "b", "c", "d", "e", "f"];
 
 type Choice = {
@@ -99,7 +104,8 @@ function useCataloguePage(
   page: number,
 ): Resource<CataloguePage> {
   const path = query.universityId === null ? null : cataloguePath(query, page);
-  return useResource(cache, path, (signal) => get(path ?? "", CataloguePage, { signal }));
+  const read = useResource(cache, path, (signal) => get(path ?? "", CataloguePage, { signal }));
+  return path === null ? NOTHING : read;
 }
 
 function PageOfSubjects({ resource, ...choice }: Choice & { resource: Resource<CataloguePage> }) {
@@ -128,7 +134,11 @@ function PageOfSubjects({ resource, ...choice }: Choice & { resource: Resource<C
         <p>
           <strong>No se encontraron asignaturas</strong>
         </p>
-        <p>Prueba con otra palabra o con otra carrera.</p>
+        <p>
+          {resource === NOTHING
+            ? "Estamos preparando el catálogo. Vuelve pronto."
+            : "Prueba con otra palabra o con otra carrera."}
+        </p>
       </div>
     );
   }
