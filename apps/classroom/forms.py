@@ -8,12 +8,15 @@ from apps.students.models import Student
 
 
 class TidyForm(forms.Form):
-    """A form whose inputs wear the site's class."""
+    """A form whose inputs wear the site's class and that speaks to people as the site does."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.widget.attrs.setdefault("class", "input")
+            field.error_messages.setdefault(
+                "max_length", "Escribe como mucho %(limit_value)d caracteres."
+            )
 
 
 def email_field() -> forms.EmailField:

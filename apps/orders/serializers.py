@@ -16,7 +16,13 @@ REQUIRED: dict[str, Any] = {
     "null": "Este campo es obligatorio.",
     "blank": "Este campo es obligatorio.",
 }
-EMAIL: dict[str, Any] = {**REQUIRED, "invalid": "Por favor, introduce un email válido"}
+EMAIL: dict[str, Any] = {
+    **REQUIRED,
+    "invalid": "Por favor, introduce un email válido",
+    "max_length": "Por favor, introduce un email válido",
+}
+PHONE = {**REQUIRED, "max_length": "El teléfono no puede tener más de {max_length} caracteres"}
+CODE = {"max_length": "Un código tiene como mucho {max_length} caracteres."}
 MONEY: dict[str, Any] = {"max_digits": 8, "decimal_places": 2, "min_value": Decimal(0)}
 # Ids beyond the database's integers are no ids of ours.
 ID: dict[str, Any] = {"min_value": 1, "max_value": 2**63 - 1}
@@ -53,7 +59,7 @@ def to_items(rows: list[dict[str, Any]]) -> tuple[CheckoutItem, ...]:
 
 class CheckoutInput(serializers.Serializer[Checkout]):
     email = serializers.EmailField(max_length=254, error_messages=EMAIL)
-    phone = serializers.CharField(max_length=30, error_messages=REQUIRED)
+    phone = serializers.CharField(max_length=30, error_messages=PHONE)
     total_amount = serializers.DecimalField(**MONEY, error_messages=REQUIRED)
     payment_type = serializers.ChoiceField(
         ["full_payment", "installment"],
@@ -61,7 +67,12 @@ class CheckoutInput(serializers.Serializer[Checkout]):
     )
     items = ItemInput(many=True, allow_empty=False, max_length=200)  # type: ignore[call-arg]
     promo_code = serializers.CharField(
-        max_length=40, required=False, allow_blank=True, allow_null=True, default=""
+        max_length=40,
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        default="",
+        error_messages=CODE,
     )
     termsAccepted = serializers.BooleanField(required=False, default=False)
     privacyAccepted = serializers.BooleanField(required=False, default=False)
@@ -131,7 +142,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
 
 class PromoInput(serializers.Serializer[dict[str, Any]]):
     code = serializers.CharField(
-        max_length=40, error_messages={**REQUIRED, "blank": "Escribe un código."}
+        max_length=40, error_messages={**REQUIRED, **CODE, "blank": "Escribe un código."}
     )
     cart_total = serializers.DecimalField(**MONEY, required=False, default=Decimal(0))
     cart_items = ItemInput(many=True, required=False, max_length=200)  # type: ignore[call-arg]

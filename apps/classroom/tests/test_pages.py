@@ -141,6 +141,7 @@ def test_a_link_for_one_account_does_not_open_another_and_dies_with_a_changed_e_
     [
         ({"first_name": " "}, "first_name", "Escribe tu nombre."),
         ({"last_name": ""}, "last_name", "Escribe tus apellidos."),
+        ({"first_name": "x" * 81}, "first_name", "Escribe como mucho 80 caracteres."),
         ({"password": ""}, "password", "Escribe una contraseña."),
         ({"password_again": ""}, "password_again", "Repite la contraseña."),
         ({"password_again": "otra"}, "password_again", "Las dos contraseñas no son iguales."),

@@ -187,6 +187,24 @@ def test_a_phone_of_less_than_nine_digits_is_refused(api, phone):
     assert list(answer["fields"]) == ["phone"]
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("phone", "6" * 31, "El teléfono no puede tener más de 30 caracteres"),
+        ("email", f"{'a' * 60}@{'.'.join(['b' * 60] * 4)}.com", "Por favor, introduce un email "
+         "válido"),
+        ("promo_code", "X" * 41, "Un código tiene como mucho 40 caracteres."),
+    ],
+)  # fmt: skip
+def test_what_is_too_long_is_said_in_the_site_s_own_words(api, field, value, said):
+    body = checkout_body(whole(make_subject()), total="182.40", **{field: value})
+
+    status, answer = api.post("process-checkout", body)
+
+    assert status == 400
+    assert answer["fields"] == {field: [said]}
+
+
 def test_instalments_need_a_complete_subject(api):
     lesson = make_subject().lessons.first()
 
