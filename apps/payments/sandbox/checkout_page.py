@@ -36,11 +36,14 @@ class CheckoutPage:
             saves_card = (
                 session["mode"] == "setup" or "setup_future_usage" in tx.private(id)["intent_data"]
             )
+            fixed_email = checkout_payment.fixed_email(ctx, session)
             secret = checkout_payment.client_secret(ctx, session)
         if request.query == "state":
             return Response.json(_state(session, secret))
         if session["status"] == "open":
-            page = self._open_page(session, lines, discount=discount, saves_card=saves_card)
+            page = self._open_page(
+                session, lines, discount=discount, saves_card=saves_card, fixed_email=fixed_email
+            )
             return Response.html(page)
         return Response.html(_closed_page(session))
 
@@ -84,16 +87,17 @@ class CheckoutPage:
         *,
         discount: str,
         saves_card: bool,
+        fixed_email: str,
     ) -> str:
-        known = session["customer_details"]
+        typed = (session["customer_details"] or {}).get("email") or ""
         cancel = session["cancel_url"]
         text = session["custom_text"]["submit"]
         return template("checkout.html").substitute(
             key=escape(self.publishable_key),
             order=_order(session, lines, discount),
             text=escape(text["message"]) if text else "",
-            email=escape(known["email"] if known else ""),
-            email_fixed="readonly" if known else "",
+            email=escape(fixed_email or typed),
+            email_fixed="readonly" if fixed_email else "",
             needs_card="true" if session["amount_total"] != 0 else "false",
             title="Datos de la tarjeta" if session["mode"] == "setup" else "Datos de pago",
             action=escape(_action(session)),

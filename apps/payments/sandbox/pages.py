@@ -9,7 +9,7 @@ from . import checkout_page
 from .errors import ApiError
 from .http import Request, Response
 from .objects import Context
-from .resources import confirmation, redirects, setup_confirmation
+from .resources import checkout_completion, confirmation, redirects, setup_confirmation
 from .store import Store
 from .templates import STATIC, spanish_money, template
 
@@ -92,6 +92,7 @@ class Pages:
         try:
             with self.store.writing() as tx:
                 ctx = Context(tx, base_url=request.base_url, request_id=request.id)
+                checkout_completion.expire_if_over(ctx, id)
                 intent = redirects.challenged(ctx, id, token)
                 answer = ANSWER_CHALLENGE[intent["object"]]
                 answer(ctx, intent, accepted=accept)

@@ -108,6 +108,17 @@ ROUTES = (
     _route("POST /v1/customers/:id", customers.update, "CustomerUpdateParams", CUSTOMER),
     _route("DELETE /v1/customers/:id", customers.delete, "CustomerDeleteParams"),
     _route(
+        "GET /v1/customers/:customer/payment_methods",
+        payment_methods.list_of_customer,
+        "CustomerPaymentMethodListParams",
+        LIST | {"type"},
+    ),
+    _route(
+        "GET /v1/customers/:customer/payment_methods/:id",
+        payment_methods.retrieve_of_customer,
+        "CustomerPaymentMethodRetrieveParams",
+    ),
+    _route(
         f"POST {INTENTS}",
         payment_intents.create,
         "PaymentIntentCreateParams",

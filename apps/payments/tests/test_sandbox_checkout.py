@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -337,6 +338,10 @@ REFUSED = {
         {"custom_text": {"submit": {"message": "x" * 1201}}},
         "at most 1200 characters",
     ),
+    "capture by hand": (
+        {"payment_intent_data": {"capture_method": "manual"}},
+        "captures at once, never by hand",
+    ),
     "data of another mode": (
         {"setup_intent_data": {"description": "x"}},
         "You can not pass `setup_intent_data` in `payment` mode",
@@ -396,3 +401,73 @@ def test_the_intent_of_a_session_belongs_to_its_page(sandbox, api):
     ):
         with pytest.raises(stripe.InvalidRequestError, match="created by Checkout"):
             attempt()
+
+
+def test_many_tabs_at_once_pay_once(sandbox, api):
+    session = new_session(api)
+    cards = [sandbox.new_card("4242424242424242").id for _ in range(8)]
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda card: pay(session, card)[0], cards))
+
+    assert sorted(answers) == [200] + [400] * 7
+    intent = api.v1.checkout.sessions.retrieve(session.id).payment_intent
+    assert len(api.v1.charges.list({"payment_intent": intent}).data) == 1
+    assert event_types(api, session.id) == ["checkout.session.completed"]
+
+
+def test_a_challenge_answered_too_late_pays_nothing(sandbox, api):
+    session = new_session(api)
+    _, answer = pay(session, sandbox.new_card("4000002760003184").id)
+    intent = api.v1.payment_intents.retrieve(answer["client_secret"].partition("_secret_")[0])
+    challenge = intent.next_action.to_dict()["use_stripe_sdk"]["stripe_js"]
+
+    move_expiry_to_the_past(sandbox, session.id)
+    late = requests.post(challenge, json={"accept": True}, timeout=10).json()
+
+    assert late["status"] == "canceled"
+    assert api.v1.charges.list({"payment_intent": intent.id}).data == []
+    assert api.v1.checkout.sessions.retrieve(session.id).status == "expired"
+
+
+def test_who_gave_no_address_types_it_and_may_correct_it(sandbox, api):
+    session = new_session(api, customer_email=None, customer_creation="always")
+    status, answer = pay(session, sandbox.new_card("4242424242424242").id)
+    assert (status, answer["error"]["code"]) == (400, "email_invalid")
+
+    guest = new_session(api, customer_email=None)
+    pay(guest, sandbox.new_card("4000000000000002").id, email="ana@exmaple.com")
+    page = requests.get(guest.url, timeout=10).text
+    assert 'value="ana@exmaple.com"' in page
+    assert "readonly" not in page
+    pay(guest, sandbox.new_card("4242424242424242").id, email="ana@example.com")
+    after = api.v1.checkout.sessions.retrieve(guest.id)
+    assert (after.customer, after.customer_details.email) == (None, "ana@example.com")
+
+    pay(session, sandbox.new_card("4242424242424242").id, email="eva@example.com")
+    created = api.v1.checkout.sessions.retrieve(session.id, {"expand": ["customer"]})
+    assert created.customer.email == "eva@example.com"
+
+    fixed = new_session(api)
+    pay(fixed, sandbox.new_card("4242424242424242").id, email="otra@example.com")
+    assert api.v1.checkout.sessions.retrieve(fixed.id).customer_details.email == "ana@example.com"
+
+
+def test_the_lines_lead_to_their_products_page_by_page(api):
+    session = new_session(api, line_items=[line(f"Clase {n}", 100) for n in range(12)])
+
+    shown = api.v1.checkout.sessions.retrieve(
+        session.id, {"expand": ["line_items.data.price.product"]}
+    )
+    assert shown.line_items.data[0].price.product.name == "Clase 0"
+    assert (len(shown.line_items.data), shown.line_items.has_more) == (10, True)
+    lines = api.v1.checkout.sessions.line_items.list(session.id, {"limit": 5})
+    names = [one.description for one in lines.auto_paging_iter()]
+    assert names == [f"Clase {n}" for n in range(12)]
+
+
+def test_metadata_can_be_added_to_a_session(api):
+    session = new_session(api, metadata={"order_id": "7"})
+    api.v1.checkout.sessions.update(session.id, {"metadata": {"revision": "2"}})
+    after = api.v1.checkout.sessions.retrieve(session.id)
+    assert after.metadata.to_dict() == {"order_id": "7", "revision": "2"}

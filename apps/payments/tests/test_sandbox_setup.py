@@ -46,7 +46,11 @@ def answer_challenge(intent: Any, *, accept: bool) -> None:
 
 
 def saved_cards(api: stripe.StripeClient, customer: stripe.Customer) -> list[str]:
-    return [card.id for card in api.v1.payment_methods.list({"customer": customer.id}).data]
+    cards = [card.id for card in api.v1.payment_methods.list({"customer": customer.id}).data]
+    # The customer's own list is the same.
+    listed = api.v1.customers.payment_methods.list(customer.id)
+    assert [card.id for card in listed.data] == cards
+    return cards
 
 
 def save(sandbox: SandboxProcess, customer: stripe.Customer, number: str) -> str:
@@ -166,6 +170,19 @@ def test_a_setup_can_be_canceled_until_it_has_succeeded(sandbox, api, customer):
         api.v1.setup_intents.cancel(saved.id)
     listed = api.v1.setup_intents.list({"customer": customer.id}).data
     assert [one.id for one in listed] == [saved.id, intent.id]
+
+
+def test_a_card_is_taken_away_for_good(sandbox, api, customer):
+    kept, removed = (save(sandbox, customer, "4242424242424242") for _ in range(2))
+    api.v1.payment_methods.detach(removed)
+
+    assert saved_cards(api, customer) == [kept]
+    assert api.v1.customers.payment_methods.retrieve(customer.id, kept).id == kept
+    with pytest.raises(stripe.InvalidRequestError, match="No such PaymentMethod"):
+        api.v1.customers.payment_methods.retrieve(customer.id, removed)
+    with pytest.raises(stripe.InvalidRequestError, match="may not be used again"):
+        charge(api, customer, removed)
+    assert charge(api, customer, kept).status == "succeeded"
 
 
 def test_a_saved_card_pays_without_its_owner(sandbox, api, customer):

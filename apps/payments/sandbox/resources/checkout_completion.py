@@ -72,6 +72,18 @@ def expire(ctx: Context, session: dict[str, Any]) -> None:
     events.record(ctx, "checkout.session.expired", session)
 
 
+def is_over(ctx: Context, session: dict[str, Any]) -> bool:
+    """Whether an open session's time is up, noted already or not."""
+    return bool(session["status"] == "open" and session["expires_at"] <= ctx.now)
+
+
+def expire_if_over(ctx: Context, intent_id: str) -> None:
+    """Before an attempt goes on: what was seen as expired must not be paid any more."""
+    session = session_of(ctx, intent_id)
+    if session is not None and is_over(ctx, session):
+        expire(ctx, session)
+
+
 def session_of(ctx: Context, intent_id: str) -> dict[str, Any] | None:
     """The session that made the intent, if one did."""
     id = ctx.tx.private(intent_id).get("checkout_session")

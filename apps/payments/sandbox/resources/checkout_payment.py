@@ -57,18 +57,26 @@ def success_address(session: dict[str, Any]) -> str:
     return address.replace("{CHECKOUT_SESSION_ID}", session["id"])
 
 
+def fixed_email(ctx: Context, session: dict[str, Any]) -> str:
+    """The address that the shop gave, which can't be changed on the page; '' where it gave none."""
+    if session["customer"]:
+        return ctx.require("customer", session["customer"])["email"] or ""
+    return session["customer_email"] or ""
+
+
 def _fill_in_customer(ctx: Context, session: dict[str, Any], email: str, name: str | None) -> None:
-    """Note what the customer typed; an address that the shop gave can't be changed on the page."""
-    known = session["customer_details"]
-    email = known["email"] if known else email
+    """Note what the customer typed."""
+    fixed = fixed_email(ctx, session)
+    email = fixed or email
     if not EMAIL.fullmatch(email):
         raise ApiError(f"Invalid email address: {email}", code="email_invalid", param="email")
+    known = session["customer_details"]
     session["customer_details"] = checkout_completion.details(
         email, name, known["phone"] if known else None
     )
     if session["customer"] is None and session["customer_creation"] == "always":
         session["customer"] = customers.create(ctx, {"email": email, "name": name})["id"]
-    elif session["customer"] and not known:
+    elif session["customer"] and not fixed:
         customers.update(ctx, {"email": email}, session["customer"])
     ctx.tx.save(session)
 

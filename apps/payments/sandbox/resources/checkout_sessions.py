@@ -13,7 +13,7 @@ from ..objects import (
     only,
     random_text,
 )
-from . import checkout_completion, checkout_items, customers, setup_intents
+from . import checkout_completion, checkout_items, customers, payment_intents, setup_intents
 
 MINUTES_AT_LEAST = 30
 HOURS_AT_MOST = 24
@@ -173,7 +173,7 @@ def expire(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 
 def as_of_now(ctx: Context, session: dict[str, Any]) -> dict[str, Any]:
     """The session as it is seen: past its time expired, even before the sweep notes it."""
-    if session["status"] == "open" and session["expires_at"] <= ctx.now:
+    if checkout_completion.is_over(ctx, session):
         return {**session, "status": "expired", "url": None}
     return session
 
@@ -324,5 +324,6 @@ def _intent_data(params: dict[str, Any], mode: str) -> dict[str, Any]:
     data: dict[str, Any] = params.get(name, {})
     only(data, known, name)
     merged_metadata({}, data.get("metadata"))
+    payment_intents.check_capture(data, f"{name}[capture_method]")
     check_email(data.get("receipt_email", ""), f"{name}[receipt_email]")
     return data

@@ -56,6 +56,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
                 "`confirm` is set to true.",
                 param=name,
             )
+    check_capture(params, "capture_method")
     _check_amount(params["amount"], params["currency"].lower())
     check_email(params.get("receipt_email", ""), "receipt_email")
     customer = params.get("customer")
@@ -208,6 +209,15 @@ def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
 
 def public_view(intent: dict[str, Any]) -> dict[str, Any]:
     return {name: intent[name] for name in PUBLIC_FIELDS}
+
+
+def check_capture(params: dict[str, Any], param: str) -> None:
+    if params.get("capture_method") == "manual":
+        raise ApiError(
+            "The local Stripe stand-in captures at once, never by hand.",
+            code="sandbox_unsupported",
+            param=param,
+        )
 
 
 def _check_amount(amount: int, currency: str) -> None:

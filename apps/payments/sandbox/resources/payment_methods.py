@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import cards
-from ..errors import ApiError, card_error, invalid_params
+from ..errors import ApiError, card_error, invalid_params, missing
 from ..objects import Context, check_email, list_page, merged_metadata, new_id
 from . import customers, events
 
@@ -139,6 +139,25 @@ def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     if "type" in params:
         where.append(("$.type =", params["type"]))
     return list_page(ctx, "payment_method", "/v1/payment_methods", params, where)
+
+
+def list_of_customer(ctx: Context, params: dict[str, Any], customer: str) -> dict[str, Any]:
+    customers.existing(ctx, customer)
+    url = f"/v1/customers/{customer}/payment_methods"
+    where: list[tuple[str, Any]] = [("$.customer =", customer)]
+    if "type" in params:
+        where.append(("$.type =", params["type"]))
+    return list_page(ctx, "payment_method", url, params, where)
+
+
+def retrieve_of_customer(
+    ctx: Context, params: dict[str, Any], customer: str, id: str
+) -> dict[str, Any]:
+    customers.existing(ctx, customer)
+    method = ctx.tx.get("payment_method", id)
+    if method is None or method["customer"] != customer:
+        raise missing("payment_method", id)
+    return method
 
 
 def check_reusable(ctx: Context, method: dict[str, Any]) -> None:
