@@ -11,6 +11,7 @@ class CoreConfig(AppConfig):
     verbose_name = "Correos, textos y ajustes"
 
     def ready(self) -> None:
+        from apps.core import housekeeping
         from apps.core.mail.registry import absolute_url, register_mail
 
         register_mail(
@@ -24,3 +25,6 @@ class CoreConfig(AppConfig):
         post_migrate.connect(publish_first_versions, sender=self)
         # Each app's `jobs.py` says what the clock runs.
         autodiscover_modules("jobs")
+        # And in its `privacy.py` what it keeps about people, and until when.
+        autodiscover_modules("privacy")
+        housekeeping.register()

@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
 from apps.core.models import ScheduledJob
+from apps.core.privacy import purge_all
 
 logger = logging.getLogger(__name__)
 
@@ -189,6 +190,12 @@ def send_due_mails() -> str:
     """Mails whose task went with a worker that died."""
     count = requeue_stuck_mails()
     return f"Correos recuperados: {count}" if count else ""
+
+
+@job("purge_expired", "Borrar lo que ya no se debe conservar", when=time(4, 15))
+def purge_expired() -> str:
+    """Every rule of "Keeping and forgetting"."""
+    return ". ".join(f"{title}: {count}" for title, count in purge_all() if count)
 
 
 def run_soon(name: str) -> None:

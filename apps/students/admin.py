@@ -1,6 +1,8 @@
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
 
 from apps.core.admin_base import (
@@ -11,6 +13,7 @@ from apps.core.admin_base import (
     list_link,
     moment,
 )
+from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.students.models import Consent, SignIn, Student
 
 
@@ -29,13 +32,52 @@ class StudentAdmin(DeskAdmin):
     list_display = ("email", "first_name", "last_name", "phone", moment("created_at", "alta"))
     search_fields = ("email", "first_name", "last_name", "phone")
     date_hierarchy = "created_at"
-    fields = ("email", "first_name", "last_name", "phone", "created_at", "elsewhere")
-    readonly_fields = ("created_at", "elsewhere")
+    fields = ("email", "first_name", "last_name", "phone", "created_at", "erased_at", "elsewhere")
+    readonly_fields = ("created_at", "erased_at", "elsewhere")
     inlines = (ConsentRows,)
+    actions = ("erase",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Orders and consents are kept; erasing a person is not deleting a row.
         return False
+
+    @admin.action(description="Borrar los datos personales…", permissions=["erase"])
+    def erase(self, request: HttpRequest, students: QuerySet[Student]) -> HttpResponse | None:
+        """First what would go and what the law keeps, then, once confirmed, the erasure."""
+        chosen = list(students.filter(erased_at=None).order_by("email"))
+        if "confirmed" in request.POST:
+            self._erase_all(request, chosen)
+            return None
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Borrar datos personales",
+            "previews": [(student, *self._preview(student)) for student in chosen],
+            "action_name": ACTION_CHECKBOX_NAME,
+            "opts": self.opts,
+        }
+        return TemplateResponse(request, "students/erase.html", context)
+
+    @staticmethod
+    def _preview(student: Student) -> tuple[list[str], str]:
+        try:
+            return preview_erasure(student.email), ""
+        except CannotErase as refusal:
+            return [], refusal.message
+
+    def _erase_all(self, request: HttpRequest, students: list[Student]) -> None:
+        for student in students:
+            try:
+                erase_all(student.email)
+            except CannotErase as refusal:
+                self.message_user(request, f"{student.email}: {refusal.message}", messages.ERROR)
+            else:
+                # By its number: the address is gone from here as well.
+                self.message_user(
+                    request, f"Borrados los datos del alumno n.º {student.pk}.", messages.SUCCESS
+                )
+
+    def has_erase_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("students.delete_student")
 
     @admin.display(description="ver")
     def elsewhere(self, student: Student) -> SafeString:

@@ -20,6 +20,7 @@ class Student(models.Model):
     last_name = models.CharField("apellidos", max_length=120, blank=True)
     phone = models.CharField("teléfono", max_length=16, blank=True, help_text="Formato E.164")
     created_at = models.DateTimeField("alta", auto_now_add=True)
+    erased_at = models.DateTimeField("datos borrados", null=True, blank=True, editable=False)
 
     objects = StudentQuerySet.as_manager()
 

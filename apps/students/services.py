@@ -2,8 +2,11 @@
 
 from collections.abc import Collection
 
+from django.utils import timezone
+
 from apps.core.models import LegalText
 from apps.students.models import Consent, Student
+from apps.students.session import end_sessions
 from apps.students.wordings import TEXTS, WORDINGS
 
 
@@ -66,3 +69,21 @@ def accepted_current(source: str) -> set[Consent.Kind]:
         for kind, text_id in given
         if current[TEXTS[Consent.Kind(kind)]] == text_id
     }
+
+
+def erased_email(student_id: int) -> str:
+    """What stands in the place of an address that has been erased. Nobody gets mail there."""
+    return f"borrado-{student_id}@borrado.invalid"
+
+
+def erase_student(student: Student) -> None:
+    """Take everything of the person out of the row; orders and consents go on pointing at it.
+
+    Part of the caller's transaction. Consents stay as proof for as long as the row does.
+    """
+    end_sessions(student)
+    student.sign_ins.all().delete()
+    student.email = erased_email(student.pk)
+    student.first_name = student.last_name = student.phone = ""
+    student.erased_at = timezone.now()
+    student.save()

@@ -102,3 +102,8 @@ def requeue_stuck_mails() -> int:
 
 def _enqueue_at(due_at: datetime, mail_id: int) -> None:
     deliver_mail.using(run_after=due_at).enqueue(mail_id=mail_id)
+
+
+def forget_mails_to(email: str) -> int:
+    """Delete the mails to an address, sent or not; how many."""
+    return Mail.objects.filter(to__iexact=email).delete()[0]

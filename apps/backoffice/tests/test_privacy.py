@@ -1,0 +1,264 @@
+"""Keeping and forgetting, over all apps: what is handed out, what goes, what the law keeps."""
+
+import json
+from datetime import date, timedelta
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from apps.backoffice.tests.test_admin import make_one_of_everything
+from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.core.models import Mail
+from apps.core.privacy import CannotErase, erase_all, export_all, preview_erasure, purge_all
+from apps.leads import files
+from apps.leads.models import Attachment, Lead
+from apps.orders.models import Order, OrderEvent, OrderLine, Payment
+from apps.payments.models import ProviderEvent
+from apps.students.models import Consent, SignIn, Student
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def order():
+    """A student's paid order with everything that hangs on it, and a form they sent."""
+    order = make_one_of_everything()
+    Order.objects.filter(pk=order.pk).update(status="paid", first_name="Ana", last_name="Gil")
+    Student.objects.update(first_name="Ana", last_name="Gil")
+    Lead.objects.create(kind="contact", email=order.email.upper(), name="Ana", message="Hola")
+    order.refresh_from_db()
+    return order
+
+
+def test_everything_under_an_address_can_be_handed_out(order):
+    data = export_all(order.email.upper())
+    assert json.loads(json.dumps(data)) == data
+    assert data["correo"] == order.email
+    assert data["alumno"]["nombre"] == "Ana"
+    assert data["alumno"]["consentimientos"][0]["texto"] == "Acepto"
+    assert data["pedidos"][0]["líneas"][0]["precio"] == "192.00"
+    assert data["pedidos"][0]["pagos"][0]["importe"] == "63.00"
+    assert data["formularios"][0]["mensaje"] == "Hola"
+    assert len(data["aula"]) == 2
+
+
+def test_nobody_else_s_data_is_handed_out(order):
+    other = make_one_of_everything()
+    text = json.dumps(export_all(order.email))
+    assert other.email not in text
+
+
+def test_erasing_keeps_the_accounts_without_the_person(order):
+    total, lines = order.total_amount, order.lines.count()
+    email, pk = order.email, order.student_id
+    sentences = erase_all(email)
+
+    order.refresh_from_db()
+    assert (order.email, order.phone, order.first_name) == (f"borrado-{pk}@borrado.invalid", "", "")
+    assert (order.total_amount, order.lines.count(), order.payments.count()) == (total, lines, 1)
+    assert order.events.filter(reason__startswith="Datos de contacto borrados").exists()
+    student = Student.objects.get(pk=pk)
+    assert (student.email, student.first_name, student.phone) == (order.email, "", "")
+    assert student.erased_at is not None
+    assert not Lead.objects.filter(email__iexact=email).exists()
+    assert not Mail.objects.filter(to=email).exists()
+    assert not Enrolment.objects.filter(student=pk).exists()
+    assert not SignIn.objects.filter(student=pk).exists()
+    assert Account.objects.get(student=pk).password == ""
+    assert Consent.objects.filter(student=pk).exists(), "proof of what was accepted"
+    assert "Se conserva sin datos de contacto, por obligación contable: 1 pedido." in sentences
+    assert "Se borra: 1 solicitud de formulario." in sentences
+
+
+def test_erasing_leaves_no_trace_of_the_address_anywhere(order):
+    email, phone = order.email, order.phone
+    ProviderEvent.objects.create(
+        event_id="evt_mail",
+        kind="payment_intent.succeeded",
+        payload={"data": {"object": {"id": "pi_x", "receipt_email": email}}},
+    )
+    erase_all(email)
+    dump = StringIO()
+    call_command("dumpdata", "leads", "payments", "orders", "classroom", "students", stdout=dump)
+    assert email not in dump.getvalue()
+    assert phone not in dump.getvalue()
+    assert not Mail.objects.filter(to=email).exists()
+
+
+def test_erasing_one_leaves_the_others_alone(order):
+    other = make_one_of_everything()
+    erase_all(order.email)
+    other.refresh_from_db()
+    assert other.student.email == other.email
+    assert Enrolment.objects.filter(student=other.student).count() == 2
+
+
+@pytest.mark.parametrize("status", ["paying", "overdue"])
+def test_an_order_that_is_not_settled_stands_in_the_way(order, status):
+    Order.objects.update(status=status)
+    with pytest.raises(CannotErase):
+        preview_erasure(order.email)
+    with pytest.raises(CommandError, match="primero tiene que quedar cerrado"):
+        call_command("erase_person", order.email, "--yes")
+    assert Student.objects.filter(email=order.email).exists()
+
+
+def test_an_open_payment_stands_in_the_way(order):
+    Payment.objects.create(order=order, reference="pi_open", amount=10, status="open")
+    with pytest.raises(CannotErase):
+        erase_all(order.email)
+
+
+def test_the_command_only_says_what_would_happen_until_it_is_told(order):
+    said = StringIO()
+    call_command("erase_person", order.email, stdout=said)
+    assert "repite la orden con --yes" in said.getvalue()
+    assert Student.objects.filter(email=order.email).exists()
+    call_command("erase_person", order.email, "--yes", stdout=StringIO())
+    assert not Student.objects.filter(email=order.email).exists()
+
+
+def test_staff_see_first_what_would_go(order, admin_client):
+    url = "/admin/students/student/"
+    asked = {"action": "erase", "_selected_action": [order.student_id]}
+    page = admin_client.post(url, asked).content.decode()
+    assert "Se borra: 1 solicitud de formulario." in page
+    assert Student.objects.filter(email=order.email).exists()
+    admin_client.post(url, {**asked, "confirmed": "Borrar los datos"})
+    assert not Student.objects.filter(email=order.email).exists()
+
+
+def test_staff_are_told_why_somebody_can_not_be_erased(order, admin_client):
+    Order.objects.update(status="paying")
+    asked = {"action": "erase", "_selected_action": [order.student_id]}
+    page = admin_client.post("/admin/students/student/", asked).content.decode()
+    assert "primero tiene que quedar cerrado" in page
+    admin_client.post("/admin/students/student/", {**asked, "confirmed": "1"})
+    assert Student.objects.filter(email=order.email).exists()
+
+
+def test_staff_without_the_right_are_not_offered_it(order, client, django_user_model):
+    clerk = django_user_model.objects.create_user("eva", is_staff=True)
+    clerk.user_permissions.add(Permission.objects.get(codename="view_student"))
+    client.force_login(clerk)
+    asked = {"action": "erase", "_selected_action": [order.student_id], "confirmed": "1"}
+    client.post("/admin/students/student/", asked)
+    assert Student.objects.filter(email=order.email).exists()
+
+
+def test_whose_data_were_erased_may_buy_again(order):
+    email = order.email
+    erase_all(email)
+    again = Student.objects.create(email=email)
+    assert again.pk != order.student_id
+
+
+# ---------------------------------------------------------------- retention
+
+
+def removed() -> dict[str, int]:
+    return {title: count for title, count in purge_all() if count}
+
+
+def age(rows, field, **ago):
+    rows.update(**{field: timezone.now() - timedelta(**ago)})
+
+
+def test_nothing_that_is_young_goes(order):
+    assert removed() == {}
+
+
+def test_leads_go_after_a_year_and_their_files_after_90_days(
+    order, settings, tmp_path, django_capture_on_commit_callbacks
+):
+    settings.VAR_DIR = tmp_path
+    lead = Lead.objects.get(kind="contact")
+    files.folder().mkdir(parents=True)
+    files.path_of("abc").write_text("PEC")
+    Attachment.objects.create(lead=lead, stored_name="abc", original_name="PEC.txt", size=3)
+
+    age(Attachment.objects, "created_at", days=91)
+    with django_capture_on_commit_callbacks(execute=True):
+        assert removed() == {"Archivos adjuntos de más de 90 días": 1}
+    assert not files.path_of("abc").exists()
+    assert Lead.objects.filter(pk=lead.pk).exists()
+    age(Lead.objects.filter(pk=lead.pk), "created_at", days=366)
+    assert removed() == {"Solicitudes de más de 12 meses": 1}
+
+
+def test_an_expired_cart_goes_after_90_days_with_its_history(order):
+    cart = Order.objects.create(
+        student=order.student, email=order.email, phone="", total_amount=Decimal(10),
+        payment_type="full_payment", status="expired",
+    )  # fmt: skip
+    OrderEvent.objects.create(order=cart, actor="sistema", reason="Carrito sin pagar")
+    Payment.objects.create(order=cart, reference="pi_gone", amount=10, status="canceled")
+    age(Order.objects.filter(pk=cart.pk), "updated_at", days=89)
+    assert removed() == {}
+    age(Order.objects.filter(pk=cart.pk), "updated_at", days=91)
+    assert removed() == {"Carritos caducados hace más de 90 días": 1}
+    assert not OrderEvent.objects.filter(order_id=cart.pk).exists()
+    assert Order.objects.filter(pk=order.pk).exists()
+
+
+def test_money_that_came_to_an_expired_cart_keeps_it(order):
+    Order.objects.filter(pk=order.pk).update(status="expired", paid_at=None)
+    age(Order.objects, "updated_at", days=91)
+    assert removed() == {}
+
+
+def test_events_sign_ins_and_mails_go_in_their_time(order):
+    ProviderEvent.objects.update(received_at=timezone.now() - timedelta(days=397))
+    SignIn.objects.update(started_at=timezone.now() - timedelta(days=184))
+    Mail.objects.update(created_at=timezone.now() - timedelta(days=397))
+    assert removed() == {
+        "Eventos de Stripe de más de 13 meses": 1,
+        "Inicios de sesión de más de 6 meses": 1,
+        "Correos de más de 13 meses": 1,
+    }
+
+
+def test_an_account_goes_five_years_after_its_access_and_its_accounting_after_six(order):
+    pk = order.student_id
+    Provisioning.objects.update(ends_on=date.today() - timedelta(days=5 * 365))
+    assert removed() == {}
+    Provisioning.objects.update(ends_on=date.today() - timedelta(days=5 * 365 + 2))
+    assert removed() == {"Cuentas cuyo acceso terminó hace más de 5 años": 1}
+    assert Student.objects.get(pk=pk).erased_at is not None
+    assert Order.objects.filter(pk=order.pk).exists()
+    age(Order.objects, "paid_at", days=6 * 365 + 3)
+    assert removed() == {"Asientos de más de 6 años de cuentas borradas": 1}
+    assert not OrderLine.objects.filter(order_id=order.pk).exists()
+    assert not Payment.objects.filter(order_id=order.pk).exists()
+
+
+def test_an_account_with_access_of_a_later_order_stays(order):
+    Provisioning.objects.update(ends_on=date.today() - timedelta(days=6 * 365))
+    Provisioning.objects.create(
+        reference="pedido-999", student=order.student, status="created", ends_on=date.today()
+    )
+    assert removed() == {}
+
+
+def test_accounting_of_a_student_who_is_still_here_stays(order):
+    age(Order.objects, "paid_at", days=9 * 365)
+    assert removed() == {}
+
+
+def test_who_never_bought_is_forgotten(order):
+    passer_by = Student.objects.create(email="curioso@example.com", phone="+34600999999")
+    Student.objects.filter(pk=passer_by.pk).update(created_at=timezone.now() - timedelta(days=121))
+    assert removed() == {"Datos de quien nunca llegó a comprar": 1}
+    passer_by.refresh_from_db()
+    assert (passer_by.email, passer_by.phone) == (f"borrado-{passer_by.pk}@borrado.invalid", "")
+
+
+def test_the_command_prints_every_rule():
+    said = StringIO()
+    call_command("purge_expired", stdout=said)
+    assert "Solicitudes de más de 12 meses: 0" in said.getvalue()
+    assert len(said.getvalue().splitlines()) == len(purge_all())

@@ -1,0 +1,35 @@
+"""What the machinery itself leaves behind: mails, sessions, finished tasks."""
+
+from datetime import datetime, timedelta
+
+from django.contrib.sessions.models import Session
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
+
+from apps.core.models import Mail
+from apps.core.privacy import register_retention
+
+# As long as the provider's events, which they tell of.
+MAILS_KEPT = timedelta(days=396)
+TASKS_KEPT = timedelta(days=30)
+
+
+def _purge_mails(now: datetime) -> int:
+    return Mail.objects.filter(created_at__lt=now - MAILS_KEPT).delete()[0]
+
+
+def _purge_sessions(now: datetime) -> int:
+    return Session.objects.filter(expire_date__lt=now).delete()[0]
+
+
+def _purge_tasks(now: datetime) -> int:
+    done = (TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED)
+    return DBTaskResult.objects.filter(status__in=done, finished_at__lt=now - TASKS_KEPT).delete()[
+        0
+    ]
+
+
+def register() -> None:
+    register_retention("Correos de más de 13 meses", _purge_mails)
+    register_retention("Sesiones caducadas", _purge_sessions)
+    register_retention("Tareas terminadas hace más de 30 días", _purge_tasks)

@@ -1,0 +1,81 @@
+"""What forms leave behind, and when it goes (decisions.md, "Keeping and forgetting")."""
+
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from apps.core.privacy import Holding, counted, register_holding, register_retention
+from apps.leads import files
+from apps.leads.models import Attachment, Lead
+
+LEADS_KEPT = timedelta(days=365)
+ATTACHMENTS_KEPT = timedelta(days=90)
+
+
+def _of(email: str) -> QuerySet[Lead]:
+    return Lead.objects.filter(email__iexact=email)
+
+
+def _export(email: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "formulario": lead.get_kind_display(),
+            "recibida": lead.created_at.isoformat(),
+            "nombre": lead.name,
+            "teléfono": lead.phone,
+            "carrera": lead.career,
+            "mensaje": lead.message,
+            "aceptado": [consent.wording for consent in lead.consents.all()],
+        }
+        for lead in _of(email).prefetch_related("consents").order_by("created_at")
+    ]
+
+
+def _preview(email: str) -> list[str]:
+    return [
+        f"Se borra: {what}."
+        for what in counted(_of(email).count(), "solicitud de formulario", "solicitudes")
+    ]
+
+
+@transaction.atomic
+def delete_leads(leads: QuerySet[Lead]) -> int:
+    """Delete leads with all that hangs on them, files included; how many leads."""
+    ids = list(leads.values_list("pk", flat=True))
+    _delete_attachments(Attachment.objects.filter(lead__in=ids))
+    Lead.objects.filter(pk__in=ids).delete()
+    return len(ids)
+
+
+@transaction.atomic
+def _delete_attachments(attachments: QuerySet[Attachment]) -> int:
+    names = list(attachments.values_list("stored_name", flat=True))
+    Attachment.objects.filter(stored_name__in=names).delete()
+    # Only once the rows are gone for good: a row without its file would be a broken link.
+    transaction.on_commit(partial(_remove_files, names))
+    return len(names)
+
+
+def _remove_files(names: list[str]) -> None:
+    for name in names:
+        files.remove(name)
+
+
+def _purge_leads(now: datetime) -> int:
+    return delete_leads(Lead.objects.filter(created_at__lt=now - LEADS_KEPT))
+
+
+def _purge_attachments(now: datetime) -> int:
+    return _delete_attachments(Attachment.objects.filter(created_at__lt=now - ATTACHMENTS_KEPT))
+
+
+def _erase(email: str) -> None:
+    delete_leads(_of(email))
+
+
+register_holding(Holding("formularios", _export, _preview, _erase))
+register_retention("Archivos adjuntos de más de 90 días", _purge_attachments)
+register_retention("Solicitudes de más de 12 meses", _purge_leads)

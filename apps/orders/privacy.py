@@ -1,0 +1,152 @@
+"""Orders: what the law wants kept stays without the buyer, the rest goes."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import models, transaction
+from django.db.models import QuerySet
+
+from apps.core.mail.outbox import forget_mails_to
+from apps.core.money import format_euros
+from apps.core.privacy import (
+    CannotErase,
+    Holding,
+    counted,
+    register_holding,
+    register_retention,
+)
+from apps.orders import promo as promo_uses
+from apps.orders.models import CART_LIFE, Order, Payment
+from apps.orders.states import note
+from apps.students.models import Student
+from apps.students.services import erase_student, erased_email
+
+EXPIRED_KEPT = timedelta(days=90)
+ACCOUNTING_KEPT = timedelta(days=6 * 365 + 2)
+UNPAID = (Order.Status.CART, Order.Status.EXPIRED)
+
+
+def _of(email: str) -> QuerySet[Order]:
+    return Order.objects.filter(email__iexact=email)
+
+
+def _export(email: str) -> list[dict[str, Any]]:
+    orders = _of(email).prefetch_related("lines", "discounts", "instalments", "payments")
+    return [
+        {
+            "pedido": order.pk,
+            "estado": order.get_status_display(),
+            "creado": order.created_at.isoformat(),
+            "pagado": order.paid_at.isoformat() if order.paid_at else None,
+            "correo": order.email,
+            "teléfono": order.phone,
+            "nombre": order.first_name,
+            "apellidos": order.last_name,
+            "total": format_euros(order.total_cents),
+            "forma_de_pago": order.get_payment_type_display(),
+            "líneas": [{"nombre": row.name, "precio": str(row.price)} for row in order.lines.all()],
+            "descuentos": [
+                {"nombre": row.name, "importe": str(row.amount)} for row in order.discounts.all()
+            ],
+            "plazos": [
+                {
+                    "plazo": row.number,
+                    "importe": str(row.amount),
+                    "vence": row.due_on.isoformat(),
+                    "estado": row.get_status_display(),
+                }
+                for row in order.instalments.all()
+            ],
+            "pagos": [
+                {
+                    "referencia": row.reference,
+                    "importe": str(row.amount),
+                    "estado": row.get_status_display(),
+                }
+                for row in order.payments.all()
+            ],
+        }
+        for order in orders.order_by("created_at")
+    ]
+
+
+def _preview(email: str) -> list[str]:
+    unsettled = _of(email).filter(status__in=(Order.Status.PAYING, Order.Status.OVERDUE)) | _of(
+        email
+    ).filter(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING))
+    if unsettled.exists():
+        raise CannotErase(
+            "Hay un pedido con plazos o con un pago abierto: primero tiene que quedar cerrado."
+        )
+    gone, kept = _of(email).filter(status__in=UNPAID), _of(email).exclude(status__in=UNPAID)
+    return [
+        f"Se borra: {what}." for what in counted(gone.count(), "carrito sin pagar", "carritos")
+    ] + [
+        f"Se conserva sin datos de contacto, por obligación contable: {what}."
+        for what in counted(kept.count(), "pedido", "pedidos")
+    ]
+
+
+def _erase(email: str) -> None:
+    delete_orders(_of(email).filter(status__in=UNPAID))
+    for order in _of(email).select_for_update():
+        note(order, actor="sistema", reason="Datos de contacto borrados a petición o por plazo")
+        order.email, order.phone = erased_email(order.student_id), ""
+        order.first_name = order.last_name = ""
+        order.save(update_fields=["email", "phone", "first_name", "last_name", "updated_at"])
+    forget_mails_to(email)
+
+
+@transaction.atomic
+def delete_orders(orders: QuerySet[Order]) -> int:
+    """Delete orders with their history, payments and reservations; how many orders."""
+    ids = list(orders.values_list("pk", flat=True))
+    for order in Order.objects.filter(pk__in=ids).select_for_update():
+        promo_uses.release(order)
+    _delete_with_what_hangs_on(Order.objects.filter(pk__in=ids))
+    return len(ids)
+
+
+def _delete_with_what_hangs_on(rows: QuerySet[Any]) -> None:
+    """Delete rows and, before them, those that protect them from being deleted by mistake."""
+    for relation in rows.model._meta.related_objects:
+        if getattr(relation, "on_delete", None) is models.PROTECT:
+            held = relation.related_model._base_manager.filter(
+                **{f"{relation.field.name}__in": rows}
+            )
+            _delete_with_what_hangs_on(held)
+    # Instalments are protected by payments of theirs; those are payments of the order as well.
+    rows.delete()
+
+
+def _purge_expired(now: datetime) -> int:
+    return delete_orders(
+        Order.objects.filter(
+            status=Order.Status.EXPIRED, updated_at__lt=now - EXPIRED_KEPT, paid_at=None
+        ).exclude(payments__status=Payment.Status.SUCCEEDED)
+    )
+
+
+def _purge_accounting(now: datetime) -> int:
+    return delete_orders(
+        Order.objects.filter(student__erased_at__isnull=False, paid_at__lt=now - ACCOUNTING_KEPT)
+    )
+
+
+def _purge_passers_by(now: datetime) -> int:
+    """Students who never bought and of whose carts nothing is left."""
+    since = now - CART_LIFE - EXPIRED_KEPT
+    idle = Student.objects.filter(
+        orders=None, provisionings=None, erased_at=None, created_at__lt=since
+    )
+    with transaction.atomic():
+        students = list(idle.select_for_update(of=("self",)))
+        for student in students:
+            erase_student(student)
+    return len(students)
+
+
+register_holding(Holding("pedidos", _export, _preview, _erase))
+register_retention("Carritos caducados hace más de 90 días", _purge_expired)
+register_retention("Datos de quien nunca llegó a comprar", _purge_passers_by)
+register_retention("Asientos de más de 6 años de cuentas borradas", _purge_accounting)
