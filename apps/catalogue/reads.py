@@ -101,6 +101,12 @@ def subjects_to_show(subject_ids: Sequence[int]) -> list[Subject]:
     return [found[subject_id] for subject_id in subject_ids if subject_id in found]
 
 
+def subject_to_show(subject_id: int) -> Shape | None:
+    """One subject as a card of the catalogue shows it; None where it is not on sale."""
+    found = subjects_to_show([subject_id])
+    return dict(CatalogueSubjectOut(found[0]).data) if found else None
+
+
 def _with_all_it_shows(subjects: SubjectQuerySet) -> SubjectQuerySet:
     return subjects.select_related("degree__university").prefetch_related("lessons")
 

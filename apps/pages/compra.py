@@ -114,9 +114,18 @@ def compra(request: HttpRequest) -> HttpResponse:
                 "pricing": current_pricing(),
                 "academy": academy_props(),
                 "query": query.as_props(),
+                "chosen": _chosen(request.GET),
             },
         },
     )
+
+
+def _chosen(params: QueryDict) -> Shape | None:
+    """The subject that `asignatura` names, for the cart; its `subject` is None if not on sale."""
+    if "asignatura" not in params:
+        return None
+    subject_id = _number(params["asignatura"])
+    return {"subject": reads.subject_to_show(subject_id) if subject_id else None}
 
 
 def _first_page(query: CatalogueQuery) -> Shape:

@@ -3,10 +3,10 @@ import * as z from "zod/mini";
 import goldenFile from "../../apps/pricing/golden_cases.json";
 import { Pricing } from "../schemas/pricing";
 import { quoteCalculator } from "./calculator";
+import { offerMismatch } from "./offer";
 import {
   dueNowCents,
   instalmentsRefusal,
-  offerMismatch,
   type PaymentType,
   promoDiscountCents,
   quoteCart,

@@ -16,16 +16,12 @@ import { halfUp } from "./money";
 
 export type PaymentType = "full_payment" | "installment";
 export type InstalmentsRefusal = "no_complete_subject" | "below_minimum";
-export type OfferMismatch = "other_subjects" | "other_payment_type" | "cheaper_today";
 
 /** A complete subject at its final price, or a single lesson at its price. */
 export type Item = { priceCents: number; complete: boolean };
 
 /** `value` is in hundredths: of a percent for PORCENTAJE, of a euro (cents) for FIJO. */
 export type Promo = { kind: "PORCENTAJE" | "FIJO"; value: number; isReferral: boolean };
-
-/** What a quote binds to: exactly these subjects, complete, paid in this way, at this price. */
-export type OfferTerms = { subjectIds: number[]; paymentType: PaymentType; priceCents: number };
 
 export type CartLine = { listPriceCents: number; priceCents: number };
 
@@ -50,7 +46,7 @@ function listPriceCents(priceCents: number, campaign: Campaign | null): number {
  * The price of a cart (decisions, "Cart"). Discounts in order: campaign, volume (complete subjects
  * only), full payment, promo code on what remains. None takes more than remains: they add up
  * to the list total less the total. `bindingCents` is the price of a quote that binds for this cart
- * (`offerMismatch`): one line takes the place of all others, a promo code's included.
+ * (`lib/offer.ts`): one line takes the place of all others, a promo code's included.
  */
 export function quoteCart(
   pricing: Pricing,
@@ -116,25 +112,6 @@ export function quoteCart(
     totalCents: remainingCents,
     promoCents,
   };
-}
-
-/**
- * Why a quote does not bind for a cart, or null where it does (decisions, "Calculator"). Its term
- * and its one use are the server's to know.
- */
-export function offerMismatch(
-  offer: OfferTerms,
-  chosen: readonly { subjectId: number; priceCents: number; complete: boolean }[],
-  paymentType: PaymentType,
-): OfferMismatch | null {
-  const ids = chosen.map(({ subjectId }) => subjectId);
-  const same =
-    ids.length === offer.subjectIds.length && offer.subjectIds.every((id) => ids.includes(id));
-  if (!same || !chosen.every(({ complete }) => complete)) return "other_subjects";
-  if (paymentType !== offer.paymentType) return "other_payment_type";
-  return sum(chosen.map(({ priceCents }) => priceCents)) < offer.priceCents
-    ? "cheaper_today"
-    : null;
 }
 
 /** What a code takes off the rest that other discounts left; never more than it. */

@@ -66,6 +66,33 @@ export const CatalogueSubject = z.pipe(
 );
 export type CatalogueSubject = z.output<typeof CatalogueSubject>;
 
+/** GET /api/quotes: the subjects of a quote's link, and its price while that binds. */
+export const QuotedCart = z.pipe(
+  z.object({
+    items: z.array(z.number()),
+    subjects: z.array(CatalogueSubject),
+    payment_type: z.enum(["full_payment", "installment"]),
+    valid_until: z.string(),
+    binding_price: z.nullable(cents),
+    notice: z.nullable(z.string()),
+  }),
+  z.transform(({ items, subjects, notice, ...rest }) => ({
+    subjects,
+    notice,
+    terms:
+      rest.binding_price === null
+        ? null
+        : {
+            subjectIds: items,
+            paymentType: rest.payment_type,
+            priceCents: rest.binding_price,
+            validUntil: new Date(rest.valid_until),
+          },
+  })),
+);
+
+export type QuotedCart = z.output<typeof QuotedCart>;
+
 export const CataloguePage = z.pipe(
   z.object({
     count,

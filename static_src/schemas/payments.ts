@@ -31,13 +31,22 @@ export const PricedLine = z.pipe(
 );
 export type PricedLine = z.output<typeof PricedLine>;
 
-/** What the server would charge: the lines less the discounts is the total. */
+/**
+ * What the server would charge: the lines less the discounts is the total. `quoteNotice` says why
+ * that is not what a quote promised.
+ */
 export const PricedOrder = z.pipe(
-  z.object({ lines: z.array(PricedLine), discounts: z.array(Discount), total_amount: cents }),
-  z.transform(({ lines, discounts, total_amount }) => ({
+  z.object({
+    lines: z.array(PricedLine),
+    discounts: z.array(Discount),
+    total_amount: cents,
+    quote_notice: z.optional(z.string()),
+  }),
+  z.transform(({ lines, discounts, total_amount, quote_notice }) => ({
     lines,
     discounts,
     totalCents: total_amount,
+    quoteNotice: quote_notice ?? null,
   })),
 );
 export type PricedOrder = z.output<typeof PricedOrder>;
@@ -48,6 +57,7 @@ const CheckoutBase = z.object({
   total_amount: cents,
   lines: z.array(PricedLine),
   discounts: z.array(Discount),
+  quote_notice: z.optional(z.string()),
   client_secret: z.optional(z.nullable(z.string())),
   payment_intent_id: z.optional(z.nullable(z.string())),
   amount: z.optional(z.nullable(cents)),
@@ -91,13 +101,14 @@ export const CheckoutAnswer = z.pipe(
       lines: answer.lines,
       discounts: answer.discounts,
       totalCents: answer.total_amount,
+      quoteNotice: answer.quote_notice ?? null,
     } satisfies PricedOrder,
     next: nextOf(answer),
   })),
 );
 export type CheckoutAnswer = z.output<typeof CheckoutAnswer>;
 
-/** The things that 409 `unavailable` names. */
+/** The things that 409 `unavailable` and `already_bought` name. */
 export const Unavailable = z.object({
   items: z.array(
     z.pipe(
@@ -191,7 +202,7 @@ const Change = z.union([
   z.object({ kind: z.literal("price"), name: z.string(), before: cents, after: cents }),
   z.object({ kind: z.literal("discount"), name: z.string(), before: cents, after: cents }),
   z.object({ kind: z.literal("expired"), name: z.string() }),
-  z.object({ kind: z.literal("promo"), name: z.string(), reason: z.string() }),
+  z.object({ kind: z.enum(["promo", "quote"]), name: z.string(), reason: z.string() }),
 ]);
 /** What is different since the order was saved; money in cents. */
 export type Change = z.output<typeof Change>;
@@ -229,6 +240,7 @@ export const RecoveredOrder = z.pipe(
     payment_type: z.enum(["full_payment", "installment"]),
     created_at: z.string(),
     promo_code: z.nullable(z.string()),
+    quote: z.nullable(z.string()),
     student: z.object({ email: z.string(), phone: z.string() }),
     items: z.array(RecoveredItem),
     discounts: z.array(Discount),
@@ -242,6 +254,7 @@ export const RecoveredOrder = z.pipe(
     paymentType: order.payment_type,
     createdAt: new Date(order.created_at),
     promoCode: order.promo_code,
+    quote: order.quote,
     student: order.student,
     items: order.items,
     discounts: order.discounts,

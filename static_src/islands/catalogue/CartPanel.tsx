@@ -1,3 +1,4 @@
+import { cartTerms } from "../../lib/bound";
 import {
   type Cart,
   type CartLine,
@@ -9,6 +10,7 @@ import {
 } from "../../lib/cart";
 import { CloseIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
+import type { Offer } from "../../lib/offer";
 import {
   instalmentsRefusal,
   type CartLine as PricedLine,
@@ -18,10 +20,18 @@ import {
 import { toast } from "../../lib/toast";
 import type { Pricing } from "../../schemas/pricing";
 
-type Props = { cart: Cart; pricing: Pricing; onChange: (cart: CartLine[]) => void };
+type Props = {
+  cart: Cart;
+  pricing: Pricing;
+  /** The quote whose link was opened, while its price binds. */
+  offer: Offer | null;
+  /** Why it does not bind any more. */
+  quoteNotice: string | null;
+  onChange: (cart: CartLine[]) => void;
+};
 
 /** What is chosen and what it costs when paid at once, line by line. */
-export function CartPanel({ cart, pricing, onChange }: Props) {
+export function CartPanel({ cart, pricing, offer, quoteNotice, onChange }: Props) {
   const clear = () => {
     onChange([]);
     focusCart();
@@ -49,7 +59,7 @@ export function CartPanel({ cart, pricing, onChange }: Props) {
       ) : (
         <>
           <CartLines cart={cart} pricing={pricing} onChange={onChange} />
-          <Totals cart={cart} pricing={pricing} />
+          <Totals cart={cart} pricing={pricing} offer={offer} quoteNotice={quoteNotice} />
         </>
       )}
     </aside>
@@ -61,7 +71,7 @@ function focusCart() {
   document.getElementById("carrito")?.focus({ preventScroll: true });
 }
 
-function CartLines({ cart, pricing, onChange }: Props) {
+function CartLines({ cart, pricing, onChange }: Pick<Props, "cart" | "pricing" | "onChange">) {
   const prices = quoteCart(pricing, toPricedItems(cart), AT_ONCE).lines;
   let next = 0;
   // Prices come in the order of the cart: one for a complete subject, one per lesson.
@@ -141,9 +151,11 @@ function RemoveButton({ label, onRemove }: { label: string; onRemove: () => void
   );
 }
 
-function Totals({ cart, pricing }: Omit<Props, "onChange">) {
+function Totals({ cart, pricing, offer, quoteNotice }: Omit<Props, "onChange">) {
   const items = toPricedItems(cart);
-  const quote = quoteCart(pricing, items, AT_ONCE);
+  const terms = cartTerms(offer, cart);
+  const notice = terms.notice ?? quoteNotice;
+  const quote = quoteCart(pricing, items, terms);
   const inParts = quoteCart(pricing, items, { paymentType: "installment", promo: null });
   const refusal = instalmentsRefusal(pricing, items, inParts.totalCents);
   const [first, second] = splitInstalments(pricing, inParts.totalCents);
@@ -167,7 +179,15 @@ function Totals({ cart, pricing }: Omit<Props, "onChange">) {
           <dd className="price">{formatEuros(quote.totalCents)}</dd>
         </div>
       </dl>
-      {refusal === null && (
+      {notice && (
+        <p className="notice notice--warning" role="status">
+          {notice}
+        </p>
+      )}
+      {offer && terms.bindingCents !== null && (
+        <p>El precio de tu presupuesto vale {offer.conditions}.</p>
+      )}
+      {refusal === null && terms.bindingCents === null && (
         <p className="cart__instalments">
           {first === second
             ? `O en ${pricing.instalments.count} pagos de ${formatEuros(first)}, sin intereses.`
@@ -179,4 +199,4 @@ function Totals({ cart, pricing }: Omit<Props, "onChange">) {
 }
 
 /** Nothing is said of the payment yet: totals are those of paying at once, without a code. */
-export const AT_ONCE = { paymentType: "full_payment", promo: null } as const;
+const AT_ONCE = { paymentType: "full_payment", promo: null } as const;

@@ -1,14 +1,16 @@
 import { useEffect, useEffectEvent, useState } from "react";
 import * as z from "zod/mini";
-import { type ApiError, get } from "../../lib/api";
+import { get } from "../../lib/api";
 import { type CartLine, toggleAll, toggleLesson } from "../../lib/cart";
+import type { Offer } from "../../lib/offer";
 import { ResourceCache, useResource } from "../../lib/resource";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import {
   type CataloguePage,
-  CatalogueSubject,
+  type CatalogueSubject,
   Degree,
+  QuotedCart,
   type University,
 } from "../../schemas/catalogue";
 import type { Pricing } from "../../schemas/pricing";
@@ -26,10 +28,11 @@ type Props = {
   pricing: Pricing;
   academy: Academy;
   query: CatalogueQuery;
+  chosen: { subject: CatalogueSubject | null } | null;
 };
 
+const GONE = "La asignatura del enlace no está a la venta en este momento.";
 const Degrees = z.array(Degree);
-const Quoted = z.object({ subjects: z.array(CatalogueSubject) });
 const degreesPath = (universityId: number) => `/api/degrees?university_id=${universityId}`;
 
 /** /compra once it is alive: filters, subjects, cart. The cart is this page's and goes with it. */
@@ -37,12 +40,26 @@ export function Catalogue(props: Props) {
   const { universities, pricing } = props;
   const openIds = universities.filter(({ comingSoon }) => !comingSoon).map(({ id }) => id);
   const [query, changeQuery] = useCatalogueQuery(props.query, openIds);
-  const [cart, setCart] = useState<CartLine[]>([]);
+  const { chosen } = props;
+  // The link may name one subject (/compra?asignatura=7); the server has looked it up.
+  const [cart, setCart] = useState<CartLine[]>(() =>
+    chosen?.subject ? toggleAll([], chosen.subject) : [],
+  );
+  useEffect(() => {
+    if (chosen && !chosen.subject) toast({ title: GONE, tone: "info" });
+  }, [chosen]);
+  const [code] = useState(() => new URLSearchParams(window.location.search).get("codigo") ?? "");
 
-  useQuotedSubjects((subjects) => {
+  const [offer, setOffer] = useState<Offer | null>(null);
+  const [quoteNotice, setQuoteNotice] = useState<string | null>(null);
+  useQuotedCart(({ subjects, notice }, offer) => {
     const lines = subjects.map((subject) => ({ subject, lessonIds: [] }));
     const quoted = new Set(subjects.map(({ id }) => id));
     setCart((before) => [...before.filter(({ subject }) => !quoted.has(subject.id)), ...lines]);
+    setOffer(offer);
+    setQuoteNotice(notice);
+    // An empty cart would show no notice.
+    if (notice) toast({ title: notice, tone: "info" });
   });
 
   // The server's HTML already shows these answers: they are not asked for again.
@@ -80,22 +97,38 @@ export function Catalogue(props: Props) {
           onToggleLesson={(subject, lessonId) => setCart(toggleLesson(cart, subject, lessonId))}
           onToggleAll={(subject) => setCart(toggleAll(cart, subject))}
         />
-        <CartPanel cart={cart} pricing={pricing} onChange={setCart} />
+        <CartPanel
+          cart={cart}
+          pricing={pricing}
+          offer={offer}
+          quoteNotice={quoteNotice}
+          onChange={setCart}
+        />
       </div>
-      <Checkout cart={cart} onCartChange={setCart} pricing={pricing} academy={props.academy} />
+      <Checkout
+        cart={cart}
+        onCartChange={setCart}
+        pricing={pricing}
+        academy={props.academy}
+        offer={offer}
+        code={code}
+      />
     </>
   );
 }
 
-/** The subjects of the quote that the mail's link names, complete: /compra?presupuesto=…. */
-function useQuotedSubjects(onRead: (subjects: CatalogueSubject[]) => void): void {
+/** The quote that the mail's link names, with its subjects complete: /compra?presupuesto=…. */
+function useQuotedCart(onRead: (cart: QuotedCart, offer: Offer | null) => void): void {
   const read = useEffectEvent(onRead);
   useEffect(() => {
-    const quote = new URLSearchParams(window.location.search).get("presupuesto");
-    if (!quote) return;
-    get(`/api/quotes?presupuesto=${encodeURIComponent(quote)}`, Quoted).then(
-      ({ subjects }) => read(subjects),
-      (error: ApiError) => toast({ title: "Error", text: error.message, tone: "error" }),
+    const key = new URLSearchParams(window.location.search).get("presupuesto");
+    if (!key) return;
+    Promise.all([
+      get(`/api/quotes?presupuesto=${encodeURIComponent(key)}`, QuotedCart),
+      import("../../lib/offer"),
+    ]).then(
+      ([cart, { makeOffer }]) => read(cart, cart.terms && makeOffer(key, cart.terms)),
+      (error: Error) => toast({ title: "Error", text: error.message, tone: "error" }),
     );
   }, []);
 }

@@ -1,13 +1,14 @@
 import { type ComponentType, useRef, useState } from "react";
+import { cartTerms } from "../../lib/bound";
 import { type CartLine, countLines, toPricedItems } from "../../lib/cart";
 import { CartIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
+import type { Offer } from "../../lib/offer";
 import { quoteCart } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import type { Pricing } from "../../schemas/pricing";
 import type { PaymentDialog } from "../payment/PaymentDialog";
-import { AT_ONCE } from "./CartPanel";
 
 type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
 
@@ -18,15 +19,19 @@ type Props = {
   onCartChange: (cart: CartLine[]) => void;
   pricing: Pricing;
   academy: Academy;
+  offer: Offer | null;
+  code: string;
 };
 
 /** The floating cart button, and the payment dialog that arrives with the first wish for it. */
-export function Checkout({ cart, onCartChange, pricing, academy }: Props) {
+export function Checkout({ cart, onCartChange, pricing, academy, offer, code }: Props) {
   const [Dialog, setDialog] = useState<Dialog | null>(null);
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const count = countLines(cart);
-  const total = formatEuros(quoteCart(pricing, toPricedItems(cart), AT_ONCE).totalCents);
+  const total = formatEuros(
+    quoteCart(pricing, toPricedItems(cart), cartTerms(offer, cart)).totalCents,
+  );
   const things = count === 1 ? "1 artículo" : `${count} artículos`;
 
   const openDialog = async () => {
@@ -78,6 +83,8 @@ export function Checkout({ cart, onCartChange, pricing, academy }: Props) {
           onCartChange={onCartChange}
           pricing={pricing}
           academy={academy}
+          offer={offer}
+          code={code}
         />
       )}
     </>

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { defineIsland } from "../../lib/island";
 import { Academy } from "../../schemas/academy";
-import { CataloguePage, Degree, University } from "../../schemas/catalogue";
+import { CataloguePage, CatalogueSubject, Degree, University } from "../../schemas/catalogue";
 import { Pricing } from "../../schemas/pricing";
 import { Catalogue } from "./Catalogue";
 import { EVERYTHING, PAGE_SIZES } from "./query";
@@ -13,6 +13,8 @@ const Props = z.object({
   page: CataloguePage,
   pricing: Pricing,
   academy: Academy,
+  // The subject that the link names; its `subject` is null where it is not on sale.
+  chosen: z.nullable(z.object({ subject: z.nullable(CatalogueSubject) })),
   query: z.pipe(
     z.object({
       university_id: z.nullable(z.number()),

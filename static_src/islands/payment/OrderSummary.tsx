@@ -34,6 +34,11 @@ export function OrderSummary({ order, dueNowCents, children }: Props) {
           ))}
         </ul>
       )}
+      {order.quoteNotice && (
+        <p className="notice notice--warning" role="status">
+          {order.quoteNotice}
+        </p>
+      )}
       <dl className="order-summary__sums">
         {order.discounts.length > 0 && (
           <div>

@@ -1,8 +1,11 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
+import { boundBy, cartTerms, NO_CODE_ON_TOP } from "../../lib/bound";
 import { type CartLine, toPricedItems } from "../../lib/cart";
 import { BackIcon } from "../../lib/icons";
 import { Modal } from "../../lib/modal";
+import type { Offer } from "../../lib/offer";
 import { instalmentsRefusal } from "../../lib/quote";
+import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import type { SignedInStudent } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
@@ -25,6 +28,10 @@ type Props = {
   onCartChange(cart: CartLine[]): void;
   pricing: Pricing;
   academy: Academy;
+  /** The quote whose link was opened (/compra?presupuesto=…). */
+  offer: Offer | null;
+  /** The promo code of the link (/compra?codigo=…), as it stands there. */
+  code: string;
 };
 
 const goTo = (url: string) => window.location.assign(url);
@@ -34,17 +41,33 @@ const goTo = (url: string) => window.location.assign(url);
  * resets all that is seen, but the order at the server is taken up again, never doubled.
  */
 export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
-  const { cart, onCartChange, pricing, academy } = props;
-  const { purchase, dispatch, card, pay, saveForLater, remind } = usePurchase(NEW_PURCHASE, {
-    onPaid: goTo,
-  });
+  const { cart, onCartChange, pricing, academy, offer, code } = props;
+  // Applied once each time the dialog opens, where codes are typed.
+  const linkCode = useRef(code);
+  const { purchase, dispatch, card, pay, payAnyway, saveForLater, remind } = usePurchase(
+    NEW_PURCHASE,
+    { onPaid: goTo },
+  );
   const student = useSignedInStudent();
   const area = useVisibleArea(open);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: closing resets, and so does knowing who it is.
   useEffect(() => {
-    if (student !== undefined) dispatch({ type: "reset", student: prefill(student) });
+    if (student === undefined) return;
+    // A cart that is still as quoted begins with the quote's payment type.
+    const { paymentType } = cartTerms(offer, cart);
+    const quoted = offer && { key: offer.key, paymentType };
+    dispatch({ type: "reset", student: prefill(student), quoted });
+    linkCode.current = code;
   }, [open, student, dispatch]);
+
+  // A quote's price takes no code on top: the code goes, and that is said.
+  const { bindingCents } = boundBy(purchase.quote ? offer : null, cart, purchase.paymentType);
+  useEffect(() => {
+    if (bindingCents === null || !purchase.promo) return;
+    dispatch({ type: "promo_removed" });
+    toast({ title: "Código eliminado", text: NO_CODE_ON_TOP, tone: "info" });
+  }, [bindingCents, purchase.promo, dispatch]);
 
   const content = contentKey(cart);
   const shownContent = useRef(content);
@@ -63,11 +86,11 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
   // A cart that has become too small for instalments is paid at once.
   useEffect(() => {
     if (purchase.paymentType !== "installment") return;
-    const { totalCents } = quotedOrder(pricing, cart, purchase);
+    const { totalCents } = quotedOrder(pricing, cart, purchase, offer);
     if (instalmentsRefusal(pricing, toPricedItems(cart), totalCents)) {
       dispatch({ type: "payment_type_chosen", paymentType: "full_payment" });
     }
-  }, [purchase, cart, pricing, dispatch]);
+  }, [purchase, cart, pricing, offer, dispatch]);
 
   const view = viewOf(purchase);
   function close() {
@@ -139,7 +162,10 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
         onCartChange={onCartChange}
         pricing={pricing}
         academy={academy}
+        offer={offer}
+        linkCode={linkCode}
         onPay={pay}
+        onPayAnyway={payAnyway}
         onSave={saveForLater}
         onRemind={remind}
       />

@@ -1,4 +1,4 @@
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { type FormEvent, type RefObject, useEffect, useRef, useState } from "react";
 import type { CheckoutItem } from "../../lib/cart";
 import { Field } from "../../lib/fields";
 import type { PaymentType } from "../../lib/quote";
@@ -15,6 +15,8 @@ type Props = {
   paymentType: PaymentType;
   email: string;
   order: OrderKey | null;
+  /** The code of a link, to be applied as if it were typed; empty once it has been. */
+  linkCode: RefObject<string>;
   onApply(promo: AppliedPromo): void;
   onRefuse(text: string): void;
   onRemove(): void;
@@ -34,9 +36,15 @@ export function PromoField(props: Props) {
     box.current?.querySelector<HTMLElement>("input, button")?.focus();
   }, [applied]);
 
-  async function apply(event: FormEvent) {
-    event.preventDefault();
-    const code = cleanCode(text);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, with what the dialog opened with.
+  useEffect(() => {
+    const code = props.linkCode.current;
+    props.linkCode.current = "";
+    if (!applied) apply(code);
+  }, []);
+
+  async function apply(typed: string) {
+    const code = cleanCode(typed);
     if (!code || checking || disabled) return;
     setChecking(true);
     const verdict = await validatePromo({
@@ -55,6 +63,11 @@ export function PromoField(props: Props) {
     } else {
       props.onRefuse(verdict.text);
     }
+  }
+
+  function submit(event: FormEvent) {
+    event.preventDefault();
+    apply(text);
   }
 
   function remove() {
@@ -79,7 +92,7 @@ export function PromoField(props: Props) {
           </button>
         </p>
       ) : (
-        <form className="promo" onSubmit={apply} noValidate>
+        <form className="promo" onSubmit={submit} noValidate>
           <Field
             label="Código promocional"
             name="promo"

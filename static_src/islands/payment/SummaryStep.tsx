@@ -2,9 +2,12 @@ import type { RefObject } from "react";
 import { type CartLine, toCheckoutItems, toPricedItems } from "../../lib/cart";
 import { Check } from "../../lib/fields";
 import { formatEuros } from "../../lib/money";
+import type { Offer } from "../../lib/offer";
 import { dueNowCents, instalmentsRefusal } from "../../lib/quote";
 import type { Academy } from "../../schemas/academy";
+import type { UnavailableItem } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
+import { AlreadyBought } from "./AlreadyBought";
 import { centsBeforePromo, quotedOrder, withoutItems } from "./basket";
 import type { CardHandle } from "./CardForm";
 import type { Basket } from "./calls";
@@ -12,6 +15,7 @@ import { OrderSummary } from "./OrderSummary";
 import { PaymentTypeField } from "./PaymentTypeField";
 import { PayPanel } from "./PayPanel";
 import { PromoField } from "./PromoField";
+import { QuotedPrice } from "./QuotedPrice";
 import { isBusy, type Purchase, type PurchaseEvent } from "./state";
 
 type Props = {
@@ -22,18 +26,22 @@ type Props = {
   onCartChange(cart: CartLine[]): void;
   pricing: Pricing;
   academy: Academy;
+  /** The quote whose link was opened. */
+  offer: Offer | null;
+  linkCode: RefObject<string>;
   onPay(basket: Basket): void;
+  onPayAnyway(basket: Basket): void;
   onSave(basket: Basket): void;
   onRemind(basket: Basket, ticked: boolean): void;
 };
 
 /** Step 2: the order, the promo code and the payment type; beside them, the payment. */
 export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...props }: Props) {
-  const { paymentType, promo, payment } = purchase;
+  const { paymentType, promo, quote, payment } = purchase;
   const busy = isBusy(purchase);
   const items = toCheckoutItems(cart);
   const quoted = (type: typeof paymentType) =>
-    quotedOrder(pricing, cart, { paymentType: type, promo });
+    quotedOrder(pricing, cart, { paymentType: type, promo, quote }, props.offer);
   // The server's sums count as soon as there are any.
   const order = purchase.priced ?? quoted(paymentType);
   const basket: Basket = { items, totalCents: order.totalCents };
@@ -44,6 +52,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
   const totalOf = (type: typeof paymentType) =>
     (type === paymentType ? order : quoted(type)).totalCents;
   const instalmentsCents = totalOf("installment");
+  const bound = quote !== null && order.quoteNotice === null ? props.offer : null;
 
   return (
     <div className="purchase__columns">
@@ -55,23 +64,34 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           <Changes
             purchase={purchase}
             totalCents={order.totalCents}
-            onRemove={(unavailable) => props.onCartChange(withoutItems(cart, unavailable))}
+            onRemove={(gone) => props.onCartChange(withoutItems(cart, gone))}
+            onBuyAgain={() => props.onPayAnyway(basket)}
           />
           {cart.length === 0 && <p>Tu carrito está vacío.</p>}
           <OrderSummary order={order} dueNowCents={due} />
         </section>
-        <PromoField
-          applied={promo}
-          error={purchase.promoError}
-          disabled={busy}
-          cart={{ items, centsBeforePromo: centsBeforePromo(pricing, cart, purchase) }}
-          paymentType={paymentType}
-          email={purchase.contact.email}
-          order={purchase.order}
-          onApply={(applied) => dispatch({ type: "promo_applied", promo: applied })}
-          onRefuse={(text) => dispatch({ type: "promo_refused", text })}
-          onRemove={() => dispatch({ type: "promo_removed" })}
-        />
+        {bound ? (
+          <QuotedPrice
+            offer={bound}
+            todayCents={quotedOrder(pricing, cart, { paymentType, promo, quote: null }).totalCents}
+            disabled={busy}
+            onGiveUp={() => dispatch({ type: "quote_given_up" })}
+          />
+        ) : (
+          <PromoField
+            applied={promo}
+            error={purchase.promoError}
+            disabled={busy}
+            cart={{ items, centsBeforePromo: centsBeforePromo(pricing, cart, purchase) }}
+            paymentType={paymentType}
+            email={purchase.contact.email}
+            order={purchase.order}
+            linkCode={props.linkCode}
+            onApply={(applied) => dispatch({ type: "promo_applied", promo: applied })}
+            onRefuse={(text) => dispatch({ type: "promo_refused", text })}
+            onRemove={() => dispatch({ type: "promo_removed" })}
+          />
+        )}
         <PaymentTypeField
           pricing={pricing}
           chosen={paymentType}
@@ -120,11 +140,15 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
 type ChangesProps = {
   purchase: Purchase;
   totalCents: number;
-  onRemove(items: (Purchase["notice"] & { kind: "unavailable" })["items"]): void;
+  onRemove(items: UnavailableItem[]): void;
+  onBuyAgain(): void;
 };
 
 /** What the server found to be different from what was shown. */
-function Changes({ purchase: { notice }, totalCents, onRemove }: ChangesProps) {
+function Changes({ purchase: { notice }, totalCents, onRemove, onBuyAgain }: ChangesProps) {
+  if (notice?.kind === "already_bought") {
+    return <AlreadyBought items={notice.items} onRemove={onRemove} onBuyAgain={onBuyAgain} />;
+  }
   if (notice?.kind === "price_changed") {
     return (
       <div className="notice notice--warning" role="alert">

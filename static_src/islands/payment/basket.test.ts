@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { CartLine } from "../../lib/cart";
+import { makeOffer } from "../../lib/offer";
 import { centsBeforePromo, contentKey, quotedOrder, withoutItems, withPrices } from "./basket";
 import { checkoutBody } from "./calls";
 import { PRICING, subject } from "./fixtures";
@@ -14,7 +15,8 @@ const TEN_PERCENT = {
 };
 
 it("sums the cart as the server will, one line per thing, with the server's names", () => {
-  expect(quotedOrder(PRICING, CART, { paymentType: "full_payment", promo: TEN_PERCENT })).toEqual({
+  const purchase = { ...NEW_PURCHASE, promo: TEN_PERCENT };
+  expect(quotedOrder(PRICING, CART, purchase)).toEqual({
     lines: [
       {
         subjectId: 1,
@@ -43,6 +45,7 @@ it("sums the cart as the server will, one line per thing, with the server's name
       { name: "Código promocional", amountCents: 2660 },
     ],
     totalCents: 23_940,
+    quoteNotice: null,
   });
 });
 
@@ -94,6 +97,8 @@ it("sends process-checkout all fields of the contract, in euros, with the order 
     payment_type: "full_payment",
     items: [],
     promo_code: "BIENVENIDA10",
+    quote: null,
+    buy_again: false,
     termsAccepted: true,
     privacyAccepted: true,
     adultConfirmed: true,
@@ -102,5 +107,27 @@ it("sends process-checkout all fields of the contract, in euros, with the order 
     save_for_later: false,
     recovery_order_id: 12,
     token: "llave",
+  });
+});
+
+it("sums a cart as quoted, where the quote binds and has not been given up", () => {
+  const offer = makeOffer("3.firma", {
+    subjectIds: [1],
+    paymentType: "full_payment",
+    priceCents: 18_000,
+    validUntil: new Date("2026-12-05T10:00:00+01:00"),
+  });
+  const quoted = { ...NEW_PURCHASE, quote: "3.firma" };
+  expect(quotedOrder(PRICING, [WHOLE], quoted, offer)).toMatchObject({
+    discounts: [{ name: "Precio de tu presupuesto", amountCents: 2000 }],
+    totalCents: 18_000,
+    quoteNotice: null,
+  });
+  const other = quotedOrder(PRICING, CART, quoted, offer);
+  expect(other.totalCents).toBe(26_600);
+  expect(other.quoteNotice).toContain("exactamente sus asignaturas");
+  expect(quotedOrder(PRICING, [WHOLE], NEW_PURCHASE, offer)).toMatchObject({
+    totalCents: 19_000,
+    quoteNotice: null,
   });
 });

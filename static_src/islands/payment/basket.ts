@@ -1,4 +1,6 @@
 /** The cart as the dialog shows and sends it, until the server has summed it itself. */
+
+import { boundBy } from "../../lib/bound";
 import {
   type CartLine,
   chosenLessons,
@@ -7,18 +9,24 @@ import {
   removeSubject,
   toPricedItems,
 } from "../../lib/cart";
+import type { Offer } from "../../lib/offer";
 import { quoteCart } from "../../lib/quote";
 import type { PricedLine, PricedOrder, UnavailableItem } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
 import type { Purchase } from "./state";
 
-/** What `lib/quote.ts` makes of the cart, in the shape and with the names of the server. */
+/**
+ * What `lib/quote.ts` makes of the cart, in the shape and with the names of the server. `offer` is
+ * the quote whose link was opened.
+ */
 export function quotedOrder(
   pricing: Pricing,
   cart: CartLine[],
-  { paymentType, promo }: Pick<Purchase, "paymentType" | "promo">,
+  { paymentType, promo, quote }: Pick<Purchase, "paymentType" | "promo" | "quote">,
+  offer: Offer | null = null,
 ): PricedOrder {
-  const options = { paymentType, promo: promo?.promo ?? null };
+  const { bindingCents, notice } = boundBy(quote === null ? null : offer, cart, paymentType);
+  const options = { paymentType, promo: promo?.promo ?? null, bindingCents };
   const { lines, discounts, totalCents } = quoteCart(pricing, toPricedItems(cart), options);
   const named = cart.flatMap((line): Pick<PricedLine, "subjectId" | "lessonId" | "name">[] =>
     isComplete(line)
@@ -34,6 +42,7 @@ export function quotedOrder(
     lines: named.map((name, index) => ({ ...name, ...(lines[index] as (typeof lines)[number]) })),
     discounts,
     totalCents,
+    quoteNotice: notice,
   };
 }
 

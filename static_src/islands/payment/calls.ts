@@ -28,6 +28,8 @@ export function checkoutBody(
     payment_type: purchase.paymentType,
     items,
     promo_code: purchase.promo?.code ?? null,
+    quote: purchase.quote,
+    buy_again: purchase.buyAgain,
     termsAccepted: contact.termsAccepted,
     privacyAccepted: contact.privacyAccepted,
     adultConfirmed: boxes.adult,

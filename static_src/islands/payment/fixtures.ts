@@ -48,6 +48,7 @@ export const PRICED: PricedOrder = {
   ],
   discounts: [{ name: "Pago completo (5 %)", amountCents: 1000 }],
   totalCents: 19_000,
+  quoteNotice: null,
 };
 
 export const CARD_NEXT: CheckoutNext = {

@@ -16,6 +16,7 @@ describe("a refused checkout", () => {
       kind: "price_changed",
       priced: {
         totalCents: 17_700,
+        quoteNotice: null,
         lines: [
           {
             subjectId: 7,

@@ -12,7 +12,7 @@ import type { OrderKey } from "./state";
 
 export type Refusal =
   | { kind: "price_changed"; priced: PricedOrder }
-  | { kind: "unavailable"; items: UnavailableItem[] }
+  | { kind: "unavailable" | "already_bought"; items: UnavailableItem[] }
   | { kind: "promo_refused"; text: string }
   | { kind: "instalments_refused"; text: string }
   | { kind: "contact"; errors: ContactErrors }
@@ -56,9 +56,10 @@ export function refusalOf(error: unknown): Refusal {
       const priced = PricedOrder.safeParse(data);
       return priced.success ? { kind: "price_changed", priced: priced.data } : failed();
     }
-    case "unavailable": {
+    case "unavailable":
+    case "already_bought": {
       const items = Unavailable.safeParse(data);
-      return items.success ? { kind: "unavailable", items: items.data.items } : failed();
+      return items.success ? { kind: error.code, items: items.data.items } : failed();
     }
     case "promo_refused":
       return { kind: "promo_refused", text: text || INVALID_PROMO };

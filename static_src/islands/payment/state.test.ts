@@ -283,4 +283,35 @@ describe("a refusal", () => {
     expect(purchase.notice).toEqual({ kind: "problem", text: "No se pudo." });
     expect(mayPay(purchase)).toBe(true);
   });
+
+  it("for what is owned already names it, and goes on only when it is wanted again", () => {
+    const items = [{ subjectId: 7, lessonId: null, name: "Microeconomía" }];
+    const purchase = refused({ kind: "already_bought", items });
+    expect(purchase.notice).toEqual({ kind: "already_bought", items });
+    expect(purchase.buyAgain).toBe(false);
+    const again = purchaseReducer(purchase, { type: "wanted_again" });
+    expect(again).toMatchObject({ buyAgain: true, notice: null });
+    // Another cart is another question.
+    expect(purchaseReducer(again, { type: "cart_changed" }).buyAgain).toBe(false);
+  });
+});
+
+describe("a quote", () => {
+  const quoted = { key: "3.firma", paymentType: "installment" as const };
+
+  it("comes with each opening of the dialog, and with its payment type", () => {
+    const purchase = given({ type: "reset", student: null, quoted });
+    expect(purchase).toMatchObject({ quote: "3.firma", paymentType: "installment" });
+    expect(purchaseReducer(purchase, { type: "reset", student: null })).toMatchObject({
+      quote: null,
+      paymentType: "full_payment",
+    });
+  });
+
+  it("can be given up, which drops the payment that was for its price", () => {
+    const purchase = given({ type: "reset", student: null, quoted }, ...CARD_SHOWN, {
+      type: "quote_given_up",
+    });
+    expect(purchase).toMatchObject({ quote: null, payment: { phase: "none" }, priced: null });
+  });
 });

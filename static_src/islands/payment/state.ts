@@ -32,7 +32,7 @@ export type Payment =
 
 export type Notice =
   | { kind: "price_changed" }
-  | { kind: "unavailable"; items: UnavailableItem[] }
+  | { kind: "unavailable" | "already_bought"; items: UnavailableItem[] }
   | { kind: "problem"; text: string };
 
 export type Purchase = {
@@ -43,6 +43,10 @@ export type Purchase = {
   paymentType: PaymentType;
   promo: AppliedPromo | null;
   promoError: string | null;
+  /** The key of the quote that the purchase began with; null without one, or once it is given up. */
+  quote: string | null;
+  /** Whether the signed-in buyer was told what they own already, and wants it all the same. */
+  buyAgain: boolean;
   boxes: Boxes;
   order: OrderKey | null;
   /** The last payment that the server opened for the order, also when its secret is dropped. */
@@ -54,7 +58,11 @@ export type Purchase = {
 };
 
 export type PurchaseEvent =
-  | { type: "reset"; student: { contact: Contact; complete: boolean } | null }
+  | {
+      type: "reset";
+      student: { contact: Contact; complete: boolean } | null;
+      quoted?: { key: string; paymentType: PaymentType } | null;
+    }
   | { type: "contact_edited"; contact: Contact }
   | { type: "contact_accepted" }
   | { type: "went_back" }
@@ -63,6 +71,8 @@ export type PurchaseEvent =
   | { type: "promo_applied"; promo: AppliedPromo }
   | { type: "promo_refused"; text: string }
   | { type: "promo_removed" }
+  | { type: "quote_given_up" }
+  | { type: "wanted_again" }
   | { type: "box_ticked"; box: keyof Boxes; ticked: boolean }
   | { type: "preparing" }
   | { type: "saving" }
@@ -81,6 +91,8 @@ export const NEW_PURCHASE: Purchase = {
   paymentType: "full_payment",
   promo: null,
   promoError: null,
+  quote: null,
+  buyAgain: false,
   // Never ticked beforehand, not even for those who are signed in (decisions, "Card payments").
   boxes: { adult: false, withdrawal: false, reminders: false },
   order: null,
@@ -118,6 +130,7 @@ const CHANGES = new Set<PurchaseEvent["type"]>([
   "promo_applied",
   "promo_refused",
   "promo_removed",
+  "quote_given_up",
 ]);
 
 export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purchase {
@@ -133,6 +146,8 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
           : { order: purchase.order, lastPaymentId: purchase.lastPaymentId }),
         contact: event.student?.contact ?? EMPTY_CONTACT,
         step: event.student?.complete ? "summary" : "contact",
+        quote: event.quoted?.key ?? null,
+        paymentType: event.quoted?.paymentType ?? NEW_PURCHASE.paymentType,
       };
     case "contact_edited":
       return { ...withoutPayment(purchase), contact: event.contact, contactErrors: {} };
@@ -141,7 +156,7 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
     case "went_back":
       return { ...purchase, step: "contact" };
     case "cart_changed":
-      return withoutPayment(purchase);
+      return { ...withoutPayment(purchase), buyAgain: false };
     case "payment_type_chosen":
       if (event.paymentType === purchase.paymentType) return purchase;
       return { ...withoutPayment(purchase), paymentType: event.paymentType };
@@ -151,6 +166,10 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
       return { ...purchase, promoError: event.text };
     case "promo_removed":
       return { ...withoutPayment(purchase), promo: null, promoError: null };
+    case "quote_given_up":
+      return { ...withoutPayment(purchase), quote: null };
+    case "wanted_again":
+      return { ...purchase, buyAgain: true, notice: null };
     case "box_ticked":
       return { ...purchase, boxes: { ...purchase.boxes, [event.box]: event.ticked } };
     case "preparing":
@@ -225,7 +244,8 @@ function afterRefusal(purchase: Purchase, refusal: Refusal): Purchase {
     case "price_changed":
       return { ...open, priced: refusal.priced, notice: { kind: "price_changed" } };
     case "unavailable":
-      return { ...open, notice: { kind: "unavailable", items: refusal.items } };
+    case "already_bought":
+      return { ...open, notice: { kind: refusal.kind, items: refusal.items } };
     case "promo_refused":
       return { ...withoutPayment(open), promo: null, promoError: refusal.text };
     case "instalments_refused":

@@ -13,6 +13,8 @@ type PurchaseDoor = {
   dispatch(event: PurchaseEvent): void;
   /** Pay: the first press asks for the secret, the next one confirms the card. */
   pay(basket: Basket): Promise<void>;
+  /** As `pay`, by a buyer who was told what they own already. */
+  payAnyway(basket: Basket): Promise<void>;
   saveForLater(basket: Basket): Promise<void>;
   /** Tick or untick the reminders; the server hears of it even when it has the order already. */
   remind(basket: Basket, ticked: boolean): void;
@@ -103,9 +105,12 @@ export function usePurchase(
     else dispatch({ type: "bank_is_confirming", paymentIntentId: paymentIntentId ?? "" });
   }
 
-  async function checkout(basket: Basket, saveForLater: boolean): Promise<void> {
+  async function checkout(
+    basket: Basket,
+    { saveForLater = false, buyAgain = purchase.buyAgain } = {},
+  ): Promise<void> {
     dispatch({ type: saveForLater ? "saving" : "preparing" });
-    const body = checkoutBody(purchase, basket, { saveForLater });
+    const body = checkoutBody({ ...purchase, buyAgain }, basket, { saveForLater });
     const answer = await processCheckout(body).catch((error: unknown) => refusalOf(error));
     if ("kind" in answer) return refuse(answer);
     dispatch({ type: "answered", answer });
@@ -160,10 +165,16 @@ export function usePurchase(
     pay: (basket) =>
       alone(async () => {
         if (!mayPay(purchase)) return;
-        if (purchase.payment.phase === "none") await checkout(basket, false);
+        if (purchase.payment.phase === "none") await checkout(basket);
         if (purchase.payment.phase === "card") await confirm(purchase.payment.paymentIntentId);
       }),
     remind,
-    saveForLater: (basket) => alone(() => checkout(basket, true)),
+    payAnyway: (basket) =>
+      alone(async () => {
+        if (!mayPay(purchase)) return;
+        dispatch({ type: "wanted_again" });
+        await checkout(basket, { buyAgain: true });
+      }),
+    saveForLater: (basket) => alone(() => checkout(basket, { saveForLater: true })),
   };
 }

@@ -5,6 +5,7 @@ import { toastOnNextPage } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import type { RecoveredOrder } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
+import { AlreadyBought } from "../payment/AlreadyBought";
 import { OrderSummary } from "../payment/OrderSummary";
 import { Processing, Unrecorded } from "../payment/Outcome";
 import { PayPanel } from "../payment/PayPanel";
@@ -26,7 +27,7 @@ function leave() {
 }
 
 export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
-  const { purchase, dispatch, card, pay } = usePurchase(
+  const { purchase, dispatch, card, pay, payAnyway } = usePurchase(
     purchaseOf(order, { order: String(order.id), token }),
     { onPaid: leave },
   );
@@ -76,7 +77,16 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
           </p>
         )}
         <Stale purchase={purchase} />
-        <OrderSummary order={{ lines: [], discounts, totalCents }} dueNowCents={due}>
+        {purchase.notice?.kind === "already_bought" && (
+          <AlreadyBought
+            items={purchase.notice.items}
+            onBuyAgain={() => payAnyway({ items: checkoutItemsOf(order), totalCents })}
+          />
+        )}
+        <OrderSummary
+          order={{ lines: [], discounts, totalCents, quoteNotice: priced?.quoteNotice ?? null }}
+          dueNowCents={due}
+        >
           <ul className="recovery__items">
             {order.items.map((item, index) => (
               <li key={item.id}>

@@ -21,6 +21,7 @@ const ORDER = RecoveredOrder.parse({
   payment_type: "installment",
   created_at: "2026-11-21T10:00:00+01:00",
   promo_code: "BIENVENIDA10",
+  quote: "3.firma",
   student: { email: "ana@example.com", first_name: "", last_name: "", phone: "+34600123123" },
   items: [item(1, 7, null, 192), item(2, 9, 31, 55), item(3, 9, 32, 55)],
   discounts: [],

@@ -47,6 +47,7 @@ export function purchaseOf(order: RecoveredOrder, { token }: Link): Purchase {
     contact: { ...contactOf(order.student), termsAccepted: false, privacyAccepted: false },
     paymentType: order.paymentType,
     promo: order.promoCode ? { code: order.promoCode, promo: null } : null,
+    quote: order.quote,
     order: { orderId: order.id, token },
   };
 }
@@ -83,6 +84,8 @@ export function changeSentence(change: Change): string {
       return `${change.name}: costaba ${formatEuros(change.before)} y ahora cuesta ${formatEuros(change.after)}.`;
     case "expired":
       return `${change.name}: ya no está disponible y no se incluye.`;
+    case "quote":
+      return change.reason;
     case "promo":
       return `El código ${change.name} ya no se aplica. ${change.reason}`;
     case "discount":
