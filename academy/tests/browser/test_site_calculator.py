@@ -400,9 +400,9 @@ def test_the_mail_s_link_opens_the_catalogue_with_those_subjects_in_the_cart(
 
     expect(visitor.cart.get_by_text(micro.name)).to_be_visible()
     expect(visitor.cart.get_by_text(macro.name)).to_be_visible()
-    # 407,50 less 15 for two complete subjects and 20,38 for paying at once.
+    # 407,50 less 15 for two complete subjects, in instalments: as quoted.
     expect(visitor.cart_button).to_contain_text("2 artículos")
-    expect(visitor.cart_button).to_contain_text("372,12")
+    expect(visitor.cart_button).to_contain_text("392,50")
 
 
 def test_a_link_that_we_did_not_sign_opens_the_catalogue_and_says_so(visitor: Visitor) -> None:
