@@ -124,7 +124,7 @@ def _chosen(params: QueryDict) -> Shape | None:
     """The subject that `asignatura` names, for the cart; its `subject` is None if not on sale."""
     if "asignatura" not in params:
         return None
-    subject_id = _number(params["asignatura"])
+    subject_id = _number(params.get("asignatura"))
     return {"subject": reads.subject_to_show(subject_id) if subject_id else None}
 
 

@@ -203,3 +203,21 @@ def test_the_page_asks_the_database_as_often_for_one_subject_as_for_eighteen(
     assert Subject.objects.on_sale().count() == 18
     assert queries("?por_pagina=18") == one
     assert one <= 10
+
+
+def test_the_subject_of_a_link_comes_with_the_page(client: Client) -> None:
+    subject = make_subject("Cálculo", "200.00")
+
+    assert props_of(html_of(client))["chosen"] is None
+    chosen = props_of(html_of(client, f"?asignatura={subject.pk}"))["chosen"]["subject"]
+    assert (chosen["id"], chosen["name"], chosen["final_price"]) == (subject.pk, "Cálculo", 200.0)
+    assert [lesson["title"] for lesson in chosen["lessons"]] == ["PEC 1", "PEC 2"]
+
+
+@pytest.mark.parametrize("named", ["", "0", "x", "-1", "1.5", "999999999999", "²", "{pk}"])
+def test_a_subject_that_is_not_on_sale_comes_as_none(client: Client, named: str) -> None:
+    subject = make_subject("Cálculo", active=False)
+
+    html = html_of(client, f"?asignatura={named.format(pk=subject.pk)}")
+
+    assert props_of(html)["chosen"] == {"subject": None}
