@@ -60,6 +60,9 @@ class HostedPage:
     def fill_in(self, number: str) -> "HostedPage":
         self.page.get_by_label("Correo electrónico").fill("ana@example.com")
         self.page.get_by_label("Titular de la tarjeta").fill("Ana Pérez")
+        return self.type_card(number)
+
+    def type_card(self, number: str) -> "HostedPage":
         self.card.get_by_label("Número de tarjeta").fill(number)
         self.card.get_by_label("Fecha de caducidad").fill("1234")
         self.card.get_by_label("CVC").fill("123")
@@ -120,6 +123,30 @@ def test_3d_secure_is_answered_on_the_page(hosted: HostedPage) -> None:
     hosted.fill_in("4000002760003184").pay()
     hosted.challenge.get_by_role("button", name="Autorizar pago").tap()
     hosted.expect_success()
+
+
+def test_a_card_is_changed_without_a_payment(hosted: HostedPage) -> None:
+    customer = hosted.api.v1.customers.create({"email": "ana@example.com"})
+    hosted.params = {
+        "mode": "setup",
+        "currency": "eur",
+        "customer": customer.id,
+        "success_url": hosted.params["success_url"],
+    }
+    hosted.open()
+    expect(hosted.page.get_by_label("Correo electrónico")).to_have_value("ana@example.com")
+    expect(hosted.page.get_by_label("Correo electrónico")).not_to_be_editable()
+    hosted.page.get_by_label("Titular de la tarjeta").fill("Ana Pérez")
+    hosted.type_card("4000002500003155").page.get_by_role("button", name="Guardar tarjeta").tap()
+    hosted.challenge.get_by_text("que quieres guardar esta tarjeta").wait_for()
+    hosted.challenge.get_by_role("button", name="Autorizar").tap()
+
+    hosted.page.wait_for_url(f"{hosted.home}?session_id={hosted.session.id}")
+    assert hosted.status() == ("complete", "no_payment_required")
+    saved = hosted.api.v1.payment_methods.list({"customer": customer.id}).data
+    assert [card.card.last4 for card in saved] == ["3155"]
+    hosted.page.goto(hosted.session.url)
+    expect(hosted.page.get_by_role("heading", name="Tarjeta guardada")).to_be_visible()
 
 
 def test_mistakes_are_named_at_their_fields_and_nothing_is_paid(hosted: HostedPage) -> None:
