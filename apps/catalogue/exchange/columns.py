@@ -1,0 +1,149 @@
+"""The layout of an exchanged file: its columns, and how each cell is read and shown.
+
+An empty cell, like a column that is missing, leaves things as they are.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Field
+
+from apps.catalogue.models import Degree, Lesson, Recorded, Subject, University
+from apps.catalogue.text import search_form
+
+# From the top down: each belongs to the one before.
+LEVELS: tuple[type[Recorded], ...] = (University, Degree, Subject, Lesson)
+
+
+class BadCell(ValueError):
+    """What is wrong with a cell, as a Spanish sentence."""
+
+
+def clean(text: str) -> str:
+    """A text as it is kept and compared: composed accents, no spaces but single ones inside."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _text(text: str) -> str:
+    if "\0" in text:
+        raise BadCell("Contiene un carácter nulo.")
+    return clean(text)
+
+
+_EUROS = re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+(?=,))(?:[.,]\d{1,2})?", re.ASCII)
+
+
+def _euros(text: str) -> Decimal:
+    """ "192", "192.5", "1.234,50 €"; never "1.234", which some read as a thousand and some as 1."""
+    bare = text.removesuffix("€").strip()
+    if not _EUROS.fullmatch(bare):
+        raise BadCell(f"«{text}» no es un precio. Escríbelo así: 192,50.")
+    if "," in bare:
+        bare = bare.replace(".", "").replace(",", ".")
+    return Decimal(bare)
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"-?\d{1,9}(?:[.,]0+)?", text, re.ASCII):
+        raise BadCell(f"«{text}» no es un número entero.")
+    return int(re.split("[.,]", text)[0])
+
+
+def _percent(text: str) -> int:
+    return _whole(text.removesuffix("%").strip())
+
+
+_YES_NO = {
+    **dict.fromkeys(("si", "s", "1", "x", "true", "verdadero"), True),
+    **dict.fromkeys(("no", "n", "0", "false", "falso"), False),
+}
+
+
+def _yes_no(text: str) -> bool:
+    try:
+        return _YES_NO[search_form(text)]
+    except KeyError:
+        raise BadCell(f"«{text}» no es ni «sí» ni «no».") from None
+
+
+def _one_of(choices: type[University.Status] | type[Lesson.Status]) -> Callable[[str], str]:
+    known = {
+        search_form(str(word)): choice.value
+        for choice in choices
+        for word in (choice.label, choice)
+    }
+
+    def parse(text: str) -> str:
+        try:
+            return str(known[search_form(text)])
+        except KeyError:
+            labels = " o ".join(f"«{choice.label}»" for choice in choices)
+            raise BadCell(f"«{text}» no es un estado: escribe {labels}.") from None
+
+    return parse
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    model: type[Recorded]
+    attribute: str
+    parse: Callable[[str], Any] = _text
+    # What names the row among those of the same parent.
+    is_key: bool = False
+    # A new row can't do without it.
+    needed: bool = False
+
+    @property
+    def field(self) -> "Field[Any, Any]":
+        field = self.model._meta.get_field(self.attribute)
+        assert isinstance(field, Field)  # noqa: S101  (the columns name no relations)
+        return field
+
+    def read(self, text: str) -> Any:
+        """The cell's value, checked as the admin checks it. Raises BadCell."""
+        value = self.parse(text.strip())
+        try:
+            return self.field.clean(value, None)
+        except ValidationError as error:
+            raise BadCell(" ".join(error.messages)) from None
+
+    def show(self, value: Any) -> Any:
+        """The value as a file has it: choices by their Spanish name, the rest as it is."""
+        if self.field.choices:
+            return dict(self.field.flatchoices)[value]
+        if isinstance(value, bool):
+            return "sí" if value else "no"
+        return value
+
+
+COLUMNS = (
+    Column("universidad_siglas", University, "acronym", is_key=True),
+    Column("universidad", University, "name", needed=True),
+    Column("universidad_estado", University, "status", _one_of(University.Status)),
+    Column("universidad_logo", University, "logo_url"),
+    Column("universidad_alumnos_anteriores", University, "students_offset", _whole),
+    Column("ejemplo", University, "is_sample", _yes_no),
+    Column("grado", Degree, "name", is_key=True),
+    Column("grado_siglas", Degree, "acronym"),
+    Column("grado_cursos", Degree, "number_of_courses", _whole),
+    Column("grado_alumnos_anteriores", Degree, "students_offset", _whole),
+    Column("asignatura", Subject, "name", is_key=True),
+    Column("precio", Subject, "final_price", _euros, needed=True),
+    Column("descuento", Subject, "total_discounts", _percent),
+    Column("a_la_venta", Subject, "active", _yes_no),
+    Column("matriculados_anteriores", Subject, "enrolled_offset", _whole),
+    Column("leccion", Lesson, "title", is_key=True),
+    Column("leccion_precio", Lesson, "price", _euros, needed=True),
+    Column("leccion_estado", Lesson, "status", _one_of(Lesson.Status)),
+    Column("leccion_orden", Lesson, "position", _whole),
+)
+BY_NAME = {column.name: column for column in COLUMNS}
+KEYS = {column.model: column for column in COLUMNS if column.is_key}
+DATA = {model: tuple(c for c in COLUMNS if c.model is model and not c.is_key) for model in LEVELS}
+PARENTS = {Degree: "university", Subject: "degree", Lesson: "subject"}

@@ -1,0 +1,207 @@
+"""A file as lines of text by column. Raises BadFile for what can't be read at all."""
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from difflib import get_close_matches
+from pathlib import PurePath
+from typing import Any
+from xml.etree.ElementTree import ParseError
+
+from openpyxl import load_workbook
+from openpyxl.utils.exceptions import InvalidFileException
+
+from apps.catalogue.exchange.columns import BY_NAME, KEYS
+from apps.catalogue.exchange.errors import BadFile, Fault, Faults
+from apps.catalogue.models import University
+from apps.catalogue.text import search_form
+
+# A sheet of Excel ends here; with six lessons each, room for 170,000 subjects.
+MOST_LINES = 1_048_576
+MOST_COLUMNS = 64
+# What an .xlsx may become when unpacked: a few kilobytes can hold gigabytes of nothing.
+MOST_UNPACKED_BYTES = 500_000_000
+# What a spreadsheet would take for a formula; see `writing`.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
+_NOT_UTF8 = (
+    "El archivo no está en UTF-8. En Excel, guárdalo como «CSV UTF-8 (delimitado por comas)», "
+    "o como .xlsx."
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    # "línea 12", to be named in an error.
+    place: str
+    # By the name of the column; empty cells are left out.
+    cells: dict[str, str]
+
+
+def read_lines(data: bytes, name: str) -> list[Line]:
+    """The lines of a .csv, .xlsx or .json file, told apart by its name.
+
+    Raises BadFile with every unknown column and every line that is too long.
+    """
+    match PurePath(name).suffix.lower():
+        case ".csv":
+            return _by_header(_csv_rows(data), unit="línea")
+        case ".xlsx":
+            return _by_header(_xlsx_rows(data), unit="fila")
+        case ".json":
+            return _json_lines(data)
+    raise BadFile(Fault("El archivo debe ser .csv, .xlsx o .json."))
+
+
+def _by_header(rows: Iterable[tuple[int, Sequence[str]]], *, unit: str) -> list[Line]:
+    numbered = iter(rows)
+    first = next(((number, row) for number, row in numbered if any(row)), None)
+    if first is None:
+        raise BadFile(Fault("El archivo está vacío."))
+    columns = _columns([search_form(title).replace(" ", "_") for title in first[1]])
+    faults = Faults()
+    lines = []
+    for number, row in numbered:
+        place = f"{unit} {number}"
+        if any(row[len(columns) :]):
+            faults.add(f"Hay más celdas que columnas ({len(columns)}).", place=place)
+        cells = {
+            column: text
+            for column, text in zip(columns, row, strict=False)
+            if column and text.strip()
+        }
+        if cells:
+            lines.append(Line(place, cells))
+    faults.check()
+    return lines
+
+
+def _columns(titles: Sequence[str]) -> list[str]:
+    """The header's columns, checked; columns without a title at its end are dropped."""
+    columns = list(titles)
+    while columns and not columns[-1]:
+        columns.pop()
+    faults = Faults()
+    for place, title in enumerate(columns, start=1):
+        if not title:
+            faults.add(f"La columna número {place} no tiene título.")
+        elif title not in BY_NAME:
+            faults.add(_unknown(title), column=title)
+        elif title in columns[: place - 1]:
+            faults.add("La columna está dos veces.", column=title)
+    if KEYS[University].name not in columns:
+        faults.add(f"Falta la columna «{KEYS[University].name}».")
+    faults.check()
+    return columns
+
+
+def _unknown(title: str) -> str:
+    close = get_close_matches(title, BY_NAME, n=1)
+    hint = f" ¿Querías decir «{close[0]}»?" if close else ""
+    return f"No conozco esta columna.{hint}"
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadFile(Fault(_NOT_UTF8, place=f"línea {line}")) from None
+
+
+def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
+    text = _decoded(data)
+    head, _, rest = text.partition("\n")
+    skipped = 0
+    if head.startswith("sep="):  # Excel's own way to name the separator
+        delimiter, text, skipped = head[4:5] or ";", rest, 1
+    else:
+        # Spanish Excel separates by semicolons, since the comma is in the numbers.
+        delimiter = max(";,\t", key=head.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    before = 0
+    try:
+        for row in reader:
+            # A cell may hold line breaks: a row is named by the line in which it begins.
+            yield before + 1 + skipped, [_unguarded(cell) for cell in row]
+            before = reader.line_num
+    except csv.Error as error:
+        fault = Fault(
+            f"No se puede leer como CSV ({error}).", place=f"línea {before + 1 + skipped}"
+        )
+        raise BadFile(fault) from None
+
+
+def _unguarded(cell: str) -> str:
+    """Without the apostrophe that keeps spreadsheets from calculating (see `writing`)."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+
+
+def _xlsx_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            unpacked = sum(part.file_size for part in archive.infolist())
+        if unpacked > MOST_UNPACKED_BYTES:
+            raise BadFile(Fault("El archivo es demasiado grande una vez descomprimido."))
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        sheet: Any = book.worksheets[0]
+        # The size that the file claims to have is its own affair.
+        sheet.reset_dimensions()
+        rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)
+        for number, row in enumerate(rows, start=1):
+            if number > MOST_LINES:
+                raise BadFile(Fault(f"La hoja tiene más de {MOST_LINES} filas."))
+            yield number, [_cell_text(value) for value in row]
+    except (
+        zipfile.BadZipFile, InvalidFileException, ParseError,
+        KeyError, IndexError, ValueError, OSError,
+    ) as error:  # fmt: skip
+        raise BadFile(Fault(f"No se puede leer como hoja de Excel .xlsx ({error}).")) from None
+
+
+def _cell_text(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "sí" if value else "no"
+        case float():
+            # 49.900000000000006 is how a formula's 49.90 is kept.
+            return f"{value:.6f}".rstrip("0").rstrip(".")
+        case date():
+            return value.isoformat()
+    return str(value)
+
+
+def _json_lines(data: bytes) -> list[Line]:
+    try:
+        # Numbers keep the digits that were written.
+        found = json.loads(_decoded(data), parse_float=str, parse_int=str)
+    except json.JSONDecodeError as error:
+        fault = Fault(f"No es JSON ({error.msg}).", place=f"línea {error.lineno}")
+        raise BadFile(fault) from None
+    except RecursionError:
+        raise BadFile(Fault("No es una lista de objetos.")) from None
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise BadFile(Fault("No es una lista de objetos."))
+    faults = Faults()
+    lines = []
+    for number, item in enumerate(found, start=1):
+        place = f"elemento {number}"
+        cells = {}
+        for column, value in item.items():
+            if column not in BY_NAME:
+                faults.add(_unknown(column), place=place, column=column)
+            elif isinstance(value, list | dict):
+                faults.add("Tiene que ser un texto o un número.", place=place, column=column)
+            elif text := _cell_text(value).strip():
+                cells[column] = text
+        if cells:
+            lines.append(Line(place, cells))
+    faults.check()
+    if not lines:
+        raise BadFile(Fault("El archivo está vacío."))
+    return lines

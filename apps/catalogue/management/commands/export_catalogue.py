@@ -1,0 +1,30 @@
+"""`manage.py export_catalogue FILE`: the whole catalogue, to be read back by import_catalogue."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from apps.catalogue.exchange.errors import BadFile
+from apps.catalogue.exchange.writing import write_catalogue
+from apps.catalogue.models import Subject
+from apps.core.progress import bar
+
+
+class Command(BaseCommand):
+    help = "Escribe el catálogo entero en un archivo .csv, .xlsx o .json."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, metavar="ARCHIVO")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        file: Path = options["file"]
+        count = Subject.objects.count()
+        try:
+            with transaction.atomic(), bar(count, "Asignaturas") as progress:
+                file.write_bytes(write_catalogue(file.name, progress.update))
+        except (BadFile, OSError) as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"{file}: {count} asignaturas.")
