@@ -3,8 +3,10 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
 from django.utils.safestring import SafeString
 
+from apps.catalogue.exchange.views import exchange_urls, may_export, may_import
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
 from apps.catalogue.price_history import unproven_list_prices
 from apps.catalogue.services import prices_changed_by, set_lesson_status
@@ -156,7 +158,7 @@ class SubjectAdmin(CatalogueAdmin):
         "sample",
     )
     list_select_related = ("degree__university",)
-    list_filter = ("active", "degree__university", "degree")
+    list_filter = ("active", "university")
     search_fields = ("name",)
     autocomplete_fields = ("degree",)
     fields = (
@@ -172,6 +174,15 @@ class SubjectAdmin(CatalogueAdmin):
     readonly_fields = ("list_price_warning", "active_lessons_count", "enrolled_students_count")
     inlines = (LessonRows, PriceChangeRows)
     actions = ("put_on_sale", "take_off_sale")
+
+    def get_urls(self) -> list[URLPattern]:
+        return [*exchange_urls(self.admin_site), *super().get_urls()]
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        may = {"may_import": may_import(request), "may_export": may_export(request)}
+        return super().changelist_view(request, {**may, **(extra_context or {})})
 
     @admin.display(description="precio", ordering="final_price")
     def price(self, subject: Subject) -> str:
@@ -223,7 +234,7 @@ class SubjectAdmin(CatalogueAdmin):
 class LessonAdmin(CatalogueAdmin):
     list_display = ("title", "subject", "degree", "amount", "status", "position")
     list_select_related = ("subject__degree",)
-    list_filter = ("status", "subject__degree__university", "subject__degree")
+    list_filter = ("status", "subject__university")
     search_fields = ("title", "subject__name")
     autocomplete_fields = ("subject",)
     fields = ("subject", "title", "price", "status", "position")

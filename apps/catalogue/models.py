@@ -209,7 +209,12 @@ class Subject(Named):
     # The degree's, kept beside it (catalogue.services): an index can't reach through the degree,
     # and without one a page of a university would walk the subjects of all.
     university = models.ForeignKey(
-        University, models.PROTECT, editable=False, related_name="+", db_index=False
+        University,
+        models.PROTECT,
+        editable=False,
+        related_name="+",
+        db_index=False,
+        verbose_name="universidad",
     )
     final_price = models.DecimalField(
         "precio final (€)", **PRICE, validators=[MinValueValidator(0)], help_text="IVA incluido"
@@ -251,7 +256,6 @@ class Subject(Named):
         indexes = (
             _in_catalogue_order(name="subject_shown"),
             _in_catalogue_order("university", name="subject_shown_university"),
-            _in_catalogue_order("degree", name="subject_shown_degree"),
             models.Index(fields=("name_sort", "id"), name="subject_by_name"),
             models.Index(fields=("university", "name_sort", "id"), name="subject_by_university"),
         )
@@ -349,3 +353,19 @@ class PriceChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject or self.lesson}: {self.after} €"
+
+
+class CatalogueUpload(models.Model):
+    """A file between its preview and the "yes" to it; afterwards it is deleted."""
+
+    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE)
+    uploaded_at = models.DateTimeField(auto_now_add=True)
+    name = models.CharField(max_length=200)
+    content = models.BinaryField()
+
+    class Meta:
+        verbose_name = "catálogo subido"
+        verbose_name_plural = "catálogos subidos"
+
+    def __str__(self) -> str:
+        return self.name

@@ -120,6 +120,8 @@ def counts_at_the_end() -> Iterator[None]:
             yield
         finally:
             _counts_put_off.reset(token)
+        # The planner takes tables that have just been filled for empty ones.
+        after_many_changes()
         refresh_counts()
 
 

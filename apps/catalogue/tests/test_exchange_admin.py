@@ -1,0 +1,185 @@
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+import time_machine
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+
+from academy.tests.factories import make_subject
+from apps.catalogue.exchange import views
+from apps.catalogue.exchange.writing import write_catalogue
+from apps.catalogue.models import CatalogueUpload, PriceChange, Subject, University
+
+pytestmark = pytest.mark.django_db
+IMPORT = "/admin/catalogue/subject/importar/"
+LIST = "/admin/catalogue/subject/"
+
+
+def staff(name="carla", *actions, superuser=False):
+    user = get_user_model().objects.create_user(
+        name, password="x", is_staff=True, is_superuser=superuser
+    )
+    names = [
+        f"{action}_{model}"
+        for action in actions
+        for model in ("university", "degree", "subject", "lesson")
+    ]
+    user.user_permissions.set(Permission.objects.filter(codename__in=names))
+    return user
+
+
+@pytest.fixture
+def carla(client):
+    user = staff("carla", "view", "add", "change")
+    client.force_login(user)
+    return user
+
+
+def file(text=None, name="c.csv"):
+    data = text.encode() if text is not None else write_catalogue(name)
+    return {"file": SimpleUploadedFile(name, data)}
+
+
+def dearer():
+    return file(write_catalogue("c.csv").decode().replace("192,00", "201,00"))
+
+
+def fingerprint(page):
+    return page.context["fingerprint"]
+
+
+def test_a_file_is_looked_at_and_then_carried_out(client, carla):
+    subject = make_subject(price="192.00", lessons=1)
+
+    shown = client.post(IMPORT, dearer(), follow=True)
+
+    assert "Asignaturas: 0 por añadir, 1 con cambios, 0 sin cambios" in shown.text
+    assert "precio: 192.00 → 201.00" in shown.text
+    assert Subject.objects.get().final_price == 192
+    done = client.post(shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}, follow=True)
+    assert done.request["PATH_INFO"] == LIST
+    assert "Importado: c.csv" in done.text
+    assert Subject.objects.get().final_price == Decimal("201.00")
+    change = PriceChange.objects.filter(subject=subject).latest("pk")
+    assert (change.before, change.after, change.changed_by) == (192, 201, carla)
+    assert LogEntry.objects.get().user == carla
+    assert not CatalogueUpload.objects.exists()
+
+
+def test_a_file_with_errors_lists_them_and_is_not_kept(client, carla):
+    page = client.post(IMPORT, file("universidad_siglas;precio\nU;diez\n"))
+
+    assert "Línea 2, columna «precio»: «diez» no es un precio." in page.text
+    assert "No se ha importado nada." in page.text
+    assert not CatalogueUpload.objects.exists()
+    assert not University.objects.exists()
+
+
+def test_what_somebody_changed_meanwhile_is_looked_at_again(client, carla):
+    subject = make_subject(price="192.00", lessons=1)
+    shown = client.post(IMPORT, dearer(), follow=True)
+    subject.final_price = Decimal("195.00")
+    subject.save()
+
+    again = client.post(
+        shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}, follow=True
+    )
+
+    assert "El catálogo ha cambiado entretanto." in again.text
+    assert "precio: 195.00 → 201.00" in again.text
+    assert Subject.objects.get().final_price == 195
+    client.post(shown.request["PATH_INFO"])  # without having looked at anything
+    assert Subject.objects.get().final_price == 195
+
+
+def test_a_file_that_changes_nothing_has_no_button(client, carla):
+    make_subject()
+
+    shown = client.post(IMPORT, file(), follow=True)
+
+    assert "Este archivo no cambia nada." in shown.text
+    assert "Hacer estos cambios" not in shown.text
+
+
+def test_a_file_that_is_too_large_is_refused(client, carla, monkeypatch):
+    monkeypatch.setattr(views, "MOST_UPLOADED_BYTES", 10)
+
+    assert "El archivo es demasiado grande" in client.post(IMPORT, file()).text
+    assert not CatalogueUpload.objects.exists()
+
+
+@pytest.mark.parametrize("actions", [(), ("view",), ("view", "change"), ("add",)])
+def test_only_who_may_add_and_change_everything_may_import(client, actions):
+    client.force_login(staff("bruno", *actions))
+
+    assert client.get(IMPORT).status_code == 403
+    assert client.post(IMPORT, file()).status_code == 403
+    assert not CatalogueUpload.objects.exists()
+    listed = client.get(LIST)
+    assert IMPORT not in listed.text
+
+
+def test_only_who_may_see_everything_may_export(client):
+    client.force_login(staff("bruno"))
+    assert client.get(f"{LIST}exportar/csv/").status_code == 403
+    assert Client().get(f"{LIST}exportar/csv/").status_code == 302
+
+    client.force_login(staff("dora", "view"))
+    assert f"{LIST}exportar/csv/" in client.get(LIST).text
+
+
+def test_another_s_upload_is_nobody_else_s(client, carla):
+    make_subject()
+    shown = client.post(IMPORT, dearer(), follow=True)
+    other = Client()
+    other.force_login(staff("dora", superuser=True))
+
+    assert other.get(shown.request["PATH_INFO"]).status_code == 404
+    answer = other.post(shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)})
+    assert answer.status_code == 404
+    assert Subject.objects.get().final_price == 192
+
+
+def test_a_form_of_another_site_can_upload_and_confirm_nothing(carla):
+    careful = Client(enforce_csrf_checks=True)
+    careful.force_login(carla)
+
+    assert careful.post(IMPORT, file()).status_code == 403
+    assert not CatalogueUpload.objects.exists()
+
+
+def test_uploads_that_nobody_confirmed_are_thrown_away_after_a_day(client, carla):
+    make_subject()
+    client.post(IMPORT, dearer())
+    with time_machine.travel(timezone.now() + timedelta(days=1, hours=1)):
+        client.force_login(carla)
+        client.post(IMPORT, dearer())
+
+    assert CatalogueUpload.objects.count() == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "json"])
+def test_the_catalogue_is_downloaded_as_it_is(client, carla, ending):
+    make_subject()
+
+    answer = client.get(f"{LIST}exportar/{ending}/")
+
+    assert answer.status_code == 200
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert f".{ending}" in answer.headers["Content-Disposition"]
+    shown = client.post(
+        IMPORT, {"file": SimpleUploadedFile(f"c.{ending}", answer.content)}, follow=True
+    )
+    assert "Este archivo no cambia nada." in shown.text
+
+
+def test_another_ending_is_no_export(client, carla):
+    answer = client.get(f"{LIST}exportar/pdf/", follow=True)
+
+    assert answer.request["PATH_INFO"] == LIST
+    assert "El archivo debe ser .csv, .xlsx o .json." in answer.text

@@ -1,0 +1,121 @@
+"""Every list of the catalogue finds its subjects by an index, at a size where it matters."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from academy.tests.factories import make_degree, make_university
+from apps.catalogue import reads
+from apps.catalogue.models import Lesson, Subject, University
+from apps.catalogue.services import counts_at_the_end, refresh_counts
+
+pytestmark = pytest.mark.django_db
+UNIVERSITIES, DEGREES, SUBJECTS = 10, 8, 50
+
+
+@pytest.fixture
+def many():
+    """Four thousand subjects; statistics as after an import."""
+    with counts_at_the_end():
+        for number in range(UNIVERSITIES):
+            university = make_university(f"Universidad {number}")
+            degrees = [make_degree(university) for _ in range(DEGREES)]
+            subjects = [
+                Subject(
+                    degree=degree,
+                    name=f"Materia {'aeiou'[n % 5]}{n:03} sobre {'xyz'[n % 3]}{number}",
+                    final_price=100,
+                    enrolled_offset=n * 37 % 101,
+                    active_lessons_count=1,
+                )
+                for degree in degrees
+                for n in range(SUBJECTS)
+            ]
+            Subject.objects.bulk_create(subjects)
+            Lesson.objects.bulk_create(
+                Lesson(subject=subject, title="PEC 1", price=10) for subject in subjects
+            )
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+    return University.objects.first()
+
+
+READS = {
+    "a university": lambda u, d: {"university_id": u.pk},
+    "a university's last page": lambda u, d: {"university_id": u.pk, "page": 9999},
+    "a degree": lambda u, d: {"university_id": u.pk, "degree_id": d.pk},
+    "a search": lambda u, d: {"search": "a010 sobre y3"},
+    "a search in a university": lambda u, d: {"university_id": u.pk, "search": "sobre x0"},
+    "a short search in a university": lambda u, d: {"university_id": u.pk, "search": "x0"},
+}
+
+
+def plan_of(sql):
+    with connection.cursor() as cursor:
+        order = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+        cursor.execute(f"{order} {sql}")
+        return "\n".join(str(row[-1]) for row in cursor.fetchall())
+
+
+@pytest.mark.parametrize("asked", READS.values(), ids=READS)
+def test_a_list_reads_no_table_through(asked, many):
+    degree = many.degrees.first()
+    with CaptureQueriesContext(connection) as captured:
+        assert reads.catalogue_page(**asked(many, degree))["results"]
+
+    about_subjects = [
+        query["sql"] for query in captured.captured_queries if "catalogue_subject" in query["sql"]
+    ]
+    assert len(about_subjects) >= 2
+    for sql in about_subjects:
+        plan = plan_of(sql)
+        assert "Seq Scan on catalogue_subject" not in plan, plan
+        assert "Seq Scan on catalogue_lesson" not in plan, plan
+        # SQLite has no index for the search alone; all its other lists have one.
+        if "search" not in asked(many, degree) or "university_id" in asked(many, degree):
+            assert not [line for line in plan.splitlines() if line.startswith("SCAN catalogue")]
+
+
+@pytest.mark.postgres
+def test_a_search_of_three_letters_uses_the_trigrams(many):
+    with CaptureQueriesContext(connection) as captured:
+        reads.catalogue_page(search="a010 sobre y3")
+
+    plans = [plan_of(q["sql"]) for q in captured.captured_queries if "name_search" in q["sql"]]
+    assert len(plans) == 2
+    assert all("subject_by_trigram" in plan for plan in plans)
+
+
+@pytest.mark.parametrize("search", ["a", "ab", "sobre", "ñ", "x3", "%", "_", "\\", "'", "so bre"])
+def test_whatever_is_searched_finds_what_the_names_contain(search):
+    degree = make_degree()
+    Subject.objects.bulk_create(
+        Subject(degree=degree, name=name, final_price=1, active_lessons_count=1)
+        for name in ("100 %", "a_b", "barra \\ doble", "l'art", "niño", "ab", "sobre x3", "bar")
+    )
+    form = search.replace("ñ", "n")
+    expected = [
+        name for name in Subject.objects.values_list("name_search", flat=True) if form in name
+    ]
+
+    assert Subject.objects.named_like(search).count() == len(expected)
+
+
+def test_a_degree_that_moves_takes_its_subjects_along(many):
+    other = University.objects.last()
+    degree = many.degrees.first()
+    degree.university = other
+    degree.save()
+
+    assert set(degree.subjects.values_list("university", flat=True)) == {other.pk}
+    assert reads.catalogue_page(university_id=other.pk)["count"] == (DEGREES + 1) * SUBJECTS
+    assert reads.catalogue_page(university_id=many.pk)["count"] == (DEGREES - 1) * SUBJECTS
+
+
+def test_a_wrong_university_is_repaired_with_the_counts(many):
+    Subject.objects.filter(degree=many.degrees.first()).update(university=University.objects.last())
+
+    refresh_counts()
+
+    assert reads.catalogue_page(university_id=many.pk)["count"] == DEGREES * SUBJECTS
