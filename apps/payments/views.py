@@ -54,14 +54,19 @@ def success(request: HttpRequest) -> HttpResponse:
 @require_safe
 @private_page
 def cancel(request: HttpRequest) -> HttpResponse:
-    """A payment that was left: nothing was charged, and the saved order leads back to the cart."""
+    """A payment that was left: nothing was charged, and the saved order leads back to the cart.
+
+    Stripe's own page sends here with the order alone; the tab that sent the buyer there has the
+    order's token, and its island adds it.
+    """
     order, token = request.GET.get("order", ""), request.GET.get("token", "")
     recovery_url = ""
     if order and token:
         recovery_url = (
             f"{reverse('complete-payment')}?{urlencode({'order': order, 'token': token})}"
         )
-    return render(request, "payments/cancel.html", {"recovery_url": recovery_url})
+    context = {"recovery_url": recovery_url, "order": order, "props": {"order": order}}
+    return render(request, "payments/cancel.html", context)
 
 
 @require_safe

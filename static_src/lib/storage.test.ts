@@ -24,4 +24,18 @@ describe("a tab's storage", () => {
     expect(() => forgetPayment()).not.toThrow();
     expect(cancelUrl("pi_1")).toBe("/cancel");
   });
+
+  it("leads a payment that came to nothing back to its cart, and no other", () => {
+    const kept = new Map<string, string>();
+    withWindow(() => ({
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => kept.set(key, value),
+    }));
+    rememberPayment("cs_1", { orderId: 12, token: "a&b" });
+    for (const known of ["cs_1", "12"]) {
+      expect(cancelUrl(known)).toBe("/cancel?order=12&token=a%26b");
+    }
+    expect(cancelUrl("cs_2")).toBe("/cancel");
+    expect(cancelUrl("1")).toBe("/cancel");
+  });
 });

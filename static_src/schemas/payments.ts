@@ -62,6 +62,7 @@ const CheckoutBase = z.object({
   payment_intent_id: z.optional(z.nullable(z.string())),
   amount: z.optional(z.nullable(cents)),
   url: z.optional(z.nullable(z.string())),
+  session_id: z.optional(z.nullable(z.string())),
   completed: z.optional(z.boolean()),
   redirect: z.optional(z.nullable(z.string())),
   saved: z.optional(z.boolean()),
@@ -73,7 +74,7 @@ const CheckoutBase = z.object({
  */
 export type CheckoutNext =
   | { kind: "card"; clientSecret: string; paymentIntentId: string; dueCents: number }
-  | { kind: "hosted"; url: string }
+  | { kind: "hosted"; url: string; sessionId: string }
   | { kind: "completed"; redirect: string }
   | { kind: "saved" }
   | { kind: "none" };
@@ -87,7 +88,7 @@ function nextOf(answer: z.output<typeof CheckoutBase>): CheckoutNext {
       dueCents: answer.amount ?? answer.total_amount,
     };
   }
-  if (answer.url) return { kind: "hosted", url: answer.url };
+  if (answer.url) return { kind: "hosted", url: answer.url, sessionId: answer.session_id ?? "" };
   if (answer.completed && answer.redirect) return { kind: "completed", redirect: answer.redirect };
   return { kind: answer.saved ? "saved" : "none" };
 }

@@ -13,9 +13,10 @@ from pytest_django.plugin import DjangoDbBlocker
 from pytest_playwright.pytest_playwright import CreateContextCallback
 
 from academy.dev.bootstrap import chromium_here
+from academy.dev.environment import free_port
 from academy.dev.stack import Stack
 from academy.tests.browser.records import Shelf
-from academy.tests.browser.visitor import Visitor, Watch
+from academy.tests.browser.visitor import HostedVisitor, Visitor, Watch
 from apps.catalogue.models import Degree, University
 from apps.pricing.models import Campaign
 
@@ -54,6 +55,31 @@ def stack(django_db_blocker: DjangoDbBlocker) -> Iterator[Stack]:
             stack.stop()
 
 
+@pytest.fixture(scope="session")
+def hosted_shop(stack: Stack) -> Iterator[str]:
+    """The same shop at a second address, where Stripe's own page takes the payments."""
+    port = free_port()
+    site = {"PORT": str(port), "SITE_URL": f"http://127.0.0.1:{port}", "STRIPE_CHECKOUT": "hosted"}
+    log = Path(os.environ["VAR_DIR"]) / "stack.log"
+    with log.open("a", encoding="utf-8", buffering=1) as file:
+        second = Stack(
+            {**stack.env, **site}, on_line=lambda name, line: print(f"{name} 2 | {line}", file=file)
+        )
+        try:
+            # Database, worker, clock and stand-in are the first one's.
+            second.start_one("web")
+            second.wait_ready()
+            yield second.url
+        finally:
+            second.stop()
+
+
+@pytest.fixture
+def mode() -> str:
+    """STRIPE_CHECKOUT of the shop; `@in_both_modes` runs a test in each."""
+    return "embedded"
+
+
 @pytest.fixture(autouse=True)
 def _shop_is_running(stack: Stack) -> None:
     """Every test here has the shop, and finds all its processes alive."""
@@ -71,12 +97,17 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return arguments
 
 
-@pytest.fixture(scope="session")
-def browser_context_args(browser_context_args: dict[str, Any], stack: Stack) -> dict[str, Any]:
+@pytest.fixture
+def browser_context_args(
+    browser_context_args: dict[str, Any],
+    stack: Stack,
+    mode: str,
+    request: pytest.FixtureRequest,
+) -> dict[str, Any]:
     """A visitor from Spain; addresses in the tests are paths."""
     return {
         **browser_context_args,
-        "base_url": stack.url,
+        "base_url": request.getfixturevalue("hosted_shop") if mode == "hosted" else stack.url,
         "locale": "es-ES",
         "timezone_id": "Europe/Madrid",
     }
@@ -111,15 +142,19 @@ def watch() -> Iterator[Watch]:
 
 @pytest.fixture
 def new_visitor(
-    watch: Watch, new_context: CreateContextCallback, email: str
+    watch: Watch,
+    new_context: CreateContextCallback,
+    email: str,
+    mode: str,
 ) -> Callable[..., Visitor]:
     """A fresh browser window, 1440×900 unless told otherwise; options as of `new_context`."""
+    kind = HostedVisitor if mode == "hosted" else Visitor
 
     def new(**options: Any) -> Visitor:
         context = new_context(**{"viewport": DESKTOP, **options})
         watch.follow(context)
         touch = bool(options.get("has_touch"))
-        return Visitor(context.new_page(), email, watch, touch=touch)
+        return kind(context.new_page(), email, watch, touch=touch)
 
     return new
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, Response, expect
 
 from apps.catalogue.models import Degree, Lesson, Subject
@@ -18,6 +19,7 @@ SLOW_CARD = "4000009990000005"
 AXE = Path(__file__).resolve().parents[3] / "node_modules" / "axe-core" / "axe.min.js"
 CARD_FRAME = "iframe[title='Marco de entrada de pago seguro']"
 CHALLENGE_FRAME = "body > iframe[title='Autenticación 3-D Secure']"
+in_both_modes = pytest.mark.parametrize("mode", ["embedded", "hosted"])
 
 
 class Watch:
@@ -224,6 +226,11 @@ class Visitor:
         self.press(self.pay_button(euros))
         return self
 
+    def expect_refusal(self, sentence: str) -> None:
+        """The card was refused, for this reason; the form takes another one."""
+        expect(self.toast("Error en el pago", sentence)).to_be_visible()
+        expect(self.dialog.get_by_role("alert")).to_have_text(sentence)
+
     def expect_success(self) -> str:
         """On the success page; the reference of the payment."""
         self.page.wait_for_url(re.compile(r"/success\?payment_intent_id="))
@@ -261,3 +268,25 @@ class Visitor:
                  .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))"""
         )
         assert not found, "\n".join(found)
+
+
+class HostedVisitor(Visitor):
+    """The same somebody in a shop whose payments Stripe's own page takes."""
+
+    def expect_card_form(self) -> None:
+        self.page.wait_for_url(re.compile(r"/c/pay/cs_test_"))
+        expect(self.page.locator("#pay")).to_be_enabled()
+
+    def type_card(self, number: str = GOOD_CARD) -> "Visitor":
+        self.page.get_by_label("Titular de la tarjeta").fill("Ana Muñoz")
+        return super().type_card(number)
+
+    def expect_refusal(self, sentence: str) -> None:
+        """In Stripe's words, which are its own."""
+        expect(self.page.get_by_role("alert")).not_to_be_empty()
+        expect(self.page.locator("#pay")).to_be_enabled()
+
+    def expect_success(self) -> str:
+        self.page.wait_for_url(re.compile(r"/success\?session_id=cs_test_"))
+        expect(self.page.get_by_role("heading", name="Pago exitoso")).to_be_visible()
+        return self.page.url.partition("session_id=")[2]

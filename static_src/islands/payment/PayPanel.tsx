@@ -61,8 +61,8 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
 
       {payment.phase === "none" && dueNowCents >= CARD_MINIMUM_CENTS && (
         <p className="purchase__note">
-          Al pulsar «Pagar» se abre aquí el formulario de tarjeta. No se cobra nada hasta que lo
-          rellenes y lo confirmes.
+          Al pulsar «Pagar» se abre el formulario de tarjeta de Stripe. No se cobra nada hasta que
+          lo rellenes y lo confirmes.
         </p>
       )}
       {payment.phase === "preparing" && (

@@ -45,6 +45,7 @@ export function processCheckout(body: ReturnType<typeof checkoutBody>): Promise<
   return post("/api/process-checkout", body, CheckoutAnswer);
 }
 
+/** The server takes the session of Stripe's own page here too. */
 export function completePayment(paymentIntentId: string): Promise<CompletionAnswer> {
   return post("/api/complete-payment", { payment_intent_id: paymentIntentId }, CompletionAnswer);
 }

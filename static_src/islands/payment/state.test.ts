@@ -180,12 +180,25 @@ describe("paying", () => {
   });
 
   it.each([
-    { kind: "hosted", url: "https://checkout.example/1" } as const,
+    { kind: "hosted", url: "https://checkout.example/1", sessionId: "cs_1" } as const,
     { kind: "completed", redirect: "/success?payment_intent_id=free_1" } as const,
   ])("stays at work while the browser leaves for $kind", (next) => {
     expect(isBusy(given({ type: "preparing" }, { type: "answered", answer: answer(next) }))).toBe(
       true,
     );
+  });
+
+  it("can be pressed again by who comes back from Stripe's own page", () => {
+    const away = answer({ kind: "hosted", url: "https://checkout.example/1", sessionId: "cs_1" });
+    const back = given(
+      { type: "promo_applied", promo: PROMO },
+      { type: "preparing" },
+      { type: "answered", answer: away },
+      { type: "came_back" },
+    );
+    expect(back.payment).toEqual({ phase: "none" });
+    expect(back.order).toEqual({ orderId: away.orderId, token: away.token });
+    expect([back.promo, back.lastPaymentId]).toEqual([PROMO, "cs_1"]);
   });
 
   it("can be pressed again after an answer with neither secret nor address", () => {

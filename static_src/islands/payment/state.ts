@@ -17,11 +17,13 @@ type Card = { clientSecret: string; paymentIntentId: string; dueCents: number };
 
 /**
  * `card`: the secret is here and the card form shows. `finishing`: charged, the server is being told.
- * `unrecorded`: charged, but the server could not be told; the webhook will do it.
+ * `unrecorded`: charged, but the server could not be told; the webhook will do it. `away`: on
+ * Stripe's own page, with this one left behind.
  */
 export type Payment =
   | { phase: "none" }
   | { phase: "preparing" }
+  | { phase: "away" }
   | ({ phase: "card" } & Card)
   | ({ phase: "confirming" } & Card)
   | { phase: "finishing"; paymentIntentId: string }
@@ -78,6 +80,7 @@ export type PurchaseEvent =
   | { type: "saving" }
   | { type: "answered"; answer: CheckoutAnswer }
   | { type: "refused"; refusal: Refusal }
+  | { type: "came_back" }
   | { type: "confirming" }
   | { type: "card_refused"; text: string; final: boolean }
   | { type: "charged"; paymentIntentId: string }
@@ -104,7 +107,7 @@ export const NEW_PURCHASE: Purchase = {
 
 /** Whether a call or the card provider is at work: nothing may change under it. */
 export function isBusy({ payment: { phase } }: Purchase): boolean {
-  return ["preparing", "saving", "confirming", "finishing"].includes(phase);
+  return ["preparing", "away", "saving", "confirming", "finishing"].includes(phase);
 }
 
 /** Whether nothing is left to decide: the money moves or has moved, or the cart is saved. */
@@ -180,6 +183,9 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
       return afterAnswer(purchase, event.answer);
     case "refused":
       return afterRefusal(purchase, event.refusal);
+    case "came_back":
+      // Without having paid, as far as this page knows; the server asks before it takes a payment.
+      return { ...purchase, payment: { phase: "none" } };
     case "confirming":
       if (purchase.payment.phase !== "card") return purchase;
       return { ...purchase, payment: { ...purchase.payment, phase: "confirming" }, notice: null };
@@ -230,6 +236,7 @@ function afterAnswer(purchase: Purchase, answer: CheckoutAnswer): Purchase {
     case "saved":
       return { ...answered, payment: { phase: "saved" } };
     case "hosted":
+      return { ...answered, lastPaymentId: answer.next.sessionId, payment: { phase: "away" } };
     case "completed":
       // The browser is on its way to another page: nothing here may be pressed any more.
       return { ...answered, payment: { phase: "preparing" } };

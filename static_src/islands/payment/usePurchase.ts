@@ -2,6 +2,7 @@ import { type RefObject, useEffect, useReducer, useRef } from "react";
 import { toast } from "../../lib/toast";
 import type { CardHandle, CardOutcome } from "./CardForm";
 import { type Basket, checkoutBody, completePayment, processCheckout, successUrl } from "./calls";
+import { leaveForPage } from "./hosted";
 import { rememberPayment } from "./pending";
 import { cardSentence, NO_SECRET_OR_URL, PAYMENT_ERROR, type Refusal, refusalOf } from "./refusals";
 import { isBusy, mayPay, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
@@ -34,16 +35,19 @@ export function usePurchase(
   const card = useRef<CardHandle | null>(null);
   const working = useRef(false);
 
-  // Back from the success page, a browser may show this one as it was left: at work, for ever.
+  // Back from another page, a browser may show this one as it was left: at work, for ever.
   const busy = isBusy(purchase);
+  const away = purchase.payment.phase === "away";
   useEffect(() => {
     if (!busy) return;
     const startAnew = (event: PageTransitionEvent) => {
-      if (event.persisted) window.location.reload();
+      if (!event.persisted) return;
+      if (away) dispatch({ type: "came_back" });
+      else window.location.reload();
     };
     window.addEventListener("pageshow", startAnew);
     return () => window.removeEventListener("pageshow", startAnew);
-  }, [busy]);
+  }, [busy, away]);
 
   // State arrives with the next render; a second click may come before it.
   async function alone(work: () => Promise<void>): Promise<void> {
@@ -116,8 +120,7 @@ export function usePurchase(
     dispatch({ type: "answered", answer });
     switch (answer.next.kind) {
       case "hosted":
-        window.location.assign(answer.next.url);
-        return;
+        return leaveForPage(answer.next.url, answer.next.sessionId, answer);
       case "completed":
         onPaid(answer.next.redirect);
         return;

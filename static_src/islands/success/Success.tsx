@@ -4,7 +4,7 @@ import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
 import type { OrderByPayment } from "../../schemas/payments";
 import { cancelUrl, forgetPayment } from "../payment/pending";
-import { type Arrival, follow, type Reference } from "./follow";
+import { type Arrival, follow, known, type Reference } from "./follow";
 
 type Props = {
   reference: Reference;
@@ -132,7 +132,7 @@ function useArrival(reference: Reference): Arrival {
     dropForeignParameters(reference);
     const controller = new AbortController();
     const tell = (next: Arrival) => {
-      if (next.kind === "not_paid") window.location.replace(cancelUrl(reference.paymentIntentId));
+      if (next.kind === "not_paid") window.location.replace(cancelUrl(known(reference)));
       else forgetPayment();
       setArrival(next);
     };

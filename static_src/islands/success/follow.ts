@@ -5,6 +5,10 @@ import { completePayment } from "../payment/calls";
 
 export type Reference = { sessionId: string; paymentIntentId: string };
 
+/** The one that is given. */
+export const known = ({ sessionId, paymentIntentId }: Reference): string =>
+  sessionId || paymentIntentId;
+
 export type Arrival =
   | { kind: "processing" }
   /** The money has moved. `access`: the e-mail with the credentials is out, or still to come. */
@@ -59,10 +63,7 @@ export async function follow(
   tell: (arrival: Arrival) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const [settled] = await Promise.all([
-    settle(reference.paymentIntentId),
-    pause(ARTIFICIAL_DELAY_MS),
-  ]);
+  const [settled] = await Promise.all([settle(known(reference)), pause(ARTIFICIAL_DELAY_MS)]);
   const until = Date.now() + POLL_FOR_MS;
   for (let first = true; !signal.aborted; first = false) {
     const arrival = await read(reference, settled, signal);
@@ -78,9 +79,8 @@ export async function follow(
   }
 }
 
-async function settle(paymentIntentId: string): Promise<Settled> {
-  if (!paymentIntentId) return "told";
-  return completePayment(paymentIntentId).then(
+async function settle(reference: string): Promise<Settled> {
+  return completePayment(reference).then(
     () => "told",
     // Whatever else fails here, the order itself says how it stands.
     (error: unknown) =>
