@@ -226,14 +226,7 @@ def create_payment(
     return _once(
         f"order-{order_id}-{revision}",
         lambda key: _payment(_client().v1.payment_intents.create(params, {"idempotency_key": key})),
-        done=lambda: next(
-            (
-                payment
-                for payment in list_payments(customer)
-                if payment.revision == revision and payment.status != "canceled"
-            ),
-            None,
-        ),
+        done=lambda: _opened(customer, revision, hosted=False),
     )
 
 
@@ -294,23 +287,42 @@ def create_session(
         params["custom_text"] = {"submit": {"message": cart.note}}
     if keep_card:
         params["payment_intent_data"]["setup_future_usage"] = "off_session"
-    with _provider_errors():
-        if cart.discount_cents:
-            # A session takes one discount, and a coupon is the only kind there is.
-            coupon = _client().v1.coupons.create(
-                {
-                    "amount_off": cart.discount_cents,
-                    "currency": "eur",
-                    "duration": "once",
-                    "max_redemptions": 1,
-                    "name": cart.discount_name,
-                    "metadata": metadata,
-                },
-                {"idempotency_key": f"{key}-coupon"},
-            )
-            params["discounts"] = [{"coupon": coupon.id}]
-        session = _client().v1.checkout.sessions.create(params, {"idempotency_key": key})
-    return _session_payment(session)
+    if cart.discount_cents:
+        params["discounts"] = [{"coupon": _create_coupon(key, cart, metadata)}]
+    return _once(
+        key,
+        lambda key: _session_payment(
+            _client().v1.checkout.sessions.create(params, {"idempotency_key": key})
+        ),
+        done=lambda: _opened(customer, revision, hosted=True),
+    )
+
+
+def _create_coupon(key: str, cart: HostedCart, metadata: dict[str, str]) -> str:
+    """A coupon for one session, which takes no other kind of discount; its id."""
+    params: Any = {
+        "amount_off": cart.discount_cents,
+        "currency": "eur",
+        "duration": "once",
+        "max_redemptions": 1,
+        "name": cart.discount_name,
+        "metadata": metadata,
+    }
+    return _once(
+        f"{key}-coupon",
+        lambda key: _client().v1.coupons.create(params, {"idempotency_key": key}).id,
+        # A coupon that no session has takes nothing off.
+        done=lambda: None,
+    )
+
+
+def _opened(customer: str, revision: int, *, hosted: bool) -> ProviderPayment | None:
+    """The payment that a call without an answer has opened after all, if it did."""
+    for payment in list_payments(customer):
+        same = (payment.revision, payment.is_hosted) == (revision, hosted)
+        if same and payment.status != "canceled":
+            return payment
+    return None
 
 
 def retrieve_payment(reference: str) -> ProviderPayment:

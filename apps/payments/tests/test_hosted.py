@@ -6,6 +6,7 @@ from contextlib import closing
 from datetime import date, timedelta
 
 import pytest
+import stripe
 import time_machine
 from django.core.management import call_command
 from django.utils import timezone
@@ -18,6 +19,7 @@ from apps.orders.models import Order, Payment, Redemption
 from apps.payments import stripe_gateway as gateway
 from apps.payments.stripe_gateway import HostedCart, HostedLine
 from apps.payments.tests.test_completion import assert_paid_once, deliver, event_body
+from apps.payments.tests.test_misbehaviour import FAULTS
 from apps.pricing.rules import CampaignTerms
 
 pytestmark = pytest.mark.django_db
@@ -496,6 +498,34 @@ def test_a_session_of_another_shop_is_stored_and_left_alone(api, standin, work):
 
     stray = Payment.objects.get()
     assert (stray.order, stray.amount) == (None, 9)
+
+
+# ------------------------------------------------------------------ a provider that misbehaves
+@pytest.mark.parametrize("call", ["POST /v1/coupons", "POST /v1/checkout/sessions"])
+@pytest.mark.parametrize(
+    "name", ["timed out before the work", "timed out after the work", "500 after the work", "html"]
+)
+def test_what_fails_while_the_page_is_made_is_tried_again_and_done_once(
+    api, standin, settings, monkeypatch, call, name
+):
+    settings.STRIPE_TIMEOUT = 1
+    monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
+    gateway._client.cache_clear()
+    standin.process.fault(calls=call, caller="server", **FAULTS[name])
+    body = checkout_body(whole(make_subject()), total="182.40")
+
+    status, refused = api.post("process-checkout", body)
+    assert (status, refused["code"]) == (502, "provider_error")
+    # An answer in HTML is not tried again by Stripe's library: the second press meets the other.
+    tries = (api.post("process-checkout", again(refused, body)) for _ in range(2))
+    placed = next(answer for status, answer in tries if status == 200)
+    standin.pay(placed)
+    api.post("complete-payment", reference_of(placed))
+
+    assert_paid_once(refused["order_id"])
+    assert Order.objects.count() == 1
+    assert standin.process.control("GET", "state")["charges"] == {"succeeded": 1}
+    assert open_sessions(standin) == []
 
 
 # ------------------------------------------------------------------ reservations

@@ -1,6 +1,8 @@
 """Where two can meet: real threads on PostgreSQL."""
 
 from collections import Counter
+from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -15,6 +17,9 @@ from apps.orders.cart import CheckoutItem
 from apps.orders.models import Order, Payment, Redemption
 from apps.orders.payments import ConfirmedPayment, mark_paid
 from apps.orders.place import Checkout, place
+from apps.payments.models import ProviderEvent
+from apps.payments.reconcile import reconcile
+from apps.payments.webhooks import act_on
 from apps.pricing.models import PromoCode
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
@@ -163,3 +168,139 @@ def test_orders_that_swap_the_same_two_codes_do_not_deadlock():
 
     assert sorted(in_parallel(swap, 2)) == [0, 1]
     assert list(PromoCode.objects.order_by("code").values_list("uses_taken", flat=True)) == [1, 1]
+
+
+@pytest.fixture
+def hosted(settings):
+    settings.STRIPE_CHECKOUT = "hosted"
+
+
+def open_sessions(standin) -> list[str]:
+    sessions = standin.sessions(Order.objects.get().customer_reference)
+    return [session["id"] for session in sessions if session["status"] == "open"]
+
+
+def assert_bought_once() -> None:
+    """One order, one enrolment, one set of mails, and nothing for staff to look at."""
+    order = Order.objects.get()
+    assert (order.status, order.flag) == ("paid", "")
+    assert order.events.filter(to_status="paid").count() == 1
+    assert Payment.objects.exclude(status="canceled").get().status == "succeeded"
+    assert Provisioning.objects.count() == 1
+    assert Enrolment.objects.count() == 1
+    assert Counter(Mail.objects.values_list("template", "status")) == {
+        ("order_confirmation", "sent"): 1,
+        ("classroom_access", "sent"): 1,
+    }
+
+
+def test_twenty_clicks_lead_to_one_hosted_page(api, standin, hosted):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout({**body, "save_for_later": True})
+    again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
+
+    answers = in_parallel(lambda: Api().post("process-checkout", again), 20)
+
+    assert {status for status, _ in answers} <= {200, 409}
+    urls = {answer["session_id"] for status, answer in answers if status == 200}
+    assert open_sessions(standin) == list(urls)
+    assert Payment.objects.get(status="open").reference in urls
+
+
+def test_two_tabs_with_different_carts_leave_one_payable_page(api, standin, hosted):
+    subjects = [make_subject(f"Asignatura {number}") for number in range(6)]
+    first = api.checkout(checkout_body(whole(subjects[0]), total="182.40"))
+    numbers = count()
+
+    def tab() -> int:
+        number = next(numbers)
+        return Api().post(
+            "process-checkout",
+            checkout_body(
+                whole(subjects[number]),
+                total="182.40",
+                recovery_order_id=first["order_id"],
+                token=first["token"],
+            ),
+            REMOTE_ADDR=f"10.0.0.{number}",
+        )[0]
+
+    assert set(in_parallel(tab, 6)) <= {200, 409}
+
+    assert len(open_sessions(standin)) <= 1
+    assert list(Payment.objects.filter(status="open").values_list("reference", flat=True)) == (
+        open_sessions(standin)
+    )
+    assert Order.objects.get().lines.count() == 1
+
+
+def test_webhooks_return_and_reconciliation_of_one_session_meet_and_pay_once(
+    api, standin, hosted, work
+):
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    standin.pay(placed)
+    intent = standin.session(placed["session_id"])["payment_intent"]["id"]
+    numbers = count()
+
+    def report() -> int:
+        number = next(numbers)
+        way = number % 5
+        if way == 0:
+            body: dict[str, Any] = {"session_id": placed["session_id"]}
+            address = f"10.0.0.{number}"
+            return Api().post("complete-payment", body, REMOTE_ADDR=address)[0]
+        if way == 4:
+            reconcile()
+            return 200
+        kind, reference = {
+            1: ("checkout.session.completed", placed["session_id"]),
+            2: ("payment_intent.succeeded", intent),
+            3: ("checkout.session.async_payment_succeeded", placed["session_id"]),
+        }[way]
+        event = ProviderEvent.objects.create(
+            event_id=f"evt_{number}",
+            kind=kind,
+            payload={"id": f"evt_{number}", "data": {"object": {"id": reference}}},
+        )
+        act_on(event)
+        return 200
+
+    assert set(in_parallel(report, 15)) == {200}
+    work()
+
+    assert_bought_once()
+
+
+def test_an_expiry_that_meets_the_payment_ends_paid_or_payable_never_both(
+    api, standin, hosted, work
+):
+    subject, other = make_subject(), make_subject("Física")
+
+    def pay_or_change(placed: dict[str, Any], changed: dict[str, Any], turns: Iterator[int]) -> str:
+        if next(turns) % 2:
+            return standin.pay(placed)
+        status, answer = Api().post("process-checkout", changed)
+        return "page" if status == 200 else answer["code"]
+
+    for meeting in range(4):
+        placed = api.checkout(checkout_body(whole(subject), total="182.40"))
+        changed = checkout_body(
+            whole(other),
+            total="182.40",
+            recovery_order_id=placed["order_id"],
+            token=placed["token"],
+        )
+        turns = count()
+
+        outcome = sorted(map(str, in_parallel(partial(pay_or_change, placed, changed, turns), 2)))
+        reconcile()
+
+        order = Order.objects.get(pk=placed["order_id"])
+        if outcome == ["", "already_paid"]:
+            assert order.status == "paid", meeting
+            assert [line.subject for line in order.lines.all()] == [subject]
+        else:
+            assert outcome == ["checkout_session_inactive", "page"], meeting
+            assert order.status == "cart"
+            assert order.payments.filter(status="succeeded").count() == 0
+        assert order.flag == ""
