@@ -105,7 +105,12 @@ ROUTES = (
     _route("POST /v1/customers", customers.create, "CustomerCreateParams", CUSTOMER),
     _route("GET /v1/customers", customers.list_all, "CustomerListParams", LIST | {"email"}),
     _route("GET /v1/customers/:id", customers.retrieve, "CustomerRetrieveParams"),
-    _route("POST /v1/customers/:id", customers.update, "CustomerUpdateParams", CUSTOMER),
+    _route(
+        "POST /v1/customers/:id",
+        customers.update,
+        "CustomerUpdateParams",
+        CUSTOMER | {"invoice_settings"},
+    ),
     _route("DELETE /v1/customers/:id", customers.delete, "CustomerDeleteParams"),
     _route(
         "GET /v1/customers/:customer/payment_methods",

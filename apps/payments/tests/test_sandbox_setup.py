@@ -185,6 +185,25 @@ def test_a_card_is_taken_away_for_good(sandbox, api, customer):
     assert charge(api, customer, kept).status == "succeeded"
 
 
+def test_a_customer_has_one_of_their_own_cards_as_default(sandbox, api, customer):
+    def default() -> str | None:
+        return api.v1.customers.retrieve(customer.id).invoice_settings.default_payment_method
+
+    def choose(card: str) -> None:
+        settings = {"default_payment_method": card}
+        api.v1.customers.update(customer.id, {"invoice_settings": settings})
+
+    card = save(sandbox, customer, "4242424242424242")
+    choose(card)
+    assert default() == card
+    with pytest.raises(stripe.InvalidRequestError, match="must be attached to the customer"):
+        choose(sandbox.new_card("4242424242424242").id)
+    assert default() == card
+
+    api.v1.payment_methods.detach(card)
+    assert default() is None
+
+
 def test_a_saved_card_pays_without_its_owner(sandbox, api, customer):
     card = save(sandbox, customer, "4242424242424242")
 

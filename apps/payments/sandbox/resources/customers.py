@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ..objects import Context, check_email, list_page, merged_metadata, new_id, random_text
+from ..errors import ApiError
+from ..objects import Context, check_email, list_page, merged_metadata, new_id, only, random_text
 from . import events
 
 PLAIN_FIELDS = ("name", "description", "phone", "address", "shipping")
@@ -48,6 +49,8 @@ def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     changes = {name: params[name] or None for name in (*PLAIN_FIELDS, "email") if name in params}
     if "preferred_locales" in params:
         changes["preferred_locales"] = params["preferred_locales"]
+    if "invoice_settings" in params:
+        changes["invoice_settings"] = _invoice_settings(ctx, customer, params["invoice_settings"])
     changes["metadata"] = merged_metadata(customer["metadata"], params.get("metadata"))
     previous = {name: customer[name] for name in changes if customer[name] != changes[name]}
     customer |= changes
@@ -74,6 +77,35 @@ def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     if "email" in params:
         where.append(("$.email =", params["email"]))
     return list_page(ctx, "customer", "/v1/customers", params, where)
+
+
+def _invoice_settings(
+    ctx: Context, customer: dict[str, Any], given: dict[str, Any]
+) -> dict[str, Any]:
+    """Which of the customer's own cards is the one to charge; '' for none."""
+    only(given, ("default_payment_method",), "invoice_settings")
+    settings: dict[str, Any] = dict(customer["invoice_settings"])
+    if "default_payment_method" in given:
+        id = given["default_payment_method"]
+        method = ctx.tx.get("payment_method", id) if id else None
+        if id and (method is None or method["customer"] != customer["id"]):
+            raise ApiError(
+                f"The customer does not have a payment method with the ID {id}. The payment method "
+                "must be attached to the customer.",
+                code="resource_missing",
+                param="invoice_settings[default_payment_method]",
+            )
+        settings["default_payment_method"] = id or None
+    return settings
+
+
+def forget_default(ctx: Context, id: str, payment_method: str) -> None:
+    """Before a card is detached: it can't stay the one to charge."""
+    customer = ctx.tx.get("customer", id)
+    settings = (customer or {}).get("invoice_settings")
+    if customer and settings and settings["default_payment_method"] == payment_method:
+        settings["default_payment_method"] = None
+        ctx.tx.save(customer)
 
 
 def existing(ctx: Context, id: str, *, param: str | None = None) -> dict[str, Any]:

@@ -124,6 +124,7 @@ def detach(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
             "impossible."
         )
     previous = {"customer": method["customer"]}
+    customers.forget_default(ctx, method["customer"], id)
     method["customer"] = None
     ctx.tx.save(method)
     use_up(ctx, method)
