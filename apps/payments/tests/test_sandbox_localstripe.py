@@ -1,4 +1,4 @@
-"""The stand-in beside localstripe, another stand-in by other people: the same calls compared.
+"""The stand-in beside localstripe, which other people made: the same calls, field by field.
 
 Neither is Stripe. Where only one of them has a field, Stripe's own library says who is right; what
 differs beyond that stands in the table, each with its reason, and the table must be whole and true.
