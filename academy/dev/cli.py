@@ -14,6 +14,7 @@ COMMANDS: dict[str, Callable[[StopSignals], int]] = {
     "test-py": suite.test_py,
     "test-web": suite.test_web,
     "test-browser": suite.test_browser,
+    "test-stripe": suite.test_stripe,
     "format": suite.format_code,
     "lock": suite.lock,
     "lighthouse": lighthouse.measure,

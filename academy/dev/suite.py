@@ -19,9 +19,13 @@ from academy.dev.bootstrap import (
     install_development,
     install_runtime,
 )
+from academy.dev.environment import developers_environment
 from academy.dev.processes import ROOT, StopSignals, run_and_wait
+from academy.dev.stripe_account import NAME as STRIPE_KEY
+from academy.dev.stripe_account import account_key
 
 REPORTS = VAR / "test-results"
+CONTRACT_TESTS = "apps/payments/tests/test_provider_contract.py"
 
 # The checks load the settings, which want a way to pay, and must not leave a database behind.
 CHECK_ENVIRONMENT = {
@@ -130,6 +134,14 @@ def test_browser(signals: StopSignals) -> int:
     """`make test-browser`: the journeys in Chromium."""
     install_development()
     return run_all(browser_tests(install_chromium()))
+
+
+def test_stripe(signals: StopSignals) -> int:
+    """`make test-stripe`: the provider's contract, at a real Stripe test account."""
+    env = {STRIPE_KEY: account_key(developers_environment())}
+    install_development()
+    task = _pytest("pytest, Stripe", "stripe", "--stripe-account", CONTRACT_TESTS)
+    return run_all([Task(task.name, task.command, env, task.report)])
 
 
 def format_code(signals: StopSignals) -> int:

@@ -3,6 +3,8 @@
     pytest                        SQLite; no browser
     pytest --database=postgres    PostgreSQL: the one in DATABASE_URL, else one started for the run
     pytest --stack                browser tests alone, against the processes of `make run`
+    pytest --stripe-account       the provider's contract alone, at the account of
+                                  STRIPE_TEST_SECRET_KEY instead of the stand-in
 
 Loaded with `-p`, because all this must be settled before pytest-django reads the settings.
 """
@@ -20,16 +22,25 @@ from typing import Any
 
 import pytest
 
+from academy.dev.bootstrap import SetupError
 from academy.dev.environment import documented_settings, free_port, shop_environment
+from academy.dev.stripe_account import account_key
 
 _clean_up = ExitStack()
 _postgres_only = pytest.StashKey[int]()
+# The key of the account that --stripe-account asks; empty without the option.
+ACCOUNT_KEY = pytest.StashKey[str]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("academy")
     group.addoption("--database", choices=("sqlite", "postgres"), default="sqlite")
     group.addoption("--stack", action="store_true", help="run the shop and the browser tests alone")
+    group.addoption(
+        "--stripe-account",
+        action="store_true",
+        help="run the contract tests alone, at a real test account",
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -37,6 +48,12 @@ def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None]:
     options = parser.parse_known_args(args)
+    early_config.stash[ACCOUNT_KEY] = ""
+    if options.stripe_account:
+        try:
+            early_config.stash[ACCOUNT_KEY] = account_key(os.environ)
+        except SetupError as error:
+            raise pytest.UsageError(str(error)) from error
     var_dir = Path(_clean_up.enter_context(tempfile.TemporaryDirectory(prefix="academy-tests-")))
     database_url = _database_url(options.database)
     if options.stack:
@@ -81,6 +98,7 @@ def _set_environment(var_dir: Path, database_url: str | None, *, stack: bool) ->
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_postgres_only] = 0
     config.addinivalue_line("markers", "postgres: about locks and parallelism, which SQLite lacks")
+    config.addinivalue_line("markers", "stripe_account: can ask a real account (--stripe-account)")
     config.addinivalue_line("markers", "browser: needs the whole shop and Chromium (--stack)")
     if threading.current_thread() is threading.main_thread():
         # As Ctrl-C: whoever ends the run also ends the servers that it has started.
@@ -109,6 +127,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         wanted = (item.get_closest_marker("browser") is not None) == config.getoption("stack")
         if wanted and item.get_closest_marker("postgres") and connection.vendor != "postgresql":
             config.stash[_postgres_only] += 1
+            wanted = False
+        if config.getoption("--stripe-account") and not item.get_closest_marker("stripe_account"):
             wanted = False
         (chosen if wanted else left_out).append(item)
     if left_out:

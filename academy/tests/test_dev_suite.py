@@ -1,11 +1,17 @@
 """The test runner: every step runs, a failure is counted once, the last line holds the totals."""
 
+import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from academy.dev import suite
+from academy.dev.bootstrap import SetupError
+from academy.dev.processes import ROOT
+from academy.dev.stripe_account import account_key
 from academy.dev.suite import Task, read_report, run_all
 
 PASSING = [sys.executable, "-c", "print('unimportant')"]
@@ -82,3 +88,40 @@ def test_a_report_of_an_earlier_run_is_not_counted(tmp_path: Path, capsys):
 
 def test_no_report_counts_nothing(tmp_path: Path):
     assert read_report(tmp_path / "none.xml") == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("", "necesita en STRIPE_TEST_SECRET_KEY la clave secreta de prueba"),
+        ("sk_live_0123456789", "tiene que ser una clave de prueba"),
+        ("rk_live_0123456789", "tiene que ser una clave de prueba"),
+        ("pk_test_0123456789", "tiene que ser una clave de prueba"),
+    ],
+)
+def test_only_a_test_accounts_secret_key_is_asked(key, sentence):
+    with pytest.raises(SetupError, match=re.escape(sentence)) as refused:
+        account_key({"STRIPE_TEST_SECRET_KEY": key})
+
+    assert "0123456789" not in str(refused.value)
+
+
+def test_the_key_of_a_test_account_is_taken():
+    assert account_key({"STRIPE_TEST_SECRET_KEY": " sk_test_x "}) == "sk_test_x"
+
+
+def test_without_a_key_make_test_stripe_says_what_it_needs_and_fails():
+    env = {name: value for name, value in os.environ.items() if not name.startswith("STRIPE_")}
+    command = [sys.executable, "-m", "academy.dev", "test-stripe"]
+
+    result = subprocess.run(
+        command,
+        cwd=ROOT,
+        env=env | {"ENV_FILE": os.devnull},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert result.returncode == 1
+    assert "«make test-stripe» necesita en STRIPE_TEST_SECRET_KEY" in result.stderr
