@@ -5,6 +5,7 @@ change in the caller's transaction; another classroom is told by the worker, as 
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
@@ -21,12 +22,41 @@ from apps.students.models import Student
 SHORTEST_ACCESS = timedelta(days=30)
 
 
+@dataclass(frozen=True)
+class PauseNotice:
+    """What a student reads in the classroom about a pause, and the link that ends it."""
+
+    sentence: str
+    url: str
+    label: str
+
+
 class Cause(models.TextChoices):
     """Why an order's access rests. Several may hold at once; each is lifted on its own."""
 
     OVERDUE = "overdue", "Plazo sin pagar"
     DISPUTE = "dispute", "Pago en disputa"
     STAFF = "staff", "Decisión del equipo"
+
+
+# What is said of a pause, by its cause, from the reference of the order: the classroom knows none.
+_notices: dict[str, Callable[[str], PauseNotice]] = {}
+
+
+def register_notice(cause: Cause, tell: Callable[[str], PauseNotice]) -> None:
+    """Let the classroom say more of a pause, with a link: whoever pauses registers it."""
+    _notices[cause] = tell
+
+
+def notices_for(student: Student) -> list[PauseNotice]:
+    """What there is to say about the student's paused orders."""
+    paused = Provisioning.objects.filter(student=student).exclude(paused_for=[])
+    return [
+        _notices[cause](row.reference)
+        for row in paused.order_by("pk")
+        for cause in row.paused_for
+        if cause in _notices
+    ]
 
 
 def access_end(bought_on: date) -> date | None:

@@ -12,6 +12,7 @@ from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from apps.classroom.access import notices_for
 from apps.classroom.accounts import (
     LinkUsed,
     WrongCredentials,
@@ -92,7 +93,13 @@ def aula(request: HttpRequest) -> HttpResponse:
     subjects = subjects_of(student)
     # Whose every access has ended is told so, and not that it is on its way.
     ended = not subjects and student.enrolments.exists()
-    return _page(request, "aula", {"student": student, "subjects": subjects, "ended": ended})
+    context = {
+        "student": student,
+        "subjects": subjects,
+        "ended": ended,
+        "notices": notices_for(student),
+    }
+    return _page(request, "aula", context)
 
 
 def _sign_in(request: HttpRequest) -> HttpResponse:

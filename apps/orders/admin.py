@@ -284,7 +284,7 @@ class PaymentAdmin(OfOrderAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
         payments: QuerySet[Payment] = super().get_queryset(request)
-        return payments.select_related("order", "instalment")
+        return payments.select_related("order")
 
 
 @admin.register(OrderEvent)

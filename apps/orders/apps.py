@@ -6,6 +6,10 @@ class OrdersConfig(AppConfig):
     verbose_name = "Pedidos"
 
     def ready(self) -> None:
-        from apps.orders import mails
+        from apps.classroom.access import Cause, register_notice
+        from apps.orders import instalment_mails, mails
+        from apps.orders.instalments import tell_overdue
 
         mails.register()
+        instalment_mails.register()
+        register_notice(Cause.OVERDUE, tell_overdue)

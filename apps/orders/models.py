@@ -73,6 +73,11 @@ class Order(models.Model):
     )
     stripe_payment_intent_id = models.CharField("pago", max_length=80, blank=True, db_index=True)
     stripe_session_id = models.CharField("sesión de pago", max_length=80, blank=True, db_index=True)
+    # The card that instalments are charged to: what the first payment saved, or what the student
+    # put in its place. With a refusal that no second try can mend, it is not charged any more.
+    card_reference = models.CharField("tarjeta", max_length=80, blank=True, editable=False)
+    card_label = models.CharField("tarjeta (texto)", max_length=60, blank=True, editable=False)
+    card_refusal = models.CharField("rechazo de la tarjeta", max_length=60, blank=True)
     refused_cards = models.PositiveSmallIntegerField(
         "tarjetas rechazadas", default=0, editable=False
     )
@@ -225,6 +230,11 @@ class Instalment(models.Model):
     amount = models.DecimalField("importe (€)", **PRICE)
     due_on = models.DateField("vence")
     status = models.CharField("estado", max_length=8, choices=Status.choices, default=Status.DUE)
+    # The day of the next try; empty where nothing is charged by itself any more.
+    charge_on = models.DateField("próximo cobro", null=True, blank=True)
+    first_refused_on = models.DateField("primer rechazo", null=True, blank=True)
+    leased_until = models.DateTimeField(null=True, blank=True, editable=False)
+    noticed_at = models.DateTimeField("aviso previo", null=True, blank=True)
     paid_at = models.DateTimeField("pagado", null=True, blank=True)
 
     class Meta:
@@ -235,10 +245,74 @@ class Instalment(models.Model):
             models.UniqueConstraint(fields=("order", "number"), name="instalment_number_once"),
             models.CheckConstraint(condition=Q(amount__gte=0), name="instalment_not_negative"),
         )
-        indexes = (models.Index(fields=("status", "due_on"), name="instalment_by_due"),)
+        indexes = (models.Index(fields=("status", "charge_on"), name="instalment_by_charge"),)
 
     def __str__(self) -> str:
         return f"Plazo {self.number} de 3"
+
+    @property
+    def amount_cents(self) -> int:
+        return to_cents(self.amount)
+
+
+class InstalmentAttempt(models.Model):
+    """One try to have an instalment paid, kept before the provider is asked.
+
+    Its number is in the idempotency key `instalment-<id>-<number>`. A payment by hand that takes
+    several instalments is an attempt of the first of them.
+    """
+
+    class Kind(models.TextChoices):
+        AUTOMATIC = "automatic", "Cobro automático"
+        BY_HAND = "by_hand", "Pago del alumno"
+
+    class Outcome(models.TextChoices):
+        # Begun, and nobody knows yet what came of it.
+        STARTED = "started", "Sin confirmar"
+        OPEN = "open", "Abierto"
+        PROCESSING = "processing", "En proceso"
+        SUCCEEDED = "succeeded", "Cobrado"
+        REFUSED = "refused", "Rechazado"
+        # The provider knows nothing of it, or has canceled it: no money moved.
+        VOID = "void", "Sin efecto"
+
+    instalment = models.ForeignKey(
+        Instalment, models.PROTECT, related_name="attempts", verbose_name="plazo"
+    )
+    number = models.PositiveSmallIntegerField("intento")
+    kind = models.CharField("tipo", max_length=10, choices=Kind.choices)
+    outcome = models.CharField(
+        "resultado", max_length=10, choices=Outcome.choices, default=Outcome.STARTED
+    )
+    amount = models.DecimalField("importe (€)", **PRICE)
+    payment_method = models.CharField("tarjeta", max_length=80, blank=True)
+    reference = models.CharField("referencia", max_length=80, blank=True)
+    error_code = models.CharField("error", max_length=60, blank=True)
+    started_at = models.DateTimeField("empezado", default=timezone.now)
+    finished_at = models.DateTimeField("terminado", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "intento de cobro"
+        verbose_name_plural = "intentos de cobro"
+        ordering = ("instalment", "number")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("instalment", "number"), name="instalment_attempt_number_once"
+            ),
+            # Whatever the code does: nobody charges an instalment beside a try that is not settled.
+            models.UniqueConstraint(
+                fields=("instalment",),
+                condition=Q(kind="automatic", outcome__in=("started", "processing")),
+                name="one_unsettled_charge_per_instalment",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.instalment}, intento {self.number}"
+
+    @property
+    def amount_cents(self) -> int:
+        return to_cents(self.amount)
 
 
 class PaymentQuerySet(models.QuerySet["Payment"]):
@@ -261,13 +335,9 @@ class Payment(models.Model):
     order = models.ForeignKey(
         Order, models.PROTECT, null=True, blank=True, related_name="payments", verbose_name="pedido"
     )
-    instalment = models.ForeignKey(
-        Instalment,
-        models.PROTECT,
-        null=True,
-        blank=True,
-        related_name="payments",
-        verbose_name="plazo",
+    # Those that it pays; several where the student pays the rest at once.
+    instalments = models.ManyToManyField(
+        Instalment, related_name="payments", blank=True, verbose_name="plazos"
     )
     reference = models.CharField("referencia", max_length=80, unique=True)
     amount = models.DecimalField("importe (€)", **PRICE)

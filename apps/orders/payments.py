@@ -38,7 +38,8 @@ class ConfirmedPayment:
     session: str = ""
 
 
-def _locked(order_id: int) -> Order:
+def locked_order(order_id: int) -> Order:
+    """The order's row, locked: what changes an order takes this lock first."""
     return Order.objects.select_for_update(of=("self",)).select_related("student").get(pk=order_id)
 
 
@@ -50,7 +51,7 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     and flagged, never dropped (decisions.md, "Orders"). With the change of status go, in the same
     transaction, the use of the promo code, the instalments, the access and the mails.
     """
-    order = _locked(order_id)
+    order = locked_order(order_id)
     row = _row_of(payment)
     if row is not None and row.status == Payment.Status.SUCCEEDED:
         return order
@@ -65,16 +66,16 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
             f"Importe inesperado: {format_euros(payment.amount_cents)} ({payment.currency}) "
             f"en lugar de {format_euros(due_cents)}"
         )
-    _record(order, row, payment, flag_reason=problem)
+    record_payment(order, row, payment, flag_reason=problem)
     if problem:
         flag(order, actor=actor, reason=f"{problem} ({payment.reference})")
-        _tell_staff(order, occasion=f"payment-{payment.reference}", reason=problem)
+        tell_staff(order, occasion=f"payment-{payment.reference}", reason=problem)
         return order
 
     late = order.status == Order.Status.EXPIRED
     in_instalments = payment_type_of(order) == "installment"
     if in_instalments:
-        _start_instalments(order, payment.reference)
+        _start_instalments(order, payment)
     order.stripe_payment_intent_id = payment.reference
     order.stripe_session_id = payment.session or order.stripe_session_id
     order.paid_at = timezone.now()
@@ -89,13 +90,13 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     )
     if late:
         flag(order, actor=actor, reason="Pago recibido después de caducar el pedido")
-        _tell_staff(order, occasion=f"late-{order.pk}", reason="Pago de un pedido caducado")
+        tell_staff(order, occasion=f"late-{order.pk}", reason="Pago de un pedido caducado")
     if not promo_uses.use(order):
         flag(order, actor=actor, reason="Pagado con un código cuya reserva ya se había liberado")
     if not offers.use(order):
         reason = f"El presupuesto n.º {order.quote_number} ya se había usado en otro pedido"
         flag(order, actor=actor, reason=reason)
-        _tell_staff(order, occasion=f"quote-twice-{order.pk}", reason=reason)
+        tell_staff(order, occasion=f"quote-twice-{order.pk}", reason=reason)
     grant_access(
         student=order.student,
         items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],
@@ -124,7 +125,7 @@ def complete_free(*, order_id: int, revision: int, actor: str) -> str:
 
     Empty where the order has moved on since that revision: what it holds now may cost something.
     """
-    order = _locked(order_id)
+    order = locked_order(order_id)
     if order.status in promo_uses.BOUGHT:
         # Asked for twice at once. A second payment of nothing would be flagged as one of money.
         return order.stripe_payment_intent_id
@@ -135,7 +136,8 @@ def complete_free(*, order_id: int, revision: int, actor: str) -> str:
     return reference
 
 
-def _tell_staff(order: Order, *, occasion: str, reason: str) -> None:
+def tell_staff(order: Order, *, occasion: str, reason: str) -> None:
+    """Owe a mail to staff about an order, once for each occasion."""
     queue_mail(
         key=f"staff-attention:{occasion}",
         template="staff_attention",
@@ -151,9 +153,10 @@ def first_payment_cents(order: Order) -> int:
     return order.total_cents
 
 
-def _record(
+def record_payment(
     order: Order, row: Payment | None, payment: ConfirmedPayment, *, flag_reason: str
-) -> None:
+) -> Payment:
+    """Write that money has moved; `row` is the payment's own where it was opened here."""
     row = row or Payment(order=order)
     row.reference = payment.reference
     row.amount = to_euros(payment.amount_cents)
@@ -163,22 +166,30 @@ def _record(
     row.succeeded_at = timezone.now()
     row.flag = flag_reason[:200]
     row.save()
+    return row
 
 
-def _start_instalments(order: Order, reference: str) -> None:
-    """The three instalments, the first of them paid: every 20 days, the rest on the first."""
+def _start_instalments(order: Order, payment: ConfirmedPayment) -> None:
+    """The three instalments, the first of them paid: every 20 days, the rest on the first.
+
+    The others are charged to the card that this payment saved (decisions.md, "Card payments").
+    """
     now, first_day = timezone.now(), today()
     for index, cents in enumerate(split_instalments(order.total_cents)):
+        due_on = first_day + timedelta(days=index * PRICING.instalment_every_days)
         instalment = Instalment.objects.create(
             order=order,
             number=index + 1,
             amount=to_euros(cents),
-            due_on=first_day + timedelta(days=index * PRICING.instalment_every_days),
+            due_on=due_on,
+            charge_on=due_on if index else None,
             status=Instalment.Status.DUE if index else Instalment.Status.PAID,
             paid_at=None if index else now,
         )
         if index == 0:
-            Payment.objects.filter(reference=reference).update(instalment=instalment)
+            instalment.payments.set(Payment.objects.filter(reference=payment.reference))
+    order.card_reference = payment.payment_method
+    order.save(update_fields=["card_reference", "updated_at"])
 
 
 @transaction.atomic
@@ -191,7 +202,7 @@ def open_payment(
     then the caller cancels it at the provider, where nobody has been given its secret. `reference`
     is the payment's, or for the `hosted` page its session's until the payment has succeeded.
     """
-    order = _locked(order_id)
+    order = locked_order(order_id)
     if order.status != Order.Status.CART or order.revision != revision:
         return False
     others = order.payments.open()
@@ -219,7 +230,7 @@ def keep_customer(*, order_id: int, customer: str) -> None:
 @transaction.atomic
 def mark_processing(*, order_id: int, reference: str) -> None:
     """The bank is still confirming: the payment stays open and the order can't be changed."""
-    _locked(order_id)
+    locked_order(order_id)
     Payment.objects.filter(reference=reference, status=Payment.Status.OPEN).update(
         status=Payment.Status.PROCESSING
     )
@@ -228,7 +239,7 @@ def mark_processing(*, order_id: int, reference: str) -> None:
 @transaction.atomic
 def mark_open_again(*, order_id: int, reference: str) -> None:
     """A payment that was processing has been refused: it can be tried with another card."""
-    _locked(order_id)
+    locked_order(order_id)
     Payment.objects.filter(reference=reference, status=Payment.Status.PROCESSING).update(
         status=Payment.Status.OPEN
     )
@@ -240,7 +251,7 @@ def mark_canceled(*, order_id: int, reference: str, actor: str) -> None:
 
     The next checkout gets a new revision, because the canceled payment belongs to this one's key.
     """
-    order = _locked(order_id)
+    order = locked_order(order_id)
     changed = order.payments.open().filter(reference=reference)
     if not changed.update(status=Payment.Status.CANCELED):
         return
@@ -256,7 +267,7 @@ def mark_canceled(*, order_id: int, reference: str, actor: str) -> None:
 @transaction.atomic
 def release_reservation(*, order_id: int) -> None:
     """Give back a promo use that was reserved for a payment which was never opened."""
-    order = _locked(order_id)
+    order = locked_order(order_id)
     if order.status in (Order.Status.CART, Order.Status.EXPIRED) and not order.payments.open():
         promo_uses.release(order)
         order.revision += 1
@@ -267,7 +278,7 @@ def release_reservation(*, order_id: int) -> None:
 @transaction.atomic
 def expire(*, order_id: int) -> bool:
     """Close a cart whose 30 days are over; False where it has been paid or reopened meanwhile."""
-    order = _locked(order_id)
+    order = locked_order(order_id)
     if order.status != Order.Status.CART or order.is_open or order.payments.open().exists():
         return False
     promo_uses.release(order)
@@ -283,7 +294,7 @@ def count_refused_card(*, order_id: int, event_id: str, reason: str) -> bool:
 
     Once for each event, though worker and reconciliation may act on it at the same moment.
     """
-    order = _locked(order_id)
+    order = locked_order(order_id)
     if order.events.filter(reason__endswith=f"({event_id})").exists():
         return False
     order.refused_cards = F("refused_cards") + 1

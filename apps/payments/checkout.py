@@ -15,6 +15,7 @@ from apps.orders.payments import ConfirmedPayment
 from apps.orders.place import Checkout, OpenPaymentInTheWay, Placed, place
 from apps.payments import stripe_gateway as gateway
 from apps.payments.hosted import hosted_cart
+from apps.payments.plans import report_instalments
 from apps.payments.stripe_gateway import PaymentNotFound, ProviderError, ProviderPayment
 
 # Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
@@ -232,7 +233,9 @@ def report(payment: ProviderPayment, *, actor: str) -> None:
         if payment.status == "succeeded":
             door.keep_stray_payment(confirmed, reason="Pago que no es de esta tienda")
         return
-    if payment.status == "succeeded":
+    if payment.instalments:
+        report_instalments(payment, confirmed, actor=actor)
+    elif payment.status == "succeeded":
         door.mark_paid(order_id=payment.order_id, payment=confirmed, actor=actor)
     elif payment.status == "processing":
         door.mark_processing(order_id=payment.order_id, reference=payment.reference)

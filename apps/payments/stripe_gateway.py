@@ -85,6 +85,11 @@ class ProviderPayment:
     refusal: str
     session: str = ""
     url: str = ""
+    # The provider's own word for the refusal: `decline_code` where there is one.
+    refusal_code: str = ""
+    # Of a plan: which instalments it pays, and as which attempt of the first of them.
+    instalments: tuple[int, ...] = ()
+    attempt: int = 0
 
     @property
     def is_hosted(self) -> bool:
@@ -401,6 +406,10 @@ def _payment(intent: stripe.PaymentIntent) -> ProviderPayment:
     metadata = intent.metadata.to_dict() if intent.metadata else {}
     order_id = metadata.get("order_id", "")
     revision = metadata.get("revision", "")
+    attempt = metadata.get("attempt", "")
+    numbers = tuple(int(n) for n in metadata.get("instalments", "").split(",") if n.isdigit())
+    of_a_plan = bool(numbers) and attempt.isdigit()
+    is_ours = order_id.isdigit() and (revision.isdigit() or of_a_plan)
     refusal = intent.last_payment_error
     return ProviderPayment(
         reference=intent.id,
@@ -410,10 +419,13 @@ def _payment(intent: stripe.PaymentIntent) -> ProviderPayment:
         client_secret=intent.client_secret or "",
         customer=_id_of(intent.customer),
         payment_method=_id_of(intent.payment_method),
-        order_id=int(order_id) if order_id.isdigit() and revision.isdigit() else None,
+        order_id=int(order_id) if is_ours else None,
         revision=int(revision) if revision.isdigit() else 0,
         livemode=intent.livemode,
         refusal=(refusal.message or refusal.code or "") if refusal else "",
+        refusal_code=_refusal_code(refusal),
+        instalments=numbers if of_a_plan else (),
+        attempt=int(attempt) if of_a_plan else 0,
     )
 
 
@@ -455,6 +467,15 @@ def _session_status(session: stripe.checkout.Session, intent: ProviderPayment | 
         return "succeeded"
     # Expired, or completed with a payment that failed later: its page takes no other card.
     return "canceled"
+
+
+def _refusal_code(refusal: Any) -> str:
+    """The bank's own word where there is one; an error has only the fields that apply to it."""
+    return (
+        getattr(refusal, "decline_code", None)
+        or getattr(refusal, "code", None)
+        or ("card_declined" if refusal else "")
+    )
 
 
 def _short_digest(text: str) -> str:

@@ -96,3 +96,15 @@ def stop_cart_reminders(request: HttpRequest) -> HttpResponse:
         stop_reminders(order)
     stopped = request.method == "POST" or order.reminders_stopped_at is not None
     return render(request, "payments/stop_reminders.html", {"stopped": stopped})
+
+
+@require_safe
+@private_page
+def plazos(request: HttpRequest) -> HttpResponse:
+    """A plan of instalments behind its personal link: its island asks for it, and POSTs act."""
+    props = {
+        "order": request.GET.get("pedido", ""),
+        "token": request.GET.get("clave", ""),
+        "academy": academy_props(),
+    }
+    return render(request, "payments/plazos.html", {"props": props})

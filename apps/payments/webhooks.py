@@ -19,8 +19,9 @@ from apps.orders import payments as door
 from apps.orders.models import Order
 from apps.payments import stripe_gateway as gateway
 from apps.payments.checkout import cancel, report
+from apps.payments.instalments import record_card
 from apps.payments.models import ProviderEvent
-from apps.payments.stripe_gateway import SignedEvent
+from apps.payments.stripe_gateway import PaymentNotFound, SignedEvent
 
 # Minutes until an event that could not be acted on is tried again; reconciliation takes the rest.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
@@ -82,8 +83,10 @@ def _on_payment(payload: dict[str, Any]) -> str:
 def _on_refusal(payload: dict[str, Any]) -> str:
     outcome = _on_payment(payload)
     sent = payload["data"]["object"]
-    order_id = str((sent.get("metadata") or {}).get("order_id", ""))
-    if not order_id.isdigit():
+    metadata = sent.get("metadata") or {}
+    order_id = str(metadata.get("order_id", ""))
+    # A charge of ours that was refused is no card that somebody tries.
+    if not order_id.isdigit() or metadata.get("automatic"):
         return outcome
     order = Order.objects.filter(pk=int(order_id)).first()
     if order is None:
@@ -103,6 +106,15 @@ def _on_refusal(payload: dict[str, Any]) -> str:
     return f"{outcome}; tarjeta rechazada"
 
 
+def _on_card(payload: dict[str, Any]) -> str:
+    reference = str(payload["data"]["object"]["id"])
+    try:
+        changed = record_card(reference, actor="Stripe")
+    except PaymentNotFound:
+        return f"{reference}: no es de esta tienda"
+    return f"{reference}: tarjeta {'cambiada' if changed else 'ya conocida'}"
+
+
 Handler = Callable[[dict[str, Any]], str]
 HANDLERS: dict[str, Handler] = {
     "checkout.session.completed": _on_payment,
@@ -113,4 +125,5 @@ HANDLERS: dict[str, Handler] = {
     "payment_intent.processing": _on_payment,
     "payment_intent.canceled": _on_payment,
     "payment_intent.payment_failed": _on_refusal,
+    "setup_intent.succeeded": _on_card,
 }

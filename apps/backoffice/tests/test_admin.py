@@ -26,6 +26,7 @@ from apps.leads.models import Lead, Quote, SubjectRequest, WantedSubject
 from apps.orders.jobs import tell_missing_access
 from apps.orders.models import (
     Instalment,
+    InstalmentAttempt,
     Order,
     OrderDiscount,
     OrderEvent,
@@ -88,10 +89,14 @@ def make_one_of_everything():
     )  # fmt: skip
     add_rows_to(order, subject=subject, lesson=lesson)
     Redemption.objects.create(promo_code=promo, order=order, student=student, status="used")
-    Payment.objects.create(
-        order=order, instalment=order.instalments.first(), reference=f"pi_{n:08}",
-        amount=Decimal("63.00"), status="succeeded", succeeded_at=timezone.now(),
+    payment = Payment.objects.create(
+        order=order, reference=f"pi_{n:08}", amount=Decimal("63.00"), status="succeeded",
+        succeeded_at=timezone.now(),
     )  # fmt: skip
+    payment.instalments.set(order.instalments.all())
+    InstalmentAttempt.objects.create(
+        instalment=order.instalments.first(), number=1, kind="by_hand", amount=Decimal("63.00")
+    )
     text = LegalText.objects.get_or_create(
         kind="terminos", version=10 + n,
         defaults={"title": "Términos", "body": "<p>Texto</p>", "published_on": "2025-07-10"},

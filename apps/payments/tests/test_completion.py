@@ -416,7 +416,7 @@ def test_the_first_instalment_makes_the_plan_and_the_order_paying(api, standin):
         (3, Decimal("33.33"), today + timedelta(days=40), "due"),
     ]
     payment = order.payments.get()
-    assert payment.instalment == Instalment.objects.get(number=1)
+    assert payment.instalments.get() == Instalment.objects.get(number=1)
     assert payment.payment_method.startswith("pm_")
     assert answer["account_status"] == "pending"
 

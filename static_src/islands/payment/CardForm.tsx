@@ -1,5 +1,5 @@
 import { Elements, PaymentElement, useElements, useStripe } from "@stripe/react-stripe-js";
-import type { PaymentIntent, StripeError } from "@stripe/stripe-js";
+import type { PaymentIntent, SetupIntent, StripeError } from "@stripe/stripe-js";
 import {
   type RefObject,
   useEffect,
@@ -60,12 +60,18 @@ function CardFields({ clientSecret, email, handle }: Props) {
       async confirm(returnUrl) {
         const { error: incomplete } = await elements.submit();
         if (incomplete) return refused(incomplete);
-        const { error, paymentIntent } = await stripe.confirmPayment({
+        const options = {
           elements,
           clientSecret,
           confirmParams: { return_url: returnUrl },
-          redirect: "if_required",
-        });
+          redirect: "if_required" as const,
+        };
+        // A secret of a setup saves the card for later and takes no money.
+        if (clientSecret.startsWith("seti_")) {
+          const { error, setupIntent } = await stripe.confirmSetup(options);
+          return outcomeOf(setupIntent ?? error?.setup_intent) ?? refused(error);
+        }
+        const { error, paymentIntent } = await stripe.confirmPayment(options);
         return outcomeOf(paymentIntent ?? error?.payment_intent) ?? refused(error);
       },
     };
@@ -90,7 +96,7 @@ function CardFields({ clientSecret, email, handle }: Props) {
 }
 
 /** Whether the money moves. An error carries its payment too: one that succeeded elsewhere is paid. */
-function outcomeOf(payment: PaymentIntent | undefined): CardOutcome | null {
+function outcomeOf(payment: PaymentIntent | SetupIntent | undefined): CardOutcome | null {
   if (payment?.status === "succeeded") return { kind: "charged" };
   if (payment?.status === "processing") return { kind: "bank_is_confirming" };
   return null;

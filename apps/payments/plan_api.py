@@ -1,0 +1,206 @@
+"""The plan of instalments behind its personal link: look at it, pay, and change the card."""
+
+from contextlib import suppress
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.core.api import PublicAPIView
+from apps.core.clock import today
+from apps.core.errors import AcademyError
+from apps.core.money import as_json
+from apps.core.throttle import Limit
+from apps.orders import instalments as plans
+from apps.orders.api import PRIVATE
+from apps.orders.instalments import PlanNotFound, open_plan
+from apps.orders.models import Instalment, Order, Payment
+from apps.orders.serializers import ID
+from apps.payments import instalments as paying
+
+
+class PlanRow(serializers.Serializer[dict[str, Any]]):
+    number = serializers.IntegerField()
+    amount = serializers.FloatField()
+    due_on = serializers.DateField()
+    charge_on = serializers.DateField(allow_null=True)
+    paid_at = serializers.DateTimeField(allow_null=True)
+    state = serializers.ChoiceField(choices=("paid", "due", "refused", "overdue"))
+
+
+class PlanOutput(serializers.Serializer[dict[str, Any]]):
+    order_id = serializers.IntegerField()
+    status = serializers.CharField()
+    items = serializers.ListField(child=serializers.CharField())
+    instalments = PlanRow(many=True)
+    total_amount = serializers.FloatField()
+    next_amount = serializers.FloatField()
+    rest_amount = serializers.FloatField()
+    card = serializers.CharField(allow_null=True)
+    card_works = serializers.BooleanField()
+    in_progress = serializers.BooleanField()
+
+
+class LinkInput(serializers.Serializer[dict[str, Any]]):
+    order = serializers.IntegerField(**ID)
+    token = serializers.CharField(max_length=80)
+
+    def plan(self) -> Order:
+        """The order that the link opens; raises PlanNotFound."""
+        return open_plan(order_id=self.validated_data["order"], token=self.validated_data["token"])
+
+
+class Plan(PublicAPIView):
+    @extend_schema(
+        summary="Un plan de plazos, por su enlace personal",
+        parameters=[OpenApiParameter("order", int), OpenApiParameter("token", str)],
+        responses=PlanOutput,
+    )
+    def get(self, request: Request) -> Response:
+        form = LinkInput(data=request.query_params)
+        if not form.is_valid():
+            raise PlanNotFound
+        return Response(plan_as_json(form.plan()), headers=PRIVATE)
+
+
+class PayInput(LinkInput):
+    what = serializers.ChoiceField(choices=("next", "all"))
+
+
+class PayOutput(serializers.Serializer[dict[str, Any]]):
+    success = serializers.BooleanField()
+    client_secret = serializers.CharField()
+    payment_intent_id = serializers.CharField()
+    amount = serializers.FloatField()
+
+
+class PayPlan(PublicAPIView):
+    limits = (Limit("instalments-pay", times=60, seconds=3600),)
+
+    @extend_schema(
+        summary="Prepara el pago del próximo plazo o de todos los que quedan",
+        request=PayInput,
+        responses=PayOutput,
+    )
+    def post(self, request: Request) -> Response:
+        form = PayInput(data=request.data)
+        form.is_valid(raise_exception=True)
+        payment = paying.start_by_hand(
+            order_id=form.plan().pk, everything=form.validated_data["what"] == "all"
+        )
+        return Response(
+            {
+                "success": True,
+                "client_secret": payment.client_secret,
+                "payment_intent_id": payment.reference,
+                "amount": as_json(payment.amount_cents),
+            },
+            headers=PRIVATE,
+        )
+
+
+class CardOutput(serializers.Serializer[dict[str, Any]]):
+    success = serializers.BooleanField()
+    client_secret = serializers.CharField()
+    setup_intent_id = serializers.CharField()
+
+
+class ChangeCard(PublicAPIView):
+    # Each setup lets somebody try a card.
+    limits = (Limit("instalments-card", times=10, seconds=3600),)
+
+    @extend_schema(
+        summary="Prepara el cambio de la tarjeta de los plazos",
+        request=LinkInput,
+        responses=CardOutput,
+    )
+    def post(self, request: Request) -> Response:
+        form = LinkInput(data=request.data)
+        form.is_valid(raise_exception=True)
+        order = form.plan()
+        BY_ORDER.count_key(str(order.pk))
+        setup = paying.start_card_change(order)
+        return Response(
+            {
+                "success": True,
+                "client_secret": setup.client_secret,
+                "setup_intent_id": setup.reference,
+            },
+            headers=PRIVATE,
+        )
+
+
+# As many as cards may be refused before an order is locked (decisions.md, "Forms and leads").
+BY_ORDER = Limit("instalments-card-order", times=8, seconds=3600)
+
+
+class CardSavedInput(LinkInput):
+    setup_intent_id = serializers.CharField(max_length=80)
+
+
+class CardSavedOutput(serializers.Serializer[dict[str, Any]]):
+    success = serializers.BooleanField()
+    card = serializers.CharField(allow_null=True)
+
+
+class CardSaved(PublicAPIView):
+    limits = (Limit("instalments-card-saved", times=60, seconds=3600),)
+
+    @extend_schema(
+        summary="Confirma la nueva tarjeta; repetirlo no cambia nada",
+        request=CardSavedInput,
+        responses=CardSavedOutput,
+    )
+    def post(self, request: Request) -> Response:
+        form = CardSavedInput(data=request.data)
+        form.is_valid(raise_exception=True)
+        order = form.plan()
+        paying.record_card(
+            form.validated_data["setup_intent_id"], actor="alumno", order_id=order.pk
+        )
+        order.refresh_from_db()
+        return Response({"success": True, "card": order.card_label or None}, headers=PRIVATE)
+
+
+def plan_as_json(order: Order) -> dict[str, object]:
+    """What the plan's page shows. Nobody's name or address: a link may have been passed on."""
+    rows = list(order.instalments.order_by("number"))
+    unpaid = [row for row in rows if row.status != Instalment.Status.PAID]
+    payable = order.status in plans.CHARGEABLE
+    if payable and unpaid:
+        # How the card is called is nice to have: without the provider the page says less.
+        with suppress(AcademyError):
+            paying.name_card(order)
+    return {
+        "order_id": order.pk,
+        "status": order.status,
+        "items": [line.name for line in order.lines.all()],
+        "instalments": [_row(row) for row in rows],
+        "total_amount": as_json(sum(row.amount_cents for row in rows)),
+        "next_amount": as_json(unpaid[0].amount_cents if payable and unpaid else 0),
+        "rest_amount": as_json(sum(row.amount_cents for row in unpaid) if payable else 0),
+        "card": order.card_label or None,
+        "card_works": bool(order.card_reference) and not order.card_refusal,
+        "in_progress": order.payments.filter(status=Payment.Status.PROCESSING).exists(),
+    }
+
+
+def _row(row: Instalment) -> dict[str, object]:
+    return {
+        "number": row.number,
+        "amount": as_json(row.amount_cents),
+        "due_on": row.due_on,
+        "charge_on": row.charge_on,
+        "paid_at": row.paid_at,
+        "state": _state(row),
+    }
+
+
+def _state(row: Instalment) -> str:
+    if row.status == Instalment.Status.PAID:
+        return "paid"
+    if row.status == Instalment.Status.FAILED:
+        return "overdue"
+    return "refused" if row.first_refused_on and row.due_on <= today() else "due"

@@ -1,0 +1,531 @@
+"""A plan of instalments from its first charge to its last, with all that may come between."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core.management import call_command
+from django.utils import timezone
+
+from academy.tests.plans import (
+    buy_in_instalments,
+    charge_on,
+    charges,
+    day,
+    give_card,
+    link_of,
+)
+from academy.tests.shop import DECLINED
+from apps.classroom.models import Enrolment, Provisioning
+from apps.core.models import Mail
+from apps.orders import instalments as plans
+from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
+from apps.orders.payments import ConfirmedPayment
+from apps.payments.jobs import charge_due_instalments
+from apps.payments.reconcile import reconcile
+
+pytestmark = pytest.mark.django_db
+CREATE = {"calls": "POST /v1/payment_intents", "caller": "server"}
+REFUSED_LATER = "pm_card_chargeCustomerFail"
+ASKS_ALWAYS = "pm_card_authenticationRequired"
+
+
+@pytest.fixture
+def plan(api, standin):
+    return buy_in_instalments(api, standin)
+
+
+@pytest.fixture
+def work_on(work):
+    """The worker, so many days after the purchase."""
+
+    def run(number):
+        with time_machine.travel(day(number)):
+            work()
+
+    return run
+
+
+@pytest.fixture
+def fault(standin):
+    yield standin.process.fault
+    standin.process.control("DELETE", "faults")
+
+
+def states(order):
+    return list(order.instalments.order_by("number").values_list("status", flat=True))
+
+
+def attempts(order):
+    return list(
+        InstalmentAttempt.objects.filter(instalment__order=order)
+        .order_by("instalment", "number")
+        .values_list("instalment__number", "number", "kind", "outcome", "error_code")
+    )
+
+
+def mails(template):
+    return Mail.objects.filter(template=template)
+
+
+def pay(api, order, standin, what="next", number=None, at=None):
+    """What the page does: prepare, confirm with Stripe.js, complete."""
+    with time_machine.travel(at or day(0), tick=False):
+        status, started = api.post("instalments/pay", {**link_of(order), "what": what})
+        assert status == 200, started
+        refusal = standin.confirm(started["client_secret"], *([number] if number else []))
+        if not refusal:
+            reference = started["payment_intent_id"]
+            assert api.post("complete-payment", {"payment_intent_id": reference})[0] == 200
+    order.refresh_from_db()
+    return refusal
+
+
+def test_a_plan_is_charged_from_its_first_day_to_its_last(standin, plan, work_on, mailoutbox):
+    assert plan.card_reference.startswith("pm_")
+    for quiet in (1, 17):
+        assert charge_on(quiet).summary() == ""
+
+    assert charge_on(18).noticed == 1
+    assert charge_on(19).noticed == 0
+    assert charges(standin, plan) == [3334]
+    assert charge_on(20).charged == 1
+    assert states(plan) == ["paid", "paid", "due"]
+    assert charge_on(20, hours=1).summary() == ""
+    assert charge_on(38).noticed == 1
+    assert charge_on(40).charged == 1
+
+    plan.refresh_from_db()
+    assert plan.status == "paid"
+    assert states(plan) == ["paid", "paid", "paid"]
+    assert charges(standin, plan) == [3334, 3333, 3333]
+    assert attempts(plan) == [
+        (2, 1, "automatic", "succeeded", ""),
+        (3, 1, "automatic", "succeeded", ""),
+    ]
+    assert charge_on(60).summary() == ""
+    work_on(60)
+    subjects = [mail.subject for mail in mailoutbox]
+    assert subjects.count("Recibo de tu pago: plazo 2") == 1
+    assert subjects.count("Recibo de tu pago: plazo 3") == 1
+    assert subjects.count("El 11 de diciembre cobraremos el plazo 2") == 1
+    assert subjects.count("El 31 de diciembre cobraremos el plazo 3") == 1
+    notice = next(mail for mail in mailoutbox if mail.subject.startswith("El 11"))
+    assert "33,33 €, en tu tarjeta Visa terminada en 4242" in notice.body.replace("\xa0", " ")
+    assert f"/plazos?pedido={plan.pk}&clave=" in notice.body
+
+
+def test_each_payment_says_what_it_pays_and_is_no_second_charge_for_anybody(api, standin, plan):
+    charge_on(20)
+    payment = Payment.objects.get(instalments__number=2)
+
+    there = standin.payment(payment.reference)
+    assert there["metadata"] == {
+        "order_id": str(plan.pk),
+        "instalments": "2",
+        "attempt": "1",
+        "automatic": "true",
+    }
+    status, answer = api.post("complete-payment", {"payment_intent_id": payment.reference})
+    assert (status, answer["status"]) == (200, "paying")
+    reconcile()
+    assert Payment.objects.filter(status="succeeded").count() == 2
+    assert not Payment.objects.exclude(flag="").exists()
+    assert mails("instalment_paid").count() == 1
+
+
+def test_a_refused_charge_is_tried_on_days_3_5_and_7_and_then_the_order_is_overdue(
+    api, standin, plan, work_on
+):
+    work_on(0)
+    give_card(plan, standin, REFUSED_LATER)
+
+    tried = [at for at in range(19, 30) if charge_on(at).refused]
+
+    assert tried == [20, 23, 25, 27]
+    plan.refresh_from_db()
+    assert plan.status == "overdue"
+    assert states(plan) == ["paid", "failed", "due"]
+    assert charges(standin, plan) == [3334]
+    assert mails("instalment_unpaid").count() == 4
+    assert mails("staff_attention").count() == 1
+    assert Enrolment.objects.get().state == "paused"
+    assert Provisioning.objects.get().paused_for == ["overdue"]
+    assert plan.refused_cards == 0
+    payments = standin.payments(plan.customer_reference)
+    assert [payment["status"] for payment in payments] == ["canceled"] * 4 + ["succeeded"]
+
+    assert pay(api, plan, standin, at=day(30)) == ""
+
+    assert plan.status == "paying"
+    assert states(plan) == ["paid", "paid", "due"]
+    assert Enrolment.objects.get().state == "open"
+    # The card that paid is the plan's from now on.
+    assert charge_on(40).charged == 1
+    plan.refresh_from_db()
+    assert plan.status == "paid"
+    assert charges(standin, plan) == [3334, 3333, 3333]
+
+
+def test_a_runner_that_was_away_tries_again_and_keeps_to_the_days(standin, plan):
+    give_card(plan, standin, REFUSED_LATER)
+
+    tried = [at for at in (22, 26, 27, 40, 60) if charge_on(at).refused]
+
+    # First refused on day 22: again on the days 25, 27 and 29, of which two were missed.
+    assert tried[:3] == [22, 26, 27]
+    assert plan.instalments.get(number=2).status == "failed"
+
+
+@pytest.mark.parametrize("code", ["stolen_card", "lost_card", "expired_card", "card_not_supported"])
+def test_a_card_that_is_refused_for_good_is_not_charged_again(standin, plan, code):
+    standin.process.control("POST", f"payment_methods/{plan.card_reference}", {"refuse": code})
+    assert charge_on(20).refused == 1
+
+    for later in range(21, 45):
+        charge_on(later)
+
+    plan.refresh_from_db()
+    assert plan.status == "overdue"
+    assert charges(standin, plan) == [3334]
+    assert [row[:2] for row in attempts(plan)] == [(2, 1)]
+    # The student is reminded on each of the days all the same, and told of the third in its turn.
+    second = mails("instalment_unpaid").filter(
+        key__startswith=f"instalment-unpaid:{plan.instalments.get(number=2).pk}:"
+    )
+    assert second.count() == 4
+
+
+def test_a_bank_that_asks_for_the_student_gets_them_by_mail(
+    api, standin, plan, work_on, mailoutbox
+):
+    give_card(plan, standin, ASKS_ALWAYS)
+
+    assert charge_on(20).refused == 1
+    assert charge_on(23).refused == 0
+    work_on(23)
+
+    plan.refresh_from_db()
+    assert plan.card_refusal == "authentication_required"
+    assert attempts(plan) == [(2, 1, "automatic", "refused", "authentication_required")]
+    mail = next(m for m in mailoutbox if m.subject == "Confirma el pago del plazo 2")
+    assert "Tu banco pide que confirmes tú el pago" in mail.body
+    link = plans.plan_url(plan)
+    assert link in mail.body
+    assert pay(api, plan, standin, at=day(24)) == ""
+    assert plan.card_refusal == ""
+    assert states(plan) == ["paid", "paid", "due"]
+    assert charge_on(40).charged == 1
+
+
+def test_all_that_is_left_can_be_paid_at_once(api, standin, plan):
+    assert pay(api, plan, standin, "all", at=day(10)) == ""
+
+    assert plan.status == "paid"
+    assert states(plan) == ["paid", "paid", "paid"]
+    payment = Payment.objects.get(amount="66.66")
+    assert [row.number for row in payment.instalments.order_by("number")] == [2, 3]
+    assert mails("instalment_paid").count() == 1
+    for later in (20, 40):
+        assert charge_on(later).summary() == ""
+    assert charges(standin, plan) == [3334, 6666]
+    assert api.post("instalments/pay", {**link_of(plan), "what": "next"})[0] == 409
+
+
+def test_the_next_one_can_be_paid_early_and_is_not_charged_then(api, standin, plan):
+    assert pay(api, plan, standin, at=day(5)) == ""
+
+    assert charge_on(20).charged == 0
+    assert charge_on(40).charged == 1
+    plan.refresh_from_db()
+    assert plan.status == "paid"
+    assert charges(standin, plan) == [3334, 3333, 3333]
+
+
+def test_paying_by_hand_reuses_its_payment_and_a_change_of_mind_cancels_it(api, standin, plan):
+    one, again, everything = (
+        api.post("instalments/pay", {**link_of(plan), "what": what})[1]
+        for what in ("next", "next", "all")
+    )
+
+    assert one["client_secret"] == again["client_secret"]
+    assert everything["payment_intent_id"] != one["payment_intent_id"]
+    assert (one["amount"], everything["amount"]) == (33.33, 66.66)
+    assert standin.payment(one["payment_intent_id"])["status"] == "canceled"
+    assert standin.payment(one["payment_intent_id"])["setup_future_usage"] == "off_session"
+    assert standin.payment(everything["payment_intent_id"])["setup_future_usage"] is None
+    assert plan.payments.open().count() == 1
+
+
+def test_a_refused_card_by_hand_leaves_the_payment_for_another(api, standin, plan):
+    assert pay(api, plan, standin, number=DECLINED, at=day(5)) == "card_declined"
+    reconcile()
+    assert states(plan) == ["paid", "due", "due"]
+
+    assert pay(api, plan, standin, at=day(5)) == ""
+
+    assert states(plan) == ["paid", "paid", "due"]
+    assert charges(standin, plan) == [3334, 3333]
+
+
+def test_an_open_form_is_waited_for_and_then_its_payment_can_not_be_confirmed_any_more(
+    api, standin, plan
+):
+    with time_machine.travel(day(20), tick=False):
+        _, started = api.post("instalments/pay", {**link_of(plan), "what": "next"})
+    assert charge_on(20, hours=0.25).charged == 0
+
+    assert charge_on(20, hours=1).charged == 1
+
+    assert standin.payment(started["payment_intent_id"])["status"] == "canceled"
+    assert charges(standin, plan) == [3334, 3333]
+    assert states(plan) == ["paid", "paid", "due"]
+
+
+def test_what_was_paid_in_a_form_that_nobody_reported_is_adopted_and_not_charged(
+    api, standin, plan
+):
+    with time_machine.travel(day(20), tick=False):
+        _, started = api.post("instalments/pay", {**link_of(plan), "what": "next"})
+    standin.confirm(started["client_secret"])
+
+    assert charge_on(20, hours=1).charged == 1
+
+    assert charges(standin, plan) == [3334, 3333]
+    assert states(plan) == ["paid", "paid", "due"]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "done"),
+    [
+        ({"do": "timeout_before"}, 0),
+        ({"do": "timeout_after"}, 1),
+        ({"do": "error_500"}, 0),
+        ({"do": "error_500", "work": True}, 1),
+        ({"do": "error_429"}, 0),
+        ({"do": "truncated"}, 1),
+    ],
+    ids=lambda value: value["do"] if isinstance(value, dict) else None,
+)
+def test_an_outcome_that_is_not_known_is_found_out_before_anything_is_charged(
+    standin, plan, fault, trouble, done
+):
+    fault(**CREATE, **trouble, nth=[1, 2])
+
+    charge_on(20)
+    assert charges(standin, plan) == [3334] + [3333] * done
+    for minutes in range(6, 40, 6):
+        charge_on(20, hours=minutes / 60)
+
+    assert charges(standin, plan) == [3334, 3333]
+    assert states(plan) == ["paid", "paid", "due"]
+
+
+def test_a_charge_of_which_no_answer_came_is_adopted_without_another_call(standin, plan, fault):
+    fault(**CREATE, do="timeout_after", nth=[1, 2])
+    charge_on(20)
+    fault(**CREATE, do="error_500")
+
+    assert charge_on(20, hours=0.2).charged == 1
+
+    assert states(plan) == ["paid", "paid", "due"]
+    assert attempts(plan) == [(2, 1, "automatic", "succeeded", "")]
+
+
+def test_an_attempt_of_more_than_23_hours_gives_way_to_one_with_a_key_of_its_own(
+    standin, plan, fault
+):
+    fault(**CREATE, do="timeout_before")
+    charge_on(20)
+    standin.process.control("DELETE", "faults")
+
+    assert charge_on(21).charged == 1
+
+    assert [row[:4] for row in attempts(plan)] == [
+        (2, 1, "automatic", "void"),
+        (2, 2, "automatic", "succeeded"),
+    ]
+    assert charges(standin, plan) == [3334, 3333]
+
+
+def test_while_an_outcome_is_not_known_nobody_pays_by_hand(api, standin, plan, fault):
+    fault(**CREATE, do="timeout_before", nth=[1, 2])
+    charge_on(20)
+
+    status, answer = api.post("instalments/pay", {**link_of(plan), "what": "next"})
+
+    assert (status, answer["code"]) == (409, "payment_in_progress")
+    assert charge_on(20, hours=0.2).charged == 1
+    assert charges(standin, plan) == [3334, 3333]
+
+
+def test_a_disputed_or_refunded_order_is_not_charged(standin, plan):
+    Order.objects.update(disputed_at=timezone.now())
+    assert charge_on(20).summary() == ""
+    Order.objects.update(disputed_at=None, status="refunded")
+    assert charge_on(20).summary() == ""
+
+    assert charges(standin, plan) == [3334]
+
+
+def test_a_card_that_is_gone_at_the_provider_is_a_refusal(standin, plan):
+    standin.process.client().v1.payment_methods.detach(plan.card_reference)
+
+    assert charge_on(20).refused == 1
+
+    plan.refresh_from_db()
+    assert plan.card_refusal == "card_missing"
+    assert mails("instalment_unpaid").count() == 1
+
+
+def test_a_payment_that_the_bank_confirms_later_is_paid_then(api, standin, plan, settings):
+    Order.objects.update(card_reference=slow_card(standin, plan))
+    charge_on(20)
+    row = Payment.objects.get(status="processing")
+    assert [instalment.number for instalment in row.instalments.all()] == [2]
+    assert charge_on(20, hours=0.2).charged == 0
+    assert api.post("instalments/pay", {**link_of(plan), "what": "next"})[0] == 409
+
+    settle_at_bank(standin, row.reference)
+    assert charge_on(20, hours=0.4).charged == 1
+
+    assert states(plan) == ["paid", "paid", "due"]
+    assert charges(standin, plan) == [3334, 3333]
+
+
+def slow_card(standin, order):
+    card = standin.process.new_card("4000009990000005")
+    client = standin.process.client()
+    return client.v1.payment_methods.attach(card.id, {"customer": order.customer_reference}).id
+
+
+def settle_at_bank(standin, reference):
+    from apps.payments.tests.sandbox_process import wait_until
+
+    wait_until(lambda: standin.payment(reference)["status"] == "succeeded", seconds=15)
+
+
+@pytest.mark.parametrize(
+    ("amount", "numbers", "reason"),
+    [
+        (3000, (2,), "Importe inesperado de Plazo 2"),
+        (3333, (1,), "Segundo pago de Plazo 1"),
+        (3333, (2, 4), "Pago de Plazos 2 y 4 de un pedido que no los espera"),
+    ],
+)
+def test_a_payment_that_does_not_fit_is_kept_and_flagged(plan, amount, numbers, reason):
+    for _ in range(2):
+        plans.mark_instalments_paid(
+            order_id=plan.pk,
+            numbers=numbers,
+            attempt=1,
+            payment=ConfirmedPayment("pi_misfit", amount),
+            actor="Stripe",
+        )
+
+    payment = Payment.objects.get(reference="pi_misfit")
+    assert payment.flag.startswith(reason)
+    assert payment.instalments.count() == 0
+    plan.refresh_from_db()
+    assert plan.flag.startswith(reason)
+    assert states(plan) == ["paid", "due", "due"]
+    assert mails("staff_attention").count() == 1
+
+
+def test_staff_can_have_a_refused_instalment_charged_again_but_never_before_its_day(standin, plan):
+    second, third = plan.instalments.filter(number__gt=1).order_by("number")
+    give_card(plan, standin, REFUSED_LATER)
+    charge_on(20)
+    assert charge_on(21).refused == 0
+
+    with time_machine.travel(day(21), tick=False):
+        assert plans.charge_again(instalment_id=second.pk, actor="carla")
+        assert not plans.charge_again(instalment_id=third.pk, actor="carla")
+
+    assert charge_on(21).refused == 1
+    assert plan.events.filter(actor="carla", reason="Cobrar otra vez el plazo 2").count() == 1
+
+
+def test_the_command_and_the_job_say_what_they_did(plan, capsys):
+    with time_machine.travel(day(20), tick=False):
+        call_command("charge_instalments")
+        assert charge_due_instalments() == ""
+    with time_machine.travel(day(40), tick=False):
+        assert charge_due_instalments().startswith("Plazos cobrados: 1.")
+
+    assert capsys.readouterr().out.startswith("Plazos cobrados: 1.")
+
+
+def test_the_classroom_says_why_an_access_rests_with_the_link_that_ends_it(
+    client, standin, plan, work_on
+):
+    from apps.students.session import SESSION_KEY
+
+    work_on(0)
+    give_card(plan, standin, REFUSED_LATER)
+    for at in (20, 23, 25, 27):
+        charge_on(at)
+    session = client.session
+    session[SESSION_KEY] = plan.student_id
+    session.save()
+
+    page = client.get("/aula").content.decode()
+
+    assert "Tienes un plazo sin pagar" in page
+    assert plans.plan_url(plan).replace("&", "&amp;") in page
+
+
+# ---------------------------------------------------------------- the link
+def test_the_plan_is_shown_to_who_has_its_link_and_names_nobody(api, standin, plan):
+    with time_machine.travel(day(1), tick=False):
+        answer = api.client.get("/api/instalments", link_of(plan))
+
+    assert answer["Cache-Control"] == "no-store"
+    assert answer["Referrer-Policy"] == "no-referrer"
+    shown = answer.json()
+    assert shown["card"] == "Visa terminada en 4242"
+    assert (shown["next_amount"], shown["rest_amount"]) == (33.33, 66.66)
+    assert [(row["number"], row["state"]) for row in shown["instalments"]] == [
+        (1, "paid"), (2, "due"), (3, "due"),
+    ]  # fmt: skip
+    assert plan.email not in answer.content.decode()
+
+
+@pytest.mark.parametrize("change", ["token", "order", "recovery"])
+def test_another_token_opens_nothing(api, plan, change):
+    link = link_of(plan)
+    if change == "recovery":
+        link["token"] = plan.auth_token
+    elif change == "order":
+        link["order"] = plan.pk + 1
+    else:
+        link["token"] = link["token"][:-1] + ("0" if link["token"][-1] != "0" else "1")
+
+    for answer in (
+        api.get("instalments", **link),
+        api.post("instalments/pay", {**link, "what": "all"}),
+        api.post("instalments/card", link),
+        api.post("instalments/card-saved", {**link, "setup_intent_id": "seti_1"}),
+    ):
+        assert (answer[0], answer[1]["code"]) == (404, "not_found")
+
+
+def test_the_page_is_private_and_only_shows(client, plan):
+    answer = client.get(plans.plan_url(plan))
+
+    assert answer.status_code == 200
+    assert answer["Cache-Control"] == "no-store"
+    assert answer["Referrer-Policy"] == "no-referrer"
+    assert answer["X-Robots-Tag"] == "noindex"
+    assert InstalmentAttempt.objects.count() == 0
+    assert client.post(plans.plan_url(plan)).status_code == 405
+
+
+def test_eight_refused_cards_lock_the_plan_for_an_hour(api, standin, plan):
+    Order.objects.update(locked_until=day(1) + timedelta(hours=1))
+
+    with time_machine.travel(day(1), tick=False):
+        status, answer = api.post("instalments/pay", {**link_of(plan), "what": "next"})
+
+    assert (status, answer["code"]) == (429, "too_many_requests")
+    assert Instalment.objects.filter(status="due").count() == 2

@@ -1,0 +1,73 @@
+import * as z from "zod/mini";
+import { toCents } from "../lib/money";
+
+const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
+
+const PlanRow = z.pipe(
+  z.object({
+    number: z.number(),
+    amount: cents,
+    due_on: z.string(),
+    charge_on: z.nullable(z.string()),
+    paid_at: z.nullable(z.string()),
+    state: z.enum(["paid", "due", "refused", "overdue"]),
+  }),
+  z.transform(({ number, amount, due_on, charge_on, paid_at, state }) => ({
+    number,
+    amountCents: amount,
+    dueOn: new Date(due_on),
+    chargeOn: charge_on ? new Date(charge_on) : null,
+    paidAt: paid_at ? new Date(paid_at) : null,
+    state,
+  })),
+);
+export type PlanRow = z.output<typeof PlanRow>;
+
+/** GET /api/instalments: a plan behind its personal link. */
+export const Plan = z.pipe(
+  z.object({
+    order_id: z.number(),
+    status: z.string(),
+    items: z.array(z.string()),
+    instalments: z.array(PlanRow),
+    total_amount: cents,
+    next_amount: cents,
+    rest_amount: cents,
+    card: z.nullable(z.string()),
+    card_works: z.boolean(),
+    in_progress: z.boolean(),
+  }),
+  z.transform((plan) => ({
+    orderId: plan.order_id,
+    status: plan.status,
+    items: plan.items,
+    rows: plan.instalments,
+    totalCents: plan.total_amount,
+    nextCents: plan.next_amount,
+    restCents: plan.rest_amount,
+    card: plan.card,
+    cardWorks: plan.card_works,
+    inProgress: plan.in_progress,
+  })),
+);
+export type Plan = z.output<typeof Plan>;
+
+export const PlanPayment = z.pipe(
+  z.object({ client_secret: z.string(), payment_intent_id: z.string(), amount: cents }),
+  z.transform(({ client_secret, payment_intent_id, amount }) => ({
+    clientSecret: client_secret,
+    reference: payment_intent_id,
+    cents: amount,
+  })),
+);
+
+export const CardSetup = z.pipe(
+  z.object({ client_secret: z.string(), setup_intent_id: z.string() }),
+  z.transform(({ client_secret, setup_intent_id }) => ({
+    clientSecret: client_secret,
+    reference: setup_intent_id,
+    cents: 0,
+  })),
+);
+
+export const CardSaved = z.object({ card: z.nullable(z.string()) });
