@@ -11,6 +11,7 @@ from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents
 from apps.orders.models import Order, Payment
 from apps.orders.reads import paid_without_access
+from apps.students.models import ErasureRequest
 
 # More are behind the tile's link.
 SHOWN = 10
@@ -59,6 +60,11 @@ def tiles() -> list[Tile]:
             "Correos fallidos",
             Mail.objects.filter(status=Mail.Status.FAILED).count(),
             f"{_list('core_mail')}?status__exact=failed",
+        ),
+        _todo(
+            "Peticiones de borrado",
+            ErasureRequest.objects.count(),
+            _list("students_erasurerequest"),
         ),
         _todo("Tareas con fallo", failing_jobs(), _list("core_scheduledjob")),
     ]

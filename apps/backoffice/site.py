@@ -28,7 +28,7 @@ UNLISTED = {"django_tasks_database"}
 MODELS = (
     "Order", "Payment", "Instalment", "Redemption", "OrderLine", "OrderEvent",
     "Lead", "Quote", "WantedSubject",
-    "Student", "Consent", "SignIn",
+    "Student", "Consent", "SignIn", "ErasureRequest",
     "Provisioning", "AccessChange", "Enrolment", "Account", "Semester", "MoodleCourse",
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",

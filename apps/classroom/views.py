@@ -1,8 +1,6 @@
 """The small classroom of this site: /aula (decisions.md, "Students and the classroom")."""
 
 import logging
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 from django.conf import settings
@@ -28,6 +26,7 @@ from apps.classroom.models import Account
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
 from apps.core.models import SiteSettings
+from apps.core.private import private
 from apps.core.throttle import Limit
 from apps.students.session import current_student, sign_in, sign_out
 
@@ -37,25 +36,6 @@ LINK = Limit("aula-enlace", times=10, seconds=600)
 MAILS = Limit("aula-enlace-correo", times=3, seconds=3600)
 
 logger = logging.getLogger(__name__)
-View = Callable[..., HttpResponse]
-
-
-def private(view: View) -> View:
-    """A page for one person: kept by no cache and no search engine, and its address told to nobody.
-
-    `strict-origin` and not `no-referrer`: under the latter browsers send forms with `Origin: null`,
-    which Django's CSRF check refuses. Either way no address with a token leaves the page.
-    """
-
-    @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response = view(request, *args, **kwargs)
-        response["Cache-Control"] = "no-store, private"
-        response["Referrer-Policy"] = "strict-origin"
-        response["X-Robots-Tag"] = "noindex"
-        return response
-
-    return wrapped
 
 
 def _page(

@@ -5,6 +5,7 @@ from django.db.models.functions import Cast, Concat
 
 from apps.classroom.models import Provisioning
 from apps.orders.models import Order
+from apps.students.models import Student
 
 PAID_FOR = (Order.Status.PAID, Order.Status.PAYING, Order.Status.OVERDUE)
 
@@ -24,4 +25,13 @@ def paid_without_access() -> QuerySet[Order]:
         access_due_at=Subquery(
             access.filter(status=Provisioning.Status.PENDING).values("due_at")[:1]
         ),
+    )
+
+
+def orders_of(student: Student) -> QuerySet[Order]:
+    """What a student has bought, the newest first, with all that their account shows of it."""
+    return (
+        Order.objects.filter(student=student, paid_at__isnull=False)
+        .prefetch_related("lines", "discounts", "instalments")
+        .order_by("-paid_at")
     )

@@ -22,7 +22,7 @@ EMAIL: dict[str, Any] = {
     "max_length": "Por favor, introduce un email válido",
 }
 PHONE = {**REQUIRED, "max_length": "El teléfono no puede tener más de {max_length} caracteres"}
-CODE = {"max_length": "Un código tiene como mucho {max_length} caracteres."}
+CODE: dict[str, Any] = {"max_length": "Un código tiene como mucho {max_length} caracteres."}
 MONEY: dict[str, Any] = {"max_digits": 8, "decimal_places": 2, "min_value": Decimal(0)}
 # Ids beyond the database's integers are no ids of ours.
 ID: dict[str, Any] = {"min_value": 1, "max_value": 2**63 - 1}

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from apps.core.models import LegalText
-from apps.pages import found, views
+from apps.pages import account, found, views
 from apps.pages.compra import compra
 
 Kind = LegalText.Kind
@@ -19,7 +19,13 @@ urlpatterns = [
     path("nosotros", views.nosotros, name="nosotros"),
     path("precios", views.precios, name="precios"),
     path("contenido-asignatura", views.contenido_asignatura, name="contenido-asignatura"),
-    path("login", views.login, name="login"),
+    path("login", account.login, name="login"),
+    path("login/entrar", account.login_link, name="login-link"),
+    path("mi-cuenta", account.account, name="mi-cuenta"),
+    path("mi-cuenta/datos", account.save_own_data, name="mi-cuenta-datos"),
+    path("mi-cuenta/mis-datos.json", account.download, name="mi-cuenta-descarga"),
+    path("mi-cuenta/borrado", account.ask_for_erasure, name="mi-cuenta-borrado"),
+    path("mi-cuenta/salir", account.leave, name="mi-cuenta-salir"),
     path("terminos", views.legal, {"kinds": (Kind.TERMS,)}, name="terminos"),
     path("privacidad", views.legal, {"kinds": (Kind.PRIVACY, Kind.COOKIES)}, name="privacidad"),
     path("cookies", views.legal, {"kinds": (Kind.COOKIES,)}, name="cookies"),

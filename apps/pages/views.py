@@ -83,11 +83,6 @@ def contenido_asignatura(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-def login(request: HttpRequest) -> HttpResponse:
-    return render(request, "pages/login.html")
-
-
-@require_safe
 def legal(request: HttpRequest, kinds: tuple[LegalText.Kind, ...]) -> HttpResponse:
     """One or more legal texts, in the version in force or the one that `?version=` names."""
     version = request.GET.get("version", "")

@@ -14,7 +14,7 @@ from apps.core.admin_base import (
     moment,
 )
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
-from apps.students.models import Consent, SignIn, Student
+from apps.students.models import Consent, ErasureRequest, SignIn, Student
 
 
 class ConsentRows(ReadOnlyRowsInline):
@@ -114,3 +114,14 @@ class SignInAdmin(ReadOnlyAdmin):
     search_fields = ("student__email",)
     date_hierarchy = "started_at"
     fields = ("student", "started_at", "ended_at")
+
+
+@admin.register(ErasureRequest)
+class ErasureRequestAdmin(ReadOnlyAdmin):
+    """Who asked to be forgotten; the action on students does it, and takes the row away."""
+
+    list_display = ("student", moment("requested_at", "pedido el"))
+    list_select_related = ("student",)
+    search_fields = ("student__email",)
+    date_hierarchy = "requested_at"
+    fields = ("student", "requested_at")

@@ -93,3 +93,31 @@ class SignIn(models.Model):
 
     def __str__(self) -> str:
         return f"{self.student}, {self.started_at:%d/%m/%Y %H:%M}"
+
+
+class SignInLink(models.Model):
+    """A one-time link by which a student signs in; the link itself is signed and not stored."""
+
+    student = models.ForeignKey(Student, models.CASCADE, related_name="sign_in_links")
+    created_at = models.DateTimeField(auto_now_add=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.student}, {self.created_at:%d/%m/%Y %H:%M}"
+
+
+class ErasureRequest(models.Model):
+    """A student's wish to have their data erased; the law gives a month."""
+
+    student = models.OneToOneField(
+        Student, models.CASCADE, related_name="erasure_request", verbose_name="alumno"
+    )
+    requested_at = models.DateTimeField("pedido el", auto_now_add=True)
+
+    class Meta:
+        verbose_name = "petición de borrado"
+        verbose_name_plural = "peticiones de borrado"
+        ordering = ("requested_at",)
+
+    def __str__(self) -> str:
+        return str(self.student)

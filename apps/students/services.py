@@ -2,10 +2,13 @@
 
 from collections.abc import Collection
 
+from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
+from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText
-from apps.students.models import Consent, Student
+from apps.students.models import Consent, ErasureRequest, Student
 from apps.students.session import end_sessions
 from apps.students.wordings import TEXTS, WORDINGS
 
@@ -83,7 +86,22 @@ def erase_student(student: Student) -> None:
     """
     end_sessions(student)
     student.sign_ins.all().delete()
+    student.sign_in_links.all().delete()
+    ErasureRequest.objects.filter(student=student).delete()
     student.email = erased_email(student.pk)
     student.first_name = student.last_name = student.phone = ""
     student.erased_at = timezone.now()
     student.save()
+
+
+@transaction.atomic
+def request_erasure(student: Student) -> None:
+    """Keep a student's wish to be forgotten, and tell staff; asked again, it changes nothing."""
+    _, is_new = ErasureRequest.objects.get_or_create(student=student)
+    if is_new:
+        queue_mail(
+            key=f"erasure-requested:{student.pk}",
+            template="erasure_requested",
+            to=settings.STAFF_EMAIL,
+            context={"student_id": student.pk},
+        )

@@ -37,7 +37,7 @@ from apps.orders.models import (
 from apps.pages import models as pages
 from apps.payments.models import ProviderEvent
 from apps.pricing.models import Campaign, PromoCode
-from apps.students.models import Consent, SignIn, Student
+from apps.students.models import Consent, ErasureRequest, SignIn, Student
 
 pytestmark = pytest.mark.django_db
 
@@ -55,7 +55,7 @@ ASKED_FOR = {
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
     PriceChange, Mail, ScheduledJob, Provisioning, AccessChange, Enrolment, Account, Quote,
-    WantedSubject, SignIn,
+    WantedSubject, SignIn, ErasureRequest,
 }  # fmt: skip
 User = get_user_model()
 _numbers = count(1)
@@ -108,6 +108,7 @@ def make_one_of_everything():
     Provisioning.objects.create(reference=order.reference, student=student, status="created")
     MoodleCourse.objects.create(subject=subject, shortname=f"C{n}", course_id=n, full_name="Curso")
     SignIn.objects.create(student=student)
+    ErasureRequest.objects.create(student=student)
     AccessChange.objects.create(student=student, reference=order.reference, reason="Pausa")
     Semester.objects.get_or_create(name="Primer semestre", last_month=2, last_day=28)
     Enrolment.objects.create(student=student, subject=subject, reference=order.reference)
@@ -544,12 +545,14 @@ def test_the_first_page_says_what_waits_for_somebody(client):
         "Pagos con aviso": "0",
         "Pagados sin acceso": "1",
         "Correos fallidos": "1",
+        "Peticiones de borrado": "1",
         "Tareas con fallo": "1",
     }
     assert [tile.label for tile in tiles if tile.is_bad] == [
         "Pedidos con aviso",
         "Pagados sin acceso",
         "Correos fallidos",
+        "Peticiones de borrado",
         "Tareas con fallo",
     ]
     behind = {tile.label: client.get(tile.url).context["cl"].queryset for tile in tiles}

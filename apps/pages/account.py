@@ -1,0 +1,187 @@
+"""The student's own account: sign-in without a password, /mi-cuenta (decisions.md, "Students").
+
+Only with `STUDENT_LOGIN`; without it /login is the maintenance notice and there is no account.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.middleware.csrf import rotate_token
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from rest_framework import serializers
+
+from apps.classroom.forms import NewLinkForm, TidyForm
+from apps.core.errors import TooManyRequests
+from apps.core.privacy import export_all
+from apps.core.private import private
+from apps.core.throttle import Limit
+from apps.orders.reads import orders_of
+from apps.orders.serializers import clean_phone
+from apps.students.models import Student
+from apps.students.services import request_erasure, update_own_data
+from apps.students.session import current_student, sign_in, sign_out
+from apps.students.sign_in_links import send_sign_in_link, student_behind, use_link
+
+LINKS = Limit("login-enlace", times=10, seconds=600)
+MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
+
+StudentView = Callable[[HttpRequest, Student], HttpResponse]
+
+
+class OwnDataForm(TidyForm):
+    first_name = forms.CharField(label="Nombre", max_length=80, required=False)
+    last_name = forms.CharField(label="Apellidos", max_length=120, required=False)
+    phone = forms.CharField(
+        label="Teléfono", max_length=30, help_text="Con el prefijo del país, por ejemplo +34."
+    )
+
+    def clean_phone(self) -> str:
+        try:
+            return clean_phone(self.cleaned_data["phone"])
+        except serializers.ValidationError as refusal:
+            raise forms.ValidationError("El teléfono debe tener al menos 9 dígitos") from refusal
+
+
+def signed_in(view: StudentView) -> Callable[[HttpRequest], HttpResponse]:
+    """For whoever is signed in; everybody else is sent to sign in."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest) -> HttpResponse:
+        student = current_student(request) if settings.STUDENT_LOGIN else None
+        return redirect("login") if student is None else view(request, student)
+
+    return wrapped
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def login(request: HttpRequest) -> HttpResponse:
+    """The maintenance notice, or the form that asks for a link."""
+    return _ask_for_link(request) if settings.STUDENT_LOGIN else _placeholder(request)
+
+
+@require_safe
+def _placeholder(request: HttpRequest) -> HttpResponse:
+    return render(request, "pages/login.html")
+
+
+@private
+def _ask_for_link(request: HttpRequest) -> HttpResponse:
+    """The answer is the same whether or not the address is known."""
+    if request.method != "POST":
+        if current_student(request) is not None:
+            return redirect("mi-cuenta")
+        return _page(request, "entrar", {"form": NewLinkForm()})
+    form = NewLinkForm(request.POST)
+    if not form.is_valid():
+        return _page(request, "entrar", {"form": form})
+    email = form.cleaned_data["email"].strip().lower()
+    try:
+        LINKS.count(request)
+        MAILS.count_key(email)
+    except TooManyRequests as refusal:
+        form.add_error(None, refusal.message)
+        response = _page(request, "entrar", {"form": form}, status=refusal.status)
+        response["Retry-After"] = str(refusal.retry_after)
+        return response
+    send_sign_in_link(email)
+    return _page(request, "enlace_enviado", {"email": email})
+
+
+@private
+@require_http_methods(["GET", "HEAD", "POST"])
+def login_link(request: HttpRequest) -> HttpResponse:
+    """The link of the mail. Looking uses nothing up: mail scanners open links, too."""
+    token = request.GET.get("enlace", "")
+    if request.method != "POST":
+        student = student_behind(token)
+        if student is None:
+            return _page(request, "enlace_usado", {"form": NewLinkForm()}, status=410)
+        return _page(request, "confirmar", {"student": student})
+    student = use_link(token)
+    if student is None:
+        return _page(request, "enlace_usado", {"form": NewLinkForm()}, status=410)
+    sign_in(request, student)
+    rotate_token(request)
+    return redirect("mi-cuenta")
+
+
+@private
+@require_safe
+@signed_in
+def account(request: HttpRequest, student: Student) -> HttpResponse:
+    return _account(request, student, OwnDataForm(initial=_own_data(student)))
+
+
+@private
+@require_POST
+@signed_in
+def save_own_data(request: HttpRequest, student: Student) -> HttpResponse:
+    form = OwnDataForm(request.POST)
+    if not form.is_valid():
+        return _account(request, student, form)
+    update_own_data(student, **form.cleaned_data)
+    messages.success(request, "Hemos guardado tus datos.")
+    return redirect("mi-cuenta")
+
+
+@private
+@require_safe
+@signed_in
+def download(request: HttpRequest, student: Student) -> HttpResponse:
+    """Everything that is kept about the student, as JSON."""
+    answer = JsonResponse(
+        export_all(student.email),
+        encoder=DjangoJSONEncoder,
+        json_dumps_params={"ensure_ascii": False, "indent": 2},
+    )
+    answer["Content-Disposition"] = 'attachment; filename="mis-datos.json"'
+    return answer
+
+
+@private
+@require_POST
+@signed_in
+def ask_for_erasure(request: HttpRequest, student: Student) -> HttpResponse:
+    request_erasure(student)
+    messages.success(request, "Hemos recibido tu petición. Te responderemos en menos de un mes.")
+    return redirect("mi-cuenta")
+
+
+@private
+@require_POST
+def leave(request: HttpRequest) -> HttpResponse:
+    sign_out(request)
+    return redirect("login")
+
+
+def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpResponse:
+    context = {
+        "student": student,
+        "form": form,
+        "orders": orders_of(student),
+        "referral_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),
+        "consents": student.consents.select_related("legal_text"),
+        "erasure_requested": hasattr(student, "erasure_request"),
+    }
+    return _page(request, "mi_cuenta", context)
+
+
+def _own_data(student: Student) -> dict[str, str]:
+    return {
+        "first_name": student.first_name,
+        "last_name": student.last_name,
+        "phone": student.phone,
+    }
+
+
+def _page(
+    request: HttpRequest, name: str, context: dict[str, Any], status: int = 200
+) -> HttpResponse:
+    return render(request, f"account/{name}.html", {"noindex": True, **context}, status=status)

@@ -1,0 +1,227 @@
+"""Signing in without a password, and the student's account."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.test import Client
+from django.utils import timezone
+
+from academy.tests.parallel import in_parallel
+from apps.backoffice.tests.test_admin import make_one_of_everything
+from apps.core.mail.registry import NoLongerDue, render_mail
+from apps.core.models import Mail
+from apps.students.models import ErasureRequest, SignInLink, Student
+from apps.students.services import find_or_create_student
+from apps.students.sign_in_links import LINK_LIFE, link_url, use_link
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def student_login(settings):
+    settings.STUDENT_LOGIN = True
+    settings.SITE_URL = "https://academia.example"
+
+
+@pytest.fixture
+def ana(db):
+    return find_or_create_student(
+        email="ana@example.com", phone="+34600111111", first_name="Ana", last_name="Gil"
+    )
+
+
+def read(answer):
+    return answer.content.decode()
+
+
+def path_of(link):
+    return link_url(link).removeprefix("https://academia.example")
+
+
+def ask(client, email="ana@example.com"):
+    return client.post("/login", {"email": email})
+
+
+@pytest.fixture
+def signed_in(client, ana):
+    ask(client)
+    client.post(path_of(SignInLink.objects.get()))
+    return client
+
+
+def test_the_link_of_the_mail_signs_in_after_a_press(client, ana):
+    answer = ask(client, " ANA@example.com ")
+    assert "Si hay compras con" in read(answer)
+    mail = Mail.objects.get()
+    assert (mail.template, mail.to) == ("sign_in_link", "ana@example.com")
+    text = render_mail(mail.template, mail.context, reveal=True).text
+    (path,) = re.findall(r"https://academia\.example(/login/entrar\S+)", text)
+    page = client.get(path)
+    assert "Vas a entrar como" in read(page)
+    assert "/mi-cuenta" not in str(page.headers)
+    answer = client.post(path)
+    assert (answer.status_code, answer["Location"]) == (302, "/mi-cuenta")
+    assert "ana@example.com" in read(client.get("/mi-cuenta"))
+    assert client.get("/api/me").json()["student"]["email"] == "ana@example.com"
+
+
+def test_a_mail_scanner_uses_nothing_up(client, ana):
+    ask(client)
+    path = path_of(SignInLink.objects.get())
+    for _ in range(5):
+        assert client.get(path).status_code == client.head(path).status_code == 200
+    assert client.post(path).status_code == 302
+
+
+def test_the_link_works_once_and_for_half_an_hour(client, ana):
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        ask(client)
+        path = path_of(SignInLink.objects.get())
+        clock.shift(LINK_LIFE)
+        assert client.get(path).status_code == client.post(path).status_code == 410
+        ask(client)
+        path = path_of(SignInLink.objects.latest("pk"))
+        assert client.post(path).status_code == 302
+        assert Client().post(path).status_code == 410
+        assert "El enlace ya no sirve" in read(Client().get(path))
+
+
+@pytest.mark.parametrize("token", ["", "x", "MTI:1tYp:abc", "ñ" * 300])
+def test_a_link_that_is_not_ours_signs_nobody_in(client, token):
+    assert client.post(f"/login/entrar?enlace={token}").status_code == 410
+    assert client.get("/api/me").json() == {"student": None}
+
+
+def test_the_answer_does_not_tell_whether_an_address_is_known(client, ana):
+    known = read(ask(client)).replace("ana@example.com", "X")
+    unknown = read(ask(client, "nadie@example.com")).replace("nadie@example.com", "X")
+    assert known == unknown
+    assert Mail.objects.count() == 1
+
+
+def test_three_links_an_hour_for_one_address(client, ana):
+    for _ in range(3):
+        assert ask(client).status_code == 200
+    refused = ask(client)
+    assert refused.status_code == 429
+    assert refused["Retry-After"]
+    assert SignInLink.objects.count() == 3
+
+
+def test_an_unknown_address_is_limited_in_the_same_way(client):
+    assert [ask(client, "nadie@example.com").status_code for _ in range(4)] == [200] * 3 + [429]
+
+
+def test_a_used_link_is_not_mailed_any_more(client, ana):
+    ask(client)
+    link = SignInLink.objects.get()
+    use_link(path_of(link).partition("enlace=")[2])
+    with pytest.raises(NoLongerDue):
+        render_mail("sign_in_link", {"link_id": link.pk}, reveal=True)
+
+
+def test_staff_do_not_see_the_link(client, ana):
+    ask(client)
+    mail = render_mail("sign_in_link", {"link_id": SignInLink.objects.get().pk}, reveal=False)
+    assert "/login/entrar" not in mail.text + mail.html
+
+
+def test_without_the_setting_there_is_no_account(signed_in, settings):
+    link = SignInLink.objects.create(student=Student.objects.get())
+    settings.STUDENT_LOGIN = False
+    assert "Sistema en Mantenimiento" in read(signed_in.get("/login"))
+    assert signed_in.post("/login", {"email": "ana@example.com"}).status_code == 405
+    assert signed_in.get("/mi-cuenta")["Location"] == "/login"
+    assert signed_in.post(path_of(link)).status_code == 410
+
+
+@pytest.mark.parametrize("path", ["/mi-cuenta", "/mi-cuenta/mis-datos.json"])
+def test_who_is_not_signed_in_is_sent_to_sign_in(client, path):
+    assert client.get(path)["Location"] == "/login"
+
+
+@pytest.mark.parametrize("path", ["/mi-cuenta/datos", "/mi-cuenta/borrado", "/mi-cuenta/salir"])
+def test_what_changes_something_wants_a_csrf_token(path):
+    assert Client(enforce_csrf_checks=True).post(path).status_code == 403
+
+
+def test_the_account_shows_orders_code_and_consents(client, settings):
+    order = make_one_of_everything()
+    other = make_one_of_everything()
+    ask(client, order.student.email)
+    client.post(path_of(SignInLink.objects.get()))
+    page = read(client.get("/mi-cuenta"))
+    assert f"Pedido n.º {order.pk}" in page
+    assert f"Pedido n.º {other.pk}" not in page
+    assert "187,00\N{NO-BREAK SPACE}€" in page
+    assert order.promo_code.code in page
+    assert "Acepto" in page
+
+
+def test_the_account_takes_the_same_queries_however_many_orders(
+    signed_in, django_assert_max_num_queries
+):
+    ana = Student.objects.get(email="ana@example.com")
+    for _ in range(3):
+        order = make_one_of_everything()
+        order.student = ana
+        order.save()
+    with django_assert_max_num_queries(14):
+        signed_in.get("/mi-cuenta")
+
+
+def test_own_data_can_be_mended(signed_in, ana):
+    answer = signed_in.post(
+        "/mi-cuenta/datos",
+        {"first_name": "Ana María", "last_name": "Gil", "phone": "600 22 22 22"},
+        follow=True,
+    )
+    assert "Hemos guardado tus datos." in read(answer)
+    ana.refresh_from_db()
+    assert (ana.first_name, ana.phone) == ("Ana María", "+34600222222")
+
+
+def test_a_phone_that_is_none_is_said_at_its_field(signed_in, ana):
+    answer = signed_in.post("/mi-cuenta/datos", {"first_name": "Ana", "phone": "123"})
+    assert "El teléfono debe tener al menos 9 dígitos" in read(answer)
+    ana.refresh_from_db()
+    assert ana.phone == "+34600111111"
+
+
+def test_all_data_can_be_downloaded(signed_in):
+    answer = signed_in.get("/mi-cuenta/mis-datos.json")
+    assert answer["Content-Disposition"] == 'attachment; filename="mis-datos.json"'
+    assert json.loads(answer.content)["alumno"]["nombre"] == "Ana"
+
+
+def test_erasure_is_asked_for_once_and_staff_are_told(signed_in, ana):
+    for _ in range(2):
+        answer = signed_in.post("/mi-cuenta/borrado", follow=True)
+    assert "Has pedido que se borren tus datos." in read(answer)
+    assert ErasureRequest.objects.get().student == ana
+    assert Mail.objects.filter(template="erasure_requested").count() == 1
+    assert Student.objects.filter(email="ana@example.com").exists(), "staff do it, with a preview"
+
+
+def test_every_page_of_the_account_is_private(signed_in):
+    for path in ("/mi-cuenta", "/mi-cuenta/mis-datos.json", "/login/entrar?enlace=x"):
+        answer = signed_in.get(path)
+        assert answer["Cache-Control"] == "no-store, private"
+        assert answer["X-Robots-Tag"] == "noindex"
+
+
+def test_signing_out_ends_it(signed_in):
+    signed_in.post("/mi-cuenta/salir")
+    assert signed_in.get("/mi-cuenta")["Location"] == "/login"
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_of_two_presses_at_once_one_signs_in(ana):
+    link = SignInLink.objects.create(student=ana, created_at=timezone.now() - timedelta(minutes=1))
+    path = path_of(link)
+    answers = in_parallel(lambda: Client().post(path).status_code, 6)
+    assert sorted(answers) == [302] + [410] * 5

@@ -1,0 +1,39 @@
+"""The mails about a student's account.
+
+- `sign_in_link` {"link_id"}: the one-time link of /login
+- `erasure_requested` {"student_id"}: to `settings.STAFF_EMAIL`
+"""
+
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.core.mail.registry import NoLongerDue, absolute_url, register_mail
+from apps.students.models import SignInLink, Student
+from apps.students.sign_in_links import LINK_LIFE, link_url
+
+
+def register() -> None:
+    register_mail("sign_in_link", "Tu enlace para entrar en {{ brand }}", sign_in_link_context)
+    register_mail(
+        "erasure_requested", "Un alumno pide que se borren sus datos", erasure_requested_context
+    )
+
+
+def sign_in_link_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """The link; nothing is sent once it is used or would be too old to be of use."""
+    link = SignInLink.objects.select_related("student").get(pk=ids["link_id"])
+    if link.used_at is not None or link.created_at < timezone.now() - LINK_LIFE:
+        raise NoLongerDue
+    return {
+        "first_name": link.student.first_name,
+        "link_url": link_url(link),
+        "minutes": int(LINK_LIFE.total_seconds() // 60),
+    }
+
+
+def erasure_requested_context(ids: dict[str, Any]) -> dict[str, Any]:
+    student = Student.objects.get(pk=ids["student_id"])
+    page = reverse("admin:students_student_changelist")
+    return {"email": student.email, "admin_url": absolute_url(f"{page}?q={student.email}")}
