@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -17,6 +18,27 @@ ROOT = Path(__file__).resolve().parents[2]
 # --graceful-timeout, so that requests under way are answered.
 PATIENCE_S = 8.0
 POLL_S = 0.05
+
+
+# Linux tells a process when the thread that started it has ended, however that came: even where
+# SIGKILL left nobody to tidy up. It has to be asked for from inside, so a moment before exec; who
+# asks too late has another parent already.
+_ASK = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+def ended_with_us(command: Sequence[str]) -> list[str]:
+    """The command as one that gets SIGTERM when this process dies; elsewhere than Linux as it is.
+
+    It has to be started, and its starter to stay, in a thread that lives as long as it should.
+    """
+    if sys.platform != "linux":
+        return list(command)
+    return [sys.executable, "-I", "-S", "-c", _ASK, str(os.getpid()), *command]
 
 
 class StopSignals:
@@ -57,7 +79,8 @@ class StopSignals:
 class Child:
     """One process in a group of its own, its output handed on line by line.
 
-    `on_line(name, line)` is called from a thread for each line of stdout and stderr.
+    `on_line(name, line)` is called from a thread for each line of stdout and stderr. On Linux it
+    ends also when this process is killed (`ended_with_us`): start it from a thread that stays.
     """
 
     def __init__(
@@ -70,7 +93,7 @@ class Child:
     ) -> None:
         self.name = name
         self._process = subprocess.Popen(
-            command,
+            ended_with_us(command),
             cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,

@@ -13,6 +13,8 @@ from typing import Any
 import requests
 import stripe
 
+from academy.dev.processes import ended_with_us
+
 ROOT = Path(__file__).resolve().parents[3]
 SECRET_KEY = "sk_test_standin0123456789"
 PUBLISHABLE_KEY = "pk_test_standin0123456789"
@@ -77,7 +79,7 @@ def running_sandbox(
     keys = ["--secret-key", SECRET_KEY, "--publishable-key", PUBLISHABLE_KEY]
     with log.open("a") as errors:
         process = subprocess.Popen(
-            [*command, *keys, *options],
+            ended_with_us([*command, *keys, *options]),
             cwd=ROOT,
             env={**_plain_environment(), "STRIPE_SANDBOX": "1", **(environment or {})},
             stdout=subprocess.PIPE,
