@@ -1,7 +1,7 @@
 # Every target installs what it needs first, and only where something it depends on has changed.
 PYTHON ?= python3
 
-.PHONY: help run test check test-py test-web test-browser test-stripe format lock lighthouse images
+.PHONY: help run test check test-py test-web test-browser test-stripe format lock lighthouse images bench
 
 help:
 	@echo "make run            la tienda entera en esta máquina (PORT=8000)"
@@ -14,8 +14,9 @@ help:
 	@echo "make format         da formato al código"
 	@echo "make lighthouse     juzga cada página pública con Lighthouse"
 	@echo "make images         vuelve a dibujar los iconos y la imagen para compartir"
+	@echo "make bench          mide el catálogo con mil y con cien mil asignaturas"
 	@echo "make lock           vuelve a fijar las versiones de los paquetes"
 
 # exec: make passes a SIGTERM on to the process that it started, which then is Python, not a shell.
-run test check test-py test-web test-browser test-stripe format lock lighthouse images:
+run test check test-py test-web test-browser test-stripe format lock lighthouse images bench:
 	@exec $(PYTHON) -m academy.dev $@

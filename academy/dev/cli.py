@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from academy.dev import images, lighthouse, run, suite
+from academy.dev import bench, images, lighthouse, run, suite
 from academy.dev.bootstrap import SetupError
 from academy.dev.processes import StopSignals
 
@@ -19,6 +19,7 @@ COMMANDS: dict[str, Callable[[StopSignals], int]] = {
     "lock": suite.lock,
     "lighthouse": lighthouse.measure,
     "images": images.draw,
+    "bench": bench.bench,
 }
 
 

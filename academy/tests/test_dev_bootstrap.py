@@ -287,5 +287,5 @@ def test_make_without_a_target_says_what_there_is():
 
     assert [line.split()[1] for line in done.stdout.splitlines()] == [
         *("run", "test", "check", "test-py", "test-web", "test-browser", "format"),
-        *("lighthouse", "images", "lock"),
+        *("lighthouse", "images", "bench", "lock"),
     ]

@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent, useState } from "react";
+import { useCallback, useEffect, useEffectEvent, useState } from "react";
 import * as z from "zod/mini";
 import { get } from "../../lib/api";
 import { type CartLine, toggleAll, toggleLesson } from "../../lib/cart";
@@ -62,6 +62,16 @@ export function Catalogue(props: Props) {
     if (notice) toast({ title: notice, tone: "info" });
   });
 
+  const onToggleLesson = useCallback(
+    (subject: CatalogueSubject, lessonId: number) =>
+      setCart((before) => toggleLesson(before, subject, lessonId)),
+    [],
+  );
+  const onToggleAll = useCallback(
+    (subject: CatalogueSubject) => setCart((before) => toggleAll(before, subject)),
+    [],
+  );
+
   // The server's HTML already shows these answers: they are not asked for again.
   const [pages] = useState(() => {
     const cache = new ResourceCache<CataloguePage>();
@@ -94,8 +104,8 @@ export function Catalogue(props: Props) {
           query={query}
           onChange={changeQuery}
           cart={cart}
-          onToggleLesson={(subject, lessonId) => setCart(toggleLesson(cart, subject, lessonId))}
-          onToggleAll={(subject) => setCart(toggleAll(cart, subject))}
+          onToggleLesson={onToggleLesson}
+          onToggleAll={onToggleAll}
         />
         <CartPanel
           cart={cart}

@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
 import { get } from "../../lib/api";
-import type { Cart } from "../../lib/cart";
+import { type Cart, lineOf } from "../../lib/cart";
 import { NextIcon, PreviousIcon } from "../../lib/icons";
 import { type Resource, type ResourceCache, useResource } from "../../lib/resource";
 import { CataloguePage, type CatalogueSubject } from "../../schemas/catalogue";
@@ -108,7 +108,8 @@ function useCataloguePage(
   return path === null ? NOTHING : read;
 }
 
-function PageOfSubjects({ resource, ...choice }: Choice & { resource: Resource<CataloguePage> }) {
+function PageOfSubjects(props: Choice & { resource: Resource<CataloguePage> }) {
+  const { resource, cart, ...choice } = props;
   if (resource.status === "loading") {
     return (
       <Grid>
@@ -145,7 +146,12 @@ function PageOfSubjects({ resource, ...choice }: Choice & { resource: Resource<C
   return (
     <Grid>
       {resource.data.results.map((subject) => (
-        <SubjectCard key={subject.id} subject={subject} {...choice} />
+        <SubjectCard
+          key={subject.id}
+          subject={subject}
+          line={lineOf(cart, subject.id)}
+          {...choice}
+        />
       ))}
     </Grid>
   );

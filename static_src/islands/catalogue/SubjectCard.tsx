@@ -1,4 +1,5 @@
-import { activeLessons, type Cart, isComplete, isTicked, lineOf } from "../../lib/cart";
+import { memo } from "react";
+import { activeLessons, type CartLine, isComplete, isTicked } from "../../lib/cart";
 import { CheckIcon, PeopleIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import { subjectCard } from "../../lib/quote";
@@ -8,16 +9,18 @@ const CONTENT_PAGE = "/contenido-asignatura";
 
 type Props = {
   subject: CatalogueSubject;
-  cart: Cart;
+  line: CartLine | undefined;
   onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
   onToggleAll: (subject: CatalogueSubject) => void;
 };
 
-/** One subject with its lessons. The server draws the same in `pages/_subject_card.html`. */
-export function SubjectCard({ subject, cart, onToggleLesson, onToggleAll }: Props) {
+/**
+ * One subject with its lessons. The server draws the same in `pages/_subject_card.html`.
+ * Drawn anew only when its own line of the cart changes: with "Todas" there are thousands.
+ */
+export const SubjectCard = memo(({ subject, line, onToggleLesson, onToggleAll }: Props) => {
   const { id, name, degree, lessons, finalPriceCents, totalDiscounts, enrolledStudents } = subject;
   const { listPriceCents, discountEuros } = subjectCard(finalPriceCents, totalDiscounts);
-  const line = lineOf(cart, id);
   const complete = line !== undefined && isComplete(line);
   const available = activeLessons(subject).length > 0;
   const title = `asignatura-${id}`;
@@ -64,7 +67,7 @@ export function SubjectCard({ subject, cart, onToggleLesson, onToggleAll }: Prop
               <LessonRow
                 key={lesson.id}
                 lesson={lesson}
-                ticked={isTicked(cart, lesson)}
+                ticked={line !== undefined && isTicked([line], lesson)}
                 onToggle={() => onToggleLesson(subject, lesson.id)}
               />
             ))}
@@ -105,7 +108,7 @@ export function SubjectCard({ subject, cart, onToggleLesson, onToggleAll }: Prop
       </article>
     </li>
   );
-}
+});
 
 type LessonRowProps = { lesson: CatalogueLesson; ticked: boolean; onToggle: () => void };
 
