@@ -277,7 +277,7 @@ class InstalmentAttempt(models.Model):
         VOID = "void", "Sin efecto"
 
     instalment = models.ForeignKey(
-        Instalment, models.PROTECT, related_name="attempts", verbose_name="plazo"
+        Instalment, models.CASCADE, related_name="attempts", verbose_name="plazo"
     )
     number = models.PositiveSmallIntegerField("intento")
     kind = models.CharField("tipo", max_length=10, choices=Kind.choices)

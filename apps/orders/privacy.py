@@ -115,7 +115,6 @@ def _delete_with_what_hangs_on(rows: QuerySet[Any]) -> None:
                 **{f"{relation.field.name}__in": rows}
             )
             _delete_with_what_hangs_on(held)
-    # Instalments are protected by payments of theirs; those are payments of the order as well.
     rows.delete()
 
 

@@ -1,0 +1,250 @@
+"""Runners of `charge_instalments` that meet, or are killed in the middle: one charge all the same.
+
+On PostgreSQL, with real processes and kill -9, against the stand-in made slow.
+"""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from itertools import count
+from time import monotonic
+from urllib.parse import urlsplit
+
+import pytest
+import stripe
+import time_machine
+from django.db import connection, transaction
+from django.utils import timezone
+
+from academy.tests.factories import checkout_body, make_subject, whole
+from academy.tests.parallel import in_parallel
+from academy.tests.plans import charges, link_of
+from academy.tests.shop import Api
+from apps.core.models import Mail
+from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
+from apps.payments.instalments import charge_instalments
+from apps.payments.tests.sandbox_process import ROOT, wait_until
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+CREATE = "POST /v1/payment_intents"
+LIST = "GET /v1/payment_intents"
+CANCEL = "POST /v1/payment_intents/*/cancel"
+
+
+@pytest.fixture
+def plan(api, standin) -> Order:
+    """A plan whose second instalment is due today, by the real clock that processes have."""
+    return due_plan(api, standin)
+
+
+def due_plan(api: Api, standin, **changes: object) -> Order:
+    body = checkout_body(
+        whole(make_subject(price="100.00")), total="100.00", payment_type="installment", **changes
+    )
+    placed = api.checkout(body)
+    assert standin.confirm(placed["client_secret"]) == ""
+    assert api.post(
+        "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
+    )[0] == 200  # fmt: skip
+    order = Order.objects.get(pk=placed["order_id"])
+    order.instalments.filter(number=2).update(
+        due_on=timezone.localdate(), charge_on=timezone.localdate()
+    )
+    return order
+
+
+@pytest.fixture
+def fault(standin):
+    yield standin.process.fault
+    standin.process.control("DELETE", "faults")
+
+
+@contextmanager
+def a_runner(standin) -> Iterator[subprocess.Popen[bytes]]:
+    """`manage.py charge_instalments` as a process of its own, killed in the end."""
+    base = urlsplit(os.environ["DATABASE_URL"])
+    database = base._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "charge_instalments"],
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DATABASE_URL": database,
+            "STRIPE_API_BASE": standin.process.url,
+            "STRIPE_SECRET_KEY": standin.process.secret_key,
+            "STRIPE_TIMEOUT": "60",
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(timeout=10)
+
+
+def struck(standin) -> int:
+    faults = standin.process.control("GET", "faults")
+    rows = faults["faults"] if isinstance(faults, dict) else faults
+    return sum(row["struck"] for row in rows)
+
+
+def run_after_the_lease() -> None:
+    """Two more runs, when what the dead one held is free again."""
+    for minutes in (6, 12):
+        with time_machine.travel(timezone.now() + timedelta(minutes=minutes), tick=False):
+            charge_instalments()
+
+
+def assert_charged_once(standin, order: Order) -> None:
+    assert charges(standin, order) == [3334, 3333]
+    assert list(order.instalments.order_by("number").values_list("status", flat=True)) == [
+        "paid", "paid", "due",
+    ]  # fmt: skip
+    assert Payment.objects.filter(order=order, status="succeeded").count() == 2
+    assert not Payment.objects.exclude(flag="").exists()
+    assert Mail.objects.filter(template="instalment_paid").count() == 1
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        {"calls": LIST, "do": "slow", "seconds": 30},
+        {"calls": CREATE, "do": "timeout_before", "seconds": 30},
+        {"calls": CREATE, "do": "timeout_after", "seconds": 30},
+    ],
+    ids=["while it looks", "before the charge", "after the charge"],
+)
+def test_a_runner_that_is_killed_while_it_waits_for_stripe(standin, plan, fault, trouble):
+    fault(**trouble, nth=1)
+    with a_runner(standin) as process:
+        wait_until(lambda: struck(standin) == 1, seconds=60)
+        process.kill()
+        process.wait(timeout=10)
+    assert Instalment.objects.get(order=plan, number=2).leased_until is not None
+    # Still in the dead one's hands: nobody else touches it.
+    charge_instalments()
+    assert Payment.objects.filter(status="succeeded").count() == 1
+
+    run_after_the_lease()
+
+    assert_charged_once(standin, plan)
+
+
+def test_a_charge_that_reaches_stripe_after_its_runner_is_dead(standin, plan, fault):
+    fault(calls=CREATE, do="slow", seconds=4, nth=1)
+    with a_runner(standin) as process:
+        wait_until(lambda: struck(standin) == 1, seconds=60)
+        arrives_at = monotonic() + 4
+        process.kill()
+        process.wait(timeout=10)
+
+    # At once, while the first call is still on its way there.
+    run_after_the_lease()
+    # The dead one's call comes to its end as well, under the same key.
+    wait_until(lambda: monotonic() > arrives_at + 1, seconds=20)
+
+    assert_charged_once(standin, plan)
+
+
+def test_a_runner_that_is_killed_before_it_can_write_the_charge_down(standin, plan, fault):
+    fault(calls=CREATE, do="slow", seconds=1.5, nth=1)
+    with a_runner(standin) as process:
+        wait_until(lambda: struck(standin) == 1, seconds=60)
+        with transaction.atomic():
+            # The order is locked when the answer comes: the runner has the charge and can't say so.
+            Order.objects.select_for_update().get(pk=plan.pk)
+            wait_until(lambda: len(charges(standin, plan)) == 2, seconds=20)
+            wait_until(somebody_waits_for_a_lock, seconds=20)
+            process.kill()
+            process.wait(timeout=10)
+    assert InstalmentAttempt.objects.get().outcome == "started"
+
+    run_after_the_lease()
+
+    assert_charged_once(standin, plan)
+
+
+def somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])
+
+
+def test_a_runner_that_is_killed_while_it_closes_a_refused_charge(standin, plan, fault):
+    control = standin.process.control
+    control("POST", f"payment_methods/{plan.card_reference}", {"refuse": "insufficient_funds"})
+    fault(calls=CANCEL, do="timeout_before", seconds=30, nth=1)
+    with a_runner(standin) as process:
+        wait_until(lambda: struck(standin) == 1, seconds=60)
+        process.kill()
+        process.wait(timeout=10)
+    control("POST", f"payment_methods/{plan.card_reference}", {"refuse": None})
+
+    run_after_the_lease()
+    assert charges(standin, plan) == [3334]
+    with time_machine.travel(timezone.now() + timedelta(days=3), tick=False):
+        charge_instalments()
+
+    outcomes = InstalmentAttempt.objects.order_by("number").values_list("outcome", flat=True)
+    assert list(outcomes) == ["refused", "succeeded"]
+    assert Mail.objects.filter(template="instalment_unpaid").count() == 1
+    assert_charged_once(standin, plan)
+    statuses = Counter(payment["status"] for payment in standin.payments(plan.customer_reference))
+    assert statuses == {"succeeded": 2, "canceled": 1}
+
+
+def test_two_runners_in_two_processes_charge_once(standin, plan, fault):
+    fault(calls=CREATE, do="slow", seconds=1)
+    with a_runner(standin) as one, a_runner(standin) as other:
+        assert {one.wait(timeout=90), other.wait(timeout=90)} == {0}
+
+    assert_charged_once(standin, plan)
+
+
+def test_eight_runners_at_once_charge_each_of_three_plans_once(api, standin):
+    orders = [
+        due_plan(api, standin, email=f"alumna{number}@example.com", phone=f"+34600000{number:03}")
+        for number in range(3)
+    ]
+
+    in_parallel(charge_instalments, 8)
+    run_after_the_lease()
+
+    for order in orders:
+        assert charges(standin, order) == [3334, 3333]
+    assert Payment.objects.filter(status="succeeded").count() == 6
+    assert not Payment.objects.exclude(flag="").exists()
+    assert InstalmentAttempt.objects.count() == 3
+
+
+def test_runners_and_a_student_who_pays_at_the_same_moment(standin, plan):
+    turns = count()
+
+    def act() -> str:
+        if next(turns) % 2:
+            charge_instalments()
+            return ""
+        status, answer = Api().post("instalments/pay", {**link_of(plan), "what": "next"})
+        assert status in (200, 409), answer
+        return str(answer.get("client_secret", "")) if status == 200 else ""
+
+    secrets = {secret for secret in in_parallel(act, 8) if secret}
+
+    assert all(isinstance(secret, str) for secret in secrets), secrets
+    for secret in secrets:
+        # What a runner has canceled can't be confirmed any more.
+        with suppress(stripe.InvalidRequestError):
+            standin.confirm(secret)
+    with time_machine.travel(timezone.now() + timedelta(hours=2), tick=False):
+        charge_instalments()
+    run_after_the_lease()
+    assert_charged_once(standin, plan)
