@@ -57,9 +57,17 @@ def stack(django_db_blocker: DjangoDbBlocker) -> Iterator[Stack]:
 
 @pytest.fixture(scope="session")
 def hosted_shop(stack: Stack) -> Iterator[str]:
-    """The same shop at a second address, where Stripe's own page takes the payments."""
+    """The same shop at a second address, where Stripe's own page takes the payments.
+
+    Students may sign in there, too; at the first address /login is the maintenance notice.
+    """
     port = free_port()
-    site = {"PORT": str(port), "SITE_URL": f"http://127.0.0.1:{port}", "STRIPE_CHECKOUT": "hosted"}
+    site = {
+        "PORT": str(port),
+        "SITE_URL": f"http://127.0.0.1:{port}",
+        "STRIPE_CHECKOUT": "hosted",
+        "STUDENT_LOGIN": "true",
+    }
     log = Path(os.environ["VAR_DIR"]) / "stack.log"
     with log.open("a", encoding="utf-8", buffering=1) as file:
         second = Stack(
