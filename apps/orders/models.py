@@ -64,6 +64,9 @@ class Order(models.Model):
         "presupuesto", null=True, blank=True, db_index=True, editable=False
     )
     auth_token = models.CharField(max_length=64, default=new_token, editable=False)
+    # Made up by the page that asks for the first time: where the answer is lost, its next try finds
+    # the order by it. As secret as the token.
+    order_key = models.UUIDField(null=True, unique=True, editable=False)
     # Grows with each change of what is to be paid: the idempotency key is `order-<id>-<revision>`.
     revision = models.PositiveIntegerField(default=1, editable=False)
     # What the revision stands for: a digest of lines, prices, code, contact and payment type.

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.core.errors import Invalid, TooManyRequests
@@ -73,6 +74,7 @@ class Checkout:
     buy_again: bool = False
     order_id: int | None = None
     token: str = ""
+    order_key: UUID | None = None
     signed_in_as: int | None = None
 
 
@@ -111,6 +113,10 @@ class OpenPaymentInTheWay(Exception):
         self.payment = payment
 
 
+class OrderMadeMeanwhile(Exception):
+    """The same page asked twice at once, and the other call made the order: take that one up."""
+
+
 def payment_type_of(order: Order) -> PaymentTypeName:
     return "installment" if order.payment_type == "installment" else "full_payment"
 
@@ -123,7 +129,8 @@ def place(checkout: Checkout) -> Placed:
     What the signed-in buyer owns already comes after availability; others are told by e-mail.
     A quote that does not bind for this cart leaves today's prices, and a sentence that says why.
     Locks the order, then the code. Nothing is written when one of them refuses. Raises
-    OpenPaymentInTheWay where a payment for other content has to be canceled first.
+    OpenPaymentInTheWay where a payment for other content has to be canceled first, and
+    OrderMadeMeanwhile where the same page's other call was faster.
     """
     order = _take_up(checkout)
     _check_acceptances(checkout, order)
@@ -186,9 +193,14 @@ def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
 
 
 def _take_up(checkout: Checkout) -> Order | None:
-    if checkout.order_id is None:
+    order_id, token = checkout.order_id, checkout.token
+    if order_id is None and checkout.order_key is not None:
+        made = Order.objects.filter(order_key=checkout.order_key).first()
+        if made is not None:
+            order_id, token = made.pk, made.auth_token
+    if order_id is None:
         return None
-    order = open_order(order_id=checkout.order_id, token=checkout.token, lock=True)
+    order = open_order(order_id=order_id, token=token, lock=True)
     if order.locked_until and order.locked_until > timezone.now():
         seconds = int((order.locked_until - timezone.now()).total_seconds()) + 1
         raise TooManyRequests(
@@ -322,7 +334,7 @@ def _write(
         )
     created = order is None
     if order is None:
-        order = Order(student=student)
+        order = Order(student=student, order_key=checkout.order_key)
     else:
         order.revision += 1
         promo_uses.release(order, keep=promo)
@@ -336,7 +348,13 @@ def _write(
     order.promo_code = promo
     order.quote_number = quote_number
     order.content_hash = content_hash
-    order.save()
+    try:
+        with transaction.atomic():
+            order.save()
+    except IntegrityError:
+        if created and Order.objects.filter(order_key=checkout.order_key).exists():
+            raise OrderMadeMeanwhile from None
+        raise
     order.lines.all().delete()
     order.discounts.all().delete()
     OrderLine.objects.bulk_create(

@@ -3,6 +3,7 @@
 import re
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
@@ -102,6 +103,13 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         "donde no, valen los precios de hoy y `quote_notice` dice por qué.",
     )
 
+    order_key = serializers.UUIDField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Un UUID 4 que inventa la página antes de conocer el pedido: si se pierde la "
+        "primera respuesta, repetirlo retoma ese pedido en lugar de crear otro.",
+    )
     buy_again = serializers.BooleanField(
         required=False,
         default=False,
@@ -110,6 +118,12 @@ class CheckoutInput(serializers.Serializer[Checkout]):
 
     def validate_phone(self, value: str) -> str:
         return clean_phone(value)
+
+    def validate_order_key(self, value: UUID | None) -> UUID | None:
+        # It opens the order as its token does: only one of random bits will do.
+        if value is not None and value.version != 4:
+            raise serializers.ValidationError("La clave debe ser un UUID 4.")
+        return value
 
     def to_checkout(self, *, signed_in_as: int | None) -> Checkout:
         """The validated input as the order service takes it."""
@@ -136,6 +150,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             buy_again=data["buy_again"],
             order_id=data["recovery_order_id"],
             token=data["token"] or "",
+            order_key=data["order_key"],
             signed_in_as=signed_in_as,
         )
 

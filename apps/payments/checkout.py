@@ -12,7 +12,7 @@ from apps.orders import payments as door
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.models import Order, Payment
 from apps.orders.payments import ConfirmedPayment
-from apps.orders.place import Checkout, OpenPaymentInTheWay, Placed, place
+from apps.orders.place import Checkout, OpenPaymentInTheWay, OrderMadeMeanwhile, Placed, place
 from apps.payments import stripe_gateway as gateway
 from apps.payments.hosted import hosted_cart
 from apps.payments.plans import report_instalments
@@ -66,6 +66,8 @@ def start(checkout: Checkout) -> Started:
             placed = place(checkout)
         except OpenPaymentInTheWay as obstacle:
             cancel(obstacle.payment)
+            continue
+        except OrderMadeMeanwhile:
             continue
         if checkout.save_for_later:
             _mail_recovery_link(placed.order)

@@ -1,5 +1,7 @@
 """process-checkout: what is placed, what is refused, and that nothing else is left behind."""
 
+from uuid import uuid4
+
 import pytest
 
 from academy.tests.factories import (
@@ -540,3 +542,49 @@ def test_sixty_checkouts_an_hour_are_enough(api, settings, standin):
     assert answer.status_code == 429
     assert answer.json()["code"] == "too_many_requests"
     assert 0 < int(answer["Retry-After"]) <= 3600
+
+
+def test_a_first_checkout_whose_answer_was_lost_is_taken_up_by_its_key(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40", order_key=str(uuid4()))
+    first = api.checkout(body)
+    second = api.checkout(body)
+
+    assert (second["order_id"], second["token"]) == (first["order_id"], first["token"])
+    assert second["payment_intent_id"] == first["payment_intent_id"]
+    assert (Order.objects.count(), Payment.objects.count()) == (1, 1)
+    # A cart that has changed by then is the same order's, too.
+    other = make_subject("Física", "100.00")
+    third = api.checkout({**body, "items": [whole(other)], "total_amount": 95})
+    assert third["order_id"] == first["order_id"]
+    assert Order.objects.get().lines.get().subject == other
+
+
+def test_another_key_or_none_begins_another_order(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    keys = [str(uuid4()), str(uuid4()), None, None]
+
+    assert len({api.checkout({**body, "order_key": key})["order_id"] for key in keys}) == 4
+
+
+def test_the_key_of_a_paid_order_opens_no_second_one(api, standin):
+    make_promo("GRATIS100", value="100")
+    body = checkout_body(
+        whole(make_subject()), total="0", promo_code="GRATIS100", order_key=str(uuid4())
+    )
+    paid = api.checkout(body)
+
+    status, answer = api.post("process-checkout", body)
+
+    assert (status, answer["code"]) == (409, "already_paid")
+    assert answer["payment_intent_id"] == paid["payment_intent_id"]
+    assert Order.objects.count() == 1
+
+
+@pytest.mark.parametrize("key", ["1", "x" * 100, 7, {"a": 1}, "\x00"])
+def test_a_key_that_is_no_uuid_is_refused(api, standin, key):
+    body = checkout_body(whole(make_subject()), total="182.40", order_key=key)
+
+    status, answer = api.post("process-checkout", body)
+
+    assert (status, answer["code"]) == (400, "invalid")
+    assert Order.objects.count() == 0

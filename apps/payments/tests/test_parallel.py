@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -304,3 +305,13 @@ def test_an_expiry_that_meets_the_payment_ends_paid_or_payable_never_both(
             assert order.status == "cart"
             assert order.payments.filter(status="succeeded").count() == 0
         assert order.flag == ""
+
+
+def test_ten_first_presses_with_one_key_make_one_order(standin):
+    body = checkout_body(whole(make_subject()), total="182.40", order_key=str(uuid4()))
+
+    answers = in_parallel(lambda: Api().post("process-checkout", body), 10)
+
+    assert {status for status, _ in answers} <= {200, 409}
+    assert len({a["order_id"] for status, a in answers if status == 200}) == 1
+    assert (Order.objects.count(), Payment.objects.filter(status="open").count()) == (1, 1)

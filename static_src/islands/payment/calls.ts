@@ -18,7 +18,7 @@ export type Basket = { items: CheckoutItem[]; totalCents: number };
 export function checkoutBody(
   purchase: Purchase,
   { items, totalCents }: Basket,
-  { saveForLater }: { saveForLater: boolean },
+  { saveForLater, orderKey = null }: { saveForLater: boolean; orderKey?: string | null },
 ) {
   const { contact, boxes, order } = purchase;
   return {
@@ -38,6 +38,7 @@ export function checkoutBody(
     save_for_later: saveForLater,
     recovery_order_id: order?.orderId ?? null,
     token: order?.token ?? null,
+    order_key: orderKey,
   };
 }
 

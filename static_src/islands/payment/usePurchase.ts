@@ -9,6 +9,9 @@ import { isBusy, mayPay, type Purchase, type PurchaseEvent, purchaseReducer } fr
 
 const CARD_NOT_READY = "El formulario de pago no está listo...";
 
+/** Without https a browser has none to give, and the shop does without. */
+const newKey = (): string | null => window.crypto.randomUUID?.() ?? null;
+
 type PurchaseDoor = {
   purchase: Purchase;
   dispatch(event: PurchaseEvent): void;
@@ -34,6 +37,12 @@ export function usePurchase(
   const [purchase, dispatch] = useReducer(purchaseReducer, initial);
   const card = useRef<CardHandle | null>(null);
   const working = useRef(false);
+  // Where the first answer is lost, the next press finds the order that it made by this; where the
+  // order is known, the key belongs to one that may come after it.
+  const orderKey = useRef(newKey());
+  useEffect(() => {
+    if (purchase.order) orderKey.current = newKey();
+  }, [purchase.order]);
 
   // Back from another page, a browser may show this one as it was left: at work, for ever.
   const busy = isBusy(purchase);
@@ -114,7 +123,10 @@ export function usePurchase(
     { saveForLater = false, buyAgain = purchase.buyAgain } = {},
   ): Promise<void> {
     dispatch({ type: saveForLater ? "saving" : "preparing" });
-    const body = checkoutBody({ ...purchase, buyAgain }, basket, { saveForLater });
+    const body = checkoutBody({ ...purchase, buyAgain }, basket, {
+      saveForLater,
+      orderKey: orderKey.current,
+    });
     const answer = await processCheckout(body).catch((error: unknown) => refusalOf(error));
     if ("kind" in answer) return refuse(answer);
     dispatch({ type: "answered", answer });
