@@ -151,3 +151,17 @@ def switch_webhooks(*, enabled: bool) -> None:
     requests.post(
         f"{os.environ['STRIPE_API_BASE']}/_sandbox/webhooks", json={"enabled": enabled}, timeout=10
     ).raise_for_status()
+
+
+def set_fault(**fault: Any) -> None:
+    """Make something go wrong at the stand-in (its README) until `clear_faults`."""
+    requests.post(
+        f"{os.environ['STRIPE_API_BASE']}/_sandbox/faults", json=fault, timeout=10
+    ).raise_for_status()
+
+
+def clear_faults() -> None:
+    """All is well again at the stand-in."""
+    requests.delete(
+        f"{os.environ['STRIPE_API_BASE']}/_sandbox/faults", timeout=10
+    ).raise_for_status()

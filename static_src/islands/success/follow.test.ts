@@ -136,6 +136,24 @@ describe("following", () => {
     expect((await arrivals(2000)).seen).toEqual(["error"]);
   });
 
+  it("tells the server again as long as Stripe can't be asked", async () => {
+    const completion: Record<string, unknown> = {
+      error: "No.",
+      code: "provider_error",
+      fields: {},
+    };
+    const calls = serve([{ ...RAW, status: "cart", amount_paid: 0 }], completion);
+    const { seen } = await arrivals(5000);
+    const completions = () => calls.filter((path) => path.startsWith("/api/complete")).length;
+    expect(seen).toEqual(["bank_is_confirming", "bank_is_confirming"]);
+    expect(completions()).toBe(2);
+
+    delete completion.code;
+    Object.assign(completion, { status: "paid", account_status: "pending" });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(completions()).toBe(3);
+  });
+
   it("knows a payment that came to nothing", async () => {
     serve([{ ...RAW, status: "cart", amount_paid: 0 }], {
       error: "El pago todavía no está confirmado.",

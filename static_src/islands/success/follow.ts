@@ -51,8 +51,8 @@ export function arrivalOf(order: OrderByPayment, settled: Settled): Arrival {
   return { kind: "paid", order, access: order.accountStatus === "created" ? "sent" : "preparing" };
 }
 
-/** What complete-payment said: recorded (or we don't know), or that there is no payment. */
-export type Settled = "told" | "refused";
+/** What complete-payment said: recorded, that there is no payment, or that Stripe can't be asked. */
+export type Settled = "told" | "refused" | "unknown";
 
 /**
  * Tell the server of the payment, so that the order completes even without the webhook, then
@@ -63,7 +63,7 @@ export async function follow(
   tell: (arrival: Arrival) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const [settled] = await Promise.all([settle(known(reference)), pause(ARTIFICIAL_DELAY_MS)]);
+  let [settled] = await Promise.all([settle(known(reference)), pause(ARTIFICIAL_DELAY_MS)]);
   const until = Date.now() + POLL_FOR_MS;
   for (let first = true; !signal.aborted; first = false) {
     const arrival = await read(reference, settled, signal);
@@ -76,15 +76,20 @@ export async function follow(
       (arrival.kind === "error" && !first);
     if (!waiting || Date.now() + POLL_EVERY_MS > until) return;
     await pause(POLL_EVERY_MS);
+    // The webhook may be lost as well: without this the order would wait for reconciliation.
+    if (settled === "unknown" && !signal.aborted) settled = await settle(known(reference));
   }
 }
 
 async function settle(reference: string): Promise<Settled> {
   return completePayment(reference).then(
     () => "told",
-    // Whatever else fails here, the order itself says how it stands.
-    (error: unknown) =>
-      error instanceof ApiError && error.code === "not_confirmed" ? "refused" : "told",
+    (error: unknown) => {
+      const code = error instanceof ApiError ? error.code : "";
+      if (code === "not_confirmed") return "refused";
+      // Whatever else fails here, the order itself says how it stands.
+      return code === "provider_error" ? "unknown" : "told";
+    },
   );
 }
 
