@@ -22,6 +22,7 @@ from apps.core.errors import TooManyRequests
 from apps.core.privacy import export_all
 from apps.core.private import private
 from apps.core.throttle import Limit
+from apps.orders.instalments import plan_url
 from apps.orders.reads import orders_of
 from apps.orders.serializers import clean_phone
 from apps.students.models import Student
@@ -165,7 +166,7 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
     context = {
         "student": student,
         "form": form,
-        "orders": orders_of(student),
+        "orders": [(order, plan_url(order)) for order in orders_of(student)],
         "referral_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),
         "consents": student.consents.select_related("legal_text"),
         "erasure_requested": hasattr(student, "erasure_request"),

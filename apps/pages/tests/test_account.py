@@ -8,11 +8,13 @@ import pytest
 import time_machine
 from django.test import Client
 from django.utils import timezone
+from django.utils.html import escape
 
 from academy.tests.parallel import in_parallel
 from apps.backoffice.tests.test_admin import make_one_of_everything
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
+from apps.orders.instalments import plan_url
 from apps.students.models import ErasureRequest, SignInLink, Student
 from apps.students.services import find_or_create_student
 from apps.students.sign_in_links import LINK_LIFE, link_url, use_link
@@ -158,6 +160,7 @@ def test_the_account_shows_orders_code_and_consents(client, settings):
     assert f"Pedido n.º {other.pk}" not in page
     assert "187,00\N{NO-BREAK SPACE}€" in page
     assert order.promo_code.code in page
+    assert escape(plan_url(order)) in page
     assert "Acepto" in page
 
 
