@@ -24,7 +24,13 @@ PERCENT_IN_HUNDREDTHS = 100 * PERCENT
 
 VOLUME_NAME = "Descuento por volumen"
 FULL_PAYMENT_NAME = "Pago completo ({percent} %)"
-CAMPAIGN_NAME = "Descuento de {name} ({percent} %)"
+# A month is a common noun in Spanish; any other name is written as its owner writes it.
+MONTH_CAMPAIGN_NAME = "Descuento de {name} ({percent} %)"
+CAMPAIGN_NAME = "Descuento {name} ({percent} %)"
+MONTHS = (
+    "enero", "febrero", "marzo", "abril", "mayo", "junio",
+    "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre",
+)  # fmt: skip
 PROMO_NAME = "Código promocional"
 OFFER_NAME = "Precio de tu presupuesto"
 INVITED_NAME = "Código de amigo"
@@ -80,8 +86,12 @@ class CampaignTerms:
 
     @property
     def discount_name(self) -> str:
-        """The campaign's line in carts and quotes: "Descuento de agosto (20 %)"."""
-        return CAMPAIGN_NAME.format(name=self.name.lower(), percent=self.percent)
+        """The line in carts and quotes: "Descuento de agosto (20 %)" (api.md), of any other
+        campaign "Descuento Black Friday (30 %)"."""
+        name = self.name.strip()
+        if name.lower() in MONTHS:
+            return MONTH_CAMPAIGN_NAME.format(name=name.lower(), percent=self.percent)
+        return CAMPAIGN_NAME.format(name=name, percent=self.percent)
 
 
 @dataclass(frozen=True)

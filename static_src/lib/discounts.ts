@@ -7,8 +7,18 @@ export type Discount = { name: string; amountCents: number };
 export const VOLUME_NAME = "Descuento por volumen";
 
 export const fullPaymentName = (percent: number) => `Pago completo (${percent} %)`;
-export const campaignName = ({ name, percent }: Campaign) =>
-  `Descuento de ${name.toLowerCase()} (${percent} %)`;
+const MONTHS =
+  "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split(
+    " ",
+  );
+
+/** Months are common nouns in Spanish; any other name is written as its owner writes it. */
+export function campaignName({ name, percent }: Campaign): string {
+  const own = name.trim();
+  const month = own.toLowerCase();
+  return `Descuento ${MONTHS.includes(month) ? `de ${month}` : own} (${percent} %)`;
+}
+
 export const sum = (numbers: readonly number[]) =>
   numbers.reduce((total, number) => total + number, 0);
 

@@ -127,7 +127,7 @@ def test_a_campaign_that_began_since_is_said(api, saved):
     _, answer = api.get("orders/recover", **saved)
 
     assert answer["changes"] == [
-        {"kind": "discount", "name": "Descuento de otoño (10 %)", "before": 0, "after": 30.2}
+        {"kind": "discount", "name": "Descuento Otoño (10 %)", "before": 0, "after": 30.2}
     ]
 
 
