@@ -16,8 +16,10 @@ from apps.core.admin_base import (
     moment,
     money,
 )
+from apps.orders import instalments as plans
 from apps.orders.models import (
     Instalment,
+    InstalmentAttempt,
     Order,
     OrderDiscount,
     OrderEvent,
@@ -42,7 +44,13 @@ class DiscountRows(ReadOnlyRowsInline):
 
 class InstalmentRows(ReadOnlyRowsInline):
     model = Instalment
-    fields = ("number", "amount", "due_on", "status", "paid_at")
+    fields = ("number", "amount", "due_on", "status", "charge_on", "paid_at")
+    show_change_link = True
+
+
+class AttemptRows(ReadOnlyRowsInline):
+    model = InstalmentAttempt
+    fields = ("number", "started_at", "kind", "outcome", "error_code", "amount", "reference")
 
 
 class PaymentRows(ReadOnlyRowsInline):
@@ -153,6 +161,7 @@ class OrderAdmin(ReadOnlyAdmin):
                     "stripe_payment_intent_id",
                     "stripe_session_id",
                     "customer_reference",
+                    ("card_label", "card_refusal"),
                     "revision",
                     ("refused_cards", "locked_until"),
                     ("reminders_accepted", "saved_for_later", "reminders_stopped_at"),
@@ -260,11 +269,43 @@ class InstalmentAdmin(OfOrderAdmin):
         "money_amount",
         "due_on",
         "status",
+        "charge_on",
         moment("paid_at", "pagado"),
     )
     list_filter = ("status", "due_on")
     search_fields = ("order__email",)
     date_hierarchy = "due_on"
+    actions = ("charge_again",)
+    fields = (
+        "order",
+        ("number", "amount"),
+        "due_on",
+        "status",
+        ("charge_on", "first_refused_on", "noticed_at"),
+        "paid_at",
+    )
+    inlines = (AttemptRows,)
+
+    @admin.action(description="Cobrar otra vez lo vencido", permissions=["charge"])
+    def charge_again(self, request: HttpRequest, instalments: QuerySet[Instalment]) -> None:
+        """The next run charges them, under all its precautions; nothing before its day."""
+        actor = request.user.get_username()
+        again = sum(
+            plans.charge_again(instalment_id=pk, actor=actor)
+            for pk in instalments.values_list("pk", flat=True)
+        )
+        left = instalments.count() - again
+        self.message_user(request, f"Se cobrarán dentro de unos minutos: {again}.", messages.INFO)
+        if left:
+            self.message_user(
+                request,
+                f"No se pueden cobrar: {left}. Están pagados, no han vencido, o su tarjeta ya no "
+                "admite cobros y el alumno tiene que poner otra.",
+                messages.WARNING,
+            )
+
+    def has_charge_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("orders.change_instalment"))
 
 
 @admin.register(Payment)

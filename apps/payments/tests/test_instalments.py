@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import pytest
+import requests
 import time_machine
 from django.core.management import call_command
+from django.urls import reverse
 from django.utils import timezone
 
 from academy.tests.plans import (
@@ -15,14 +17,16 @@ from academy.tests.plans import (
     give_card,
     link_of,
 )
-from academy.tests.shop import DECLINED
+from academy.tests.shop import DECLINED, SUCCESS
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.orders import instalments as plans
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.payments import ConfirmedPayment
+from apps.orders.privacy import delete_orders
 from apps.payments.jobs import charge_due_instalments
 from apps.payments.reconcile import reconcile
+from apps.payments.webhooks import HANDLERS
 
 pytestmark = pytest.mark.django_db
 CREATE = {"calls": "POST /v1/payment_intents", "caller": "server"}
@@ -529,3 +533,135 @@ def test_eight_refused_cards_lock_the_plan_for_an_hour(api, standin, plan):
 
     assert (status, answer["code"]) == (429, "too_many_requests")
     assert Instalment.objects.filter(status="due").count() == 2
+
+
+# ---------------------------------------------------------------- another card
+def save_card(api, standin, order, number=SUCCESS, at=None):
+    """What the page does to change the card; the setup's reference."""
+    with time_machine.travel(at or day(0), tick=False):
+        status, started = api.post("instalments/card", link_of(order))
+        assert status == 200, started
+        reference = started["setup_intent_id"]
+        confirmed = standin.process.browser_client().v1.setup_intents.confirm(
+            reference,
+            {
+                "client_secret": started["client_secret"],
+                "payment_method": standin.process.new_card(number).id,
+                "use_stripe_sdk": True,
+                "return_url": "http://127.0.0.1/plazos",
+            },
+        )
+        if confirmed.status == "requires_action":
+            address = confirmed.next_action.to_dict()["use_stripe_sdk"]["stripe_js"]
+            requests.post(address, json={"accept": True}, timeout=10).raise_for_status()
+    return reference
+
+
+def tell_saved(api, order, reference, at=None):
+    with time_machine.travel(at or day(0), tick=False):
+        return api.post("instalments/card-saved", {**link_of(order), "setup_intent_id": reference})
+
+
+def test_the_instalments_to_come_are_charged_to_the_new_card(api, standin, plan):
+    first = plan.card_reference
+    reference = save_card(api, standin, plan, "5555555555554444", at=day(5))
+
+    for _ in range(2):
+        status, answer = tell_saved(api, plan, reference, at=day(5))
+        assert (status, answer["card"]) == (200, "Mastercard terminada en 4444")
+
+    plan.refresh_from_db()
+    assert plan.card_reference != first
+    assert plan.events.filter(reason__startswith="Tarjeta cambiada").count() == 1
+    assert charges(standin, plan) == [3334]
+    assert charge_on(20).charged == 1
+    charged = Payment.objects.get(instalments__number=2)
+    assert charged.payment_method == plan.card_reference
+
+
+def test_a_card_that_asks_for_3d_secure_once_is_charged_without_it_later(api, standin, plan):
+    reference = save_card(api, standin, plan, "4000002500003155", at=day(5))
+    assert tell_saved(api, plan, reference)[0] == 200
+
+    assert charge_on(20).charged == 1
+    assert charge_on(40).charged == 1
+
+
+def test_a_refused_instalment_is_charged_to_the_new_card_on_the_same_day(
+    api, standin, plan, work_on
+):
+    work_on(0)
+    give_card(plan, standin, REFUSED_LATER)
+    for at in (20, 23, 25, 27):
+        charge_on(at)
+    assert Enrolment.objects.get().state == "paused"
+
+    reference = save_card(api, standin, plan, at=day(28))
+    tell_saved(api, plan, reference, at=day(28))
+
+    assert charge_on(28).charged == 1
+    plan.refresh_from_db()
+    assert plan.status == "paying"
+    assert Enrolment.objects.get().state == "open"
+
+
+def test_the_webhook_changes_the_card_of_a_closed_tab_and_an_old_setup_changes_nothing(
+    api, standin, plan
+):
+    old = save_card(api, standin, plan, at=day(5))
+    new = save_card(api, standin, plan, "5555555555554444", at=day(6))
+    event = {"data": {"object": {"id": old}}}
+
+    assert HANDLERS["setup_intent.succeeded"](event).endswith("tarjeta cambiada")
+    assert tell_saved(api, plan, new)[1]["card"] == "Mastercard terminada en 4444"
+    assert HANDLERS["setup_intent.succeeded"](event).endswith("ya conocida")
+
+    plan.refresh_from_db()
+    assert plan.card_label == "Mastercard terminada en 4444"
+
+
+def test_a_setup_that_is_not_finished_or_of_another_order_changes_nothing(api, standin, plan):
+    other = buy_in_instalments(api, standin, email="ana@example.com", phone="+34600111111")
+    _, started = api.post("instalments/card", link_of(plan))
+    assert tell_saved(api, plan, started["setup_intent_id"])[1]["card"] is None
+
+    foreign = save_card(api, standin, other)
+    assert tell_saved(api, plan, foreign)[0] == 404
+    stray = standin.process.client().v1.setup_intents.create({})
+    assert HANDLERS["setup_intent.succeeded"]({"data": {"object": {"id": stray.id}}}).endswith(
+        "no es de esta tienda"
+    )
+
+    before = plan.card_reference
+    plan.refresh_from_db()
+    assert plan.card_reference == before
+
+
+def test_an_order_can_be_deleted_with_its_attempts(standin, plan):
+    charge_on(20)
+    assert InstalmentAttempt.objects.exists()
+
+    assert delete_orders(Order.objects.filter(pk=plan.pk)) == 1
+
+    assert not InstalmentAttempt.objects.exists()
+
+
+def test_staff_see_the_attempts_and_charge_again_what_is_due(client, admin_user, standin, plan):
+    give_card(plan, standin, REFUSED_LATER)
+    charge_on(20)
+    second, third = plan.instalments.filter(number__gt=1).order_by("number")
+
+    with time_machine.travel(day(21), tick=False):
+        client.force_login(admin_user)
+        page = client.get(reverse("admin:orders_instalment_change", args=[second.pk]))
+        answer = client.post(
+            reverse("admin:orders_instalment_changelist"),
+            {"action": "charge_again", "_selected_action": [second.pk, third.pk]},
+            follow=True,
+        )
+
+    assert "generic_decline" in page.content.decode()
+    text = answer.content.decode()
+    assert "Se cobrarán dentro de unos minutos: 1." in text
+    assert "No se pueden cobrar: 1." in text
+    assert charge_on(21).refused == 1
