@@ -10,7 +10,8 @@ from apps.orders.place import Checkout, PaymentTypeName, place
 from apps.pricing.models import PromoCode
 from apps.pricing.reads import campaign_today
 from apps.pricing.rules import quote_cart
-from apps.students.models import Consent, Student
+from apps.students.models import Consent
+from apps.students.services import find_or_create_student
 
 ADMIN_NAME, ADMIN_PASSWORD = "admin", "academia-demo"
 ACTOR = "datos de ejemplo"
@@ -35,11 +36,10 @@ def seed_orders() -> None:
     one_lesson = CheckoutItem(subjects[2].pk, (lesson.pk,))
     whole = [CheckoutItem(subject.pk) for subject in subjects]
 
-    _buy("Ana", "Muñoz", "+34600000001", [*whole[:2], one_lesson], promo_code="AGOTADO5")
-    _buy("Bruno", "Ibáñez", "+34600000002", whole[3:6], payment_type="installment")
-    _buy("Carla", "Peña", "+34600000003", [one_lesson], pays=False)
-
-    ana = Student.objects.get(email=_email("Ana"))
+    # Before she buys, which would bring her a code of its own.
+    ana = find_or_create_student(
+        email=_email("Ana"), phone="+34600000001", first_name="Ana", last_name="Muñoz"
+    )
     PromoCode.objects.get_or_create(
         student=ana,
         is_referral_code=True,
@@ -50,6 +50,10 @@ def seed_orders() -> None:
             "note": "Ejemplo: código de amigo de Ana",
         },
     )
+
+    _buy("Ana", "Muñoz", "+34600000001", [*whole[:2], one_lesson], promo_code="AGOTADO5")
+    _buy("Bruno", "Ibáñez", "+34600000002", whole[3:6], payment_type="installment")
+    _buy("Carla", "Peña", "+34600000003", [one_lesson], pays=False)
 
 
 def _email(first_name: str) -> str:

@@ -26,8 +26,10 @@ from apps.orders.models import (
     OrderLine,
     Payment,
     Redemption,
+    ReferralReward,
 )
 from apps.orders.reads import paid_without_access
+from apps.orders.rewards_admin import ReferralRewardAdmin
 from apps.orders.states import note
 from apps.pricing.models import PromoCode
 
@@ -225,6 +227,7 @@ class OrderAdmin(ReadOnlyAdmin):
             list_link("Alta en el aula", "classroom_provisioning", q=order.reference),
             list_link("Matrículas", "classroom_enrolment", q=order.reference),
             list_link("Consentimientos", "students_consent", source=order.reference),
+            list_link("Recompensa", "orders_referralreward", order=order.pk),
         )
 
     @admin.action(description="Dar por atendido el aviso", permissions=["view"])
@@ -354,3 +357,6 @@ class RedemptionAdmin(OfOrderAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Redemption]:
         uses: QuerySet[Redemption] = super().get_queryset(request)
         return uses.select_related("promo_code", "order", "student")
+
+
+admin.site.register(ReferralReward, ReferralRewardAdmin)

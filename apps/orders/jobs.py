@@ -10,6 +10,7 @@ from django.utils import timezone
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
 from apps.orders.reads import paid_without_access
+from apps.orders.referrals import release_due_rewards
 from apps.orders.remind import queue_due_reminders
 
 ACCESS_PATIENCE = timedelta(minutes=15)
@@ -41,3 +42,9 @@ def tell_missing_access() -> str:
             )
         told += mail is not None
     return f"Avisos de pagos sin acceso: {told}" if told else ""
+
+
+@job("owe_rewards", "Liberar recompensas por amigos", when=timedelta(hours=1))
+def owe_rewards() -> str:
+    count = release_due_rewards()
+    return f"Recompensas por pagar desde ahora: {count}" if count else ""

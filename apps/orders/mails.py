@@ -4,19 +4,25 @@
 - `cart_saved` {"order_id"}: to the buyer, with the link that brings the cart back
 - `cart_reminder` {"order_id"}: the same, to a buyer who agreed to be reminded
 - `already_bought` {"order_id"}: to the buyer's address, where the order has something they own
+- `referral_code` {"student_id"}: to a student who has just bought for the first time
 - `staff_attention` {"reason", "order_id" or "payment_id"}: to `settings.STAFF_EMAIL`
 """
 
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.models import SiteSettings
+from apps.core.money import to_euros
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment, PaymentType
 from apps.orders.owned import owned_of
+from apps.orders.referrals import HOLD
 from apps.orders.remind import unsubscribe_token, wants_reminder
+from apps.pricing.models import PromoCode
+from apps.pricing.rules import PRICING
 from apps.students.models import Consent
 
 
@@ -41,6 +47,7 @@ def register() -> None:
         "Algo de tu carrito ya lo tienes",
         lambda ids: already_bought_context(Order.objects.get(pk=ids["order_id"])),
     )
+    register_mail("referral_code", "Tu código para invitar a amigos", _referral_code)
     register_mail("staff_attention", "Atención: {{ what }}", staff_attention_context)
 
 
@@ -125,6 +132,19 @@ def already_bought_context(order: Order) -> dict[str, Any]:
         "owned": [row.name for row in owned],
         "is_paid": order.status != Order.Status.CART,
         "portal_url": absolute_url(SiteSettings.current().portal),
+    }
+
+
+def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
+    """The code, what it gives to whom, and the link that carries it."""
+    code = PromoCode.objects.get(student=ids["student_id"], is_referral_code=True)
+    return {
+        "code": code.code,
+        "friend_saves": code.value,
+        "reward_full": to_euros(PRICING.reward_full_payment_cents),
+        "reward_instalments": to_euros(PRICING.reward_instalments_cents),
+        "hold_days": HOLD.days,
+        "invite_url": absolute_url(f"/compra?{urlencode({'codigo': code.code})}"),
     }
 
 

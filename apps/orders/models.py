@@ -370,6 +370,77 @@ class Payment(models.Model):
         return self.reference
 
 
+class ReferralReward(models.Model):
+    """What a student earns with a friend's first order: held 30 days, then owed, then paid.
+
+    One for each order and for each friend. Its status changes in `orders.referrals` alone.
+    """
+
+    class Status(models.TextChoices):
+        HELD = "held", "Retenida"
+        OWED = "owed", "Por pagar"
+        PAID = "paid", "Pagada"
+        CANCELLED = "cancelled", "Anulada"
+
+    student = models.ForeignKey(
+        Student, models.PROTECT, related_name="referral_rewards", verbose_name="alumno"
+    )
+    friend = models.ForeignKey(Student, models.PROTECT, related_name="+", verbose_name="amigo")
+    order = models.OneToOneField(
+        Order, models.PROTECT, related_name="referral_reward", verbose_name="pedido del amigo"
+    )
+    promo_code = models.ForeignKey(
+        PromoCode, models.PROTECT, related_name="rewards", verbose_name="código"
+    )
+    amount = models.DecimalField("importe (€)", **PRICE)
+    status = models.CharField(
+        "estado", max_length=10, choices=Status.choices, default=Status.HELD, editable=False
+    )
+    created_at = models.DateTimeField("ganada", auto_now_add=True)
+    held_until = models.DateTimeField("retenida hasta")
+    owed_at = models.DateTimeField("por pagar desde", null=True, blank=True)
+    paid_at = models.DateTimeField("pagada el", null=True, blank=True)
+    # The name and not the account: who paid stays known when the account is gone.
+    paid_by = models.CharField("pagada por", max_length=150, blank=True)
+    cancelled_at = models.DateTimeField("anulada el", null=True, blank=True)
+    cancel_reason = models.CharField("motivo de la anulación", max_length=200, blank=True)
+
+    class Meta:
+        verbose_name = "recompensa por amigo"
+        verbose_name_plural = "recompensas por amigos"
+        ordering = ("-created_at",)
+        permissions = (("pay_referralreward", "Puede dar recompensas por pagadas"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("friend",),
+                condition=~Q(status="cancelled"),
+                name="one_reward_per_friend",
+            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="reward_positive"),
+            models.CheckConstraint(
+                condition=~Q(student=models.F("friend")), name="reward_not_for_oneself"
+            ),
+            models.CheckConstraint(
+                condition=~Q(status__in=("owed", "paid")) | Q(owed_at__isnull=False),
+                name="reward_owed_since",
+            ),
+            models.CheckConstraint(
+                condition=(Q(status="paid") & Q(paid_at__isnull=False) & ~Q(paid_by=""))
+                | (~Q(status="paid") & Q(paid_at__isnull=True) & Q(paid_by="")),
+                name="reward_paid_by_whom",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="cancelled", cancelled_at__isnull=False)
+                | (~Q(status="cancelled") & Q(cancelled_at__isnull=True)),
+                name="reward_cancelled_when",
+            ),
+        )
+        indexes = (models.Index(fields=("status", "held_until"), name="reward_by_status"),)
+
+    def __str__(self) -> str:
+        return f"{self.student} por {self.order}"
+
+
 class Redemption(models.Model):
     """A use of a promo code by an order: reserved with its payment, used when it is paid."""
 

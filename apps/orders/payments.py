@@ -13,7 +13,7 @@ from apps.classroom.services import grant_access
 from apps.core.clock import today
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents, to_euros
-from apps.orders import offers
+from apps.orders import offers, referrals
 from apps.orders import promo as promo_uses
 from apps.orders.models import Instalment, Order, Payment
 from apps.orders.place import payment_type_of
@@ -49,7 +49,8 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
 
     A payment that does not fit (amount, currency, a second one, one for an expired order) is kept
     and flagged, never dropped (decisions.md, "Orders"). With the change of status go, in the same
-    transaction, the use of the promo code, the instalments, the access and the mails.
+    transaction, the use of the promo code, the instalments, the access and the mails, the buyer's
+    own referral code and the reward of who invited them.
     """
     order = locked_order(order_id)
     row = _row_of(payment)
@@ -91,12 +92,16 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     if late:
         flag(order, actor=actor, reason="Pago recibido después de caducar el pedido")
         tell_staff(order, occasion=f"late-{order.pk}", reason="Pago de un pedido caducado")
-    if not promo_uses.use(order):
+    used = promo_uses.use(order)
+    if not used:
         flag(order, actor=actor, reason="Pagado con un código cuya reserva ya se había liberado")
     if not offers.use(order):
         reason = f"El presupuesto n.º {order.quote_number} ya se había usado en otro pedido"
         flag(order, actor=actor, reason=reason)
         tell_staff(order, occasion=f"quote-twice-{order.pk}", reason=reason)
+    referrals.give_code(order.student)
+    if used:
+        referrals.earn_reward(order, actor=actor)
     grant_access(
         student=order.student,
         items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],

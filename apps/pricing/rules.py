@@ -53,6 +53,9 @@ class Constants:
     invited_cents: int = 15_00
     invitee_cents: int = 20_00
     invitee_max: int = 8
+    # What the owner of a referral code gets, by how the friend pays (decisions, "Promo codes").
+    reward_full_payment_cents: int = 25_00
+    reward_instalments_cents: int = 20_00
     instalment_count: int = 3
     instalment_every_days: int = 20
     instalment_minimum_total_cents: int = 30_00

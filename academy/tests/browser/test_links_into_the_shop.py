@@ -301,4 +301,4 @@ def test_a_stranger_sees_nothing_and_the_owner_gets_a_mail(
     mail = mail_with("Algo de tu carrito ya lo tienes", email)
     assert pair[0].name in text_of(mail)
     assert "/aula" in text_of(mail)
-    assert eventually(lambda: len(mails_to(email)) == 3)
+    assert eventually(lambda: len(mails_to(email)) == 4)

@@ -53,10 +53,11 @@ def maths(shelf: Shelf) -> Subject:
 
 
 def expect_both_mails(address: str) -> None:
-    eventually(lambda: len(mails_to(address)) == 2)
-    first, second = subjects_of_mails(address)
+    eventually(lambda: len(mails_to(address)) == 3)
+    first, second, third = subjects_of_mails(address)
     assert first.startswith(CONFIRMATION)
     assert second.startswith(ACCESS)
+    assert third == "Tu código para invitar a amigos"
 
 
 @in_both_modes

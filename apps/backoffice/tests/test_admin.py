@@ -33,6 +33,7 @@ from apps.orders.models import (
     OrderLine,
     Payment,
     Redemption,
+    ReferralReward,
 )
 from apps.pages import models as pages
 from apps.payments.models import ProviderEvent
@@ -50,12 +51,12 @@ ASKED_FOR = {
     "OrderEvent Instalment Payment ProviderEvent Enrolment PromoCode Redemption Campaign",
     "Mail SiteSettings Provisioning Account",
     "Plan Faq Testimonial TeamMember Institution Redirect",
-    "Lead Quote WantedSubject",
+    "Lead Quote WantedSubject ReferralReward",
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
     PriceChange, Mail, ScheduledJob, Provisioning, AccessChange, Enrolment, Account, Quote,
-    WantedSubject, SignIn, ErasureRequest,
+    WantedSubject, SignIn, ErasureRequest, ReferralReward,
 }  # fmt: skip
 User = get_user_model()
 _numbers = count(1)
@@ -89,6 +90,11 @@ def make_one_of_everything():
     )  # fmt: skip
     add_rows_to(order, subject=subject, lesson=lesson)
     Redemption.objects.create(promo_code=promo, order=order, student=student, status="used")
+    friend = Student.objects.create(email=f"amiga{n}@example.com")
+    ReferralReward.objects.create(
+        student=student, friend=friend, order=order, promo_code=promo, amount=20,
+        held_until=timezone.now(),
+    )  # fmt: skip
     payment = Payment.objects.create(
         order=order, reference=f"pi_{n:08}", amount=Decimal("63.00"), status="succeeded",
         succeeded_at=timezone.now(),

@@ -83,7 +83,9 @@ def test_the_sample_orders_went_through_the_shop():
     assert (used.promo_code.code, used.status) == ("AGOTADO5", "used")
     assert used.promo_code.uses_taken == used.promo_code.max_uses == 1
     assert Order.objects.get(status="paying").instalments.count() == 3
-    assert PromoCode.objects.get(is_referral_code=True).student == used.order.student
+    codes = PromoCode.objects.filter(is_referral_code=True)
+    assert codes.get(code="AMIGA-ANA").student == used.order.student
+    assert codes.exclude(code="AMIGA-ANA").get().student.email == "bruno.ejemplo@example.com"
 
 
 @pytest.mark.usefixtures("developing")

@@ -6,7 +6,6 @@ from django.db.models import ForeignKey, Model, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -17,6 +16,7 @@ from apps.core.admin_base import (
     moment,
     money,
 )
+from apps.core.spreadsheets import csv_answer
 from apps.leads import files
 from apps.leads.careers import career_name
 from apps.leads.export import leads_csv
@@ -198,15 +198,7 @@ class LeadAdmin(DeskAdmin):
     @admin.action(description="Exportar a CSV", permissions=["view"])
     def export_csv(self, request: HttpRequest, leads: QuerySet[Lead]) -> HttpResponse:
         rows = leads.select_related("assigned_to", "subject_request")
-        name = f"solicitudes-{timezone.localdate():%Y-%m-%d}.csv"
-        return HttpResponse(
-            leads_csv(rows),
-            content_type="text/csv; charset=utf-8",
-            headers={
-                "Content-Disposition": f'attachment; filename="{name}"',
-                "Cache-Control": "no-store",
-            },
-        )
+        return csv_answer("solicitudes", leads_csv(rows))
 
     def get_urls(self) -> list[URLPattern]:
         download = self.admin_site.admin_view(self.download_view)

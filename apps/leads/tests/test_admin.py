@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from academy.tests.factories import make_promo, make_subject
 from apps.core.models import Mail
-from apps.leads.export import as_text
+from apps.core.spreadsheets import as_text
 from apps.leads.models import Lead, Quote, WantedSubject
 from apps.leads.tests.payloads import (
     CONTACT,

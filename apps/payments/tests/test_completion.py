@@ -93,8 +93,9 @@ def test_the_browser_completes_a_confirmed_payment(api, standin, placed, work, m
     assert sorted(Mail.objects.values_list("template", flat=True)) == [
         "classroom_access",
         "order_confirmation",
+        "referral_code",
     ]
-    assert len(mailoutbox) == 2
+    assert len(mailoutbox) == 3
 
 
 def test_an_unconfirmed_payment_completes_nothing(api, placed):
@@ -155,7 +156,7 @@ def test_browser_and_webhook_together_pay_once(api, standin, placed, work, mailo
     work()
 
     assert_paid_once(placed["order_id"])
-    assert len(mailoutbox) == 2
+    assert len(mailoutbox) == 3
 
 
 def test_an_event_that_lies_is_checked_against_the_provider(api, placed, work):

@@ -98,6 +98,7 @@ def assert_one_of_everything(standin: Standin) -> None:
     assert Counter(Mail.objects.values_list("template", "status")) == {
         ("order_confirmation", "sent"): 1,
         ("classroom_access", "sent"): 1,
+        ("referral_code", "sent"): 1,
     }
     state = standin.process.control("GET", "state")
     assert state["charges"].get("succeeded") == 1
@@ -477,6 +478,7 @@ def test_purchases_under_every_fault_at_once_end_in_one_of_everything_each(
     assert Counter(Mail.objects.values_list("template", "status")) == {
         ("order_confirmation", "sent"): purchases,
         ("classroom_access", "sent"): purchases,
+        ("referral_code", "sent"): purchases,
     }
     state = events.control("GET", "state")
     assert state["charges"]["succeeded"] == purchases

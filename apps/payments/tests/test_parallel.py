@@ -86,6 +86,7 @@ def test_thirty_reports_of_one_payment_give_one_of_everything(api, standin, work
     assert Counter(Mail.objects.values_list("template", "status")) == {
         ("order_confirmation", "sent"): 1,
         ("classroom_access", "sent"): 1,
+        ("referral_code", "sent"): 1,
     }
 
 
@@ -192,6 +193,7 @@ def assert_bought_once() -> None:
     assert Counter(Mail.objects.values_list("template", "status")) == {
         ("order_confirmation", "sent"): 1,
         ("classroom_access", "sent"): 1,
+        ("referral_code", "sent"): 1,
     }
 
 
