@@ -62,11 +62,11 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
     and is again under the code's lock: two carts of one friend may be paid at the same moment. An
     order that cost nothing earns nothing.
     """
-    promo = order.promo_code
-    if promo is None or not promo.is_referral_code or promo.student is None:
+    code = order.promo_code
+    if code is None or not code.is_referral_code or code.student is None:
         return None
-    promo = PromoCode.objects.select_for_update(of=("self",)).get(pk=promo.pk)
-    owner = Student.objects.get(pk=promo.student_id)
+    owner = code.student
+    promo = PromoCode.objects.select_for_update(of=("self",)).get(pk=code.pk)
     buyer = promo_uses.buyer(promo, email=order.email, phone=order.phone, order=order)
     reason = ""
     if buyer.owns_code or owner.pk == order.student_id:
