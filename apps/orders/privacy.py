@@ -16,8 +16,10 @@ from apps.core.privacy import (
     register_retention,
 )
 from apps.orders import promo as promo_uses
-from apps.orders.models import CART_LIFE, Order, Payment
+from apps.orders.models import CART_LIFE, Order, Payment, ReferralReward
+from apps.orders.referrals import cancel_reward
 from apps.orders.states import note
+from apps.pricing.models import PromoCode
 from apps.students.models import Student
 from apps.students.services import erase_student, erased_email
 
@@ -68,6 +70,50 @@ def _export(email: str) -> list[dict[str, Any]]:
         }
         for order in orders.order_by("created_at")
     ]
+
+
+def _export_invitations(email: str) -> list[dict[str, Any]]:
+    """The student's code for friends and what it earned; who the friends are is not theirs."""
+    return [
+        {
+            "código": code.code,
+            "creado": code.created_at.isoformat(),
+            "recompensas": [
+                {
+                    "importe": str(reward.amount),
+                    "estado": reward.get_status_display(),
+                    "ganada": reward.created_at.isoformat(),
+                    "pagada": reward.paid_at.isoformat() if reward.paid_at else None,
+                }
+                for reward in code.rewards.order_by("created_at")
+            ],
+        }
+        for code in _codes_of(email)
+    ]
+
+
+def _preview_invitations(email: str) -> list[str]:
+    rewards = ReferralReward.objects.filter(student__email=email.strip().lower())
+    if rewards.filter(status=ReferralReward.Status.OWED).exists():
+        raise CannotErase("Hay una recompensa por pagar: primero hay que pagarla.")
+    held = rewards.filter(status=ReferralReward.Status.HELD).count()
+    lost = counted(held, "recompensa retenida", "recompensas retenidas")
+    return [f"Se pierde: {what}." for what in lost] + [
+        f"El código {code} deja de servir." for code in _codes_of(email).filter(active=True)
+    ]
+
+
+def _erase_invitations(email: str) -> None:
+    _codes_of(email).update(active=False)
+    held = ReferralReward.objects.filter(
+        student__email=email.strip().lower(), status=ReferralReward.Status.HELD
+    )
+    for reward in held.select_related("order"):
+        cancel_reward(reward.order, "La cuenta de quien invitó se ha borrado")
+
+
+def _codes_of(email: str) -> QuerySet[PromoCode]:
+    return PromoCode.objects.filter(student__email=email.strip().lower(), is_referral_code=True)
 
 
 def _preview(email: str) -> list[str]:
@@ -145,6 +191,9 @@ def _purge_passers_by(now: datetime) -> int:
     return len(students)
 
 
+register_holding(
+    Holding("invitaciones", _export_invitations, _preview_invitations, _erase_invitations)
+)
 register_holding(Holding("pedidos", _export, _preview, _erase))
 register_retention("Carritos caducados hace más de 90 días", _purge_expired)
 register_retention("Datos de quien nunca llegó a comprar", _purge_passers_by)

@@ -78,7 +78,7 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
     elif order.total_cents == 0:
         reason = "el pedido no ha costado nada"
     if reason:
-        note(order, actor=actor, reason=f"Sin recompensa para {owner.email}: {reason}")
+        note(order, actor=actor, reason=f"Sin recompensa por el código {promo}: {reason}")
         return None
     cents = (
         PRICING.reward_instalments_cents
@@ -93,7 +93,8 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
         amount=to_euros(cents),
         held_until=timezone.now() + HOLD,
     )
-    note(order, actor=actor, reason=f"Recompensa de {format_euros(cents)} para {owner.email}")
+    # The code and not its owner's address, which may have to be forgotten.
+    note(order, actor=actor, reason=f"Recompensa de {format_euros(cents)} por el código {promo}")
     return reward
 
 

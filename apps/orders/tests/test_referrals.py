@@ -18,10 +18,16 @@ from academy.tests.factories import ANA, BRUNO, make_promo, make_subject
 from academy.tests.parallel import in_parallel
 from apps.core.jobs import all_jobs
 from apps.core.models import Mail
+from apps.core.privacy import CannotErase
 from apps.orders.cart import CheckoutItem
 from apps.orders.models import Order, Redemption, ReferralReward
 from apps.orders.payments import ConfirmedPayment, mark_canceled, mark_paid
 from apps.orders.place import Checkout, place
+from apps.orders.privacy import (
+    _erase_invitations,
+    _export_invitations,
+    _preview_invitations,
+)
 from apps.orders.referrals import cancel_reward, pay_out, release_due_rewards
 from apps.orders.states import change_status
 from apps.pricing.models import PromoCode
@@ -155,7 +161,7 @@ def test_a_second_cart_of_the_same_friend_earns_nothing(subject, code):
     assert ReferralReward.objects.get().order == first.order
     assert order.status == "paid"
     assert order.events.filter(
-        reason="Sin recompensa para ana@example.com: no es la primera compra"
+        reason="Sin recompensa por el código AMIGO-ANA: no es la primera compra"
     ).exists()
 
 
@@ -422,3 +428,36 @@ def test_uses_are_counted_true_while_they_are_reserved_released_and_used_at_once
     held = Redemption.objects.filter(promo_code=promo, status__in=("reserved", "used")).count()
     assert promo.uses_taken == held == results["paid"] <= 3
     assert set(results) <= {"paid", "left", "refused"}
+
+
+# ---------------------------------------------------------------- forgetting
+
+
+def test_who_leaves_loses_what_is_held_and_the_code(subject, ana, code):
+    reward = earned(subject, code)
+
+    with transaction.atomic():
+        _erase_invitations("Ana@example.com")
+
+    reward.refresh_from_db()
+    code.refresh_from_db()
+    assert (reward.status, code.active) == ("cancelled", False)
+    assert not reward.order.events.filter(reason__contains="ana@").exists()
+
+
+def test_who_is_owed_a_reward_is_paid_before_they_leave(subject, code):
+    reward = earned(subject, code)
+    assert _preview_invitations("ana@example.com") == [
+        "Se pierde: 1 recompensa retenida.",
+        "El código AMIGO-ANA deja de servir.",
+    ]
+    ReferralReward.objects.update(status="owed", owed_at=timezone.now())
+    with pytest.raises(CannotErase):
+        _preview_invitations("ana@example.com")
+    pay_out([reward.pk], by="carla")
+
+    assert _preview_invitations("ana@example.com") == ["El código AMIGO-ANA deja de servir."]
+    [handed_out] = _export_invitations("ana@example.com")
+    assert handed_out["código"] == "AMIGO-ANA"
+    assert [row["estado"] for row in handed_out["recompensas"]] == ["Pagada"]
+    assert "bruno" not in str(handed_out)
