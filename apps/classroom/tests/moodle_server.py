@@ -6,14 +6,18 @@ Rules and words of the errors are those of Moodle's own `externallib.php` files.
 import json
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 POLICY = "Passwords must have at least 1 special character(s) such as as *, -, or #."
+
+
+def nothing() -> None:
+    return
 
 
 class MoodleException(Exception):
@@ -35,7 +39,8 @@ def invalid(debuginfo: str) -> MoodleException:
 class FakeMoodle:
     """Users, courses and enrolments, and what is to go wrong.
 
-    `drop_answers` does the work and says nothing, `down` answers an HTML page with status 503.
+    `drop_answers` does the work and says nothing, `down` answers an HTML page with status 503. What
+    stands in `before` or `after` a function is called around its work, and may wait.
     """
 
     def __init__(self) -> None:
@@ -47,6 +52,8 @@ class FakeMoodle:
         self.drop_answers = 0
         self.down = False
         self.warns_instead = False
+        self.before: dict[str, Callable[[], object]] = {}
+        self.after: dict[str, Callable[[], object]] = {}
         self.url = ""
 
     def add_course(self, shortname: str, idnumber: str = "") -> int:
@@ -188,6 +195,7 @@ def running_moodle() -> Iterator[FakeMoodle]:
             function = params.pop("wsfunction", "")
             assert params.pop("moodlewsrestformat") == "json"
             assert TOKEN not in self.path
+            moodle.before.get(function, nothing)()
             with moodle.lock:
                 try:
                     answer = moodle.answer(token, function, params)
@@ -195,10 +203,13 @@ def running_moodle() -> Iterator[FakeMoodle]:
                     answer = error.body
                 drop = moodle.drop_answers > 0
                 moodle.drop_answers -= drop
+            moodle.after.get(function, nothing)()
             if drop:
                 self.close_connection = True
                 return
-            self._say(200, json.dumps(answer).encode(), "application/json")
+            # Whoever asked may have been killed meanwhile.
+            with suppress(ConnectionError):
+                self._say(200, json.dumps(answer).encode(), "application/json")
 
         def _say(self, status: int, body: bytes, kind: str) -> None:
             self.send_response(status)

@@ -3,23 +3,19 @@
 On PostgreSQL, with real processes and kill -9, against the stand-in made slow.
 """
 
-import os
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
 from itertools import count
 from time import monotonic
-from urllib.parse import urlsplit
 
 import pytest
 import stripe
 import time_machine
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
+from academy.tests.commands import manage, shoot, somebody_waits_for_a_lock
 from academy.tests.factories import checkout_body, make_subject, whole
 from academy.tests.parallel import in_parallel
 from academy.tests.plans import charges, link_of
@@ -27,7 +23,7 @@ from academy.tests.shop import Api
 from apps.core.models import Mail
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.payments.instalments import charge_instalments
-from apps.payments.tests.sandbox_process import ROOT, wait_until
+from apps.payments.tests.sandbox_process import wait_until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 CREATE = "POST /v1/payment_intents"
@@ -63,29 +59,16 @@ def fault(standin):
     standin.process.control("DELETE", "faults")
 
 
-@contextmanager
-def a_runner(standin) -> Iterator[subprocess.Popen[bytes]]:
+def a_runner(standin):
     """`manage.py charge_instalments` as a process of its own, killed in the end."""
-    base = urlsplit(os.environ["DATABASE_URL"])
-    database = base._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "charge_instalments"],
-        cwd=ROOT,
+    return manage(
+        "charge_instalments",
         env={
-            **os.environ,
-            "DATABASE_URL": database,
             "STRIPE_API_BASE": standin.process.url,
             "STRIPE_SECRET_KEY": standin.process.secret_key,
             "STRIPE_TIMEOUT": "60",
         },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
     )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait(timeout=10)
 
 
 def struck(standin) -> int:
@@ -124,8 +107,7 @@ def test_a_runner_that_is_killed_while_it_waits_for_stripe(standin, plan, fault,
     fault(**trouble, nth=1)
     with a_runner(standin) as process:
         wait_until(lambda: struck(standin) == 1, seconds=60)
-        process.kill()
-        process.wait(timeout=10)
+        shoot(process)
     assert Instalment.objects.get(order=plan, number=2).leased_until is not None
     # Still in the dead one's hands: nobody else touches it.
     charge_instalments()
@@ -141,8 +123,7 @@ def test_a_charge_that_reaches_stripe_after_its_runner_is_dead(standin, plan, fa
     with a_runner(standin) as process:
         wait_until(lambda: struck(standin) == 1, seconds=60)
         arrives_at = monotonic() + 4
-        process.kill()
-        process.wait(timeout=10)
+        shoot(process)
 
     # At once, while the first call is still on its way there.
     run_after_the_lease()
@@ -161,22 +142,12 @@ def test_a_runner_that_is_killed_before_it_can_write_the_charge_down(standin, pl
             Order.objects.select_for_update().get(pk=plan.pk)
             wait_until(lambda: len(charges(standin, plan)) == 2, seconds=20)
             wait_until(somebody_waits_for_a_lock, seconds=20)
-            process.kill()
-            process.wait(timeout=10)
+            shoot(process)
     assert InstalmentAttempt.objects.get().outcome == "started"
 
     run_after_the_lease()
 
     assert_charged_once(standin, plan)
-
-
-def somebody_waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return bool(cursor.fetchone()[0])
 
 
 def test_a_runner_that_is_killed_while_it_closes_a_refused_charge(standin, plan, fault):
@@ -185,8 +156,7 @@ def test_a_runner_that_is_killed_while_it_closes_a_refused_charge(standin, plan,
     fault(calls=CANCEL, do="timeout_before", seconds=30, nth=1)
     with a_runner(standin) as process:
         wait_until(lambda: struck(standin) == 1, seconds=60)
-        process.kill()
-        process.wait(timeout=10)
+        shoot(process)
     control("POST", f"payment_methods/{plan.card_reference}", {"refuse": None})
 
     run_after_the_lease()
