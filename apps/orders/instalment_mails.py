@@ -11,9 +11,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from apps.core.mail.registry import SecretUrl, absolute_url, register_mail
+from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.money import to_cents, to_euros
-from apps.orders.instalments import AUTHENTICATION, plan_url
+from apps.orders.instalments import AUTHENTICATION, CHARGEABLE, plan_url
 from apps.orders.models import Instalment, Order, Payment
 
 REFUSED = "Tu banco ha rechazado el cobro."
@@ -42,7 +42,7 @@ def register() -> None:
 
 def notice_context(ids: dict[str, Any]) -> dict[str, Any]:
     """What will be charged, when, and to which card."""
-    instalment = Instalment.objects.select_related("order").get(pk=ids["instalment_id"])
+    instalment = _unpaid(ids)
     order = instalment.order
     return {
         **_plan(order),
@@ -79,7 +79,7 @@ def paid_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 def unpaid_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Why it was not paid, what the student can do, and what happens next."""
-    instalment = Instalment.objects.select_related("order").get(pk=ids["instalment_id"])
+    instalment = _unpaid(ids)
     code = str(ids["code"])
     return {
         **_plan(instalment.order),
@@ -90,6 +90,14 @@ def unpaid_context(ids: dict[str, Any]) -> dict[str, Any]:
         "again_on": date.fromisoformat(ids["again_on"]) if ids["again_on"] else None,
         "same_card": ids["same_card"],
     }
+
+
+def _unpaid(ids: dict[str, Any]) -> Instalment:
+    """The instalment that a mail is about; raises NoLongerDue where it has been paid meanwhile."""
+    instalment = Instalment.objects.select_related("order").get(pk=ids["instalment_id"])
+    if instalment.status == Instalment.Status.PAID or instalment.order.status not in CHARGEABLE:
+        raise NoLongerDue("El plazo ya está pagado.")
+    return instalment
 
 
 def _plan(order: Order) -> dict[str, Any]:

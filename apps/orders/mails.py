@@ -17,6 +17,7 @@ from django.utils import timezone
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
+from apps.orders.instalments import plan_url
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment, PaymentType
 from apps.orders.owned import owned_of
 from apps.orders.referrals import HOLD
@@ -82,6 +83,7 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
             }
             for instalment in instalments
         ],
+        "plan_url": SecretUrl(absolute_url(plan_url(order))) if instalments else "",
         "portal_url": absolute_url(SiteSettings.current().portal),
         "waived_on": withdrawal and withdrawal.accepted_at,
         "waiver": withdrawal and withdrawal.wording,

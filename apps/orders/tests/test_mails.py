@@ -9,6 +9,7 @@ from django.test import override_settings
 
 from academy.tests.factories import make_subject
 from apps.core.mail.registry import render_mail
+from apps.orders.instalments import plan_token, plan_url
 from apps.orders.models import (
     Instalment,
     Order,
@@ -124,6 +125,8 @@ def test_the_confirmation_of_instalments_has_the_plan():
     ) in text
     assert "un solo cargo" not in text
     assert "12 de diciembre de 2026" in mail.html
+    assert plan_url(order) in text
+    assert plan_token(order) not in confirmation(order, reveal=False).text
 
 
 def test_an_order_with_nothing_to_pay_says_so():

@@ -91,12 +91,14 @@ def test_a_plan_is_charged_from_its_first_day_to_its_last(standin, plan, work_on
         assert charge_on(quiet).summary() == ""
 
     assert charge_on(18).noticed == 1
+    work_on(18)
     assert charge_on(19).noticed == 0
     assert charges(standin, plan) == [3334]
     assert charge_on(20).charged == 1
     assert states(plan) == ["paid", "paid", "due"]
     assert charge_on(20, hours=1).summary() == ""
     assert charge_on(38).noticed == 1
+    work_on(38)
     assert charge_on(40).charged == 1
 
     plan.refresh_from_db()
@@ -117,6 +119,16 @@ def test_a_plan_is_charged_from_its_first_day_to_its_last(standin, plan, work_on
     notice = next(mail for mail in mailoutbox if mail.subject.startswith("El 11"))
     assert "33,33 €, en tu tarjeta Visa terminada en 4242" in notice.body.replace("\xa0", " ")
     assert f"/plazos?pedido={plan.pk}&clave=" in notice.body
+
+
+def test_what_was_paid_before_its_mail_went_out_is_not_announced(
+    api, standin, plan, work_on, mailoutbox
+):
+    charge_on(18)
+    pay(api, plan, standin, at=day(18))
+    work_on(18)
+
+    assert not [mail for mail in mailoutbox if "cobraremos" in mail.subject]
 
 
 def test_each_payment_says_what_it_pays_and_is_no_second_charge_for_anybody(api, standin, plan):

@@ -74,6 +74,13 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
         <CardForm key={secret} clientSecret={secret} email={contact.email} handle={card} />
       )}
 
+      {purchase.paymentType === "installment" && (
+        <p className="purchase__note">
+          Al pagar a plazos aceptas que guardemos tu tarjeta en Stripe y cobremos en ella los plazos
+          siguientes, cada uno en su fecha. Te avisaremos dos días antes, y podrás cambiarla o pagar
+          antes.
+        </p>
+      )}
       <div className="pay-bar">
         {purchase.notice?.kind === "problem" && (
           <p className="field__error" role="alert">
