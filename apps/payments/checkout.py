@@ -17,6 +17,7 @@ from apps.payments import stripe_gateway as gateway
 from apps.payments.hosted import hosted_cart
 from apps.payments.plans import report_instalments
 from apps.payments.stripe_gateway import PaymentNotFound, ProviderError, ProviderPayment
+from apps.payments.stripe_sessions import create_session
 
 # Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
 CARD_MINIMUM_CENTS = 50
@@ -164,7 +165,7 @@ def _created(placed: Placed) -> ProviderPayment:
         "keep_card": order.payment_type == "installment",
     }
     if is_hosted():
-        return gateway.create_session(cart=hosted_cart(placed), **params)
+        return create_session(cart=hosted_cart(placed), **params)
     return gateway.create_payment(**params)
 
 

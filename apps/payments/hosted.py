@@ -3,7 +3,7 @@
 from apps.catalogue.models import Subject
 from apps.core.money import format_euros
 from apps.orders.place import Placed
-from apps.payments.stripe_gateway import HostedCart, HostedLine
+from apps.payments.stripe_sessions import HostedCart, HostedLine
 from apps.pricing.rules import PRICING, split_instalments
 
 # Stripe's limits for a session in payment mode.

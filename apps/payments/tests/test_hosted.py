@@ -17,7 +17,7 @@ from apps.classroom.models import Enrolment
 from apps.core.models import Mail
 from apps.orders.models import Order, Payment, Redemption
 from apps.payments import stripe_gateway as gateway
-from apps.payments.stripe_gateway import HostedCart, HostedLine
+from apps.payments.stripe_sessions import HostedCart, HostedLine, create_session
 from apps.payments.tests.test_completion import assert_paid_once, deliver, event_body
 from apps.payments.tests.test_misbehaviour import FAULTS
 from apps.pricing.rules import CampaignTerms
@@ -172,7 +172,7 @@ def test_more_lines_than_the_provider_takes_are_summed_up(api, standin):
 
 def test_lines_that_do_not_add_up_are_never_sent(standin):
     with pytest.raises(ValueError, match="lines of 1000, to pay 900"):
-        gateway.create_session(
+        create_session(
             order_id=1,
             revision=1,
             amount_cents=900,
