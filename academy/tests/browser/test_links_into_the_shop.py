@@ -29,7 +29,7 @@ from academy.tests.browser.visitor import Visitor
 from academy.tests.factories import make_promo, whole
 from apps.catalogue.models import Subject
 from apps.leads.models import Quote
-from apps.orders.models import UsedQuote
+from apps.orders.models import ReferralReward, UsedQuote
 from apps.students.models import Student
 from apps.students.session import SESSION_KEY
 
@@ -302,3 +302,27 @@ def test_a_stranger_sees_nothing_and_the_owner_gets_a_mail(
     assert pair[0].name in text_of(mail)
     assert "/aula" in text_of(mail)
     assert eventually(lambda: len(mails_to(email)) == 4)
+
+
+# ---------------------------------------------------------------- a friend's link
+
+
+def test_the_link_in_the_mail_of_a_first_purchase_brings_a_friend_and_a_reward(
+    new_visitor: Callable[..., Visitor], pair: list[Subject], email: str
+) -> None:
+    pay_elsewhere(email, whole(pair[0]), total="182.40", phone="+34600000101")
+    mail = text_of(mail_with("Tu código para invitar a amigos", email))
+    link = re.search(r"/compra\?codigo=AMIGO-[A-Z0-9]{8}", mail)
+    assert link is not None
+    friend = new_visitor()
+    friend.email = f"amiga.{email}"
+
+    friend.open_catalogue(pair[1].degree, link[0].partition("?")[2])
+    friend.fill_cart([pair[1]]).open_dialog().fill_contact(phone="600000202")
+    expect(friend.toast("¡Código aplicado!")).to_be_visible()
+    # 185,50 less 9,28 for paying at once and 15 for the friend.
+    friend.buy("161,22 €")
+    friend.expect_success()
+
+    reward = ReferralReward.objects.get(friend__email=friend.email)
+    assert (reward.student.email, str(reward.amount), reward.status) == (email, "25.00", "held")

@@ -396,3 +396,10 @@ def test_quote_and_order_lead_to_each_other_in_the_admin(api, standin, pair, adm
     quotes = reverse("admin:leads_quote_changelist") + f"?id__exact={quote.pk}"
     assert quotes in html
     assert admin_client.get(quotes).status_code == 200
+
+
+def test_a_friend_s_code_within_a_quote_earns_its_reward(api, standin, pair, invited, friend_code):
+    order = pay(api, api.checkout(in_parts(invited, pair, "347.50")))
+
+    reward = order.referral_reward
+    assert (reward.student, reward.amount) == (friend_code.student, Decimal("20.00"))
