@@ -9,7 +9,7 @@ from apps.core.clock import today
 from apps.core.jobs import failing_jobs
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents
-from apps.orders.models import Order, Payment
+from apps.orders.models import Order, Payment, ReferralReward
 from apps.orders.reads import paid_without_access
 from apps.students.models import ErasureRequest
 
@@ -65,6 +65,11 @@ def tiles() -> list[Tile]:
             "Peticiones de borrado",
             ErasureRequest.objects.count(),
             _list("students_erasurerequest"),
+        ),
+        _todo(
+            "Recompensas por pagar",
+            ReferralReward.objects.filter(status=ReferralReward.Status.OWED).count(),
+            f"{_list('orders_referralreward')}?status__exact=owed",
         ),
         _todo("Tareas con fallo", failing_jobs(), _list("core_scheduledjob")),
     ]

@@ -35,12 +35,12 @@ def _no_fault_stays() -> Iterator[None]:
 
 
 def expect_one_of_everything(address: str, subject: Subject) -> None:
-    """One order, one charge, one enrolment, one confirmation and one access."""
+    """One order, one charge, one enrolment; one confirmation, one access, one code for friends."""
     order = only_order(address)
     assert order.status == Order.Status.PAID
     statuses = [payment["status"] for payment in payments_at_provider(order)]
     assert statuses == ["succeeded"]
-    eventually(lambda: len(mails_to(address)) == 2)
+    eventually(lambda: len(mails_to(address)) == 3)
     assert Enrolment.objects.filter(student=order.student, subject=subject).count() == 1
 
 

@@ -541,6 +541,7 @@ def test_the_first_page_says_what_waits_for_somebody(client):
     Mail.objects.update(status="failed")
     ScheduledJob.objects.update(failures=1)
     Provisioning.objects.update(status="failed")
+    ReferralReward.objects.update(status="owed", owed_at=timezone.now())
 
     shown, tiles = figures(client)
 
@@ -552,6 +553,7 @@ def test_the_first_page_says_what_waits_for_somebody(client):
         "Pagados sin acceso": "1",
         "Correos fallidos": "1",
         "Peticiones de borrado": "1",
+        "Recompensas por pagar": "1",
         "Tareas con fallo": "1",
     }
     assert [tile.label for tile in tiles if tile.is_bad] == [
@@ -559,6 +561,7 @@ def test_the_first_page_says_what_waits_for_somebody(client):
         "Pagados sin acceso",
         "Correos fallidos",
         "Peticiones de borrado",
+        "Recompensas por pagar",
         "Tareas con fallo",
     ]
     behind = {tile.label: client.get(tile.url).context["cl"].queryset for tile in tiles}
@@ -567,6 +570,7 @@ def test_the_first_page_says_what_waits_for_somebody(client):
     assert list(behind["Pedidos pagados hoy"]) == [order]
     assert behind["Correos fallidos"].count() == 1
     assert behind["Cobrado hoy"].count() == 1
+    assert behind["Recompensas por pagar"].get().order == order
 
 
 @pytest.mark.usefixtures("carla")
