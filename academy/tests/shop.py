@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from apps.payments import stripe_gateway
-from apps.payments.tests.sandbox_process import SandboxProcess, running_sandbox
+from apps.payments.tests.sandbox_process import SandboxProcess, running_sandbox, wait_until
 
 SUCCESS = "4242424242424242"
 DECLINED = "4000000000000002"
@@ -97,6 +97,8 @@ class Standin:
         return [session.to_dict() for session in page.data]
 
     def forget_everything(self) -> None:
+        # A call that the last test was too impatient for would write into this one.
+        wait_until(lambda: self.process.control("GET", "state")["calls"] == 0)
         with closing(sqlite3.connect(self.process.state, timeout=10)) as database, database:
             for table in ("objects", "idempotency", "deliveries", "faults"):
                 database.execute(f"DELETE FROM {table}")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from .api import Api, Keys
-from .control import Control
+from .control import Calls, Control
 from .faults import RATE_LIMIT, Fault, Faults, garbled
 from .http import CONNECTION, MAX_BODY_BYTES, Request, Response, StartResponse
 from .pages import Pages
@@ -30,7 +30,8 @@ class Application:
         self.api = Api(store, keys)
         self.pages = Pages(store, keys.publishable)
         self.faults = Faults(store)
-        self.control = Control(store, deliverer, self.faults)
+        self.calls = Calls()
+        self.control = Control(store, deliverer, self.faults, self.calls)
         self.deliverer = deliverer
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> list[bytes]:
@@ -78,7 +79,8 @@ class Application:
         if len(request.body) > MAX_BODY_BYTES:
             return Response.json({"error": {"message": "Request too large."}}, status=413)
         if request.path.startswith("/v1/"):
-            return self._api_answer(request, fault)
+            with self.calls:
+                return self._api_answer(request, fault)
         if request.path.startswith("/_sandbox/"):
             return self.control.answer(request)
         return self.pages.answer(request)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 
 from . import scenarios
 from .cards import TEST_CARDS
@@ -13,11 +14,28 @@ from .webhooks import Deliverer
 ANY_ORIGIN = (("Access-Control-Allow-Origin", "*"),)
 
 
+class Calls:
+    """How many calls of the API are being answered: a slow one may outlive whoever made it."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self.count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self.count -= 1
+
+
 class Control:
-    def __init__(self, store: Store, deliverer: Deliverer, faults: Faults) -> None:
+    def __init__(self, store: Store, deliverer: Deliverer, faults: Faults, calls: Calls) -> None:
         self.store = store
         self.deliverer = deliverer
         self.faults = faults
+        self.calls = calls
 
     def answer(self, request: Request) -> Response:
         match f"{request.method} {request.path}":
@@ -80,5 +98,6 @@ class Control:
                 "events": tx.counts(grouped.format("json_extract(body, '$.type')", "event")),
                 "objects": tx.counts("SELECT kind, count(*) FROM objects GROUP BY 1"),
                 "deliveries": tx.counts("SELECT state, count(*) FROM deliveries GROUP BY 1"),
+                "calls": self.calls.count,
                 "webhooks_enabled": tx.setting("webhooks_enabled", "1") == "1",
             }
