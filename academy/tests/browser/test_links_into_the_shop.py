@@ -34,6 +34,7 @@ from apps.students.models import Student
 from apps.students.session import SESSION_KEY
 
 OTHER_SUBJECTS = "El precio de tu presupuesto es para exactamente sus asignaturas, completas."
+PAID = "Tu matrícula ha sido procesada correctamente"
 NO_CODE = "El precio de tu presupuesto no admite además un código promocional."
 
 
@@ -183,6 +184,32 @@ def test_the_price_of_a_quote_can_be_given_up_for_a_code(
 
     expect(visitor.toast("¡Código aplicado!")).to_be_visible()
     expect(visitor.pay_button("171,81 €")).to_be_attached()
+
+
+def test_a_saved_cart_keeps_the_quoted_price_on_another_device(
+    visitor: Visitor,
+    new_visitor: Callable[..., Visitor],
+    quote_link: str,
+    pair: list[Subject],
+    email: str,
+) -> None:
+    open_link(visitor, quote_link, *pair)
+    visitor.open_dialog().fill_contact()
+    visitor.press(visitor.dialog.get_by_role("button", name="Guardar para más tarde"))
+    expect(visitor.dialog.get_by_role("heading", name="Compra guardada")).to_be_visible()
+    link = re.search(r"/complete-payment\?\S+", text_of(mail_with("Tu carrito", email)))
+    assert link is not None
+    elsewhere = new_visitor()
+
+    elsewhere.page.goto(link[0])
+
+    summary = elsewhere.page.get_by_role("region", name="Tu matrícula")
+    expect(summary).to_contain_text("Precio de tu presupuesto")
+    elsewhere.buy("343,50 €")
+    expect(elsewhere.toast("¡Pago exitoso!", PAID)).to_be_visible()
+    order = only_order(email)
+    assert (order.status, str(order.total_amount)) == ("paid", "343.50")
+    assert UsedQuote.objects.get(order=order).number == order.quote_number
 
 
 # ---------------------------------------------------------------- a code
