@@ -518,6 +518,10 @@ def begin_by_hand(*, order_id: int, everything: bool) -> ByHand:
         return ByHand(
             order, numbers, cents, keep_card=by_hand.keep_card, existing=open_payment.reference
         )
+    # A try whose answer was lost opened nothing that anybody could confirm.
+    InstalmentAttempt.objects.filter(
+        instalment__order=order, kind=Kind.BY_HAND, outcome=Outcome.STARTED
+    ).update(outcome=Outcome.VOID, finished_at=timezone.now())
     attempt = _new_attempt(wanted[0], Kind.BY_HAND, cents=cents)
     return ByHand(
         order,

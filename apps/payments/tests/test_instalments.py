@@ -340,7 +340,7 @@ def test_an_outcome_that_is_not_known_is_found_out_before_anything_is_charged(
 def test_a_charge_of_which_no_answer_came_is_adopted_without_another_call(standin, plan, fault):
     fault(**CREATE, do="timeout_after", nth=[1, 2])
     charge_on(20)
-    fault(**CREATE, do="error_500")
+    fault(**CREATE, do="timeout_before")
 
     assert charge_on(20, hours=0.2).charged == 1
 
@@ -361,6 +361,16 @@ def test_an_attempt_of_more_than_23_hours_gives_way_to_one_with_a_key_of_its_own
         (2, 1, "automatic", "void"),
         (2, 2, "automatic", "succeeded"),
     ]
+    assert charges(standin, plan) == [3334, 3333]
+
+
+def test_an_attempt_of_more_than_23_hours_that_did_charge_is_adopted(standin, plan, fault):
+    fault(**CREATE, do="timeout_after", nth=[1, 2])
+    charge_on(20)
+
+    assert charge_on(22).charged == 1
+
+    assert [row[:4] for row in attempts(plan)] == [(2, 1, "automatic", "succeeded")]
     assert charges(standin, plan) == [3334, 3333]
 
 
