@@ -31,7 +31,11 @@ from apps.pricing.promo import PromoRefused
 from apps.pricing.reads import campaign_today
 from apps.pricing.rules import promo_discount_cents, quote_cart
 
-PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+PRIVATE = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex",
+}
 
 
 class ValidatePromoCode(PublicAPIView):
@@ -115,7 +119,16 @@ class RecoverOrder(PublicAPIView):
         # Only plain digits: int() would also take " 7 ", "7_0" and digits of other scripts.
         if not (order.isascii() and order.isdigit()) or len(order) > 18:
             raise Invalid("ID de orden inválido")
-        return Response(recover(order_id=int(order), token=token).as_json, headers=PRIVATE)
+        return Response(recover(order_id=int(order), token=token).as_json)
+
+    def finalize_response(
+        self, request: Request, response: Response, *args: Any, **kwargs: Any
+    ) -> Response:
+        """Refusals are as private as the order: their address has a token in it."""
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        for name, value in PRIVATE.items():
+            answer[name] = value
+        return answer
 
 
 class OrderByPayment(PublicAPIView):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from django.utils import timezone
 
@@ -12,10 +13,15 @@ from apps.orders import promo as promo_uses
 from apps.orders.cart import CartLine, CheckoutItem, discounts_as_json, on_sale
 from apps.orders.errors import AlreadyPaid
 from apps.orders.models import Order, OrderLine
-from apps.orders.place import open_order, payment_type_of
+from apps.orders.place import (
+    INSTALMENT_REFUSALS,
+    PaymentTypeName,
+    open_order,
+    payment_type_of,
+)
 from apps.pricing.models import PromoCode
 from apps.pricing.reads import campaign_today
-from apps.pricing.rules import OFFER_NAME, CartQuote, quote_cart
+from apps.pricing.rules import OFFER_NAME, CartQuote, instalments_refusal, quote_cart
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,7 @@ class Recovered:
 
     order: Order
     lines: list[tuple[OrderLine, CartLine]]
+    payment_type: PaymentTypeName
     quote: CartQuote
     promo: PromoCode | None
     quote_key: str | None
@@ -35,7 +42,7 @@ class Recovered:
         return {
             "id": order.pk,
             "total_amount": as_json(self.quote.total_cents),
-            "payment_type": order.payment_type,
+            "payment_type": self.payment_type,
             "created_at": timezone.localtime(order.created_at),
             "promo_code": self.promo.code if self.promo else None,
             "quote": self.quote_key,
@@ -90,16 +97,29 @@ def recover(*, order_id: int, token: str) -> Recovered:
         if order.quote_number is None
         else None
     )
-    quote = quote_cart(
+    payment_type = payment_type_of(order)
+    price = partial(
+        quote_cart,
         [line.item for _, line in kept],
-        payment_type=payment_type_of(order),
         campaign=campaign_today(),
         promo=promo.terms() if promo else None,
         binding_cents=bound.price_cents,
     )
+    quote = price(payment_type=payment_type)
+    refusal = instalments_refusal([line.item for _, line in kept], quote.total_cents)
+    if payment_type == "installment" and refusal:
+        payment_type = "full_payment"
+        quote = price(payment_type=payment_type)
+        changes.append(
+            {
+                "kind": "instalments",
+                "name": "Pago a plazos",
+                "reason": INSTALMENT_REFUSALS[refusal],
+            }
+        )
     changes += _changed_discounts(order, quote)
     quote_key = bound.offer.key if bound.offer else None
-    return Recovered(order, kept, quote, promo, quote_key, changes)
+    return Recovered(order, kept, payment_type, quote, promo, quote_key, changes)
 
 
 def items_of(rows: Sequence[OrderLine]) -> list[CheckoutItem]:

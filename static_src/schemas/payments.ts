@@ -203,7 +203,11 @@ const Change = z.union([
   z.object({ kind: z.literal("price"), name: z.string(), before: cents, after: cents }),
   z.object({ kind: z.literal("discount"), name: z.string(), before: cents, after: cents }),
   z.object({ kind: z.literal("expired"), name: z.string() }),
-  z.object({ kind: z.enum(["promo", "quote"]), name: z.string(), reason: z.string() }),
+  z.object({
+    kind: z.enum(["promo", "quote", "instalments"]),
+    name: z.string(),
+    reason: z.string(),
+  }),
 ]);
 /** What is different since the order was saved; money in cents. */
 export type Change = z.output<typeof Change>;

@@ -1,6 +1,7 @@
 """/aula in a real browser: what only a browser decides (forms, referrers, sessions, axe)."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.hashers import make_password
@@ -11,6 +12,7 @@ from academy.tests.browser.records import ACCESS, Shelf, mail_with
 from academy.tests.browser.visitor import Visitor
 from apps.classroom.models import Account
 from apps.classroom.services import grant_access
+from apps.students.models import SignIn
 from apps.students.services import find_or_create_student
 
 PASSWORD = "marea-alta-42"
@@ -105,3 +107,30 @@ def test_a_new_link_can_be_asked_for_on_a_phone(student_with_password: str, phon
     expect(page.get_by_role("heading", name="Mira tu correo")).to_be_visible()
     phone.assert_accessible()
     assert mail_with("Tu enlace para el aula", student_with_password)
+
+
+def test_the_third_device_ends_the_session_that_is_open_longest(
+    student_with_password: str, visitor: Visitor, new_visitor: Callable[..., Visitor]
+) -> None:
+    first, second, third = visitor.page, new_visitor().page, new_visitor().page
+    inside, outside = "Hola, Ana", "Entrar en el aula"
+    for page in (first, second, third):
+        page.goto("/aula")
+        field(page, "Correo electrónico").fill(student_with_password)
+        field(page, "Contraseña").fill(PASSWORD)
+        page.get_by_role("button", name="Entrar").click()
+        expect(page.get_by_role("heading", name=inside)).to_be_visible()
+
+    for page, heading in ((first, outside), (second, inside), (third, inside)):
+        page.reload()
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+    assert SignIn.objects.filter(student__email=student_with_password, ended_at=None).count() == 2
+
+    # Who signs in again at the first device takes the place of the second.
+    field(first, "Correo electrónico").fill(student_with_password)
+    field(first, "Contraseña").fill(PASSWORD)
+    first.get_by_role("button", name="Entrar").click()
+    expect(first.get_by_role("heading", name=inside)).to_be_visible()
+    for page, heading in ((second, outside), (third, inside), (first, inside)):
+        page.reload()
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()

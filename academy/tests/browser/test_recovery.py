@@ -75,7 +75,8 @@ def test_a_read_that_fails_says_so(visitor: Visitor, maths: Subject, email: str)
 def test_the_page_says_that_it_loads(visitor: Visitor, maths: Subject, email: str) -> None:
     held: list[Route] = []
     visitor.page.route(RECOVER, lambda route: held.append(route))
-    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+    with visitor.page.expect_request(RECOVER):
+        visitor.page.goto(save_for_later(email, whole(maths), total="190"))
 
     expect(visitor.page.get_by_role("status")).to_have_text("Cargando tu matrícula...")
     held[0].continue_()

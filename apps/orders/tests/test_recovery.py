@@ -4,11 +4,14 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.apps import apps
 from django.utils import timezone
 
 from academy.tests.factories import checkout_body, make_promo, make_subject, single, whole
-from apps.catalogue.models import Lesson
-from apps.orders.models import Order
+from apps.catalogue.models import Lesson, Subject
+from apps.core.models import SiteSettings
+from apps.orders.models import Order, Payment
+from apps.orders.payments import ConfirmedPayment, mark_paid
 from apps.pricing.models import Campaign
 
 pytestmark = pytest.mark.django_db
@@ -175,6 +178,104 @@ def test_another_orders_token_opens_nothing(api, saved):
     assert status == 404
 
 
+def test_when_nothing_is_left_the_link_names_what_expired(api, saved):
+    Subject.objects.filter(name="Microeconomía").update(active=False)
+    Lesson.objects.filter(subject__name="Derecho").update(status="expired")
+
+    _, answer = api.get("orders/recover", **saved)
+
+    assert (answer["items"], answer["total_amount"]) == ([], 0)
+    gone = [change["name"] for change in answer["changes"] if change["kind"] == "expired"]
+    assert gone == ["Microeconomía", "Derecho: PEC 1", "Derecho: PEC 2"]
+
+
+def test_what_is_left_and_no_longer_fit_for_instalments_is_priced_at_once(api, standin):
+    micro, derecho = make_subject(), make_subject("Derecho", "240.00")
+    (lesson, *_) = derecho.lessons.all()
+    saved = api.checkout(
+        checkout_body(
+            whole(micro),
+            single(lesson),
+            total="247.00",
+            payment_type="installment",
+            save_for_later=True,
+        )
+    )
+    micro.active = False
+    micro.save()
+    link = {"order": saved["order_id"], "token": saved["token"]}
+
+    _, answer = api.get("orders/recover", **link)
+
+    assert (answer["payment_type"], answer["total_amount"]) == ("full_payment", 52.25)
+    assert answer["changes"] == [
+        {"kind": "expired", "name": "Microeconomía"},
+        {
+            "kind": "instalments",
+            "name": "Pago a plazos",
+            "reason": "Para pagar a plazos hace falta al menos una asignatura completa.",
+        },
+        {"kind": "discount", "name": "Pago completo (5 %)", "before": 0, "after": 2.75},
+    ]
+    # What the page then asks for is what the shop takes.
+    body = checkout_body(
+        single(lesson), total="52.25", recovery_order_id=link["order"], token=link["token"]
+    )
+    assert api.checkout(body)["amount"] == 52.25
+
+
+def rows() -> dict[str, list[tuple[object, ...]]]:
+    """Every row of every table of the shop."""
+    return {
+        model._meta.label: list(model._base_manager.order_by("pk").values_list())
+        for model in apps.get_models()
+    }
+
+
+@pytest.mark.parametrize("state", ["saved", "changed", "paid"])
+def test_looking_changes_nothing_in_the_database(api, saved, state):
+    if state == "changed":
+        Lesson.objects.filter(subject__name="Derecho").update(status="expired")
+    if state == "paid":
+        payment = ConfirmedPayment("pi_1", 28_690)
+        mark_paid(order_id=saved["order"], payment=payment, actor="prueba")
+    SiteSettings.current()  # Whoever is first makes its row.
+    before = rows()
+    assert len(before["orders.OrderLine"]) == 3
+
+    api.client.get("/complete-payment", saved)
+    api.client.head("/complete-payment", saved)
+    api.client.get("/api/orders/recover", saved)
+    api.client.get("/api/orders/recover", {**saved, "token": "x"})
+
+    assert rows() == before
+
+
+def test_after_the_payment_the_link_opens_and_pays_nothing(api, saved, standin):
+    order = Order.objects.get()
+    mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 28_690), actor="prueba")
+
+    status, answer = api.get("orders/recover", **saved)
+
+    assert (status, answer) == (
+        409,
+        {
+            "success": False,
+            "error": "Este pedido ya está pagado.",
+            "code": "already_paid",
+            "fields": {},
+        },
+    )
+    body = checkout_body(
+        whole(order.lines.first().subject),
+        total="182.40",
+        recovery_order_id=saved["order"],
+        token=saved["token"],
+    )
+    assert api.post("process-checkout", body)[0] == 409
+    assert (Order.objects.count(), Payment.objects.count()) == (1, 1)
+
+
 def test_after_thirty_days_the_link_opens_nothing(api, saved):
     with time_machine.travel(timezone.now() + timedelta(days=29)):
         assert api.get("orders/recover", **saved)[0] == 200
@@ -182,8 +283,11 @@ def test_after_thirty_days_the_link_opens_nothing(api, saved):
         assert api.get("orders/recover", **saved)[0] == 404
 
 
-def test_the_answer_is_neither_stored_nor_passed_on(api, saved):
-    answer = api.client.get("/api/orders/recover", saved)
+@pytest.mark.parametrize("token", [None, "x"])
+def test_the_answer_is_neither_stored_nor_indexed_nor_passed_on(api, saved, token):
+    answer = api.client.get("/api/orders/recover", {**saved, "token": token or saved["token"]})
 
+    assert answer.status_code == (404 if token else 200)
     assert answer["Cache-Control"] == "no-store"
     assert answer["Referrer-Policy"] == "no-referrer"
+    assert answer["X-Robots-Tag"] == "noindex"

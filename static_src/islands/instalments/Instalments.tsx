@@ -53,7 +53,7 @@ export function Instalments({ order, token, academy }: Props) {
   }
   if (state.kind === "failed") {
     return (
-      <div className="card recovery__error" role="alert">
+      <div className="card recovery__message" role="alert">
         <h2>{state.text}</h2>
         <p>
           Si crees que es un error, escríbenos a{" "}

@@ -50,7 +50,7 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
 
   if (payment.phase === "unrecorded" || payment.phase === "processing") {
     return (
-      <div className="card recovery__outcome">
+      <div className="card recovery__message">
         <h2>
           {payment.phase === "unrecorded"
             ? "Hemos recibido tu pago"
@@ -138,7 +138,7 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
           card={card}
           dueNowCents={due}
           academy={academy}
-          payable={order.items.length > 0}
+          payable
           onPay={() => pay({ items: checkoutItemsOf(order), totalCents })}
           moreBoxes={
             <>
@@ -172,6 +172,31 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
           }
         />
       </section>
+    </div>
+  );
+}
+
+/** Everything has expired since: there is nothing to pay, and the catalogue has what there is now. */
+export function NothingLeft({ order }: { order: RecoveredOrder }) {
+  return (
+    <div className="card recovery__message">
+      <h2>Nada de lo que guardaste sigue disponible</h2>
+      <ul>
+        {order.changes
+          .filter(({ kind }) => kind === "expired")
+          .map(({ name }) => (
+            <li key={name}>{name}</li>
+          ))}
+      </ul>
+      <p>No se ha hecho ningún cargo. En el catálogo está lo que puedes comprar ahora.</p>
+      <div className="recovery__actions">
+        <a className="button" href="/compra">
+          Ver el catálogo
+        </a>
+        <a className="button button--quiet" href="/">
+          Volver al inicio
+        </a>
+      </div>
     </div>
   );
 }

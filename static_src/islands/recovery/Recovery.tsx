@@ -3,7 +3,7 @@ import { ApiError } from "../../lib/api";
 import type { Academy } from "../../schemas/academy";
 import type { RecoveredOrder } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
-import { RecoveredPurchase } from "./RecoveredPurchase";
+import { NothingLeft, RecoveredPurchase } from "./RecoveredPurchase";
 import { type Link, loadOrder } from "./recovered";
 
 type Props = Link & { pricing: Pricing; academy: Academy };
@@ -40,7 +40,7 @@ export function Recovery({ order, token, pricing, academy }: Props) {
   }
   if (state.kind === "failed") {
     return (
-      <div className="card recovery__error" role="alert">
+      <div className="card recovery__message" role="alert">
         <h2>{state.text}</h2>
         {state.detail && <p>{state.detail}</p>}
         <p>
@@ -53,6 +53,7 @@ export function Recovery({ order, token, pricing, academy }: Props) {
       </div>
     );
   }
+  if (state.order.items.length === 0) return <NothingLeft order={state.order} />;
   return (
     <RecoveredPurchase order={state.order} token={token} pricing={pricing} academy={academy} />
   );

@@ -86,6 +86,18 @@ it.each([
     { kind: "discount", name: "Descuento por volumen", before: 1500, after: 0 } as const,
     "Descuento por volumen: ya no se aplica.",
   ],
+  [
+    { kind: "discount", name: "Descuento por volumen", before: 1500, after: 4500 } as const,
+    "Descuento por volumen: era de 15,00\u00a0€ y ahora es de 45,00\u00a0€.",
+  ],
+  [
+    { kind: "discount", name: "Pago completo (5 %)", before: 0, after: 950 } as const,
+    "Pago completo (5 %): ahora descuenta 9,50\u00a0€.",
+  ],
+  [
+    { kind: "instalments", name: "Pago a plazos", reason: "El total es menor." } as const,
+    "Ya no se puede pagar a plazos. El total es menor.",
+  ],
 ])("says what changed since it was saved: %j", (change, sentence) => {
   expect(changeSentence(change)).toBe(sentence);
 });

@@ -86,9 +86,13 @@ export function changeSentence(change: Change): string {
       return `${change.name}: ya no está disponible y no se incluye.`;
     case "quote":
       return change.reason;
+    case "instalments":
+      return `Ya no se puede pagar a plazos. ${change.reason}`;
     case "promo":
       return `El código ${change.name} ya no se aplica. ${change.reason}`;
     case "discount":
+      if (change.before === 0)
+        return `${change.name}: ahora descuenta ${formatEuros(change.after)}.`;
       return change.after === 0
         ? `${change.name}: ya no se aplica.`
         : `${change.name}: era de ${formatEuros(change.before)} y ahora es de ${formatEuros(change.after)}.`;

@@ -1,0 +1,270 @@
+"""A cart that was left and comes back: saved or reminded of, here and on another device."""
+
+import os
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Request, expect
+
+from academy.tests.browser.records import (
+    CONFIRMATION,
+    SAVED,
+    Shelf,
+    check_out,
+    eventually,
+    mail_with,
+    mails_to,
+    only_order,
+    payments_at_provider,
+    save_for_later,
+    text_of,
+)
+from academy.tests.browser.visitor import Visitor
+from academy.tests.factories import single, whole
+from apps.catalogue.models import Lesson, Subject
+from apps.orders.models import Order
+from apps.orders.remind import queue_due_reminders
+
+REMINDER = "Dejaste tu compra a medias"
+HOME = re.compile(r"^[^/]+//[^/]+/$")
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €: 190 € when it is paid at once."""
+    return shelf.put("Cálculo", "200.00")
+
+
+def link_in(subject: str, address: str, path: str = "/complete-payment") -> str:
+    """The link to that page in the first mail with that subject."""
+    found = re.search(rf"https?://\S+{path}\?\S+", text_of(mail_with(subject, address)))
+    assert found
+    return found[0]
+
+
+def expect_paid(visitor: Visitor) -> None:
+    """Home, with the toast that outlives the redirect."""
+    toast = visitor.toast("¡Pago exitoso!", "Tu matrícula ha sido procesada correctamente")
+    expect(toast).to_be_visible()
+    expect(visitor.page).to_have_url(HOME)
+
+
+def expect_used(visitor: Visitor, link: str) -> None:
+    """The link of a paid order: nothing to see, nothing to pay."""
+    visitor.page.goto(link)
+    heading = visitor.page.get_by_role("alert").get_by_role("heading")
+    expect(heading).to_have_text("Orden no encontrada")
+    expect(visitor.pay_button()).to_have_count(0)
+    expect(visitor.page.get_by_text(visitor.email)).to_have_count(0)
+
+
+def test_saved_in_the_dialog_and_paid_in_the_same_browser_with_the_link_told_to_nobody(
+    visitor: Visitor, phone: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/orders/recover")
+    visitor.to_step_2(maths.degree, [maths])
+    visitor.dialog.get_by_role("button", name="Guardar para más tarde").click()
+    expect(visitor.dialog.get_by_role("heading", name="Compra guardada")).to_be_visible()
+    link = link_in(SAVED, email)
+    (token,) = parse_qs(urlsplit(link).query)["token"]
+    requests: list[Request] = []
+    visitor.page.on("request", lambda request: requests.append(request))
+
+    visitor.page.goto(link)
+    visitor.buy("190,00 €")
+    expect_paid(visitor)
+
+    paid = only_order(email)
+    assert (paid.status, paid.total_cents) == (Order.Status.PAID, 19_000)
+    expect_used(visitor, link)
+    expect_used(phone, link)
+    assert len(payments_at_provider(paid)) == 1
+    assert_told_to_nobody(requests, token)
+    assert_kept_nowhere(token)
+
+
+def assert_told_to_nobody(requests: list[Request], token: str) -> None:
+    """No referrer has it, and no other origin (the card form and its provider) is sent it."""
+    shop = urlsplit(os.environ["SITE_URL"]).netloc
+    provider = urlsplit(os.environ["STRIPE_API_BASE"]).netloc
+    assert {shop, provider} <= {urlsplit(request.url).netloc for request in requests}
+    for request in requests:
+        assert token not in request.headers.get("referer", ""), request.url
+        if urlsplit(request.url).netloc != shop:
+            assert token not in f"{request.url} {request.post_data or ''}"
+
+
+def assert_kept_nowhere(token: str) -> None:
+    """Beside the database and the mail to its owner, nothing that the shop writes has it."""
+    var = Path(os.environ["VAR_DIR"])
+    log = var / "stack.log"
+    eventually(lambda: "Conflict: /api/orders/recover" in log.read_text(encoding="utf-8"))
+    holders = [
+        path
+        for path in var.rglob("*")
+        if path.is_file()
+        and path.parent.name != "mail"
+        and not path.name.startswith("db.sqlite3")
+        and token.encode() in path.read_bytes()
+    ]
+    assert holders == []
+
+
+def test_the_mailed_link_is_opened_and_paid_on_a_phone(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    save_for_later(email, whole(maths), total="190")
+
+    phone.page.goto(link_in(SAVED, email))
+    expect(phone.page.get_by_role("region", name="Tu matrícula")).to_contain_text(maths.name)
+    width = "document.documentElement.scrollWidth <= window.innerWidth"
+    assert phone.page.evaluate(width), "the page is wider than the phone"
+    phone.buy("190,00 €")
+
+    expect_paid(phone)
+    assert only_order(email).status == Order.Status.PAID
+    assert mail_with(CONFIRMATION, email)
+
+
+def test_open_on_two_devices_it_is_paid_on_one(
+    visitor: Visitor, phone: Visitor, maths: Subject, email: str
+) -> None:
+    phone.watch.expect("status of 409.*/api/process-checkout")
+    link = save_for_later(email, whole(maths), total="190")
+    phone.page.goto(link)
+    phone.tick_boxes()
+    visitor.page.goto(link)
+    visitor.buy("190,00 €")
+    expect_paid(visitor)
+
+    phone.press(phone.pay_button("190,00 €"))
+
+    expect_paid(phone)
+    assert only_order(email).payments.filter(status="succeeded").count() == 1
+    assert len(payments_at_provider(only_order(email))) == 1
+
+
+def test_a_price_that_changes_while_the_page_is_open_is_said_and_confirmed(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/process-checkout")
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+    visitor.tick_boxes()
+    maths.final_price = 220
+    maths.save()
+
+    visitor.pay_button("190,00 €").click()
+
+    notice = visitor.page.get_by_role("alert").filter(has_text="El precio ha cambiado.")
+    expect(notice).to_contain_text("El total es ahora 209,00 €.")
+    order = visitor.page.get_by_role("region", name="Tu matrícula")
+    expect(order.get_by_role("listitem").filter(has_text=maths.name)).to_contain_text("220,00 €")
+    assert not only_order(email).payments.exists(), "nothing is asked of the bank unconfirmed"
+    visitor.ask_for_card_form("209,00 €").type_card()
+    visitor.pay_button("209,00 €").click()
+    expect_paid(visitor)
+    assert only_order(email).total_cents == 20_900
+
+
+def test_a_lesson_that_expires_while_the_page_is_open_is_named_and_left_out(
+    visitor: Visitor, shelf: Shelf, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/process-checkout")
+    lesson = shelf.put("Física", "180.00", lesson_price="50.00").lessons.get(title="PEC 2")
+    link = save_for_later(email, whole(maths), single(lesson), total="237.50")
+    visitor.page.goto(link)
+    visitor.tick_boxes()
+    lesson.status = Lesson.Status.EXPIRED
+    lesson.save()
+
+    visitor.pay_button("237,50 €").click()
+
+    gone = visitor.page.get_by_role("alert").filter(has_text="Ya no se puede comprar")
+    expect(gone).to_contain_text("PEC 2")
+    gone.get_by_role("button", name="Actualizar la matrícula").click()
+    changes = visitor.page.get_by_role("region", name="Tu matrícula").locator(".notice")
+    expect(changes).to_contain_text("PEC 2: ya no está disponible y no se incluye.")
+    visitor.buy("190,00 €")
+    expect_paid(visitor)
+    assert [line.name for line in only_order(email).lines.all()] == [maths.name]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_with_every_lesson_expired_the_page_says_so_and_leads_to_the_catalogue(
+    new_visitor: Callable[..., Visitor], shelf: Shelf, email: str, scheme: str
+) -> None:
+    visitor = new_visitor(color_scheme=scheme)
+    subject = shelf.put("Física", "180.00", lesson_price="50.00")
+    link = save_for_later(email, single(*subject.lessons.all()), total="95")
+    subject.lessons.update(status=Lesson.Status.EXPIRED)
+
+    visitor.page.goto(link)
+
+    heading = visitor.page.get_by_role("heading", name="Nada de lo que guardaste sigue disponible")
+    expect(heading).to_be_visible()
+    names = visitor.page.locator(".recovery").get_by_role("listitem")
+    expect(names).to_have_text([f"{subject.name}: PEC 1", f"{subject.name}: PEC 2"])
+    expect(visitor.pay_button()).to_have_count(0)
+    visitor.assert_accessible()
+    visitor.page.get_by_role("link", name="Ver el catálogo").click()
+    visitor.wait_for_catalogue()
+
+
+def left_since(order: Order, hours: int) -> None:
+    """Let the cart have been left so many hours ago, in the database that the clock reads."""
+    moment = timezone.now() - timedelta(hours=hours, minutes=1)
+    Order.objects.filter(pk=order.pk).update(updated_at=moment, created_at=moment)
+    queue_due_reminders()
+
+
+def reminders(email: str) -> int:
+    return sum(mail["Subject"] == REMINDER for mail in mails_to(email))
+
+
+def test_a_reminder_brings_back_an_unpaid_cart_and_there_is_no_second_one(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    # Left with the card form open, by somebody who had ticked the box.
+    left = check_out(email, whole(maths), total="190", remindersAccepted=True)
+    order = only_order(email)
+    left_since(order, 24)
+
+    phone.page.goto(link_in(REMINDER, email))
+    phone.buy("190,00 €")
+    expect_paid(phone)
+
+    assert only_order(email).pk == left["order_id"]
+    mail_with(CONFIRMATION, email)
+    left_since(order, 72)
+    # A mail that is owed after this one would come after it.
+    check_out(f"otra.{email}", whole(maths), total="190", save_for_later=True)
+    mail_with(SAVED, f"otra.{email}")
+    assert reminders(email) == 1
+
+
+def test_reminders_are_ended_on_a_phone_and_the_cart_stays(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    path = save_for_later(email, whole(maths), total="190")
+    order = only_order(email)
+    left_since(order, 24)
+
+    phone.page.goto(link_in(REMINDER, email, "/avisos/baja"))
+    expect(phone.page.get_by_role("heading", name="¿Dejamos de avisarte?")).to_be_visible()
+    phone.assert_accessible()
+    assert only_order(email).reminders_stopped_at is None, "looking ends nothing"
+    phone.page.get_by_role("button", name="No quiero más avisos").tap()
+    expect(phone.page.get_by_role("heading", name="Ya no te avisaremos")).to_be_visible()
+    phone.assert_accessible()
+
+    assert only_order(email).reminders_stopped_at is not None
+    left_since(order, 72)
+    phone.page.goto(path)
+    phone.buy("190,00 €")
+    expect_paid(phone)
+    assert reminders(email) == 1
