@@ -113,6 +113,10 @@ def pytest_configure(config: pytest.Config) -> None:
         # Slow by design in the shop; the tests make hundreds of passwords.
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
+        from academy.tests.mail_contract import hold_samples_to_builders
+
+        hold_samples_to_builders()
+
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     _clean_up.close()

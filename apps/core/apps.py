@@ -22,6 +22,8 @@ class CoreConfig(AppConfig):
                 "admin_url": absolute_url(reverse("admin:core_scheduledjob_changelist")),
             },
         )
+        # Each app's `mail_samples.py` says when its mails are sent and how they look.
+        autodiscover_modules("mail_samples")
         post_migrate.connect(publish_first_versions, sender=self)
         # Each app's `jobs.py` says what the clock runs.
         autodiscover_modules("jobs")

@@ -1,13 +1,16 @@
+from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from apps.core.legal.placeholders import check_placeholders, fill_placeholders
-from apps.core.owed import Owed
+from apps.core.owed import LEASE, Owed
 
 if TYPE_CHECKING:
     from apps.core.mail.registry import RenderedMail
@@ -165,6 +168,8 @@ class Mail(Owed):
     )
     created_at = models.DateTimeField("creado", auto_now_add=True)
     sent_at = models.DateTimeField("enviado", null=True, blank=True)
+    # Put off because the mail server could not be reached at all, through no fault of its own.
+    waits_for_server = models.BooleanField("espera al servidor", default=False)
 
     class Meta:
         verbose_name = "correo"
@@ -174,6 +179,39 @@ class Mail(Owed):
 
     def __str__(self) -> str:
         return f"{self.template} → {self.to}"
+
+    @classmethod
+    def claim_waiting(cls, *, before: "Mail") -> "Mail | None":
+        """The oldest that waits for the server and is older than `before`, due or not, as `claim`
+        does; None where there is none that is in nobody's hands.
+        """
+        now = timezone.now()
+        free = cls._waiting(now).filter(pk__lt=before.pk)
+        pk = free.order_by("pk").values_list("pk", flat=True).first()
+        claimed = free.filter(pk=pk).update(leased_until=now + LEASE, attempts=F("attempts") + 1)
+        return cls.objects.get(pk=pk) if claimed else None
+
+    def hand_back(self) -> None:
+        """Let go of what was claimed and not tried, as if it had not been claimed."""
+        type(self).objects.filter(pk=self.pk, leased_until=self.leased_until).update(
+            leased_until=None, attempts=F("attempts") - 1
+        )
+
+    @classmethod
+    def wake_waiting(cls) -> list[int]:
+        """Make due what waits for the server; return the ids that are to be tried, oldest first."""
+        now = timezone.now()
+        waiting = cls._waiting(now)
+        pks = list(waiting.order_by("pk").values_list("pk", flat=True))
+        # One by one, so that of two workers each wakes what the other has not.
+        return [
+            pk for pk in pks if waiting.filter(pk=pk).update(waits_for_server=False, due_at=now)
+        ]
+
+    @classmethod
+    def _waiting(cls, now: datetime) -> "models.QuerySet[Mail]":
+        free = Q(leased_until=None) | Q(leased_until__lte=now)
+        return cls.objects.filter(free, status=cls.OPEN, waits_for_server=True)
 
     def rendered(self) -> "RenderedMail":
         """The mail as staff may read it: with its one-time links only where nothing is sent.

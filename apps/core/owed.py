@@ -60,13 +60,19 @@ class Owed(models.Model):
         )
         return cls._default_manager.get(**lookup) if claimed else None
 
-    def put_off(self, error: Exception, enqueue: Callable[[datetime], object]) -> None:
+    def put_off(
+        self,
+        error: Exception,
+        enqueue: Callable[[datetime], object],
+        *,
+        for_good: bool = False,
+    ) -> None:
         """Let go after a failed try: another one after a pause, or given up after the last.
 
-        `enqueue` is told the moment from which the task may run. Does nothing where the lease ran
-        out meanwhile and another worker has the row.
+        `enqueue` is told the moment from which the task may run; `for_good` is given up at once.
+        Does nothing where the lease ran out meanwhile and another worker has the row.
         """
-        last = self.attempts > len(PAUSES)
+        last = for_good or self.attempts > len(PAUSES)
         due_at = self.due_at if last else timezone.now() + PAUSES[self.attempts - 1]
         with transaction.atomic():
             held = type(self)._default_manager.filter(pk=self.pk, leased_until=self.leased_until)

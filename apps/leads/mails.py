@@ -96,7 +96,7 @@ def _subject_published(ids: dict[str, Any]) -> dict[str, Any]:
     wanted = WantedSubject.objects.select_related("subject__degree").get(pk=ids["wanted_id"])
     subject = wanted.subject
     if subject is None:
-        return {"subject_name": "", "shop_url": absolute_url("/compra")}
+        return {"subject_name": "", "degree_name": "", "shop_url": absolute_url("/compra")}
     query = {
         "universidad": subject.degree.university_id,
         "carrera": subject.degree_id,

@@ -9,13 +9,18 @@ from email.utils import parseaddr
 from typing import Any
 
 from django.conf import settings
-from django.core.mail import EmailMultiAlternatives
 from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
 
+from apps.core.mail.delivery import (
+    ServerUnreachable,
+    compose,
+    is_refused_for_good,
+    open_connection,
+)
 from apps.core.mail.registry import NoLongerDue, is_registered, render_mail
-from apps.core.models import Mail, SiteSettings
+from apps.core.models import Mail
 
 
 def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> Mail | None:
@@ -56,38 +61,69 @@ def deliver_mail(mail_id: int) -> None:
     """Try to send one mail, then look after those whose task was lost."""
     mail = Mail.claim(pk=mail_id)
     if mail is not None:
-        try:
-            send(mail)
-        except NoLongerDue:
-            Mail.objects.filter(pk=mail_id).update(
-                status=Mail.Status.DROPPED, leased_until=None, last_error=""
-            )
-        # Whatever went wrong, the mail is still owed: the row says what it was.
-        except Exception as error:
-            mail.put_off(error, lambda due_at: _enqueue_at(due_at, mail_id))
-        else:
-            Mail.objects.filter(pk=mail_id).update(
-                status=Mail.Status.SENT, sent_at=timezone.now(), leased_until=None, last_error=""
-            )
+        _deliver_in_turn(mail)
     requeue_stuck_mails()
 
 
-def send(mail: Mail) -> None:
-    """Render a mail and hand it to the mail backend. Raises what either of them raises."""
-    rendered = render_mail(mail.template, mail.context, reveal=True)
-    headers = {"Message-ID": mail.message_id, "Auto-Submitted": "auto-generated"}
-    if rendered.unsubscribe_url:
-        headers["List-Unsubscribe"] = f"<{rendered.unsubscribe_url}>"
-        headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-    message = EmailMultiAlternatives(
-        subject=rendered.subject,
-        body=rendered.text,
-        to=[mail.to],
-        reply_to=[rendered.reply_to or SiteSettings.current().support_email],
-        headers=headers,
-    )
-    message.attach_alternative(rendered.html, "text/html")
-    message.send()
+def _deliver_in_turn(mail: Mail) -> None:
+    """Send a mail, behind those that wait since the server could not be reached.
+
+    The oldest of them is tried in its stead: one try tells for all whether the server is back,
+    and then they go in the order in which they were owed.
+    """
+    first = Mail.claim_waiting(before=mail) or mail
+    try:
+        reached = _try(first)
+    except ServerUnreachable as error:
+        if first is not mail:
+            # Only asked before its time: it keeps its own tries for the day that it has.
+            first.hand_back()
+        _put_off(mail, error)
+        return
+    if reached:
+        for pk in Mail.wake_waiting():
+            deliver_mail.enqueue(mail_id=pk)
+    if first is not mail:
+        mail.hand_back()
+        deliver_mail.enqueue(mail_id=mail.pk)
+
+
+def _try(mail: Mail) -> bool:
+    """One try, and its outcome in the row; whether the server was reached.
+
+    Raises ServerUnreachable with the row as it was.
+    """
+    reached = False
+    try:
+        rendered = render_mail(mail.template, mail.context, reveal=True)
+        message = compose(
+            rendered, to=mail.to, message_id=mail.message_id, written_at=mail.created_at
+        )
+        with open_connection() as connection:
+            reached = True
+            connection.send_messages([message])
+    except NoLongerDue:
+        Mail.objects.filter(pk=mail.pk).update(
+            status=Mail.Status.DROPPED, leased_until=None, last_error=""
+        )
+    except ServerUnreachable:
+        raise
+    # Whatever went wrong, the mail is still owed: the row says what it was.
+    except Exception as error:
+        _put_off(mail, error, for_good=is_refused_for_good(error))
+    else:
+        Mail.objects.filter(pk=mail.pk).update(
+            status=Mail.Status.SENT, sent_at=timezone.now(), leased_until=None, last_error=""
+        )
+    return reached
+
+
+def _put_off(mail: Mail, error: Exception, *, for_good: bool = False) -> None:
+    with transaction.atomic():
+        mail.put_off(error, lambda due_at: _enqueue_at(due_at, mail.pk), for_good=for_good)
+        Mail.objects.filter(pk=mail.pk).update(
+            waits_for_server=isinstance(error, ServerUnreachable)
+        )
 
 
 def retry_mail(mail: Mail) -> bool:

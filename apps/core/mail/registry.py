@@ -22,6 +22,9 @@ class NoLongerDue(Exception):
     """Raised by a builder: what the mail is about has been overtaken, and nothing is sent."""
 
 
+# What every mail reader shows of a subject.
+SUBJECT_WIDTH = 78
+
 HIDDEN = "[enlace personal, solo en el correo]"
 
 
@@ -77,13 +80,25 @@ def is_registered(template: str) -> bool:
     return template in _templates
 
 
+def registered_mails() -> list[str]:
+    """The names of all mails of the shop."""
+    return sorted(_templates)
+
+
 def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> RenderedMail:
     """Render a registered mail from the ids in `context`.
 
     Without `reveal` its secret links are left out. Raises what the builder raises, for instance
     DoesNotExist where the order is gone.
     """
-    mail = _templates[template]
+    values = _templates[template].build(context)
+    if not reveal:
+        values = {k: HIDDEN if isinstance(v, SecretUrl) else v for k, v in values.items()}
+    return render_values(template, values)
+
+
+def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
+    """Render a registered mail from what its builder returns."""
     contact = SiteSettings.current()
     values = {
         "brand": settings.BRAND_NAME,
@@ -93,23 +108,29 @@ def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> Rend
         "legal_name": contact.legal_name,
         "legal_address": contact.legal_address,
         "tax_id": contact.tax_id,
-        **mail.build(context),
+        **values,
     }
-    if not reveal:
-        values = {k: HIDDEN if isinstance(v, SecretUrl) else v for k, v in values.items()}
     engine = Engine.get_default()
     # Plain text is not HTML: "Álgebra & Cálculo" stays as it is.
     plain = Context(values, autoescape=False)
-    subject = engine.from_string(mail.subject).render(plain)
+    subject = _one_line(engine.from_string(_templates[template].subject).render(plain))
     text = engine.get_template(f"emails/{template}.txt").render(plain)
     html = engine.get_template(f"emails/{template}.html").render(
         Context({**values, "subject": subject})
     )
-    # A subject is one line; a name with a line break in it must not become a header.
     return RenderedMail(
-        subject=" ".join(subject.split()),
+        subject=subject,
         text=text.strip() + "\n",
-        html=html,
+        # The number stays on the line of its sign: "pedido n.º 12".
+        html=html.replace("n.º ", "n.º\N{NO-BREAK SPACE}"),
         reply_to=str(values.get("reply_to", "")),
         unsubscribe_url=str(values.get("unsubscribe_url", "")),
     )
+
+
+def _one_line(subject: str) -> str:
+    """A name with a line break in it must not become a header, nor a long one hide the rest."""
+    subject = " ".join(subject.split())
+    if len(subject) <= SUBJECT_WIDTH:
+        return subject
+    return subject[: SUBJECT_WIDTH - 1].rstrip() + "…"

@@ -63,7 +63,7 @@ def test_a_contact_message_reaches_the_academy_and_nobody_else(api, work, mailou
     assert mail.subject == "Contacto: Bruno Ibáñez"
     assert "¿Tenéis <b>Álgebra</b>?\nGracias." in mail.body
     html = mail.alternatives[0][0]
-    for text in (mail.body, html):
+    for text in (" ".join(mail.body.split()), html):
         assert "Si respondes a este correo, escribes a quien la envía." in text
         assert "¿Alguna duda? Responde a este correo" not in text, "it would reach the visitor"
     assert "¿Tenéis &lt;b&gt;Álgebra&lt;/b&gt;?<br>Gracias." in html

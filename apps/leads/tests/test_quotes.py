@@ -179,8 +179,8 @@ def test_the_mail_has_every_line_and_the_link(api, work, mailoutbox):
         "Amigos invitados: −40,00 € (sujeto a comprobación)\n"
         "Precio final: 307,50 € (IVA incluido)\n"
         "\n"
-        "Precio garantizado: 362,50 € hasta el 5 de diciembre de 2026, para estas mismas "
-        "asignaturas y a plazos. No incluye"
+        "Precio garantizado: 362,50 € hasta el 5 de diciembre de 2026, para estas\n"
+        "mismas asignaturas y a plazos. No incluye"
     ) in text
     html = mail.alternatives[0][0].replace(NB, " ")
     for said in ("Asignatura 1", "185,50 €", "sujeto a comprobación", "307,50 €", "362,50 €", link):

@@ -1,0 +1,44 @@
+"""How the mails with the way into the classroom look (`core.mail.samples`)."""
+
+from typing import Any
+
+from django.urls import reverse
+
+from apps.classroom.links import LINK_LIFE
+from apps.core.mail.registry import SecretUrl, absolute_url
+from apps.core.mail.samples import STUDENT, VISITOR, preview_mail
+from apps.core.models import SiteSettings
+
+
+def _greeting() -> dict[str, Any]:
+    return {
+        "first_name": "Ana",
+        "username": "ana.ejemplo@example.com",
+        "access_url": SecretUrl(absolute_url(reverse("aula_acceso", args=["ejemplo"]))),
+        "days": LINK_LIFE.days,
+        "new_link_url": absolute_url(reverse("aula_enlace")),
+    }
+
+
+def _access() -> dict[str, dict[str, Any]]:
+    opened = {
+        **_greeting(),
+        "items": ["Microeconomía", "Estadística descriptiva: PEC 3"],
+        "has_password": False,
+        "portal_url": absolute_url(SiteSettings.current().portal),
+    }
+    return {"Primera compra": opened, "Ya tiene contraseña": {**opened, "has_password": True}}
+
+
+preview_mail(
+    "classroom_access",
+    when="Cuando el acceso al aula de un pedido pagado está listo, y cuando se reenvía",
+    to=STUDENT,
+    samples=_access,
+)
+preview_mail(
+    "classroom_link",
+    when="Cuando un alumno pide en /aula/enlace un enlace nuevo para su contraseña",
+    to=VISITOR,
+    samples=lambda: {"Ejemplo": _greeting()},
+)

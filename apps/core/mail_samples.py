@@ -1,0 +1,16 @@
+from django.urls import reverse
+
+from apps.core.mail.registry import absolute_url
+from apps.core.mail.samples import STAFF, preview_mail
+
+preview_mail(
+    "job_failed",
+    when="Cuando falla una tarea programada; como mucho uno al día por tarea",
+    to=STAFF,
+    samples=lambda: {
+        "Ejemplo": {
+            "title": "Cobrar los plazos que vencen",
+            "admin_url": absolute_url(reverse("admin:core_scheduledjob_changelist")),
+        }
+    },
+)

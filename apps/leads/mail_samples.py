@@ -1,0 +1,107 @@
+"""How the mails look that forms lead to (`core.mail.samples`)."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.core.mail.registry import absolute_url
+from apps.core.mail.samples import STAFF, VISITOR, preview_mail, sample
+
+
+def _lead_received() -> dict[str, dict[str, Any]]:
+    contact = {
+        "kind": "Contacto",
+        "who": "Ana Ejemplo Pérez",
+        "facts": [
+            ("Nombre", "Ana Ejemplo Pérez"),
+            ("Correo", "ana.ejemplo@example.com"),
+            ("Teléfono", "+34600111222"),
+            ("Carrera", "Administración y Dirección de Empresas"),
+        ],
+        "message": "Hola:\n¿Los exámenes resueltos entran en la asignatura completa?\n\nGracias.",
+        "reply_to": "ana.ejemplo@example.com",
+        "admin_url": absolute_url(reverse("admin:leads_lead_change", args=[1])),
+    }
+    return {
+        "Con mensaje": contact,
+        "Sin mensaje": {**contact, "kind": "Asignatura que falta", "message": ""},
+    }
+
+
+def _quote() -> dict[str, dict[str, Any]]:
+    in_instalments = {
+        "subjects": [
+            sample(name="Microeconomía", price=Decimal("192.00")),
+            sample(name="Estadística descriptiva", price=Decimal("192.00")),
+        ],
+        "base_price": Decimal("384.00"),
+        "discounts": [
+            sample(name="Por 2 asignaturas", amount=Decimal("38.40"), is_subject_to_check=False),
+            sample(name="Código de amigo", amount=Decimal("15.00"), is_subject_to_check=True),
+        ],
+        "has_unchecked": True,
+        "final_price": Decimal("330.60"),
+        "binding_price": Decimal("345.60"),
+        "in_instalments": True,
+        "valid_until": timezone.now() + timedelta(days=14),
+        "quote_url": absolute_url("/compra?presupuesto=ejemplo"),
+    }
+    in_full = {
+        **in_instalments,
+        "discounts": in_instalments["discounts"][:1],
+        "has_unchecked": False,
+        "final_price": Decimal("345.60"),
+        "in_instalments": False,
+    }
+    return {"A plazos, con descuentos por comprobar": in_instalments, "Pago completo": in_full}
+
+
+def _subject_published() -> dict[str, dict[str, Any]]:
+    return {
+        "En el catálogo": {
+            "subject_name": "Derecho Mercantil",
+            "degree_name": "Administración y Dirección de Empresas",
+            "shop_url": absolute_url("/compra?universidad=1&carrera=2&buscar=Derecho+Mercantil"),
+        },
+        "Retirada mientras tanto": {
+            "subject_name": "",
+            "degree_name": "",
+            "shop_url": absolute_url("/compra"),
+        },
+    }
+
+
+preview_mail(
+    "lead_received",
+    when="Cuando alguien envía un formulario del sitio",
+    to=STAFF,
+    samples=_lead_received,
+)
+preview_mail(
+    "quote",
+    when="Cuando alguien pide por correo el presupuesto de la calculadora",
+    to=VISITOR,
+    samples=_quote,
+)
+preview_mail(
+    "discount_code",
+    when="Cuando alguien pide el código de descuento personal",
+    to=VISITOR,
+    samples=lambda: {
+        "Ejemplo": {
+            "code": "FARO-7K2M9Q",
+            "percent": "5",
+            "valid_until": timezone.now() + timedelta(days=30),
+            "shop_url": absolute_url("/compra"),
+        }
+    },
+)
+preview_mail(
+    "subject_published",
+    when="Cuando se publica una asignatura que faltaba, a cada persona que la pidió",
+    to=VISITOR,
+    samples=_subject_published,
+)

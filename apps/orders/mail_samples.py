@@ -1,0 +1,221 @@
+"""How the mails about orders look (`core.mail.samples`)."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.core.mail.registry import SecretUrl, absolute_url
+from apps.core.mail.samples import STAFF, STUDENT, VISITOR, preview_mail, sample
+from apps.core.models import SiteSettings
+from apps.orders.instalment_mails import REASONS
+from apps.orders.models import CART_LIFE
+from apps.students.models import Consent
+from apps.students.wordings import WORDINGS
+
+NAME = "pedido n.º 1042"
+
+
+def _lines() -> list[dict[str, Any]]:
+    where = "Administración y Dirección de Empresas, UNED"
+    return [
+        {
+            "name": "Microeconomía",
+            "kind": "Asignatura Completa",
+            "detail": where,
+            "list_price": Decimal("192.00"),
+        },
+        {
+            "name": "Estadística descriptiva: PEC 3",
+            "kind": "Lección Individual",
+            "detail": where,
+            "list_price": Decimal("24.00"),
+        },
+    ]
+
+
+def _portal_url() -> str:
+    return absolute_url(SiteSettings.current().portal)
+
+
+def _order_confirmation() -> dict[str, dict[str, Any]]:
+    now = timezone.now()
+    today = timezone.localdate()
+    in_full = {
+        "order_name": NAME,
+        "first_name": "Ana",
+        "paid_at": now,
+        "lines": _lines(),
+        "discounts": [sample(name="Código BIENVENIDA10", amount=Decimal("21.60"))],
+        "total": Decimal("194.40"),
+        "instalments": [],
+        "portal_url": _portal_url(),
+        "waived_on": now,
+        "waiver": WORDINGS[Consent.Kind.WITHDRAWAL],
+        "terms": sample(title="Términos y condiciones", version=3, published_on=today),
+        "terms_url": absolute_url("/terminos?version=3"),
+    }
+    plan = [
+        {
+            "number": number,
+            "amount": Decimal("64.80"),
+            "due_on": today + timedelta(days=30 * (number - 1)),
+            "paid": number == 1,
+        }
+        for number in (1, 2, 3)
+    ]
+    free = {
+        **in_full,
+        "discounts": [sample(name="Código GRATIS100", amount=Decimal("216.00"))],
+        "total": Decimal("0.00"),
+    }
+    return {
+        "Pago completo": in_full,
+        "A plazos": {**in_full, "instalments": plan},
+        "Sin nada que pagar": free,
+    }
+
+
+def _cart() -> dict[str, Any]:
+    return {
+        "lines": _lines(),
+        "total": Decimal("216.00"),
+        "valid_until": timezone.now() + CART_LIFE,
+        "recovery_url": SecretUrl(absolute_url("/complete-payment?order=1042&token=ejemplo")),
+    }
+
+
+def _cart_reminder() -> dict[str, dict[str, Any]]:
+    stop = absolute_url(f"{reverse('stop-reminders')}?aviso=ejemplo")
+    return {"Ejemplo": {**_cart(), "unsubscribe_url": SecretUrl(stop)}}
+
+
+def _already_bought() -> dict[str, dict[str, Any]]:
+    unpaid = {
+        "owned": ["Microeconomía"],
+        "is_paid": False,
+        "portal_url": _portal_url(),
+    }
+    return {"Sin pagar": unpaid, "Ya pagado": {**unpaid, "is_paid": True}}
+
+
+def _staff_attention() -> dict[str, dict[str, Any]]:
+    return {
+        "Un pedido": {
+            "what": f"el {NAME}",
+            "reason": "Pagado hace más de 15 minutos y todavía sin acceso al aula.",
+            "admin_url": absolute_url(reverse("admin:orders_order_change", args=[1042])),
+        }
+    }
+
+
+def _plan() -> dict[str, Any]:
+    return {
+        "order_name": NAME,
+        "first_name": "Ana",
+        "plan_url": SecretUrl(absolute_url(f"{reverse('plazos')}?pedido=1042&clave=ejemplo")),
+        "left_amount": Decimal("129.60"),
+    }
+
+
+def _notice() -> dict[str, dict[str, Any]]:
+    chargeable = {
+        **_plan(),
+        "number": 2,
+        "amount": Decimal("64.80"),
+        "due_on": timezone.localdate() + timedelta(days=2),
+        "card": "Visa acabada en 4242",
+        "chargeable": True,
+    }
+    return {"Se cobrará": chargeable, "La tarjeta ya no vale": {**chargeable, "chargeable": False}}
+
+
+def _paid() -> dict[str, dict[str, Any]]:
+    due_on = timezone.localdate() + timedelta(days=30)
+    one = {
+        **_plan(),
+        "what": "plazo 2",
+        "amount": Decimal("64.80"),
+        "paid_at": timezone.now(),
+        "left": [{"number": 3, "amount": Decimal("64.80"), "on": due_on}],
+    }
+    all_of_it = {**one, "what": "plazos 2 y 3", "amount": Decimal("129.60"), "left": []}
+    return {"Queda otro": one, "Todo pagado": all_of_it}
+
+
+def _unpaid() -> dict[str, dict[str, Any]]:
+    refused = {
+        **_plan(),
+        "number": 2,
+        "amount": Decimal("64.80"),
+        "reason": REASONS["insufficient_funds"],
+        "confirm": False,
+        "again_on": timezone.localdate() + timedelta(days=3),
+        "same_card": True,
+    }
+    return {
+        "Se intentará otra vez": refused,
+        "El banco pide confirmar": {
+            **refused,
+            "reason": REASONS["authentication_required"],
+            "confirm": True,
+        },
+        "Con esa tarjeta no": {
+            **refused,
+            "reason": REASONS["expired_card"],
+            "same_card": False,
+        },
+        "Último intento": {**refused, "again_on": None},
+    }
+
+
+preview_mail(
+    "order_confirmation",
+    when="Cuando se paga un pedido, o su primer plazo",
+    to=STUDENT,
+    samples=_order_confirmation,
+)
+preview_mail(
+    "cart_saved",
+    when="Cuando alguien guarda su carrito para más tarde",
+    to=VISITOR,
+    samples=lambda: {"Ejemplo": _cart()},
+)
+preview_mail(
+    "cart_reminder",
+    when="Horas después de dejar la compra a medias, a quien pidió que le avisáramos",
+    to=VISITOR,
+    samples=_cart_reminder,
+)
+preview_mail(
+    "already_bought",
+    when="Cuando un carrito tiene algo que esa dirección ya compró",
+    to=STUDENT,
+    samples=_already_bought,
+)
+preview_mail(
+    "staff_attention",
+    when="Cuando un pedido o un pago necesita que alguien lo mire",
+    to=STAFF,
+    samples=_staff_attention,
+)
+preview_mail(
+    "instalment_notice",
+    when="Dos días antes de cobrar un plazo",
+    to=STUDENT,
+    samples=_notice,
+)
+preview_mail(
+    "instalment_paid",
+    when="Cuando se paga un plazo, o varios a la vez",
+    to=STUDENT,
+    samples=_paid,
+)
+preview_mail(
+    "instalment_unpaid",
+    when="Cada vez que el banco rechaza un plazo",
+    to=STUDENT,
+    samples=_unpaid,
+)

@@ -1,0 +1,30 @@
+"""How the mails of a student's account look (`core.mail.samples`)."""
+
+from django.urls import reverse
+
+from apps.core.mail.registry import SecretUrl, absolute_url
+from apps.core.mail.samples import STAFF, VISITOR, preview_mail
+
+preview_mail(
+    "sign_in_link",
+    when="Cuando un alumno pide entrar en su cuenta",
+    to=VISITOR,
+    samples=lambda: {
+        "Ejemplo": {
+            "first_name": "Ana",
+            "link_url": SecretUrl(absolute_url(f"{reverse('login-link')}?enlace=ejemplo")),
+            "minutes": 30,
+        }
+    },
+)
+preview_mail(
+    "erasure_requested",
+    when="Cuando un alumno pide en su cuenta que se borren sus datos",
+    to=STAFF,
+    samples=lambda: {
+        "Ejemplo": {
+            "email": "ana.ejemplo@example.com",
+            "admin_url": absolute_url(reverse("admin:students_student_changelist")),
+        }
+    },
+)
