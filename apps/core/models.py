@@ -187,9 +187,13 @@ class Mail(Owed):
         """
         now = timezone.now()
         free = cls._waiting(now).filter(pk__lt=before.pk)
-        pk = free.order_by("pk").values_list("pk", flat=True).first()
-        claimed = free.filter(pk=pk).update(leased_until=now + LEASE, attempts=F("attempts") + 1)
-        return cls.objects.get(pk=pk) if claimed else None
+        first = free.order_by("pk").first()
+        if first is None:
+            return None
+        claimed = free.filter(pk=first.pk).update(
+            leased_until=now + LEASE, attempts=F("attempts") + 1
+        )
+        return cls.objects.get(pk=first.pk) if claimed else None
 
     def hand_back(self) -> None:
         """Let go of what was claimed and not tried, as if it had not been claimed."""

@@ -32,31 +32,32 @@ def _lead_received() -> dict[str, dict[str, Any]]:
 
 
 def _quote() -> dict[str, dict[str, Any]]:
-    in_instalments = {
+    volume = sample(
+        name="Descuento por volumen", amount=Decimal("38.40"), is_subject_to_check=False
+    )
+    friend = sample(name="Código de amigo", amount=Decimal("15.00"), is_subject_to_check=True)
+    in_full = {
         "subjects": [
             sample(name="Microeconomía", price=Decimal("192.00")),
             sample(name="Estadística descriptiva", price=Decimal("192.00")),
         ],
         "base_price": Decimal("384.00"),
-        "discounts": [
-            sample(name="Por 2 asignaturas", amount=Decimal("38.40"), is_subject_to_check=False),
-            sample(name="Código de amigo", amount=Decimal("15.00"), is_subject_to_check=True),
-        ],
-        "has_unchecked": True,
-        "final_price": Decimal("330.60"),
+        "discounts": [volume],
+        "has_unchecked": False,
+        "final_price": Decimal("345.60"),
         "binding_price": Decimal("345.60"),
-        "in_instalments": True,
+        "in_instalments": False,
         "valid_until": timezone.now() + timedelta(days=14),
         "quote_url": absolute_url("/compra?presupuesto=ejemplo"),
     }
-    in_full = {
-        **in_instalments,
-        "discounts": in_instalments["discounts"][:1],
-        "has_unchecked": False,
-        "final_price": Decimal("345.60"),
-        "in_instalments": False,
+    in_instalments = {
+        **in_full,
+        "discounts": [volume, friend],
+        "has_unchecked": True,
+        "final_price": Decimal("330.60"),
+        "in_instalments": True,
     }
-    return {"A plazos, con descuentos por comprobar": in_instalments, "Pago completo": in_full}
+    return {"Pago completo": in_full, "A plazos, con descuentos por comprobar": in_instalments}
 
 
 def _subject_published() -> dict[str, dict[str, Any]]:

@@ -10,8 +10,11 @@ from django.utils import timezone
 from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STAFF, STUDENT, VISITOR, preview_mail, sample
 from apps.core.models import SiteSettings
+from apps.core.money import to_euros
 from apps.orders.instalment_mails import REASONS
 from apps.orders.models import CART_LIFE
+from apps.orders.referrals import HOLD
+from apps.pricing.rules import PRICING
 from apps.students.models import Consent
 from apps.students.wordings import WORDINGS
 
@@ -51,6 +54,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "discounts": [sample(name="Código BIENVENIDA10", amount=Decimal("21.60"))],
         "total": Decimal("194.40"),
         "instalments": [],
+        "plan_url": "",
         "portal_url": _portal_url(),
         "waived_on": now,
         "waiver": WORDINGS[Consent.Kind.WITHDRAWAL],
@@ -73,7 +77,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
     }
     return {
         "Pago completo": in_full,
-        "A plazos": {**in_full, "instalments": plan},
+        "A plazos": {**in_full, "instalments": plan, "plan_url": _plan()["plan_url"]},
         "Sin nada que pagar": free,
     }
 
@@ -99,6 +103,19 @@ def _already_bought() -> dict[str, dict[str, Any]]:
         "portal_url": _portal_url(),
     }
     return {"Sin pagar": unpaid, "Ya pagado": {**unpaid, "is_paid": True}}
+
+
+def _referral_code() -> dict[str, dict[str, Any]]:
+    return {
+        "Ejemplo": {
+            "code": "ANA-7K2M9Q",
+            "friend_saves": Decimal("15.00"),
+            "reward_full": to_euros(PRICING.reward_full_payment_cents),
+            "reward_instalments": to_euros(PRICING.reward_instalments_cents),
+            "hold_days": HOLD.days,
+            "invite_url": absolute_url("/compra?codigo=ANA-7K2M9Q"),
+        }
+    }
 
 
 def _staff_attention() -> dict[str, dict[str, Any]]:
@@ -194,6 +211,12 @@ preview_mail(
     when="Cuando un carrito tiene algo que esa dirección ya compró",
     to=STUDENT,
     samples=_already_bought,
+)
+preview_mail(
+    "referral_code",
+    when="Después de la primera compra, cuando el alumno recibe su código para invitar",
+    to=STUDENT,
+    samples=_referral_code,
 )
 preview_mail(
     "staff_attention",

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from email.utils import format_datetime
 
-from anymail.exceptions import AnymailRecipientsRefused
+from anymail.exceptions import AnymailRecipientsRefused  # type: ignore[import-untyped]
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 from django.utils.timezone import localtime
