@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
+from django.conf import settings
 from django.db import models, transaction
 from django_tasks import task
 
 from apps.catalogue.services import subject_enrolled
 from apps.classroom.backends import current_classroom
-from apps.classroom.backends.base import Item, Right
+from apps.classroom.backends.base import ExternalAccount, Item, Right
 from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning, Semester
 from apps.students.models import Student
 
@@ -185,15 +186,38 @@ def _write_enrolments(student: Student, rights: Sequence[Right], reference: str)
 def bring_to_classroom(student: Student, rights: Sequence[Right]) -> None:
     """See to the student's account and rights in the classroom. Runs outside any transaction.
 
-    The account is asked for each time: the academy may have moved to another classroom since.
     Raises what the classroom raises.
     """
-    classroom = current_classroom()
-    there = classroom.ensure_account(student)
+    if student.erased_at is None:
+        current_classroom().apply_rights(account_in_classroom(student).external_id, rights)
+        return
+    # Who has been forgotten is kept out of the account there was; none is looked for or made.
+    known = _known_id(student)
+    if known:
+        current_classroom().apply_rights(known, rights)
+
+
+def account_in_classroom(student: Student) -> ExternalAccount:
+    """The student's account in the classroom, made where there is none; kept here as well.
+
+    It is asked for each time: the academy may have moved to another classroom since, or somebody
+    may have deleted it there. Runs outside any transaction; raises what the classroom raises.
+    """
+    there = current_classroom().ensure_account(student, _known_id(student))
     Account.objects.update_or_create(
-        student=student, defaults={"external_id": there.external_id, "username": there.username}
+        student=student,
+        defaults={
+            "external_id": there.external_id,
+            "username": there.username,
+            "classroom": settings.CLASSROOM,
+        },
     )
-    classroom.apply_rights(there.external_id, rights)
+    return there
+
+
+def _known_id(student: Student) -> str:
+    account = Account.objects.filter(student=student).first()
+    return account.id_in(settings.CLASSROOM) if account else ""
 
 
 @task
@@ -203,7 +227,7 @@ def tell_classroom(change_id: int) -> None:
     if change is None:
         return
     try:
-        bring_to_classroom(change.student, rights_of(change.student))
+        _bring_up_to_date(change.student)
     # Whatever went wrong, the classroom is still to be told: the row says what it was.
     except Exception as error:
         change.put_off(
@@ -214,6 +238,18 @@ def tell_classroom(change_id: int) -> None:
         AccessChange.objects.filter(pk=change_id).update(
             status=AccessChange.Status.DONE, leased_until=None, last_error=""
         )
+
+
+def _bring_up_to_date(student: Student) -> None:
+    """Tell the classroom the rights until they are still the same after it was told.
+
+    A worker that read them before a change may come to the classroom after the one that tells the
+    change: whoever comes last has to notice.
+    """
+    told: list[Right] | None = None
+    while (rights := rights_of(student)) != told:
+        bring_to_classroom(student, rights)
+        told = rights
 
 
 def retry_change(change: AccessChange) -> bool:

@@ -7,6 +7,7 @@ from django.contrib.auth.hashers import check_password, make_password
 from django.db import transaction
 from django.utils import timezone
 
+from apps.classroom.access import account_in_classroom
 from apps.classroom.backends import current_classroom
 from apps.classroom.links import account_for
 from apps.classroom.models import Account
@@ -53,8 +54,10 @@ def set_password(*, token: str, first_name: str, last_name: str, password: str) 
         raise LinkUsed
     student = account.student
     student.first_name, student.last_name = first_name, last_name
-    # Before our own row: if the classroom is away, the link can be used again.
-    current_classroom().set_password(account.external_id, student, password)
+    # Before our own row: if the classroom is away, the link can be used again. The account is asked
+    # for: the id in our row may be of the classroom before, and another person's in this one.
+    there = account_in_classroom(student)
+    current_classroom().set_password(there.external_id, student, password)
     with transaction.atomic():
         Account.objects.select_for_update().get(pk=account.pk)
         # Of two that use the same link at once, the second finds it used.

@@ -22,6 +22,8 @@ class Account(models.Model):
     )
     external_id = models.CharField("id externo", max_length=60, blank=True)
     username = models.CharField("usuario", max_length=254, blank=True)
+    # The setting `CLASSROOM` that the two belong to: number 2 here is an administrator elsewhere.
+    classroom = models.CharField("aula", max_length=10, blank=True, editable=False)
     password = models.CharField(max_length=128, blank=True, editable=False)
     created_at = models.DateTimeField("creada", auto_now_add=True)
     last_sign_in_at = models.DateTimeField("última entrada", null=True, blank=True)
@@ -32,6 +34,10 @@ class Account(models.Model):
 
     def __str__(self) -> str:
         return str(self.student)
+
+    def id_in(self, classroom: str) -> str:
+        """The account's id in that classroom; empty where it is in another or nowhere yet."""
+        return self.external_id if self.classroom == classroom else ""
 
 
 class Provisioning(Owed):

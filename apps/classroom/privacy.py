@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.classroom.access import withdraw_access
-from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning
 from apps.core.privacy import (
     CannotErase,
     Holding,
@@ -48,12 +48,16 @@ def _preview(email: str) -> list[str]:
 
 
 def _erase(email: str) -> None:
-    for reference in Provisioning.objects.filter(student__email=email).values_list(
-        "reference", flat=True
-    ):
-        withdraw_access(reference=reference)
+    mine = Provisioning.objects.filter(student__email=email)
+    # All of them before the student's row, which a worker takes after the one that it holds.
+    locked = list(mine.select_for_update(of=("self",)).order_by("pk"))
+    for row in locked:
+        withdraw_access(reference=row.reference)
     Enrolment.objects.filter(student__email=email).delete()
     Account.objects.filter(student__email=email).update(password="", username="")
+    # A classroom that refuses says whom: "Email address already exists: ana@…".
+    mine.update(last_error="")
+    AccessChange.objects.filter(student__email=email).update(last_error="")
 
 
 def _purge_accounts(now: datetime) -> int:

@@ -97,7 +97,8 @@ def _provide(provisioning: Provisioning) -> None:
         if rights_of(student) != rights:
             # It was paused or taken back while the classroom was being told.
             tell_again(student, reference=locked.reference)
-        _queue_access_mail(locked)
+        if student.erased_at is None:
+            _queue_access_mail(locked)
 
 
 def _queue_access_mail(provisioning: Provisioning) -> None:

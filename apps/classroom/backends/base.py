@@ -50,8 +50,8 @@ class Classroom(Protocol):
     wrong: the caller keeps the error and tries again.
     """
 
-    def ensure_account(self, student: Student) -> ExternalAccount:
-        """Make the student's account unless there is one."""
+    def ensure_account(self, student: Student, known_id: str) -> ExternalAccount:
+        """Make the student's account unless there is one; `known_id` is what it was, else empty."""
 
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
         """Let the account into what is open, keep it out of the rest."""

@@ -10,7 +10,7 @@ class LocalClassroom:
     Those rows are written for every classroom, so that nothing remains to be done elsewhere.
     """
 
-    def ensure_account(self, student: Student) -> ExternalAccount:
+    def ensure_account(self, student: Student, known_id: str) -> ExternalAccount:
         return ExternalAccount(str(student.pk), student.email)
 
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:

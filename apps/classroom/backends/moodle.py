@@ -28,7 +28,12 @@ from apps.students.models import Student
 TIMEOUT_S = 20
 # What Moodle takes as a username unless it was told to take more.
 PLAIN_USERNAME = re.compile(r"[a-z0-9_.@-]+")
-NOT_ABOUT_THE_PASSWORD = {"unavailable", "invalidtoken", "accessexception", "nopermissions"}
+NO_WORDS = (
+    "El aula no acepta esta contraseña. Prueba con otra más larga, con mayúsculas, números y algún "
+    "símbolo."
+)
+# Error codes are words; what the password policy says stands itself in the place of one.
+CODE = re.compile(r"[a-z0-9_]*")
 # Moodle wants names; the student gives theirs on the one-time link.
 UNKNOWN_FIRST_NAME, UNKNOWN_LAST_NAME = "Estudiante", "de la academia"
 
@@ -42,9 +47,11 @@ class MoodleError(ClassroomError):
 
 
 class MoodleClassroom:
-    def ensure_account(self, student: Student) -> ExternalAccount:
-        """The student's Moodle user: the one we made, else the one with that address, else new."""
-        found = _find_user(student)
+    def ensure_account(self, student: Student, known_id: str) -> ExternalAccount:
+        """The student's Moodle user: the one it was, the one that we marked as theirs, the one with
+        that address, else a new one.
+        """
+        found = (_user("id", known_id) if known_id else None) or _find_user(student)
         if found is None:
             try:
                 found = _create_user(student)
@@ -53,7 +60,8 @@ class MoodleClassroom:
                 found = _find_user(student)
                 if found is None:
                     raise refusal
-        return ExternalAccount(str(found["id"]), found["username"])
+        # Moodle tells usernames to those alone whose role may see all details of a user.
+        return ExternalAccount(str(found["id"]), found.get("username") or student.email)
 
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
         """Enrol, suspend and unenrol, once for each course: the best right to it counts."""
@@ -93,10 +101,14 @@ class MoodleClassroom:
         try:
             _update_user(external_id, password=password, **names)
         except MoodleError as refusal:
-            if refusal.code in NOT_ABOUT_THE_PASSWORD:
+            if refusal.code == "invalidresponse":
+                # From 3.10 on Moodle trips over its own answer that tells of the policy.
+                raise PasswordRefused(NO_WORDS) from refusal
+            if CODE.fullmatch(refusal.code):
                 raise
             # Its own policy, in the words that its owner wrote for it.
-            raise PasswordRefused(f"El aula no acepta esta contraseña: {refusal}") from refusal
+            policy = str(refusal).removeprefix("error/")
+            raise PasswordRefused(f"El aula no acepta esta contraseña: {policy}") from refusal
 
 
 def find_course(field: str, value: str) -> dict[str, Any] | None:
@@ -146,16 +158,19 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _find_user(student: Student) -> dict[str, Any] | None:
-    ours = call("core_user_get_users_by_field", field="idnumber", values=[_idnumber(student)])
-    if ours:
-        return dict(ours[0])
-    same = call("core_user_get_users_by_field", field="email", values=[student.email])
-    if not same:
-        return None
+    ours = _user("idnumber", _idnumber(student))
+    if ours is not None:
+        return ours
+    same = _user("email", student.email)
     # Marked as ours, so that it is found again when the address changes on either side.
-    if not same[0].get("idnumber"):
-        _update_user(same[0]["id"], idnumber=_idnumber(student))
-    return dict(same[0])
+    if same is not None and not same.get("idnumber"):
+        _update_user(same["id"], idnumber=_idnumber(student))
+    return same
+
+
+def _user(field: str, value: str) -> dict[str, Any] | None:
+    found = call("core_user_get_users_by_field", field=field, values=[value])
+    return dict(found[0]) if found else None
 
 
 def _create_user(student: Student) -> dict[str, Any]:
@@ -184,7 +199,8 @@ def _update_user(user_id: str | int, **fields: str) -> None:
     # Later Moodles answer what went wrong as a warning instead of an exception.
     warnings = answer.get("warnings") if isinstance(answer, dict) else None
     if warnings:
-        raise MoodleError(strip_tags(str(warnings[0].get("message", ""))), "warning")
+        code = str(warnings[0].get("warningcode") or "warning")
+        raise MoodleError(strip_tags(str(warnings[0].get("message", ""))), code)
 
 
 def _idnumber(student: Student) -> str:

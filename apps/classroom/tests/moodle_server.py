@@ -20,6 +20,9 @@ def nothing() -> None:
     return
 
 
+STUDENT = 5
+
+
 class MoodleException(Exception):
     def __init__(self, exception: str, errorcode: str, message: str, debuginfo: str = "") -> None:
         self.body = {"exception": exception, "errorcode": errorcode, "message": message}
@@ -51,7 +54,9 @@ class FakeMoodle:
         self.calls: list[str] = []
         self.drop_answers = 0
         self.down = False
+        # From 3.10 on what can't be updated is a warning.
         self.warns_instead = False
+        self.hides_usernames = False
         self.before: dict[str, Callable[[], object]] = {}
         self.after: dict[str, Callable[[], object]] = {}
         self.url = ""
@@ -91,8 +96,11 @@ class FakeMoodle:
     def core_user_get_users_by_field(self, field: str, values: list[str]) -> list[dict[str, Any]]:
         if field not in ("id", "idnumber", "username", "email"):
             raise invalid(f"field: {field}")
+        # user_get_user_details: what is empty is left out, and usernames are for those who may see
+        # all details of a user.
+        shown = ("id", "email", "idnumber", *(() if self.hides_usernames else ("username",)))
         return [
-            {key: user[key] for key in ("id", "username", "email", "idnumber")}
+            {key: user[key] for key in shown if user[key]}
             for user in self.users.values()
             if str(user[field]) in values
         ]
@@ -124,14 +132,25 @@ class FakeMoodle:
                 except MoodleException:
                     if not self.warns_instead:
                         raise
-                    warning = {"item": "user", "itemid": user["id"], "message": POLICY}
-                    return {"warnings": [{**warning, "warningcode": "error"}]}
+                    # The warning's code would be the policy's text, and may only have letters.
+                    raise MoodleException(
+                        "invalid_response_exception",
+                        "invalidresponse",
+                        "Invalid response value detected",
+                    ) from None
             there.update({**user, "id": there["id"]})
         return {"warnings": []} if self.warns_instead else None
 
     def enrol_manual_enrol_users(self, enrolments: list[dict[str, Any]]) -> None:
         for enrolment in enrolments:
             course, user = int(enrolment["courseid"]), int(enrolment["userid"])
+            if int(enrolment["roleid"]) != STUDENT:
+                raise MoodleException(
+                    "moodle_exception",
+                    "wsusercannotassign",
+                    f"You don't have the permission to assign this role ({enrolment['roleid']}) to "
+                    f"this user ({user}) in this course({course}).",
+                )
             if course not in self.courses:
                 raise MoodleException(
                     "moodle_exception", "errorcoursecontextnotvalid", "Course context not valid"
@@ -155,7 +174,9 @@ class FakeMoodle:
     @staticmethod
     def _check_password(password: str) -> None:
         if not re.search(r"[^A-Za-z0-9]", password):
-            raise MoodleException("moodle_exception", "error", f"<div>{POLICY}</div>")
+            # `new moodle_exception($errmsg)`: no code, and no such string to translate either.
+            policy = f"<div>{POLICY}</div>"
+            raise MoodleException("moodle_exception", policy, f"error/{policy}")
 
 
 def _nested(pairs: list[tuple[str, str]]) -> dict[str, Any]:

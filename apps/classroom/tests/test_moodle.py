@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from academy.tests.factories import make_subject
 from academy.tests.parallel import in_parallel
+from apps.classroom import access
 from apps.classroom.access import (
     Cause,
     pause_access,
@@ -24,6 +25,7 @@ from apps.classroom.tests.moodle_server import POLICY, TOKEN, FakeMoodle, runnin
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.owed import PAUSES
+from apps.core.privacy import erase_all
 from apps.students.services import find_or_create_student
 
 pytestmark = pytest.mark.django_db
@@ -217,9 +219,15 @@ def test_the_one_time_link_sets_names_and_password_in_moodle(moodle, ana, micro)
     assert client.get(link).status_code == 410, "it works once"
 
 
-@pytest.mark.parametrize("warns_instead", [False, True])
+@pytest.mark.parametrize(
+    ("warns_instead", "said"),
+    [
+        (False, f"El aula no acepta esta contraseña: {POLICY}"),
+        (True, "El aula no acepta esta contraseña. Prueba con otra más larga"),
+    ],
+)
 def test_a_password_against_moodle_s_policy_says_so_and_keeps_the_link(
-    moodle, ana, micro, warns_instead
+    moodle, ana, micro, warns_instead, said
 ):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     moodle.warns_instead = warns_instead
@@ -227,7 +235,7 @@ def test_a_password_against_moodle_s_policy_says_so_and_keeps_the_link(
     link = f"/aula/acceso/{make_token(Account.objects.get())}"
     answer = Client().post(link, password_form("EstudiarDeNoche7"))
     assert answer.status_code == 200
-    assert f"El aula no acepta esta contraseña: {POLICY}" in answer.content.decode()
+    assert said in answer.content.decode()
     assert Client().get(link).status_code == 200
 
 
@@ -241,6 +249,85 @@ def test_a_moodle_that_is_away_keeps_the_link(moodle, ana, micro):
     assert "El aula no responde ahora mismo." in answer.content.decode()
     moodle.down = False
     assert Client().post(link, password_form("Estudiar-de-noche-7")).status_code == 302
+
+
+def test_the_id_of_the_classroom_before_is_nobody_s_in_moodle(moodle, ana, settings, micro):
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    settings.CLASSROOM = "local"
+    buy(ana, (micro.pk, None))
+    account = Account.objects.get()
+    stranger = {"username": "admin", "email": "direccion@example.com", "password": "De-antes-1"}
+    moodle.users[int(account.external_id)] = {
+        "id": int(account.external_id),
+        "idnumber": "",
+        **stranger,
+    }
+    settings.CLASSROOM = "moodle"
+
+    link = f"/aula/acceso/{make_token(account)}"
+    assert Client().post(link, password_form("Estudiar-de-noche-7")).status_code == 302
+    assert moodle.users[int(account.external_id)]["password"] == "De-antes-1"
+    account.refresh_from_db()
+    assert moodle.users[int(account.external_id)]["email"] == "ana@example.com"
+
+
+def test_who_is_forgotten_is_kept_out_of_the_account_there_was_and_of_no_other(moodle, micro):
+    course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    # The university's number stands where ours would, so that the address is all that joins them.
+    there = moodle.add_user(username="ana.gil", email="ana@example.com", idnumber="UNED-7")
+    ana = find_or_create_student(email="ana@example.com", phone="+34600111111")
+    buy(ana, (micro.pk, None))
+    assert set(moodle.enrolments) == {(there, course)}
+
+    erase_all("ana@example.com")
+    tell_all()
+    assert moodle.enrolments == {}
+    assert len(moodle.users) == 1
+    account = Account.objects.get()
+    assert (account.username, account.password) == ("", "")
+
+
+def test_an_access_that_was_still_owed_when_its_student_was_forgotten_is_nobody_s(moodle, micro):
+    moodle.down = True
+    ana = find_or_create_student(email="ana@example.com", phone="+34600111111")
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        buy(ana, (micro.pk, None))
+        erase_all("ana@example.com")
+        moodle.down = False
+        clock.shift(timedelta(hours=1))
+        provision.func(reference=ORDER)
+    assert account_status(ORDER) == "created", "nobody waits for it any more"
+    assert moodle.users == {}
+    assert not Mail.objects.filter(template="classroom_access").exists()
+
+
+def test_a_username_that_moodle_does_not_tell_is_the_address(moodle, ana, micro):
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    moodle.hides_usernames = True
+    moodle.add_user(username="ana@example.com", email="ana@example.com", password="x")
+    buy(ana, (micro.pk, None))
+    assert Account.objects.get().username == "ana@example.com"
+
+
+def test_who_comes_to_moodle_late_with_old_rights_puts_them_right(moodle, ana, micro, monkeypatch):
+    course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    buy(ana, (micro.pk, None))
+    pause_access(reference=ORDER, cause=Cause.OVERDUE)
+    resume_access(reference=ORDER, cause=Cause.OVERDUE)
+    slow = AccessChange.objects.earliest("pk")
+    bring, overtaken = access.bring_to_classroom, []
+
+    def overtaken_by_a_pause(student, rights):
+        # It has read the rights; now they change, and another worker is there first with the news.
+        if not overtaken:
+            overtaken.append(True)
+            pause_access(reference=ORDER, cause=Cause.STAFF)
+            tell_classroom.func(change_id=AccessChange.objects.latest("pk").pk)
+        bring(student, rights)
+
+    monkeypatch.setattr(access, "bring_to_classroom", overtaken_by_a_pause)
+    tell_classroom.func(change_id=slow.pk)
+    assert moodle.enrolments[only_user(moodle)["id"], course]["suspended"]
 
 
 def test_the_site_s_own_classroom_leads_to_moodle(moodle):
