@@ -168,6 +168,7 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
         "form": form,
         "orders": [(order, plan_url(order)) for order in orders_of(student)],
         "referral_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),
+        "rewards": student.referral_rewards.all(),
         "consents": student.consents.select_related("legal_text"),
         "erasure_requested": hasattr(student, "erasure_request"),
     }

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import time_machine
@@ -15,6 +15,8 @@ from apps.backoffice.tests.test_admin import make_one_of_everything
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
 from apps.orders.instalments import plan_url
+from apps.orders.models import ReferralReward
+from apps.pricing.models import PromoCode
 from apps.students.models import ErasureRequest, SignInLink, Student
 from apps.students.services import find_or_create_student
 from apps.students.sign_in_links import LINK_LIFE, link_url, use_link
@@ -162,6 +164,22 @@ def test_the_account_shows_orders_code_and_consents(client, settings):
     assert order.promo_code.code in page
     assert escape(plan_url(order)) in page
     assert "Acepto" in page
+
+
+def test_rewards_are_listed_with_what_becomes_of_them(signed_in, ana):
+    order = make_one_of_everything()
+    ReferralReward.objects.all().delete()
+    ReferralReward.objects.create(
+        student=ana, friend=order.student, order=order, promo_code=order.promo_code, amount=25,
+        held_until=datetime(2026, 12, 24, 12, tzinfo=UTC),
+    )  # fmt: skip
+    PromoCode.objects.create(
+        code="AMIGO-ANA", kind="FIJO", value=15, student=ana, is_referral_code=True
+    )
+    page = read(signed_in.get("/mi-cuenta"))
+    assert "retenida hasta el 24 de diciembre" in page
+    assert "25,00\N{NO-BREAK SPACE}€" in page
+    assert "tu amigo se ahorra 15,00\N{NO-BREAK SPACE}€" in page
 
 
 def test_the_account_takes_the_same_queries_however_many_orders(
