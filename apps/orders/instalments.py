@@ -17,7 +17,7 @@ from django.utils.crypto import salted_hmac
 
 from apps.classroom.access import Cause, PauseNotice, pause_access, resume_access
 from apps.core.clock import today
-from apps.core.errors import NotFound, TooManyRequests
+from apps.core.errors import Conflict, NotFound, TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
@@ -71,6 +71,11 @@ HARD_DECLINES = frozenset(
 )
 # The bank wants the student themselves: only a payment with them present helps.
 AUTHENTICATION = frozenset({"authentication_required", "authentication_not_handled"})
+
+
+class PlanChanged(Conflict):
+    code = "plan_changed"
+    message = "Ese plazo ya está pagado. Mira cómo quedan tus plazos."
 
 
 class PlanNotFound(NotFound):
@@ -487,10 +492,11 @@ class ByHand:
 
 
 @transaction.atomic
-def begin_by_hand(*, order_id: int, everything: bool) -> ByHand:
-    """What the student wants to pay now: the next instalment, or all that are left.
+def begin_by_hand(*, order_id: int, first: int, everything: bool) -> ByHand:
+    """What the student wants to pay now: instalment `first`, the next one, or it and all the rest.
 
     Gives the open payment of the very same back (`existing`), else records the try. Raises
+    PlanChanged where another is next: `first` may have been charged since they looked. Raises
     OpenPaymentInTheWay where another has to be canceled first, PaymentInProgress while a charge is
     under way, AlreadyPaid where nothing is left, TooManyRequests after too many refused cards.
     """
@@ -504,6 +510,8 @@ def begin_by_hand(*, order_id: int, everything: bool) -> ByHand:
             seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
         )
     _refuse_while_charging(order)
+    if unpaid[0].number != first:
+        raise PlanChanged
     wanted = unpaid if everything else unpaid[:1]
     numbers = tuple(instalment.number for instalment in wanted)
     cents = sum(instalment.amount_cents for instalment in wanted)

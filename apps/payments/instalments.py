@@ -148,14 +148,14 @@ def _close(refused: ProviderPayment) -> None:
 
 
 # ---------------------------------------------------------------- by hand
-def start_by_hand(*, order_id: int, everything: bool) -> ProviderPayment:
-    """A payment of the next instalment, or of all that are left, for the student to confirm.
+def start_by_hand(*, order_id: int, first: int, everything: bool) -> ProviderPayment:
+    """A payment of instalment `first`, or of it and all the rest, for the student to confirm.
 
-    Raises AlreadyPaid, PaymentInProgress, TooManyRequests, ProviderError.
+    Raises PlanChanged, AlreadyPaid, PaymentInProgress, TooManyRequests, ProviderError.
     """
     for _ in range(TRIES):
         try:
-            by_hand = plans.begin_by_hand(order_id=order_id, everything=everything)
+            by_hand = plans.begin_by_hand(order_id=order_id, first=first, everything=everything)
         except OpenPaymentInTheWay as obstacle:
             cancel(obstacle.payment)
             continue

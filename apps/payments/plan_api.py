@@ -66,6 +66,8 @@ class Plan(PublicAPIView):
 
 
 class PayInput(LinkInput):
+    # The instalment that the page shows as the next: what is paid is what was looked at.
+    number = serializers.IntegerField(min_value=1, max_value=99)
     what = serializers.ChoiceField(choices=("next", "all"))
 
 
@@ -88,7 +90,9 @@ class PayPlan(PublicAPIView):
         form = PayInput(data=request.data)
         form.is_valid(raise_exception=True)
         payment = paying.start_by_hand(
-            order_id=form.plan().pk, everything=form.validated_data["what"] == "all"
+            order_id=form.plan().pk,
+            first=form.validated_data["number"],
+            everything=form.validated_data["what"] == "all",
         )
         return Response(
             {

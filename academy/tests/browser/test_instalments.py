@@ -142,3 +142,25 @@ def test_a_wrong_link_shows_nothing(visitor: Visitor, plan: Order) -> None:
     expect(heading).to_have_text("El enlace no es válido o ha caducado.")
     visitor.page.get_by_role("link", name="Volver al inicio").click()
     expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
+
+
+def test_what_was_paid_in_another_tab_is_not_paid_twice(
+    visitor: Visitor, plan: Order, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/instalments/pay")
+    page = visitor.page
+    page.goto(plan_url(plan))
+    expect(page.get_by_role("button", name="Pagar el plazo 2")).to_be_visible()
+    other = page.context.new_page()
+    other.goto(plan_url(plan))
+    elsewhere = Visitor(other, email, visitor.watch)
+    press(elsewhere, "Pagar el plazo 2: 66,66 €")
+    fill_card(elsewhere, "4242424242424242")
+    elsewhere.press(elsewhere.pay_button("66,66 €"))
+    expect(elsewhere.toast("¡Pago exitoso!")).to_be_visible()
+
+    press(visitor, "Pagar el plazo 2: 66,66 €")
+
+    expect(page.get_by_role("alert")).to_contain_text("Ese plazo ya está pagado.")
+    expect(page.get_by_role("button", name="Pagar el plazo 3: 66,66 €")).to_be_visible()
+    assert states(plan) == ["paid", "paid", "due"]

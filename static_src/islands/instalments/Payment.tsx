@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "react";
+import { ApiError } from "../../lib/api";
 import { LockIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import { toast } from "../../lib/toast";
@@ -46,6 +47,8 @@ export function Payment({ plan, link, onChange }: Props) {
       await work();
     } catch (problem) {
       setError(sentenceOf(problem));
+      // Charged or paid elsewhere since the page was read: it shows how things stand.
+      if (problem instanceof ApiError && problem.status === 409) await onChange();
     } finally {
       working.current = false;
       setBusy(false);
@@ -53,7 +56,7 @@ export function Payment({ plan, link, onChange }: Props) {
   }
 
   const choose = (action: Action) =>
-    alone(async () => setOpen({ ...(await start(action, link)), action }));
+    alone(async () => setOpen({ ...(await start(action, plan, link)), action }));
 
   const confirm = ({ action, reference }: Open) =>
     alone(async () => {

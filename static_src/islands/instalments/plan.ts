@@ -17,12 +17,18 @@ export async function loadPlan(link: Link, signal?: AbortSignal): Promise<Plan> 
   return get(`/api/instalments?${new URLSearchParams(link)}`, Plan, signal ? { signal } : {});
 }
 
-export function start(action: Action, { order, token }: Link): Promise<Started> {
+export function start(action: Action, plan: Plan, { order, token }: Link): Promise<Started> {
   const body = { order: Number(order), token };
   return action === "card"
     ? post("/api/instalments/card", body, CardSetup)
-    : post("/api/instalments/pay", { ...body, what: action }, PlanPayment);
+    : post(
+        "/api/instalments/pay",
+        { ...body, what: action, number: nextOf(plan)?.number },
+        PlanPayment,
+      );
 }
+
+const nextOf = (plan: Plan) => plan.rows.find((row) => row.state !== "paid");
 
 export function tellCardSaved({ order, token }: Link, setupIntentId: string) {
   const body = { order: Number(order), token, setup_intent_id: setupIntentId };
@@ -49,7 +55,7 @@ export function rowSentence(row: PlanRow, cardWorks: boolean): string {
 
 /** The buttons' words: what is left may be the next one alone. */
 export function payLabels(plan: Plan): { action: "next" | "all"; label: string }[] {
-  const next = plan.rows.find((row) => row.state !== "paid");
+  const next = nextOf(plan);
   if (!next || plan.nextCents === 0) return [];
   const one = {
     action: "next" as const,
