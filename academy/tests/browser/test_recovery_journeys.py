@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -16,15 +16,17 @@ from academy.tests.browser.records import (
     SAVED,
     Shelf,
     check_out,
+    clear_faults,
     eventually,
     mail_with,
     mails_to,
     only_order,
     payments_at_provider,
     save_for_later,
+    set_fault,
     text_of,
 )
-from academy.tests.browser.visitor import Visitor
+from academy.tests.browser.visitor import DECLINED_CARD, SLOW_CARD, Visitor
 from academy.tests.factories import single, whole
 from apps.catalogue.models import Lesson, Subject
 from apps.orders.models import Order
@@ -268,3 +270,76 @@ def test_reminders_are_ended_on_a_phone_and_the_cart_stays(
     phone.buy("190,00 €")
     expect_paid(phone)
     assert reminders(email) == 1
+
+
+@pytest.fixture
+def _provider_is_whole_again() -> Iterator[None]:
+    yield
+    clear_faults()
+
+
+@pytest.mark.usefixtures("_provider_is_whole_again")
+def test_what_goes_wrong_on_the_page_is_said_there_and_the_next_try_pays(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 502.*/api/process-checkout")
+    visitor.watch.expect("status of 402")
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+    visitor.tick_boxes()
+    # The library of Stripe asks twice by itself where no answer comes.
+    set_fault(calls="POST /v1/payment_intents", do="error_500", nth=[1, 2])
+    visitor.pay_button("190,00 €").click()
+    not_prepared = "No se pudo preparar el pago. Inténtalo de nuevo."
+    expect(visitor.toast("Error", not_prepared)).to_be_visible()
+    expect(visitor.page.get_by_role("alert").filter(has_text=not_prepared)).to_be_visible()
+    clear_faults()
+
+    visitor.ask_for_card_form("190,00 €").type_card(DECLINED_CARD).pay_button("190,00 €").click()
+    refused = visitor.page.get_by_role("alert").filter(has_text="tarjeta")
+    expect(refused).to_be_visible()
+    expect(visitor.toast("Error en el pago", refused.inner_text())).to_be_visible()
+    assert only_order(email).status == Order.Status.CART
+
+    visitor.type_card().pay_button("190,00 €").click()
+    expect_paid(visitor)
+    assert len(payments_at_provider(only_order(email))) == 1
+
+
+def test_a_saved_plan_of_instalments_is_begun_with_its_first_payment(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    path = save_for_later(email, whole(maths), total="200", payment_type="installment")
+
+    phone.page.goto(path)
+    order = phone.page.get_by_role("region", name="Tu matrícula")
+    expect(order).to_contain_text("Forma de pago3 plazos, cada 20 días, sin intereses")
+    expect(order).to_contain_text("Hoy pagas66,68 €")
+    phone.buy("66,68 €")
+
+    expect_paid(phone)
+    assert only_order(email).status == Order.Status.PAYING
+
+
+def test_a_saved_cart_with_nothing_to_pay_needs_no_card(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.page.goto(save_for_later(email, whole(maths), total="0", promo_code="GRATIS100"))
+
+    visitor.tick_boxes().pay_button("0,00 €").click()
+
+    expect_paid(visitor)
+    assert (only_order(email).status, only_order(email).total_cents) == (Order.Status.PAID, 0)
+
+
+def test_while_the_bank_is_still_confirming_the_page_says_so(
+    new_visitor: Callable[..., Visitor], maths: Subject, email: str
+) -> None:
+    visitor = new_visitor(color_scheme="dark")
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+
+    visitor.buy("190,00 €", SLOW_CARD)
+
+    heading = visitor.page.get_by_role("heading", name="Tu banco está confirmando el pago")
+    expect(heading).to_be_visible()
+    visitor.assert_accessible()
+    eventually(lambda: only_order(email).status == Order.Status.PAID, within_s=40)
