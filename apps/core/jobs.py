@@ -118,25 +118,28 @@ def _run(scheduled: Job) -> bool:
     if not taken:
         return False
     began = clock_time.monotonic()
-    result, error = "", ""
+    result, error, lost = "", "", Event()
     try:
-        with _kept_alive(scheduled.name, lease):
+        with _kept_alive(scheduled.name, lease) as lost:
             result = scheduled.run()
     except Exception as problem:
         # Whatever it was: the clock goes on with the other jobs, and staff are told.
         logger.exception("job %s failed", scheduled.name)
         error = f"{type(problem).__name__}: {problem}"
-    _record(scheduled, result, error, duration_s=clock_time.monotonic() - began)
+    duration_s = clock_time.monotonic() - began
+    _record(scheduled, result, error, duration_s=duration_s, is_ours=not lost.is_set())
     return True
 
 
-def _record(scheduled: Job, result: str, error: str, *, duration_s: float) -> None:
+def _record(scheduled: Job, result: str, error: str, *, duration_s: float, is_ours: bool) -> None:
+    """Write down how it went, and let go of the job unless another clock has taken it over."""
     now = timezone.now()
     with transaction.atomic():
         row = ScheduledJob.objects.select_for_update().get(name=scheduled.name)
         row.finished_at = now
-        row.due_at = scheduled.next_after(now)
-        row.leased_until = None
+        if is_ours:
+            row.due_at = scheduled.next_after(now)
+            row.leased_until = None
         row.duration = timedelta(seconds=duration_s)
         row.failures = row.failures + 1 if error else 0
         row.last_error = error[:1000]
@@ -154,9 +157,12 @@ def _record(scheduled: Job, result: str, error: str, *, duration_s: float) -> No
 
 
 @contextmanager
-def _kept_alive(name: str, lease: datetime) -> Iterator[None]:
-    """Prolong a job's lease while it runs, from a thread with a database connection of its own."""
-    done = Event()
+def _kept_alive(name: str, lease: datetime) -> Iterator[Event]:
+    """Prolong a job's lease while it runs, from a thread with a database connection of its own.
+
+    The event is set where another clock has taken the job over, because this one seemed dead.
+    """
+    done, lost = Event(), Event()
 
     def prolong() -> None:
         held = lease
@@ -168,6 +174,7 @@ def _kept_alive(name: str, lease: datetime) -> Iterator[None]:
                     if not ScheduledJob.objects.filter(name=name, leased_until=held).update(
                         leased_until=longer
                     ):
+                        lost.set()
                         return
                     held = longer
                 except Exception:
@@ -179,7 +186,7 @@ def _kept_alive(name: str, lease: datetime) -> Iterator[None]:
     thread = Thread(target=prolong, name=f"lease-{name}", daemon=True)
     thread.start()
     try:
-        yield
+        yield lost
     finally:
         done.set()
         thread.join()

@@ -5,6 +5,7 @@ it is forgotten; the apps are asked in their order, from the pages down to the s
 they are is said by the address alone, since visitors who fill in forms are no students.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +14,10 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from apps.core.admin_log import forget_entries_naming
 from apps.core.errors import Conflict
+
+logger = logging.getLogger(__name__)
 
 
 class CannotErase(Conflict):
@@ -28,13 +32,16 @@ class Holding:
     """What one app keeps about a person.
 
     `export` gives JSON under `name`. `preview` says in Spanish sentences what erasing would do and
-    raises CannotErase where it can't be done now. `erase` does it, within a transaction.
+    raises CannotErase where it can't be done now. `erase` does it, within a transaction, and
+    raises the same where that has changed since. `in_use` says whether the person is dealing with
+    the academy just now, so that no limit of time forgets them.
     """
 
     name: str
     export: Callable[[str], Any]
     preview: Callable[[str], list[str]]
     erase: Callable[[str], None]
+    in_use: Callable[[str], bool] = lambda email: False
 
 
 @dataclass(frozen=True)
@@ -77,16 +84,44 @@ def preview_erasure(email: str) -> list[str]:
 @transaction.atomic
 def erase_all(email: str) -> list[str]:
     """Forget an address: what the law wants kept stays without it, the rest goes. What was done."""
+    email = email.strip().lower()
     sentences = preview_erasure(email)
     for holding in _holdings:
-        holding.erase(email.strip().lower())
+        holding.erase(email)
+    forget_entries_naming(email)
     return sentences
 
 
+def is_in_use(email: str) -> bool:
+    """Whether somebody with that address is dealing with the academy: a form, an open cart."""
+    return any(holding.in_use(email.strip().lower()) for holding in _holdings)
+
+
+class PurgeFailed(Exception):
+    """Some rules could not be applied; `done` is what the others did."""
+
+    def __init__(self, failed: list[str], done: list[tuple[str, int]]) -> None:
+        super().__init__(f"No se ha podido aplicar: {', '.join(failed)}")
+        self.done = done
+
+
 def purge_all() -> list[tuple[str, int]]:
-    """Apply every rule of retention; (rule, rows removed), each in a transaction of its own."""
+    """Apply every rule of retention; (rule, rows removed). Each sees to its own transactions.
+
+    A rule that fails holds no other up: PurgeFailed is raised at the end, the reason is in the log.
+    """
     now = timezone.now()
-    return [(rule.title, rule.purge(now)) for rule in _retentions]
+    done: list[tuple[str, int]] = []
+    failed: list[str] = []
+    for rule in _retentions:
+        try:
+            done.append((rule.title, rule.purge(now)))
+        except Exception:
+            logger.exception("rule of retention failed: %s", rule.title)
+            failed.append(rule.title)
+    if failed:
+        raise PurgeFailed(failed, done)
+    return done
 
 
 def counted(count: int, one: str, many: str) -> list[str]:

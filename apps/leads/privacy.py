@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from apps.core.admin_log import forget_entries_of
 from apps.core.privacy import Holding, counted, register_holding, register_retention
 from apps.leads import files
 from apps.leads.models import Attachment, Lead
@@ -46,6 +47,8 @@ def delete_leads(leads: QuerySet[Lead]) -> int:
     """Delete leads with all that hangs on them, files included; how many leads."""
     ids = list(leads.values_list("pk", flat=True))
     _delete_attachments(Attachment.objects.filter(lead__in=ids))
+    # "Contacto: Ana Gil", where somebody assigned or answered it.
+    forget_entries_of(Lead.objects.filter(pk__in=ids))
     Lead.objects.filter(pk__in=ids).delete()
     return len(ids)
 
@@ -76,6 +79,10 @@ def _erase(email: str) -> None:
     delete_leads(_of(email))
 
 
-register_holding(Holding("formularios", _export, _preview, _erase))
+def _in_use(email: str) -> bool:
+    return _of(email).exists()
+
+
+register_holding(Holding("formularios", _export, _preview, _erase, _in_use))
 register_retention("Archivos adjuntos de más de 90 días", _purge_attachments)
 register_retention("Solicitudes de más de 12 meses", _purge_leads)

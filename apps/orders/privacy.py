@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import models, transaction
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 
 from apps.core.mail.outbox import forget_mails_to
 from apps.core.money import format_euros
@@ -29,7 +30,14 @@ UNPAID = (Order.Status.CART, Order.Status.EXPIRED)
 
 
 def _of(email: str) -> QuerySet[Order]:
-    return Order.objects.filter(email__iexact=email)
+    """What was typed with the address, and what its student bought: staff may have changed it."""
+    return Order.objects.filter(models.Q(email__iexact=email) | models.Q(student__email=email))
+
+
+def _unpaid(orders: QuerySet[Order]) -> QuerySet[Order]:
+    """Those to which no money ever came, not even money that staff still have to look at."""
+    paid = Payment.objects.filter(order=models.OuterRef("pk"), status=Payment.Status.SUCCEEDED)
+    return orders.filter(~models.Exists(paid), status__in=UNPAID)
 
 
 def _export(email: str) -> list[dict[str, Any]]:
@@ -108,7 +116,9 @@ def _erase_invitations(email: str) -> None:
     held = ReferralReward.objects.filter(
         student__email=email.strip().lower(), status=ReferralReward.Status.HELD
     )
-    for reward in held.select_related("order"):
+    for reward in held.select_related("order").order_by("order"):
+        # The order first, as a refund of it does.
+        Order.objects.select_for_update().get(pk=reward.order_id)
         cancel_reward(reward.order, "La cuenta de quien invitó se ha borrado")
 
 
@@ -116,38 +126,58 @@ def _codes_of(email: str) -> QuerySet[PromoCode]:
     return PromoCode.objects.filter(student__email=email.strip().lower(), is_referral_code=True)
 
 
-def _preview(email: str) -> list[str]:
-    unsettled = _of(email).filter(status__in=(Order.Status.PAYING, Order.Status.OVERDUE)) | _of(
-        email
-    ).filter(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING))
-    if unsettled.exists():
+def _refuse_unsettled(email: str) -> None:
+    open_payments = Payment.objects.open().filter(order=models.OuterRef("pk"))
+    unsettled = models.Q(status__in=(Order.Status.PAYING, Order.Status.OVERDUE))
+    if _of(email).filter(unsettled | models.Exists(open_payments)).exists():
         raise CannotErase(
             "Hay un pedido con plazos o con un pago abierto: primero tiene que quedar cerrado."
         )
-    gone, kept = _of(email).filter(status__in=UNPAID), _of(email).exclude(status__in=UNPAID)
+
+
+def _preview(email: str) -> list[str]:
+    _refuse_unsettled(email)
+    gone = _unpaid(_of(email)).count()
+    kept = _of(email).count() - gone
     return [
-        f"Se borra: {what}." for what in counted(gone.count(), "carrito sin pagar", "carritos")
+        f"Se borra: {what}." for what in counted(gone, "carrito sin pagar", "carritos sin pagar")
     ] + [
         f"Se conserva sin datos de contacto, por obligación contable: {what}."
-        for what in counted(kept.count(), "pedido", "pedidos")
+        for what in counted(kept, "pedido", "pedidos")
     ]
 
 
 def _erase(email: str) -> None:
-    delete_orders(_of(email).filter(status__in=UNPAID))
-    for order in _of(email).select_for_update():
+    # A payment may have come in since the preview; under the locks none does any more.
+    addresses = {order.email.lower() for order in _lock(_of(email))} | {email}
+    _refuse_unsettled(email)
+    delete_orders(_unpaid(_of(email)))
+    for order in _of(email):
         note(order, actor="sistema", reason="Datos de contacto borrados a petición o por plazo")
         order.email, order.phone = erased_email(order.student_id), ""
         order.first_name = order.last_name = ""
         order.save(update_fields=["email", "phone", "first_name", "last_name", "updated_at"])
-    forget_mails_to(email)
+    for address in addresses:
+        forget_mails_to(address)
+
+
+def _in_use(email: str) -> bool:
+    return _of(email).filter(status=Order.Status.CART).exists()
+
+
+def _lock(orders: QuerySet[Order]) -> list[Order]:
+    return list(orders.select_for_update(of=("self",)).order_by("pk"))
 
 
 @transaction.atomic
 def delete_orders(orders: QuerySet[Order]) -> int:
-    """Delete orders with their history, payments and reservations; how many orders."""
-    ids = list(orders.values_list("pk", flat=True))
-    for order in Order.objects.filter(pk__in=ids).select_for_update():
+    """Delete orders with their history, payments and reservations; how many orders.
+
+    Those that are still asked for once they are locked: one that is paid at the same moment stays.
+    """
+    locked = [order.pk for order in _lock(orders)]
+    ids = list(orders.filter(pk__in=locked).values_list("pk", flat=True))
+    for order in Order.objects.filter(pk__in=ids).order_by("pk"):
         promo_uses.release(order)
     _delete_with_what_hangs_on(Order.objects.filter(pk__in=ids))
     return len(ids)
@@ -165,16 +195,17 @@ def _delete_with_what_hangs_on(rows: QuerySet[Any]) -> None:
 
 
 def _purge_expired(now: datetime) -> int:
-    return delete_orders(
-        Order.objects.filter(
-            status=Order.Status.EXPIRED, updated_at__lt=now - EXPIRED_KEPT, paid_at=None
-        ).exclude(payments__status=Payment.Status.SUCCEEDED)
+    expired = Order.objects.filter(
+        status=Order.Status.EXPIRED, updated_at__lt=now - EXPIRED_KEPT, paid_at=None
     )
+    return delete_orders(_unpaid(expired))
 
 
 def _purge_accounting(now: datetime) -> int:
+    # Money that never made an order paid, because it was flagged, counts from the order's own day.
+    booked = Order.objects.annotate(booked_at=Coalesce("paid_at", "created_at"))
     return delete_orders(
-        Order.objects.filter(student__erased_at__isnull=False, paid_at__lt=now - ACCOUNTING_KEPT)
+        booked.filter(student__erased_at__isnull=False, booked_at__lt=now - ACCOUNTING_KEPT)
     )
 
 
@@ -194,7 +225,7 @@ def _purge_passers_by(now: datetime) -> int:
 register_holding(
     Holding("invitaciones", _export_invitations, _preview_invitations, _erase_invitations)
 )
-register_holding(Holding("pedidos", _export, _preview, _erase))
+register_holding(Holding("pedidos", _export, _preview, _erase, _in_use))
 register_retention("Carritos caducados hace más de 90 días", _purge_expired)
 register_retention("Datos de quien nunca llegó a comprar", _purge_passers_by)
 register_retention("Asientos de más de 6 años de cuentas borradas", _purge_accounting)

@@ -2,22 +2,31 @@
 
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
 
 from apps.core.privacy import Holding, counted, register_holding, register_retention
-from apps.orders.models import Payment
+from apps.orders.models import Order, Payment
 from apps.payments.models import ProviderEvent
 
 EVENTS_KEPT = timedelta(days=396)
 
 
 def _of(email: str) -> QuerySet[ProviderEvent]:
-    """The events about this buyer's payments, and those with the address anywhere in them."""
-    references = Payment.objects.filter(order__student__email=email).values_list(
-        "reference", flat=True
-    )
-    about = ProviderEvent.objects.filter(payload__data__object__id__in=list(references))
-    return about | ProviderEvent.objects.filter(payload__data__object__receipt_email=email)
+    """The events that name this buyer's address, payments or customers, wherever they do.
+
+    A charge, a session and a customer have them each in places of their own.
+    """
+    orders = Order.objects.filter(Q(student__email=email) | Q(email__iexact=email))
+    named = {email, *Payment.objects.filter(order__in=orders).values_list("reference", flat=True)}
+    for row in orders.values_list(
+        "customer_reference", "stripe_payment_intent_id", "stripe_session_id"
+    ):
+        named |= set(row)
+    asked = Q(pk__in=[])
+    for words in named - {""}:
+        asked |= Q(text__icontains=f'"{words}"')
+    return ProviderEvent.objects.annotate(text=Cast("payload", TextField())).filter(asked)
 
 
 def _export(email: str) -> list[dict[str, str]]:
@@ -35,8 +44,12 @@ def _preview(email: str) -> list[str]:
 
 
 def _erase(email: str) -> None:
-    # The row stays, so that the same event is not acted on again if it comes once more.
-    _of(email).update(payload={})
+    # The row stays, so that the same event is not acted on again if it comes once more, and what it
+    # is about, for one that waits to be acted on.
+    for event in _of(email):
+        about = (event.payload.get("data") or {}).get("object") or {}
+        event.payload = {"id": event.event_id, "data": {"object": {"id": about.get("id", "")}}}
+        event.save(update_fields=["payload"])
 
 
 def _purge(now: datetime) -> int:

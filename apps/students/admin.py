@@ -71,6 +71,8 @@ class StudentAdmin(DeskAdmin):
             except CannotErase as refusal:
                 self.message_user(request, f"{student.email}: {refusal.message}", messages.ERROR)
             else:
+                student.refresh_from_db()
+                self.log_change(request, student, "Datos personales borrados")
                 # By its number: the address is gone from here as well.
                 self.message_user(
                     request, f"Borrados los datos del alumno n.º {student.pk}.", messages.SUCCESS

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apps.core.privacy import Holding, register_holding, register_retention
-from apps.students.models import SignIn, Student
+from apps.students.models import SignIn, SignInLink, Student
 from apps.students.services import erase_student
 
 SIGN_INS_KEPT = timedelta(days=183)
@@ -53,7 +53,9 @@ def _erase(email: str) -> None:
 
 
 def _purge_sign_ins(now: datetime) -> int:
-    return SignIn.objects.filter(started_at__lt=now - SIGN_INS_KEPT).delete()[0]
+    links = SignInLink.objects.filter(created_at__lt=now - SIGN_INS_KEPT)
+    sign_ins = SignIn.objects.filter(started_at__lt=now - SIGN_INS_KEPT)
+    return links.delete()[0] + sign_ins.delete()[0]
 
 
 register_holding(Holding("alumno", _export, _preview, _erase))

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from apps.core.admin_log import forget_entries_of
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText
 from apps.students.models import Consent, ErasureRequest, Student
@@ -88,6 +89,7 @@ def erase_student(student: Student) -> None:
     student.sign_ins.all().delete()
     student.sign_in_links.all().delete()
     ErasureRequest.objects.filter(student=student).delete()
+    forget_entries_of(Student.objects.filter(pk=student.pk))
     student.email = erased_email(student.pk)
     student.first_name = student.last_name = student.phone = ""
     student.erased_at = timezone.now()

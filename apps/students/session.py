@@ -59,4 +59,7 @@ def _note_end(session_key: str | None) -> None:
 def current_student(request: HttpRequest | Request) -> Student | None:
     """The signed-in student, or None. Reads no session row where the visitor has no cookie."""
     student_id = request.session.get(SESSION_KEY)
-    return Student.objects.filter(pk=student_id).first() if student_id else None
+    if not student_id:
+        return None
+    # Erasing ends the sessions that are known; no other may bring the person back either.
+    return Student.objects.filter(pk=student_id, erased_at=None).first()

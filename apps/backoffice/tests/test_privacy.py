@@ -6,19 +6,30 @@ from decimal import Decimal
 from io import StringIO
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from apps.backoffice.tests.test_admin import make_one_of_everything
 from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.core import privacy
 from apps.core.models import Mail
-from apps.core.privacy import CannotErase, erase_all, export_all, preview_erasure, purge_all
+from apps.core.privacy import (
+    CannotErase,
+    Retention,
+    erase_all,
+    export_all,
+    preview_erasure,
+    purge_all,
+)
 from apps.leads import files
 from apps.leads.models import Attachment, Lead
+from apps.orders import privacy as order_privacy
 from apps.orders.models import Order, OrderEvent, OrderLine, Payment
 from apps.payments.models import ProviderEvent
-from apps.students.models import Consent, SignIn, Student
+from apps.students.models import Consent, SignIn, SignInLink, Student
+from apps.students.session import SESSION_KEY
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +98,99 @@ def test_erasing_leaves_no_trace_of_the_address_anywhere(order):
     assert email not in dump.getvalue()
     assert phone not in dump.getvalue()
     assert not Mail.objects.filter(to=email).exists()
+
+
+def test_events_of_every_kind_lose_what_they_know_of_the_buyer(order):
+    Order.objects.filter(pk=order.pk).update(customer_reference="cus_ana")
+    objects = {
+        "charge.succeeded": {"id": "ch_1", "billing_details": {"email": order.email}},
+        "checkout.session.completed": {"id": "cs_1", "customer_details": {"email": order.email}},
+        "setup_intent.succeeded": {"id": "seti_1", "customer": "cus_ana", "name": "Ana Gil"},
+        "charge.refunded": {"id": "ch_2", "payment_intent": "pi_ana", "name": "Ana Gil"},
+    }
+    Payment.objects.filter(order=order).update(reference="pi_ana")
+    for kind, about in objects.items():
+        ProviderEvent.objects.create(
+            event_id=f"evt_{kind}", kind=kind, payload={"id": "evt", "data": {"object": about}}
+        )
+    other = ProviderEvent.objects.create(
+        event_id="evt_other", kind="x", payload={"data": {"object": {"id": "pi_b", "a": "b@c.es"}}}
+    )
+    erase_all(order.email)
+    for kind, about in objects.items():
+        kept = ProviderEvent.objects.get(kind=kind).payload
+        # It can still be acted on: what counts is asked of Stripe.
+        assert kept["data"]["object"] == {"id": about["id"]}
+    before = other.payload
+    other.refresh_from_db()
+    assert other.payload == before
+
+
+def test_the_admin_s_own_log_and_mails_to_staff_forget_the_name(order, admin_client, admin_user):
+    student, lead = order.student, Lead.objects.get(kind="contact", name="Ana")
+    for row in (student, lead):
+        LogEntry.objects.log_actions(admin_user.pk, [row], CHANGE, change_message="[]")
+    Mail.objects.create(
+        key="staff", template="staff_attention", to="equipo@example.com", message_id="<s@a.es>",
+        context={"order_id": 1, "reason": f"Email address already exists: {order.email}"},
+    )  # fmt: skip
+    asked = {"action": "erase", "_selected_action": [student.pk], "confirmed": "1"}
+    admin_client.post("/admin/students/student/", asked)
+    dump = StringIO()
+    call_command("dumpdata", "admin", "core", stdout=dump)
+    assert order.email not in dump.getvalue()
+    assert "Ana" not in dump.getvalue()
+    # Who did it and when is kept.
+    assert LogEntry.objects.latest("pk").change_message == "Datos personales borrados"
+
+
+def test_an_order_whose_student_has_another_address_now_is_forgotten_as_well(order):
+    before = order.email
+    Student.objects.filter(pk=order.student_id).update(email="nueva@example.com")
+    erase_all("nueva@example.com")
+    order.refresh_from_db()
+    assert order.email == f"borrado-{order.student_id}@borrado.invalid"
+    assert not Mail.objects.filter(to=before).exists()
+
+
+def open_cart(order, **fields):
+    return Order.objects.create(
+        student=order.student, email=order.email, phone="", total_amount=Decimal(10),
+        payment_type="full_payment", **fields,
+    )  # fmt: skip
+
+
+def test_a_cart_to_which_money_came_is_kept_without_the_person(order):
+    cart = open_cart(order)
+    Payment.objects.create(order=cart, reference="pi_odd", amount=9, status="succeeded", flag="!")
+    sentences = erase_all(order.email)
+    assert "Se conserva sin datos de contacto, por obligación contable: 2 pedidos." in sentences
+    cart.refresh_from_db()
+    assert (cart.email, cart.payments.count()) == (f"borrado-{order.student_id}@borrado.invalid", 1)
+
+
+def test_a_cart_that_is_paid_while_it_is_being_deleted_stays(order, monkeypatch):
+    cart = open_cart(order)
+    lock = order_privacy._lock
+
+    def paid_while_we_waited(orders):
+        rows = lock(orders)
+        Order.objects.filter(pk=cart.pk).update(status="paid", paid_at=timezone.now())
+        return rows
+
+    monkeypatch.setattr(order_privacy, "_lock", paid_while_we_waited)
+    assert order_privacy.delete_orders(Order.objects.filter(status="cart")) == 0
+    erase_all(order.email)
+    assert Order.objects.get(pk=cart.pk).status == "paid"
+
+
+def test_a_session_that_outlived_its_student_signs_nobody_in(order, client):
+    session = client.session
+    session[SESSION_KEY] = order.student_id
+    session.save()
+    assert client.get("/api/me").json()["student"]["email"] == order.email
+    Student.objects.filter(pk=order.student_id).update(erased_at=timezone.now())
+    assert client.get("/api/me").json() == {"student": None}
 
 
 def test_erasing_one_leaves_the_others_alone(order):
@@ -224,6 +328,7 @@ def test_events_sign_ins_and_mails_go_in_their_time(order):
 
 def test_an_account_goes_five_years_after_its_access_and_its_accounting_after_six(order):
     pk = order.student_id
+    Lead.objects.filter(email__iexact=order.email).delete()
     Provisioning.objects.update(ends_on=date.today() - timedelta(days=5 * 365))
     assert removed() == {}
     Provisioning.objects.update(ends_on=date.today() - timedelta(days=5 * 365 + 2))
@@ -242,6 +347,37 @@ def test_an_account_with_access_of_a_later_order_stays(order):
         reference="pedido-999", student=order.student, status="created", ends_on=date.today()
     )
     assert removed() == {}
+
+
+def test_an_old_account_whose_owner_is_here_again_stays(order):
+    Provisioning.objects.update(ends_on=date.today() - timedelta(days=6 * 365))
+    assert removed() == {}, "they wrote to us this year"
+    Lead.objects.filter(email__iexact=order.email).delete()
+    cart = open_cart(order)
+    assert removed() == {}, "they are buying again"
+    cart.delete()
+    assert removed() == {"Cuentas cuyo acceso terminó hace más de 5 años": 1}
+
+
+def test_links_to_sign_in_go_with_the_sign_ins(order):
+    link = SignInLink.objects.create(student=order.student)
+    age(SignInLink.objects, "created_at", days=182)
+    assert removed() == {}
+    age(SignInLink.objects.filter(pk=link.pk), "created_at", days=184)
+    assert removed() == {"Inicios de sesión de más de 6 meses": 1}
+
+
+def test_a_rule_that_fails_holds_no_other_up_and_is_named(order, monkeypatch):
+    def broken(now):
+        raise RuntimeError("no")
+
+    rules = [Retention("Regla rota", broken), *privacy._retentions]
+    monkeypatch.setattr(privacy, "_retentions", rules)
+    age(Lead.objects.filter(email__iexact=order.email), "created_at", days=366)
+    said = StringIO()
+    with pytest.raises(CommandError, match="No se ha podido aplicar: Regla rota"):
+        call_command("purge_expired", stdout=said)
+    assert "Solicitudes de más de 12 meses: 1" in said.getvalue()
 
 
 def test_accounting_of_a_student_who_is_still_here_stays(order):

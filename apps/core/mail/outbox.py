@@ -10,6 +10,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 from django.utils import timezone
 from django_tasks import task
 
@@ -141,5 +143,9 @@ def _enqueue_at(due_at: datetime, mail_id: int) -> None:
 
 
 def forget_mails_to(email: str) -> int:
-    """Delete the mails to an address, sent or not; how many."""
-    return Mail.objects.filter(to__iexact=email).delete()[0]
+    """Delete the mails to an address, sent or not, and those to staff that name it; how many."""
+    named = Cast("context", TextField())
+    about = Mail.objects.annotate(named=named).filter(
+        Q(to__iexact=email) | Q(named__icontains=email)
+    )
+    return about.delete()[0]

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 from time import sleep
 
 import pytest
@@ -15,12 +16,13 @@ import time_machine
 from django.conf import settings
 from django.contrib.auth.models import Permission
 from django.core.management import call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.urls import reverse
 from django.utils import timezone
 
 from academy.tests.parallel import in_parallel
 from apps.core import jobs
+from apps.core.management.commands import clock as clock_command
 from apps.core.models import Mail, ScheduledJob
 
 NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
@@ -143,6 +145,46 @@ def test_a_long_job_keeps_its_lease(registered, monkeypatch: pytest.MonkeyPatch)
     clock.join(20)
     row = ScheduledJob.objects.get()
     assert (runs, row.leased_until, row.last_result) == ([1], None, "Hecho")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_clock_that_seemed_dead_leaves_the_job_to_the_one_that_has_it(
+    registered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "HEARTBEAT_S", 0.05)
+    other = timezone.now() + timedelta(hours=1)
+
+    def overtaken() -> str:
+        ScheduledJob.objects.update(leased_until=other)
+        while any(thread.name == "lease-count" for thread in enumerate_threads()):
+            sleep(0.02)
+        return "Hecho"
+
+    every_five_minutes(overtaken)
+    jobs.run_due_jobs()
+    row = ScheduledJob.objects.get()
+    assert (row.leased_until, row.last_result) == (other, "Hecho")
+
+
+def test_a_clock_outlives_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+
+    def away_at_first(*, stop: Callable[[], bool]) -> None:
+        rounds.append(1)
+        if len(rounds) == 1:
+            raise OperationalError("connection refused")
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(clock_command, "run_due_jobs", away_at_first)
+    monkeypatch.setattr(clock_command, "close_old_connections", lambda: None)
+    monkeypatch.setattr(clock_command, "PAUSE_S", 0.01)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        call_command("clock")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert len(rounds) == 2
 
 
 @pytest.mark.django_db

@@ -1,14 +1,16 @@
+import logging
 import signal
 import threading
 from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import close_old_connections
+from django.db import DatabaseError, close_old_connections
 
 from apps.core.jobs import run_due_jobs
 
 PAUSE_S = 60.0
+logger = logging.getLogger(__name__)
 
 
 class Command(BaseCommand):
@@ -36,5 +38,9 @@ class Command(BaseCommand):
         while not stopped.is_set():
             # Between rounds the connection may have been closed by the database.
             close_old_connections()
-            run_due_jobs(stop=stopped.is_set)
+            try:
+                run_due_jobs(stop=stopped.is_set)
+            except DatabaseError:
+                # Away for a moment, as for a restart: the next round finds it again.
+                logger.exception("the clock lost a round")
             stopped.wait(PAUSE_S)

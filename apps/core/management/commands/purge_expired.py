@@ -1,8 +1,8 @@
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
-from apps.core.privacy import purge_all
+from apps.core.privacy import PurgeFailed, purge_all
 
 
 class Command(BaseCommand):
@@ -12,5 +12,11 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for title, count in purge_all():
+        try:
+            done, problem = purge_all(), None
+        except PurgeFailed as failure:
+            done, problem = failure.done, failure
+        for title, count in done:
             self.stdout.write(f"{title}: {count}")
+        if problem:
+            raise CommandError(str(problem)) from problem
