@@ -227,9 +227,18 @@ def open_payment(
     return True
 
 
-@transaction.atomic
-def keep_customer(*, order_id: int, customer: str) -> None:
-    Order.objects.filter(pk=order_id).update(customer_reference=customer)
+def keep_customer(*, order_id: int, customer: str) -> str:
+    """Keep the order's customer; the one it has, where another call was faster.
+
+    A payment of any other customer is not this order's: see `keep_foreign_payment`.
+    """
+    Order.objects.filter(pk=order_id, customer_reference="").update(customer_reference=customer)
+    return Order.objects.values_list("customer_reference", flat=True).get(pk=order_id)
+
+
+def forget_customer(*, order_id: int) -> None:
+    """The provider does not know the order's customer any more: the next payment gets a new one."""
+    Order.objects.filter(pk=order_id).update(customer_reference="")
 
 
 @transaction.atomic
@@ -326,6 +335,23 @@ def keep_stray_payment(payment: ConfirmedPayment, *, reason: str) -> None:
             "flag": reason[:200],
         },
     )
+
+
+@transaction.atomic
+def keep_foreign_payment(order_id: int, payment: ConfirmedPayment, *, actor: str) -> None:
+    """Store a payment that names an order of ours but is of another customer, and tell staff.
+
+    Each order has its own customer (decisions.md, "Card payments"). So it is for an order that had
+    this number before the database was restored, or in another shop on the same account: the
+    order of today must not become paid by it.
+    """
+    order = locked_order(order_id)
+    if Payment.objects.filter(reference=payment.reference).exists():
+        return
+    reason = f"Pago de otro cliente de Stripe con el número de este pedido ({payment.reference})"
+    keep_stray_payment(payment, reason=f"Pago de otro cliente: no es del pedido {order_id}")
+    note(order, actor=actor, reason=reason)
+    tell_staff(order, occasion=f"payment-{payment.reference}", reason=reason)
 
 
 def amount_paid_cents(order: Order) -> int:

@@ -15,7 +15,7 @@ from apps.orders.models import Order, Payment
 from apps.orders.promo import BOUGHT
 from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput
 from apps.payments import stripe_gateway as gateway
-from apps.payments.checkout import report, start
+from apps.payments.checkout import order_of, report, start
 from apps.payments.stripe_gateway import PaymentNotFound
 from apps.payments.webhooks import store
 from apps.students.session import current_student
@@ -122,10 +122,10 @@ def _settle(reference: str) -> tuple[Order, bool]:
     if paid is not None:
         return paid, False
     payment = gateway.retrieve_payment(reference)
-    order = Order.objects.filter(pk=payment.order_id or 0).first()
+    report(payment, actor="comprador")
+    order = order_of(payment)
     if order is None:
         raise PaymentNotFound
-    report(payment, actor="comprador")
     if payment.status == "processing":
         return order, True
     if payment.status != "succeeded":

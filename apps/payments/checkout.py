@@ -154,8 +154,10 @@ def is_hosted() -> bool:
 def _created(placed: Placed) -> ProviderPayment:
     order = placed.order
     if not order.customer_reference:
-        order.customer_reference = gateway.create_customer(order_id=order.pk, email=order.email)
-        door.keep_customer(order_id=order.pk, customer=order.customer_reference)
+        order.customer_reference = door.keep_customer(
+            order_id=order.pk,
+            customer=gateway.create_customer(order_id=order.pk, email=order.email),
+        )
     params: dict[str, Any] = {
         "order_id": order.pk,
         "revision": order.revision,
@@ -182,6 +184,7 @@ def _adopted(order: Order) -> ProviderPayment | None:
     except PaymentNotFound:
         # Not a customer of this account any more: the order gets a new one.
         order.customer_reference = ""
+        door.forget_customer(order_id=order.pk)
         return None
     adopted = None
     for payment in payments:
@@ -214,10 +217,31 @@ def _forget(payment: Payment) -> None:
     The order's customer went with it.
     """
     if payment.order_id is not None:
-        door.keep_customer(order_id=payment.order_id, customer="")
+        door.forget_customer(order_id=payment.order_id)
         door.mark_canceled(
             order_id=payment.order_id, reference=payment.reference, actor="comprador"
         )
+
+
+def order_of(payment: ProviderPayment) -> Order | None:
+    """The order that a payment is for: the one that it names, of whose customer it is.
+
+    A number alone proves nothing: another shop on the same account counts its orders too, and a
+    database that was restored gives the same numbers again.
+    """
+    order = Order.objects.filter(pk=payment.order_id or 0).first()
+    if order is None or (payment.customer and payment.customer == order.customer_reference):
+        return order
+    names = (payment.reference, payment.session)
+    return order if order.payments.filter(reference__in=names).exists() else None
+
+
+def _keep_apart(payment: ProviderPayment, confirmed: ConfirmedPayment, *, actor: str) -> None:
+    order_id = payment.order_id
+    if order_id is not None and Order.objects.filter(pk=order_id).exists():
+        door.keep_foreign_payment(order_id, confirmed, actor=actor)
+    else:
+        door.keep_stray_payment(confirmed, reason="Pago que no es de esta tienda")
 
 
 def report(payment: ProviderPayment, *, actor: str) -> None:
@@ -232,17 +256,18 @@ def report(payment: ProviderPayment, *, actor: str) -> None:
         payment_method=payment.payment_method,
         session=payment.session,
     )
-    if payment.order_id is None or not Order.objects.filter(pk=payment.order_id).exists():
+    order = order_of(payment)
+    if order is None:
         if payment.status == "succeeded":
-            door.keep_stray_payment(confirmed, reason="Pago que no es de esta tienda")
+            _keep_apart(payment, confirmed, actor=actor)
         return
     if payment.instalments:
         report_instalments(payment, confirmed, actor=actor)
     elif payment.status == "succeeded":
-        door.mark_paid(order_id=payment.order_id, payment=confirmed, actor=actor)
+        door.mark_paid(order_id=order.pk, payment=confirmed, actor=actor)
     elif payment.status == "processing":
-        door.mark_processing(order_id=payment.order_id, reference=payment.reference)
+        door.mark_processing(order_id=order.pk, reference=payment.reference)
     elif payment.status == "canceled":
-        door.mark_canceled(order_id=payment.order_id, reference=payment.reference, actor=actor)
+        door.mark_canceled(order_id=order.pk, reference=payment.reference, actor=actor)
     else:
-        door.mark_open_again(order_id=payment.order_id, reference=payment.reference)
+        door.mark_open_again(order_id=order.pk, reference=payment.reference)

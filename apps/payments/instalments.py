@@ -187,8 +187,10 @@ def start_by_hand(*, order_id: int, first: int, everything: bool) -> ProviderPay
 
 def _customer_of(order: Order) -> str:
     if not order.customer_reference:
-        order.customer_reference = gateway.create_customer(order_id=order.pk, email=order.email)
-        keep_customer(order_id=order.pk, customer=order.customer_reference)
+        order.customer_reference = keep_customer(
+            order_id=order.pk,
+            customer=gateway.create_customer(order_id=order.pk, email=order.email),
+        )
     return order.customer_reference
 
 

@@ -91,19 +91,19 @@ def charge_saved_card(
             )
     except (ProviderError, PaymentNotFound) as refused:
         if _is_gone(refused, payment_method, customer):
-            return _refusal(order_id, number, attempt, code="card_missing")
-        return _refused_charge(refused, order_id=order_id, number=number, attempt=attempt)
+            return _refusal(order_id, number, attempt, customer, code="card_missing")
+        return _refused_charge(refused, order_id, number, attempt, customer)
     return payment_of(intent)
 
 
 def _refused_charge(
-    refused: AcademyError, *, order_id: int, number: int, attempt: int
+    refused: AcademyError, order_id: int, number: int, attempt: int, customer: str
 ) -> ProviderPayment:
     cause = refused.__cause__
     if isinstance(cause, stripe.CardError):
         code = refusal_code(cause.error) or cause.code or "card_declined"
         reference = id_of(getattr(cause.error, "payment_intent", None))
-        return _refusal(order_id, number, attempt, code=code, reference=reference)
+        return _refusal(order_id, number, attempt, customer, code=code, reference=reference)
     raise refused
 
 
@@ -123,7 +123,7 @@ def _is_gone(refused: AcademyError, payment_method: str, customer: str) -> bool:
 
 
 def _refusal(
-    order_id: int, number: int, attempt: int, *, code: str, reference: str = ""
+    order_id: int, number: int, attempt: int, customer: str, *, code: str, reference: str = ""
 ) -> ProviderPayment:
     return ProviderPayment(
         reference=reference,
@@ -131,7 +131,7 @@ def _refusal(
         amount_cents=0,
         currency="eur",
         client_secret="",
-        customer="",
+        customer=customer,
         payment_method="",
         order_id=order_id,
         revision=0,

@@ -16,12 +16,11 @@ from django_tasks import task
 
 from apps.core.errors import AcademyError
 from apps.orders import payments as door
-from apps.orders.models import Order
 from apps.payments import stripe_gateway as gateway
-from apps.payments.checkout import cancel, report
+from apps.payments.checkout import cancel, order_of, report
 from apps.payments.instalments import record_card
 from apps.payments.models import ProviderEvent
-from apps.payments.stripe_gateway import PaymentNotFound, SignedEvent
+from apps.payments.stripe_gateway import PaymentNotFound, ProviderPayment, SignedEvent
 
 # Minutes until an event that could not be acted on is tried again; reconciliation takes the rest.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
@@ -75,21 +74,21 @@ def act_on(event: ProviderEvent) -> None:
 
 
 def _on_payment(payload: dict[str, Any]) -> str:
+    return _look_up(payload)[1]
+
+
+def _look_up(payload: dict[str, Any]) -> tuple[ProviderPayment, str]:
     payment = gateway.retrieve_payment(str(payload["data"]["object"]["id"]))
     report(payment, actor="Stripe")
-    return f"{payment.reference}: {payment.status}"
+    return payment, f"{payment.reference}: {payment.status}"
 
 
 def _on_refusal(payload: dict[str, Any]) -> str:
-    outcome = _on_payment(payload)
+    payment, outcome = _look_up(payload)
+    order = order_of(payment)
     sent = payload["data"]["object"]
-    metadata = sent.get("metadata") or {}
-    order_id = str(metadata.get("order_id", ""))
     # A charge of ours that was refused is no card that somebody tries.
-    if not order_id.isdigit() or metadata.get("automatic"):
-        return outcome
-    order = Order.objects.filter(pk=int(order_id)).first()
-    if order is None:
+    if order is None or (sent.get("metadata") or {}).get("automatic"):
         return outcome
     refusal = sent.get("last_payment_error") or {}
     locked = door.count_refused_card(

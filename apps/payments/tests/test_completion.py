@@ -18,7 +18,7 @@ from academy.tests.shop import DECLINED
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.orders.models import Instalment, Order, Payment, PaymentType
-from apps.orders.payments import ConfirmedPayment, count_refused_card, mark_paid
+from apps.orders.payments import ConfirmedPayment, count_refused_card, keep_customer, mark_paid
 from apps.payments import webhooks
 from apps.payments.models import ProviderEvent
 
@@ -538,3 +538,48 @@ def test_the_mail_can_be_sent_again_three_times_and_every_three_minutes(
         work()
 
     assert len(mailoutbox) == 3
+
+
+@pytest.mark.parametrize("customer", ["cus_of_another_order", None])
+def test_a_payment_with_the_number_of_an_order_but_of_another_customer_does_not_pay_it(
+    api, standin, placed, work, customer
+):
+    """As after the restore of an old database, or of a second shop on the same Stripe account."""
+    client = standin.process.client()
+    params = {
+        "amount": 18240,
+        "currency": "eur",
+        "metadata": {"order_id": str(placed["order_id"]), "revision": "1"},
+    }
+    if customer:
+        params["customer"] = client.v1.customers.create({"email": "otra@example.com"}).id
+    foreign = client.v1.payment_intents.create(params)
+    standin.confirm(foreign.client_secret, DECLINED)
+    sent = {"metadata": params["metadata"]}
+    body = event_body("payment_intent.payment_failed", foreign.id, event_id="evt_0", **sent)
+    deliver(api, body)
+    standin.confirm(foreign.client_secret)
+    deliver(api, event_body("payment_intent.succeeded", foreign.id))
+    deliver(api, event_body("payment_intent.succeeded", foreign.id, event_id="evt_2"))
+    work()
+
+    order = Order.objects.get()
+    assert (order.status, order.refused_cards, order.flag) == ("cart", 0, "")
+    stray = Payment.objects.get(reference=foreign.id)
+    assert (stray.order, stray.amount) == (None, Decimal("182.40"))
+    assert stray.flag == f"Pago de otro cliente: no es del pedido {order.pk}"
+    mail = Mail.objects.get()
+    assert (mail.template, mail.key) == ("staff_attention", f"staff-attention:payment-{foreign.id}")
+    assert api.post("complete-payment", {"payment_intent_id": foreign.id})[0] == 404
+    assert api.get("orders/by-payment", payment_intent_id=foreign.id)[0] == 404
+    # The order's own payment goes on as if nothing had been.
+    standin.confirm(placed["client_secret"])
+    paid = {"payment_intent_id": placed["payment_intent_id"]}
+    assert api.post("complete-payment", paid)[1]["status"] == "paid"
+
+
+def test_two_addresses_at_once_leave_the_order_one_customer(placed):
+    first = Order.objects.get().customer_reference
+
+    assert keep_customer(order_id=placed["order_id"], customer="cus_slower") == first
+    assert Order.objects.get().customer_reference == first
