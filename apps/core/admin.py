@@ -1,6 +1,6 @@
 from typing import Any
 
-from csp.decorators import csp, csp_update
+from csp.decorators import csp_update
 from django.contrib import admin, messages
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import models
@@ -17,6 +17,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from apps.core.admin_base import NOTHING, DeskAdmin, ReadOnlyAdmin, moment
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.mail.outbox import retry_mail
+from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
 
 
@@ -140,20 +141,14 @@ class MailAdmin(ReadOnlyAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         html = self.admin_site.admin_view(self.html_view)
-        return [path("<int:pk>/html/", html, name="core_mail_html"), *super().get_urls()]
+        return [
+            path("<int:pk>/html/", html, name="core_mail_html"),
+            *preview_urls(self.admin_site),
+            *super().get_urls(),
+        ]
 
     @method_decorator(xframe_options_sameorigin)
-    @method_decorator(
-        csp(
-            {
-                "default-src": ["'none'"],
-                "style-src": ["'unsafe-inline'"],
-                "img-src": ["'self'", "data:"],
-                "frame-ancestors": ["'self'"],
-                "sandbox": ["allow-popups"],
-            }
-        )
-    )
+    @method_decorator(mail_frame)
     def html_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The mail's HTML alone, for the frame: nothing runs in it and nothing is loaded."""
         mail = get_object_or_404(Mail, pk=pk)

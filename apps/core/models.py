@@ -203,14 +203,12 @@ class Mail(Owed):
 
     @classmethod
     def wake_waiting(cls) -> list[int]:
-        """Make due what waits for the server; return the ids that are to be tried, oldest first."""
+        """Make due what waits for the server; return the ids that were not, oldest first."""
         now = timezone.now()
-        waiting = cls._waiting(now)
-        pks = list(waiting.order_by("pk").values_list("pk", flat=True))
+        asleep = cls._waiting(now).filter(due_at__gt=now)
+        pks = list(asleep.order_by("pk").values_list("pk", flat=True))
         # One by one, so that of two workers each wakes what the other has not.
-        return [
-            pk for pk in pks if waiting.filter(pk=pk).update(waits_for_server=False, due_at=now)
-        ]
+        return [pk for pk in pks if asleep.filter(pk=pk).update(due_at=now)]
 
     @classmethod
     def _waiting(cls, now: datetime) -> "models.QuerySet[Mail]":

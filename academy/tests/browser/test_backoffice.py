@@ -46,6 +46,24 @@ def test_a_mail_reads_in_the_admin_as_it_was_written(clerk):
     expect(clerk.locator(".mail-text")).to_contain_text("Gracias por tu compra")
 
 
+def test_the_samples_of_a_mail_are_seen_in_the_dark_and_on_a_phone(clerk):
+    clerk.goto("/admin/core/mail/")
+    clerk.get_by_role("link", name="Modelos de correo").click()
+    clerk.get_by_role("link", name="Confirmación de tu pedido n.º 1042").click()
+    letter = clerk.frame_locator("iframe[title=Mensaje]")
+    expect(letter.get_by_role("heading", name="Gracias por tu compra, Ana")).to_be_visible()
+    expect(letter.locator("body")).to_have_css("background-color", "rgb(250, 247, 242)")
+
+    clerk.get_by_role("link", name="A plazos").click()
+    expect(letter.get_by_text("Pago en 3 plazos")).to_be_visible()
+    clerk.get_by_role("link", name="Oscuro").click()
+    expect(letter.locator("body")).to_have_css("background-color", "rgb(21, 25, 26)")
+    clerk.get_by_role("link", name="Móvil").click()
+    expect(clerk.locator("iframe[title=Mensaje]")).to_have_css("width", "390px")
+    expect(letter.get_by_text("Pago en 3 plazos")).to_be_visible()
+    clerk.screenshot(path="/tmp/w/m_admin.png", full_page=True)
+
+
 def test_a_code_is_restricted_by_typing_a_few_letters(clerk):
     clerk.goto("/admin/pricing/promocode/add/")
     field = clerk.locator(".field-subjects .select2-search__field")

@@ -106,7 +106,7 @@ def _try(mail: Mail) -> bool:
             connection.send_messages([message])
     except NoLongerDue:
         Mail.objects.filter(pk=mail.pk).update(
-            status=Mail.Status.DROPPED, leased_until=None, last_error=""
+            status=Mail.Status.DROPPED, leased_until=None, waits_for_server=False, last_error=""
         )
     except ServerUnreachable:
         raise
@@ -115,7 +115,11 @@ def _try(mail: Mail) -> bool:
         _put_off(mail, error, for_good=is_refused_for_good(error))
     else:
         Mail.objects.filter(pk=mail.pk).update(
-            status=Mail.Status.SENT, sent_at=timezone.now(), leased_until=None, last_error=""
+            status=Mail.Status.SENT,
+            sent_at=timezone.now(),
+            leased_until=None,
+            waits_for_server=False,
+            last_error="",
         )
     return reached
 

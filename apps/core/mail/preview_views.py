@@ -1,0 +1,200 @@
+"""The admin's pages "Modelos de correo": every mail of the shop, as it looks, from sample data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from csp.decorators import csp, csp_update
+from django.contrib import messages
+from django.contrib.admin import AdminSite
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_POST
+
+from apps.core.errors import TooManyRequests
+from apps.core.mail.delivery import compose, open_connection
+from apps.core.mail.outbox import new_message_id
+from apps.core.mail.registry import RenderedMail
+from apps.core.mail.samples import MailPreview, mail_preview, mail_previews, render_sample
+from apps.core.throttle import Limit
+
+SAMPLES_TO_ONESELF = Limit("mail-sample", times=10, seconds=600)
+DARK = "(prefers-color-scheme: dark)"
+SHOWN_HEADERS = (
+    "From", "To", "Reply-To", "Subject", "Auto-Submitted", "List-Unsubscribe",
+    "List-Unsubscribe-Post",
+)  # fmt: skip
+MODES = (("claro", "Claro"), ("oscuro", "Oscuro"))
+WIDTHS = (("movil", "Móvil"), ("escritorio", "Escritorio"))
+
+# Nothing runs in a mail's frame and nothing is loaded; links open elsewhere.
+mail_frame = csp(
+    {
+        "default-src": ["'none'"],
+        "style-src": ["'unsafe-inline'"],
+        "img-src": ["'self'", "data:"],
+        "frame-ancestors": ["'self'"],
+        "sandbox": ["allow-popups"],
+    }
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several links of which one is the present page."""
+
+    label: str
+    url: str
+    is_current: bool
+
+
+def preview_urls(site: AdminSite) -> list[URLPattern]:
+    def page(route: str, view: Any, name: str) -> URLPattern:
+        checked: Any = site.admin_view(_for_readers(view))
+        pattern: URLPattern = path(f"modelos/{route}", checked, name=name)
+        return pattern
+
+    return [
+        page("", _mails(site), "core_mail_samples"),
+        page("<slug:template>/", _mail(site), "core_mail_sample"),
+        page("<slug:template>/html/", _html, "core_mail_sample_html"),
+        page("<slug:template>/prueba/", _send_to_me, "core_mail_sample_send"),
+    ]
+
+
+def _for_readers(view: Any) -> Any:
+    """Only for who may read the shop's mails."""
+
+    def checked(request: HttpRequest, **kwargs: Any) -> HttpResponse:
+        if not request.user.has_perm("core.view_mail"):
+            raise PermissionDenied
+        answer: HttpResponse = view(request, **kwargs)
+        return answer
+
+    return checked
+
+
+def _mails(site: AdminSite) -> Any:
+    def view(request: HttpRequest) -> HttpResponse:
+        mails = [
+            {
+                "preview": preview,
+                "subject": render_sample(preview.template, next(iter(preview.samples()))).subject,
+                "url": reverse("admin:core_mail_sample", args=[preview.template]),
+            }
+            for preview in mail_previews()
+        ]
+        context = {**site.each_context(request), "title": "Modelos de correo", "mails": mails}
+        return TemplateResponse(request, "core/mail_samples.html", context)
+
+    return view
+
+
+def _mail(site: AdminSite) -> Any:
+    @csp_update({"frame-src": ["'self'"]})  # type: ignore[arg-type]  # its type has no arguments
+    def view(request: HttpRequest, template: str) -> HttpResponse:
+        preview = _preview(template)
+        variant = _variant(request, preview)
+        mail = render_sample(template, variant)
+        message = compose(
+            mail,
+            to="ana.ejemplo@example.com",
+            message_id="<ejemplo>",
+            written_at=timezone.now(),
+        )
+        encoded = message.message()
+        query = request.GET
+        mode, width = query.get("modo", "claro"), query.get("ancho", "escritorio")
+        frame = QueryDict(mutable=True)
+        frame.update({"variante": variant, "modo": mode})
+        context = {
+            **site.each_context(request),
+            "title": mail.subject,
+            "preview": preview,
+            "variant": variant,
+            "variants": _choices(query, "variante", [(v, v) for v in preview.samples()], variant),
+            "modes": _choices(query, "modo", MODES, mode),
+            "widths": _choices(query, "ancho", WIDTHS, width),
+            "is_narrow": width == "movil",
+            "frame_url": f"{reverse('admin:core_mail_sample_html', args=[template])}"
+            f"?{frame.urlencode()}",
+            "headers": [
+                (name, mail.subject if name == "Subject" else encoded[name])
+                for name in SHOWN_HEADERS
+                if encoded[name]
+            ],
+            "text": message.body,
+        }
+        return TemplateResponse(request, "core/mail_sample.html", context)
+
+    return view
+
+
+@xframe_options_sameorigin
+@mail_frame  # type: ignore[arg-type]
+def _html(request: HttpRequest, template: str) -> HttpResponse:
+    """The mail's HTML alone, light or dark whatever the reader's own computer prefers."""
+    mail = render_sample(template, _variant(request, _preview(template)))
+    wanted = "all" if request.GET.get("modo") == "oscuro" else "not all"
+    return HttpResponse(mail.html.replace(DARK, wanted), headers={"Cache-Control": "no-store"})
+
+
+@require_POST
+def _send_to_me(request: HttpRequest, template: str) -> HttpResponse:
+    """Send the sample to whoever asks, at their own address, and nowhere else.
+
+    At once and not by the outbox: it says whether the mail server takes it, and leaves no row.
+    """
+    preview = _preview(template)
+    variant = _variant(request, preview)
+    level, said = _sent(request, render_sample(template, variant))
+    messages.add_message(request, level, said)
+    query = QueryDict(mutable=True)
+    query["variante"] = variant
+    return redirect(f"{reverse('admin:core_mail_sample', args=[template])}?{query.urlencode()}")
+
+
+def _sent(request: HttpRequest, mail: RenderedMail) -> tuple[int, str]:
+    address = getattr(request.user, "email", "")
+    if not address:
+        return messages.WARNING, "Tu usuario no tiene correo: ponlo primero en tu ficha."
+    try:
+        SAMPLES_TO_ONESELF.count_key(str(request.user.pk))
+    except TooManyRequests as refusal:
+        return messages.WARNING, refusal.message
+    message = compose(mail, to=address, message_id=new_message_id(), written_at=timezone.now())
+    message.subject = f"[Prueba] {mail.subject}"
+    try:
+        with open_connection() as connection:
+            connection.send_messages([message])
+    # Whatever it is, it is what the clerk wanted to know.
+    except Exception as error:
+        return messages.ERROR, f"El servidor de correo no lo ha aceptado: {error}"
+    return messages.SUCCESS, f"Prueba enviada a {address}."
+
+
+def _preview(template: str) -> MailPreview:
+    preview = mail_preview(template)
+    if preview is None:
+        raise Http404("No hay ningún correo con ese nombre.")
+    return preview
+
+
+def _variant(request: HttpRequest, preview: MailPreview) -> str:
+    """The variant that is asked for, else the first."""
+    names = list(preview.samples())
+    asked = request.POST.get("variante") or request.GET.get("variante", "")
+    return asked if asked in names else names[0]
+
+
+def _choices(query: QueryDict, name: str, options: Any, current: str) -> list[Choice]:
+    choices = []
+    for value, label in options:
+        there = query.copy()
+        there[name] = value
+        choices.append(Choice(label, f"?{there.urlencode()}", value == current))
+    return choices
