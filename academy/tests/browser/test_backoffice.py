@@ -61,7 +61,6 @@ def test_the_samples_of_a_mail_are_seen_in_the_dark_and_on_a_phone(clerk):
     clerk.get_by_role("link", name="Móvil").click()
     expect(clerk.locator("iframe[title=Mensaje]")).to_have_css("width", "390px")
     expect(letter.get_by_text("Pago en 3 plazos")).to_be_visible()
-    clerk.screenshot(path="/tmp/w/m_admin.png", full_page=True)
 
 
 def test_a_code_is_restricted_by_typing_a_few_letters(clerk):
