@@ -76,7 +76,7 @@ def set_password(*, token: str, first_name: str, last_name: str, password: str) 
 def send_new_link(*, email: str) -> None:
     """Mail a new one-time link where there is an account with that e-mail; else do nothing."""
     account = Account.objects.select_related("student").filter(
-        student__email=email.strip().lower()
+        student__email=email.strip().lower(), student__erased_at=None
     ).first()  # fmt: skip
     if account is None:
         return

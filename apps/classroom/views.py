@@ -26,6 +26,7 @@ from apps.classroom.models import Account
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
 from apps.core.models import SiteSettings
+from apps.core.pace import same_pace
 from apps.core.private import private
 from apps.core.throttle import Limit
 from apps.students.session import current_student, sign_in, sign_out
@@ -176,5 +177,6 @@ def enlace(request: HttpRequest) -> HttpResponse:
         MAILS.count_key(email)
     except TooManyRequests as refusal:
         return _too_many(request, "enlace", form, refusal)
-    send_new_link(email=email)
+    with same_pace():
+        send_new_link(email=email)
     return _page(request, "enlace_enviado", {"email": email})

@@ -30,9 +30,40 @@ def _export(email: str) -> list[dict[str, Any]]:
             "carrera": lead.career,
             "mensaje": lead.message,
             "aceptado": [consent.wording for consent in lead.consents.all()],
+            "código_enviado": lead.promo_code.code if lead.promo_code else None,
+            **_details(lead),
         }
-        for lead in _of(email).prefetch_related("consents").order_by("created_at")
+        for lead in _of(email)
+        .select_related("promo_code", "quote", "subject_request", "attachment")
+        .prefetch_related("consents", "quote__subjects", "quote__discounts")
+        .order_by("created_at")
     ]
+
+
+def _details(lead: Lead) -> dict[str, Any]:
+    """What only some forms have."""
+    details: dict[str, Any] = {}
+    if hasattr(lead, "quote"):
+        quote = lead.quote
+        details["presupuesto"] = {
+            "número": quote.pk,
+            "asignaturas": [row.name for row in quote.subjects.all()],
+            "descuentos": [
+                {"nombre": row.name, "importe": str(row.amount)} for row in quote.discounts.all()
+            ],
+            "forma_de_pago": quote.get_payment_type_display(),
+            "código_de_amigo": quote.friend_code,
+            "precio": str(quote.final_price),
+        }
+    if hasattr(lead, "subject_request"):
+        wanted = lead.subject_request
+        details["asignatura_pedida"] = {
+            "asignatura": wanted.subject_name,
+            "universidad": wanted.university,
+        }
+    if hasattr(lead, "attachment"):
+        details["archivo"] = lead.attachment.original_name
+    return details
 
 
 def _preview(email: str) -> list[str]:

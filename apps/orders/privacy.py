@@ -41,7 +41,11 @@ def _unpaid(orders: QuerySet[Order]) -> QuerySet[Order]:
 
 
 def _export(email: str) -> list[dict[str, Any]]:
-    orders = _of(email).prefetch_related("lines", "discounts", "instalments", "payments")
+    orders = (
+        _of(email)
+        .select_related("promo_code")
+        .prefetch_related("lines", "discounts", "instalments", "payments")
+    )
     return [
         {
             "pedido": order.pk,
@@ -54,6 +58,8 @@ def _export(email: str) -> list[dict[str, Any]]:
             "apellidos": order.last_name,
             "total": format_euros(order.total_cents),
             "forma_de_pago": order.get_payment_type_display(),
+            "tarjeta": order.card_label or None,
+            "código_promocional": order.promo_code.code if order.promo_code else None,
             "líneas": [{"nombre": row.name, "precio": str(row.price)} for row in order.lines.all()],
             "descuentos": [
                 {"nombre": row.name, "importe": str(row.amount)} for row in order.discounts.all()
@@ -156,7 +162,8 @@ def _erase(email: str) -> None:
         note(order, actor="sistema", reason="Datos de contacto borrados a petición o por plazo")
         order.email, order.phone = erased_email(order.student_id), ""
         order.first_name = order.last_name = ""
-        order.save(update_fields=["email", "phone", "first_name", "last_name", "updated_at"])
+        order.card_reference = order.card_label = ""
+        order.save()
     for address in addresses:
         forget_mails_to(address)
 

@@ -19,6 +19,7 @@ from rest_framework import serializers
 
 from apps.classroom.forms import NewLinkForm, TidyForm
 from apps.core.errors import TooManyRequests
+from apps.core.pace import same_pace
 from apps.core.privacy import export_all
 from apps.core.private import private
 from apps.core.throttle import Limit
@@ -40,7 +41,10 @@ class OwnDataForm(TidyForm):
     first_name = forms.CharField(label="Nombre", max_length=80, required=False)
     last_name = forms.CharField(label="Apellidos", max_length=120, required=False)
     phone = forms.CharField(
-        label="Teléfono", max_length=30, help_text="Con el prefijo del país, por ejemplo +34."
+        label="Teléfono",
+        max_length=30,
+        help_text="Con el prefijo del país, por ejemplo +34.",
+        error_messages={"required": "Escribe tu teléfono."},
     )
 
     def clean_phone(self) -> str:
@@ -91,7 +95,8 @@ def _ask_for_link(request: HttpRequest) -> HttpResponse:
         response = _page(request, "entrar", {"form": form}, status=refusal.status)
         response["Retry-After"] = str(refusal.retry_after)
         return response
-    send_sign_in_link(email)
+    with same_pace():
+        send_sign_in_link(email)
     return _page(request, "enlace_enviado", {"email": email})
 
 

@@ -23,7 +23,7 @@ _SALT = "apps.students.sign-in"
 def send_sign_in_link(email: str) -> None:
     """Mail a link where a student has that address; else do nothing, and nobody can tell."""
     student = Student.objects.with_email(email)
-    if student is None:
+    if student is None or student.erased_at is not None:
         return
     link = SignInLink.objects.create(student=student)
     queue_mail(

@@ -55,6 +55,15 @@ def test_everything_under_an_address_can_be_handed_out(order):
     assert data["pedidos"][0]["pagos"][0]["importe"] == "63.00"
     assert data["formularios"][0]["mensaje"] == "Hola"
     assert len(data["aula"]) == 2
+    assert data["pedidos"][0]["código_promocional"] == order.promo_code.code
+
+
+def test_what_somebody_asked_for_in_the_forms_is_handed_out(order):
+    quoted = Lead.objects.get(kind="quote")
+    form = export_all(quoted.email)["formularios"]
+    (quote,) = [row["presupuesto"] for row in form if "presupuesto" in row]
+    assert (quote["número"], quote["precio"]) == (quoted.quote.pk, "192.00")
+    assert json.loads(json.dumps(form)) == form
 
 
 def test_nobody_else_s_data_is_handed_out(order):
@@ -64,6 +73,7 @@ def test_nobody_else_s_data_is_handed_out(order):
 
 
 def test_erasing_keeps_the_accounts_without_the_person(order):
+    Order.objects.update(card_label="Visa terminada en 4242", card_reference="pm_1")
     total, lines = order.total_amount, order.lines.count()
     email, pk = order.email, order.student_id
     sentences = erase_all(email)
@@ -71,6 +81,7 @@ def test_erasing_keeps_the_accounts_without_the_person(order):
     order.refresh_from_db()
     assert (order.email, order.phone, order.first_name) == (f"borrado-{pk}@borrado.invalid", "", "")
     assert (order.total_amount, order.lines.count(), order.payments.count()) == (total, lines, 1)
+    assert (order.card_label, order.card_reference) == ("", "")
     assert order.events.filter(reason__startswith="Datos de contacto borrados").exists()
     student = Student.objects.get(pk=pk)
     assert (student.email, student.first_name, student.phone) == (order.email, "", "")

@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 
 import pytest
 import time_machine
@@ -12,10 +13,13 @@ from django.utils.html import escape
 
 from academy.tests.parallel import in_parallel
 from apps.backoffice.tests.test_admin import make_one_of_everything
+from apps.classroom.models import Account
+from apps.core import pace
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
+from apps.core.privacy import erase_all
 from apps.orders.instalments import plan_url
-from apps.orders.models import ReferralReward
+from apps.orders.models import Order, ReferralReward
 from apps.pricing.models import PromoCode
 from apps.students.models import ErasureRequest, SignInLink, Student
 from apps.students.services import find_or_create_student
@@ -106,6 +110,23 @@ def test_the_answer_does_not_tell_whether_an_address_is_known(client, ana):
     assert Mail.objects.count() == 1
 
 
+@pytest.mark.parametrize("path", ["/login", "/aula/enlace"])
+def test_nor_does_the_time_that_the_answer_takes(client, ana, path, monkeypatch):
+    monkeypatch.setattr(pace, "ANSWER_S", 0.5)
+    for email in ("ana@example.com", "nadie@example.com"):
+        began = monotonic()
+        assert client.post(path, {"email": email}).status_code == 200
+        assert monotonic() - began >= 0.5
+
+
+@pytest.mark.parametrize("path", ["/login", "/aula/enlace"])
+def test_nothing_is_mailed_to_who_has_been_forgotten(client, ana, path):
+    Account.objects.create(student=ana)
+    erase_all("ana@example.com")
+    client.post(path, {"email": Student.objects.get().email})
+    assert not Mail.objects.exists()
+
+
 def test_three_links_an_hour_for_one_address(client, ana):
     for _ in range(3):
         assert ask(client).status_code == 200
@@ -155,9 +176,11 @@ def test_what_changes_something_wants_a_csrf_token(path):
 def test_the_account_shows_orders_code_and_consents(client, settings):
     order = make_one_of_everything()
     other = make_one_of_everything()
+    Order.objects.filter(pk=order.pk).update(card_label="Visa terminada en 4242")
     ask(client, order.student.email)
     client.post(path_of(SignInLink.objects.get()))
     page = read(client.get("/mi-cuenta"))
+    assert "Tarjeta de los plazos: Visa terminada en 4242" in page
     assert f"Pedido n.º {order.pk}" in page
     assert f"Pedido n.º {other.pk}" not in page
     assert "187,00\N{NO-BREAK SPACE}€" in page
