@@ -118,7 +118,6 @@ def _preview_invitations(email: str) -> list[str]:
 
 
 def _erase_invitations(email: str) -> None:
-    _codes_of(email).update(active=False)
     held = ReferralReward.objects.filter(
         student__email=email.strip().lower(), status=ReferralReward.Status.HELD
     )
@@ -126,6 +125,8 @@ def _erase_invitations(email: str) -> None:
         # The order first, as a refund of it does.
         Order.objects.select_for_update().get(pk=reward.order_id)
         cancel_reward(reward.order, "La cuenta de quien invitó se ha borrado")
+    # The codes after the orders, as a payment takes them.
+    _codes_of(email).update(active=False)
 
 
 def _codes_of(email: str) -> QuerySet[PromoCode]:

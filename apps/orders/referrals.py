@@ -71,6 +71,8 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
     reason = ""
     if buyer.owns_code or owner.pk == order.student_id:
         reason = "el código es del propio comprador"
+    elif owner.erased_at is not None:
+        reason = "quien invitó ya no tiene cuenta"
     elif buyer.has_bought:
         reason = "no es la primera compra"
     elif not order.lines.filter(lesson=None).exists():

@@ -18,7 +18,7 @@ from academy.tests.factories import ANA, BRUNO, make_promo, make_subject
 from academy.tests.parallel import in_parallel
 from apps.core.jobs import all_jobs
 from apps.core.models import Mail
-from apps.core.privacy import CannotErase
+from apps.core.privacy import CannotErase, erase_all
 from apps.orders.cart import CheckoutItem
 from apps.orders.models import Order, Redemption, ReferralReward
 from apps.orders.payments import ConfirmedPayment, mark_canceled, mark_paid
@@ -443,6 +443,14 @@ def test_who_leaves_loses_what_is_held_and_the_code(subject, ana, code):
     code.refresh_from_db()
     assert (reward.status, code.active) == ("cancelled", False)
     assert not reward.order.events.filter(reason__contains="ana@").exists()
+
+
+def test_a_friend_who_pays_after_the_owner_has_left_earns_nobody_anything(subject, ana, code):
+    placed = ordered(subject, total=17500, code=code.code)
+    erase_all("ana@example.com")
+    paid = pay(placed)
+    assert not ReferralReward.objects.exists()
+    assert paid.events.filter(reason__endswith="quien invitó ya no tiene cuenta").exists()
 
 
 def test_who_is_owed_a_reward_is_paid_before_they_leave(subject, code):
