@@ -243,6 +243,8 @@ PORTAL_URL = env.str("PORTAL_URL", default=f"{MOODLE_URL}/my/" if _in_moodle els
 PORTAL_PROFILE_URL = env.str(
     "PORTAL_PROFILE_URL", default=f"{MOODLE_URL}/user/profile.php" if _in_moodle else "/aula/perfil"
 )
+# Euros that one member of staff may give back in a day.
+REFUND_DAILY_LIMIT = env.int("REFUND_DAILY_LIMIT", default=1000)
 # Hours after which an unpaid cart is brought to mind, for those who agreed. Empty: never.
 CART_REMINDER_HOURS = env.list("CART_REMINDER_HOURS", cast=int, default=[24, 72])
 # Hide list prices that were never charged in the last 30 days (EU price indication law).

@@ -26,7 +26,7 @@ SECTIONS = (
 # For developers, and in English; what fails there is seen at mails and classroom access.
 UNLISTED = {"django_tasks_database"}
 MODELS = (
-    "Order", "Payment", "Instalment", "Redemption", "OrderLine", "OrderEvent",
+    "Order", "Payment", "Refund", "Dispute", "Instalment", "Redemption", "OrderLine", "OrderEvent",
     "Lead", "Quote", "WantedSubject",
     "Student", "Consent", "SignIn", "ErasureRequest",
     "Provisioning", "AccessChange", "Enrolment", "Account", "Semester", "MoodleCourse",
@@ -69,7 +69,14 @@ class BackofficeSite(admin.AdminSite):
     def get_urls(self) -> list[Any]:
         retry = path("sin-acceso/<int:order_id>", self.admin_view(self.retry_access))
         retry.name = "retry_access"
-        return [retry, *super().get_urls()]
+        refund = path("devolver/<int:order_id>", self.admin_view(self.refund_order))
+        refund.name = "refund_order"
+        return [retry, refund, *super().get_urls()]
+
+    def refund_order(self, request: HttpRequest, order_id: int) -> HttpResponse:
+        from apps.payments.refund_page import refund_page
+
+        return refund_page(request, order_id, context=self.each_context(request))
 
     def retry_access(self, request: HttpRequest, order_id: int) -> HttpResponse:
         """The button beside a paid order without access: try now, whatever the pause."""

@@ -18,6 +18,7 @@ from apps.core.admin_base import (
 )
 from apps.orders import instalments as plans
 from apps.orders.models import (
+    Dispute,
     Instalment,
     InstalmentAttempt,
     Order,
@@ -27,8 +28,10 @@ from apps.orders.models import (
     Payment,
     Redemption,
     ReferralReward,
+    Refund,
 )
 from apps.orders.reads import paid_without_access
+from apps.orders.refunds_admin import DisputeAdmin, RefundAdmin
 from apps.orders.rewards_admin import ReferralRewardAdmin
 from apps.orders.states import note
 from apps.pricing.models import PromoCode
@@ -58,7 +61,16 @@ class AttemptRows(ReadOnlyRowsInline):
 class PaymentRows(ReadOnlyRowsInline):
     model = Payment
     fk_name = "order"
-    fields = ("reference", "amount", "currency", "status", "created_at", "succeeded_at", "flag")
+    fields = (
+        "reference",
+        "amount",
+        "currency",
+        "status",
+        "refunded",
+        "created_at",
+        "succeeded_at",
+        "flag",
+    )
     classes = ()
     show_change_link = True
 
@@ -224,6 +236,8 @@ class OrderAdmin(ReadOnlyAdmin):
     def elsewhere(self, order: Order) -> SafeString:
         return links(
             list_link("Otros pedidos del alumno", "orders_order", student=order.student_id),
+            list_link("Devoluciones", "orders_refund", payment__order__id__exact=order.pk),
+            list_link("Disputas", "orders_dispute", payment__order__id__exact=order.pk),
             list_link("Alta en el aula", "classroom_provisioning", q=order.reference),
             list_link("Matrículas", "classroom_enrolment", q=order.reference),
             list_link("Consentimientos", "students_consent", source=order.reference),
@@ -360,3 +374,5 @@ class RedemptionAdmin(OfOrderAdmin):
 
 
 admin.site.register(ReferralReward, ReferralRewardAdmin)
+admin.site.register(Refund, RefundAdmin)
+admin.site.register(Dispute, DisputeAdmin)

@@ -59,7 +59,7 @@ def paid_context(ids: dict[str, Any]) -> dict[str, Any]:
     payment = Payment.objects.get(pk=ids["payment_id"])
     order = Order.objects.get(payments=payment)
     numbers = list(payment.instalments.order_by("number").values_list("number", flat=True))
-    left = order.instalments.exclude(status=Instalment.Status.PAID).order_by("number")
+    left = order.instalments.exclude(status__in=Instalment.SETTLED).order_by("number")
     what = (
         f"plazo {numbers[0]}"
         if len(numbers) == 1
@@ -101,7 +101,7 @@ def _unpaid(ids: dict[str, Any]) -> Instalment:
 
 
 def _plan(order: Order) -> dict[str, Any]:
-    left = order.instalments.exclude(status=Instalment.Status.PAID)
+    left = order.instalments.exclude(status__in=Instalment.SETTLED)
     return {
         "order_name": f"pedido n.º {order.pk}",
         "first_name": order.first_name,

@@ -24,6 +24,7 @@ from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.payments import ConfirmedPayment, locked_order, record_payment, tell_staff
 from apps.orders.place import OpenPaymentInTheWay
+from apps.orders.refunds import keep_partly_refunded
 from apps.orders.states import change_status, flag, note
 
 Kind = InstalmentAttempt.Kind
@@ -374,6 +375,8 @@ def mark_instalments_paid(
         problem = f"Pago de {names} de un pedido que no los espera"
     elif any(instalment.status == Instalment.Status.PAID for instalment in instalments):
         problem = f"Segundo pago de {names}"
+    elif any(instalment.status == Instalment.Status.CANCELED for instalment in instalments):
+        problem = f"Pago de {names}, que se anuló"
     elif payment.currency != "eur" or payment.amount_cents != due_cents:
         problem = (
             f"Importe inesperado de {names}: {format_euros(payment.amount_cents)} "
@@ -424,9 +427,10 @@ def _settle_attempt(
 
 def _go_on(order: Order, *, actor: str, reason: str) -> None:
     """The status that follows from what is paid now; access comes back with it."""
-    unpaid = order.instalments.exclude(status=Instalment.Status.PAID)
+    unpaid = order.instalments.exclude(status__in=Instalment.SETTLED)
     if not unpaid.exists():
         change_status(order, Order.Status.PAID, actor=actor, reason=f"{reason}. Todo pagado")
+        keep_partly_refunded(order, actor=actor)
     elif (
         order.status == Order.Status.OVERDUE
         and not unpaid.filter(status=Instalment.Status.FAILED).exists()
@@ -501,7 +505,7 @@ def begin_by_hand(*, order_id: int, first: int, everything: bool) -> ByHand:
     under way, AlreadyPaid where nothing is left, TooManyRequests after too many refused cards.
     """
     order = locked_order(order_id)
-    unpaid = list(order.instalments.exclude(status=Instalment.Status.PAID).order_by("number"))
+    unpaid = list(order.instalments.exclude(status__in=Instalment.SETTLED).order_by("number"))
     if order.status not in CHARGEABLE or not unpaid:
         raise AlreadyPaid("Este pedido no tiene plazos pendientes.")
     if order.locked_until and order.locked_until > timezone.now():
@@ -554,7 +558,7 @@ def keep_by_hand(by_hand: ByHand, *, reference: str) -> bool:
     )
     if (
         order.status not in CHARGEABLE
-        or wanted.filter(status=Instalment.Status.PAID).exists()
+        or wanted.filter(status__in=Instalment.SETTLED).exists()
         or order.payments.open().exists()
         or charging.exists()
     ):
@@ -604,7 +608,8 @@ def change_card(
     if order.events.filter(reason__endswith=f"({setup_reference})").exists():
         return False
     _take_card(order, payment_method, label)
-    order.instalments.exclude(first_refused_on=None).exclude(status=Instalment.Status.PAID).update(
+    refused = order.instalments.exclude(first_refused_on=None)
+    refused.exclude(status__in=Instalment.SETTLED).update(
         status=Instalment.Status.DUE, charge_on=today()
     )
     note(order, actor=actor, reason=f"Tarjeta cambiada: {label} ({setup_reference})"[:300])
@@ -630,7 +635,7 @@ def charge_again(*, instalment_id: int, actor: str) -> bool:
         or order.disputed_at is not None
         or order.card_refusal
         or not order.card_reference
-        or instalment.status == Instalment.Status.PAID
+        or instalment.status in Instalment.SETTLED
         or instalment.due_on > today()
     ):
         return False

@@ -188,6 +188,41 @@ def _unpaid() -> dict[str, dict[str, Any]]:
     }
 
 
+def _refund_made() -> dict[str, dict[str, Any]]:
+    common = {"order_name": NAME, "first_name": "Ana", "plan_is_over": False}
+    return {
+        "Entera": {**common, "amount": Decimal("194.40"), "is_whole": True, "lines": []},
+        "De un plan": {
+            **common,
+            "amount": Decimal("64.80"),
+            "is_whole": True,
+            "lines": [],
+            "plan_is_over": True,
+        },
+        "Una línea": {
+            **common,
+            "amount": Decimal("24.00"),
+            "is_whole": False,
+            "lines": ["Estadística descriptiva: PEC 3"],
+        },
+        "Una parte": {**common, "amount": Decimal("10.00"), "is_whole": False, "lines": []},
+    }
+
+
+def _refund_owner() -> dict[str, dict[str, Any]]:
+    return {
+        "Desde la administración": {
+            "order_name": NAME,
+            "amount": Decimal("194.40"),
+            "actor": "carla",
+            "reason": "Compró dos veces la misma asignatura",
+            "status": "Devuelto",
+            "email": "ana@example.com",
+            "admin_url": absolute_url(reverse("admin:orders_order_change", args=[1042])),
+        }
+    }
+
+
 preview_mail(
     "order_confirmation",
     when="Cuando se paga un pedido, o su primer plazo",
@@ -241,4 +276,16 @@ preview_mail(
     when="Cada vez que el banco rechaza un plazo",
     to=STUDENT,
     samples=_unpaid,
+)
+preview_mail(
+    "refund_made",
+    when="Cuando se le devuelve dinero, desde aquí o desde el panel de Stripe",
+    to=STUDENT,
+    samples=_refund_made,
+)
+preview_mail(
+    "refund_owner",
+    when="Cuando se devuelve dinero a alguien",
+    to=STAFF,
+    samples=_refund_owner,
 )

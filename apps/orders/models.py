@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.money import to_cents
+from apps.orders.returned import Dispute as Dispute
+from apps.orders.returned import Refund as Refund
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
 
@@ -98,6 +100,7 @@ class Order(models.Model):
         verbose_name = "pedido"
         verbose_name_plural = "pedidos"
         ordering = ("-created_at",)
+        permissions = (("refund_order", "Puede devolver pagos"),)
         constraints = (
             models.CheckConstraint(
                 condition=Q(total_amount__gte=0), name="order_total_not_negative"
@@ -225,6 +228,11 @@ class Instalment(models.Model):
         DUE = "due", "Pendiente"
         PAID = "paid", "Pagado"
         FAILED = "failed", "Rechazado"
+        # By a refund of the whole order, or a dispute that was lost: nobody pays it any more.
+        CANCELED = "canceled", "Anulado"
+
+    # Nothing more is to be paid for these.
+    SETTLED = (Status.PAID, Status.CANCELED)
 
     order = models.ForeignKey(
         Order, models.CASCADE, related_name="instalments", verbose_name="pedido"
@@ -346,6 +354,8 @@ class Payment(models.Model):
     amount = models.DecimalField("importe (€)", **PRICE)
     currency = models.CharField("moneda", max_length=3, default="eur")
     status = models.CharField("estado", max_length=10, choices=Status.choices)
+    # What of it was given back or is about to be: the refunds that have not failed.
+    refunded = models.DecimalField("devuelto (€)", **PRICE, default=0)
     payment_method = models.CharField("tarjeta guardada", max_length=80, blank=True)
     flag = models.CharField("atención", max_length=200, blank=True)
     created_at = models.DateTimeField("creado", auto_now_add=True)
@@ -364,6 +374,11 @@ class Payment(models.Model):
                 name="one_open_payment_per_order",
             ),
             models.CheckConstraint(condition=Q(amount__gte=0), name="payment_not_negative"),
+            # Whatever the code does: nobody gets back more than was paid.
+            models.CheckConstraint(
+                condition=Q(refunded__gte=0, refunded__lte=models.F("amount")),
+                name="payment_refunded_within_amount",
+            ),
         )
 
     def __str__(self) -> str:

@@ -108,7 +108,9 @@ def release_due_rewards() -> int:
     """
     now = timezone.now()
     in_order = Order.objects.filter(
-        status__in=(Order.Status.PAID, Order.Status.PAYING), disputed_at=None
+        # What was given back in part, and kept its reward, has kept a complete subject.
+        status__in=(Order.Status.PAID, Order.Status.PAYING, Order.Status.PARTIALLY_REFUNDED),
+        disputed_at=None,
     )
     return ReferralReward.objects.filter(
         status=Status.HELD, held_until__lte=now, order__in=in_order

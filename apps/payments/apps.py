@@ -6,4 +6,9 @@ class PaymentsConfig(AppConfig):
     verbose_name = "Pagos con tarjeta"
 
     def ready(self) -> None:
-        from apps.payments import checks  # noqa: F401  (registers them)
+        from apps.payments import (
+            checks,  # noqa: F401  (registers them)
+            mails,
+        )
+
+        mails.register()

@@ -27,7 +27,7 @@ class PlanRow(serializers.Serializer[dict[str, Any]]):
     due_on = serializers.DateField()
     charge_on = serializers.DateField(allow_null=True)
     paid_at = serializers.DateTimeField(allow_null=True)
-    state = serializers.ChoiceField(choices=("paid", "due", "refused", "overdue"))
+    state = serializers.ChoiceField(choices=("paid", "due", "refused", "overdue", "canceled"))
 
 
 class PlanOutput(serializers.Serializer[dict[str, Any]]):
@@ -171,7 +171,7 @@ class CardSaved(PublicAPIView):
 def plan_as_json(order: Order) -> dict[str, object]:
     """What the plan's page shows. Nobody's name or address: a link may have been passed on."""
     rows = list(order.instalments.order_by("number"))
-    unpaid = [row for row in rows if row.status != Instalment.Status.PAID]
+    unpaid = [row for row in rows if row.status not in Instalment.SETTLED]
     payable = order.status in plans.CHARGEABLE
     if payable and unpaid:
         # How the card is called is nice to have: without the provider the page says less.
@@ -203,8 +203,8 @@ def _row(row: Instalment) -> dict[str, object]:
 
 
 def _state(row: Instalment) -> str:
-    if row.status == Instalment.Status.PAID:
-        return "paid"
+    if row.status in Instalment.SETTLED:
+        return str(row.status)
     if row.status == Instalment.Status.FAILED:
         return "overdue"
     return "refused" if row.first_refused_on and row.due_on <= today() else "due"

@@ -100,7 +100,8 @@ def _is_over(order: Order, *, patient: bool) -> bool:
     )
     locked = order.locked_until is not None and order.locked_until > now
     is_cart = order.status in (Order.Status.CART, Order.Status.EXPIRED)
-    return stale or locked or (is_cart and order.created_at + CART_LIFE < now)
+    refunded = order.status == Order.Status.REFUNDED
+    return stale or locked or refunded or (is_cart and order.created_at + CART_LIFE < now)
 
 
 def _cancel_quietly(row: Payment) -> bool:

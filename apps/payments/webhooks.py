@@ -16,11 +16,13 @@ from django_tasks import task
 
 from apps.core.errors import AcademyError
 from apps.orders import payments as door
+from apps.payments import disputes, refunds
 from apps.payments import stripe_gateway as gateway
 from apps.payments.checkout import cancel, order_of, report
 from apps.payments.instalments import record_card
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe_gateway import PaymentNotFound, ProviderPayment, SignedEvent
+from apps.payments.stripe_returns import payment_of_charge
 
 # Minutes until an event that could not be acted on is tried again; reconciliation takes the rest.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
@@ -114,6 +116,27 @@ def _on_card(payload: dict[str, Any]) -> str:
     return f"{reference}: tarjeta {'cambiada' if changed else 'ya conocida'}"
 
 
+def _on_refund(payload: dict[str, Any]) -> str:
+    """Of a refund or of the charge that was refunded: both name the payment."""
+    sent = payload["data"]["object"]
+    reference = str(sent.get("payment_intent") or "")
+    try:
+        reference = reference or payment_of_charge(str(sent.get("charge") or sent["id"]))
+        changed = refunds.learn(reference)
+    except PaymentNotFound:
+        return f"{reference}: no es de esta tienda"
+    return f"{reference}: devolución {'anotada' if changed else 'ya conocida'}"
+
+
+def _on_dispute(payload: dict[str, Any]) -> str:
+    reference = str(payload["data"]["object"]["id"])
+    try:
+        changed = disputes.learn(reference)
+    except PaymentNotFound:
+        return f"{reference}: no es de esta tienda"
+    return f"{reference}: disputa {'anotada' if changed else 'ya conocida'}"
+
+
 Handler = Callable[[dict[str, Any]], str]
 HANDLERS: dict[str, Handler] = {
     "checkout.session.completed": _on_payment,
@@ -125,4 +148,14 @@ HANDLERS: dict[str, Handler] = {
     "payment_intent.canceled": _on_payment,
     "payment_intent.payment_failed": _on_refusal,
     "setup_intent.succeeded": _on_card,
+    "charge.refunded": _on_refund,
+    "charge.refund.updated": _on_refund,
+    "refund.created": _on_refund,
+    "refund.updated": _on_refund,
+    "refund.failed": _on_refund,
+    "charge.dispute.created": _on_dispute,
+    "charge.dispute.updated": _on_dispute,
+    "charge.dispute.funds_withdrawn": _on_dispute,
+    "charge.dispute.funds_reinstated": _on_dispute,
+    "charge.dispute.closed": _on_dispute,
 }

@@ -10,7 +10,7 @@ const PlanRow = z.pipe(
     due_on: z.string(),
     charge_on: z.nullable(z.string()),
     paid_at: z.nullable(z.string()),
-    state: z.enum(["paid", "due", "refused", "overdue"]),
+    state: z.enum(["paid", "due", "refused", "overdue", "canceled"]),
   }),
   z.transform(({ number, amount, due_on, charge_on, paid_at, state }) => ({
     number,

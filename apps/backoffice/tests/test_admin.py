@@ -25,6 +25,7 @@ from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
 from apps.leads.models import Lead, Quote, SubjectRequest, WantedSubject
 from apps.orders.jobs import tell_missing_access
 from apps.orders.models import (
+    Dispute,
     Instalment,
     InstalmentAttempt,
     Order,
@@ -34,6 +35,7 @@ from apps.orders.models import (
     Payment,
     Redemption,
     ReferralReward,
+    Refund,
 )
 from apps.pages import models as pages
 from apps.payments.models import ProviderEvent
@@ -51,12 +53,12 @@ ASKED_FOR = {
     "OrderEvent Instalment Payment ProviderEvent Enrolment PromoCode Redemption Campaign",
     "Mail SiteSettings Provisioning Account",
     "Plan Faq Testimonial TeamMember Institution Redirect",
-    "Lead Quote WantedSubject ReferralReward",
+    "Lead Quote WantedSubject ReferralReward Refund Dispute",
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
     PriceChange, Mail, ScheduledJob, Provisioning, AccessChange, Enrolment, Account, Quote,
-    WantedSubject, SignIn, ErasureRequest, ReferralReward,
+    WantedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
 }  # fmt: skip
 User = get_user_model()
 _numbers = count(1)
@@ -100,6 +102,11 @@ def make_one_of_everything():
         succeeded_at=timezone.now(),
     )  # fmt: skip
     payment.instalments.set(order.instalments.all())
+    refund = Refund.objects.create(
+        payment=payment, batch=f"{n}", amount=Decimal("1.00"), reason="Error", actor="carla"
+    )
+    refund.lines.set(order.lines.all())
+    Dispute.objects.create(payment=payment, reference=f"du_{n}", amount=1, status="won")
     InstalmentAttempt.objects.create(
         instalment=order.instalments.first(), number=1, kind="by_hand", amount=Decimal("63.00")
     )

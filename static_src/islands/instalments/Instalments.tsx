@@ -110,7 +110,13 @@ export function Instalments({ order, token, academy }: Props) {
   );
 }
 
-const STATES = { paid: "Pagado", due: "Pendiente", refused: "Rechazado", overdue: "Vencido" };
+const STATES = {
+  paid: "Pagado",
+  due: "Pendiente",
+  refused: "Rechazado",
+  overdue: "Vencido",
+  canceled: "Anulado",
+};
 
 /** Back from the bank's own page after a change of card; what Stripe added to the address goes. */
 function fromBank(): { saved: boolean } | null {

@@ -48,6 +48,7 @@ it("says of each instalment what happened or will", () => {
   expect(rowSentence(second({ state: "overdue", charge_on: null }), true)).toBe(
     "Sin pagar: venció el 11 de diciembre de 2026",
   );
+  expect(rowSentence(second({ state: "canceled", charge_on: null }), true)).toBe("No se cobrará");
 });
 
 it("offers the next one and all that is left, and the last one alone", () => {

@@ -28,7 +28,8 @@ export function start(action: Action, plan: Plan, { order, token }: Link): Promi
       );
 }
 
-const nextOf = (plan: Plan) => plan.rows.find((row) => row.state !== "paid");
+const nextOf = (plan: Plan) =>
+  plan.rows.find((row) => row.state !== "paid" && row.state !== "canceled");
 
 export function tellCardSaved({ order, token }: Link, setupIntentId: string) {
   const body = { order: Number(order), token, setup_intent_id: setupIntentId };
@@ -40,6 +41,8 @@ export function rowSentence(row: PlanRow, cardWorks: boolean): string {
   switch (row.state) {
     case "paid":
       return row.paidAt ? `Pagado el ${day.format(row.paidAt)}` : "Pagado";
+    case "canceled":
+      return "No se cobrará";
     case "overdue":
       return `Sin pagar: venció el ${day.format(row.dueOn)}`;
     case "refused":

@@ -3,14 +3,17 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from apps.payments.reconcile import reconcile
+from apps.payments.reconcile_returns import reconcile_returns
 
 
 class Command(BaseCommand):
     help = (
         "Pregunta a Stripe por los pagos abiertos, trata los eventos pendientes, libera los "
-        "códigos reservados hace más de 30 minutos y caduca los carritos viejos. "
+        "códigos reservados hace más de 30 minutos, caduca los carritos viejos y busca las "
+        "devoluciones y disputas de las que no llegó aviso. "
         "Se puede repetir siempre; el reloj (`manage.py clock`) lo hace cada cinco minutos."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.stdout.write(reconcile().summary() or "Nada que aclarar.")
+        found = (reconcile().summary(), reconcile_returns().summary())
+        self.stdout.write(" ".join(filter(None, found)) or "Nada que aclarar.")

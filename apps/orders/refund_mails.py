@@ -1,0 +1,59 @@
+"""The mails about refunds. A row keeps the ids of the refunds that were confirmed together.
+
+- `refund_made` {"refund_ids"}: to the buyer. Without the clerk's reason, which is for the team
+- `refund_owner` {"refund_ids"}: to `settings.STAFF_EMAIL`: who, how much, why
+"""
+
+from typing import Any
+
+from django.urls import reverse
+
+from apps.core.mail.registry import absolute_url, register_mail
+from apps.core.money import to_euros
+from apps.orders.models import Order, OrderLine, Refund
+
+
+def register() -> None:
+    register_mail("refund_made", "Te hemos devuelto {{ amount|euros }}", made_context)
+    register_mail(
+        "refund_owner", "Devueltos {{ amount|euros }} del {{ order_name }}", owner_context
+    )
+
+
+def made_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """How much, to where, and what of the order is over with it."""
+    refunds, order = _refunds(ids)
+    is_whole = order.status == Order.Status.REFUNDED
+    lines = OrderLine.objects.filter(refunds__in=refunds).distinct()
+    return {
+        **_common(refunds, order),
+        "first_name": order.first_name,
+        "is_whole": is_whole,
+        "lines": [] if is_whole else [line.name for line in lines],
+        "plan_is_over": order.instalments.filter(status="canceled").exists(),
+    }
+
+
+def owner_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """Who gave back how much and why, and where the order is in the admin."""
+    refunds, order = _refunds(ids)
+    return {
+        **_common(refunds, order),
+        "actor": refunds[0].actor,
+        "reason": refunds[0].reason,
+        "status": order.get_status_display(),
+        "email": order.email,
+        "admin_url": absolute_url(reverse("admin:orders_order_change", args=[order.pk])),
+    }
+
+
+def _refunds(ids: dict[str, Any]) -> tuple[list[Refund], Order]:
+    refunds = list(Refund.objects.filter(pk__in=ids["refund_ids"]).order_by("pk"))
+    return refunds, Order.objects.get(payments__refunds=refunds[0])
+
+
+def _common(refunds: list[Refund], order: Order) -> dict[str, Any]:
+    return {
+        "order_name": f"pedido n.º {order.pk}",
+        "amount": to_euros(sum(refund.amount_cents for refund in refunds)),
+    }

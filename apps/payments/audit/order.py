@@ -1,0 +1,223 @@
+"""What has to agree within one order. Each check yields Spanish sentences, one per difference.
+
+The order comes with its rows loaded (`WITH_ROWS`): the checks ask the database nothing.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.utils import timezone
+
+from apps.core.money import format_euros, to_cents
+from apps.orders.models import (
+    Dispute,
+    Instalment,
+    Order,
+    Payment,
+    PaymentType,
+    Redemption,
+    ReferralReward,
+    Refund,
+)
+from apps.pricing.rules import PRICING, PROMO_NAME
+
+WITH_ROWS = (
+    "lines",
+    "discounts",
+    "events",
+    "instalments__payments",
+    "payments__refunds",
+    "payments__disputes",
+    "redemptions",
+    "referral_reward",
+)
+UNPAID = (Order.Status.CART, Order.Status.EXPIRED)
+PLAN_RUNS = (Order.Status.PAYING, Order.Status.OVERDUE)
+# What the clock settles by itself within minutes.
+PATIENCE = timedelta(hours=1)
+UNDER_WAY = (Refund.Status.REQUESTED, Refund.Status.PENDING, Refund.Status.SUCCEEDED)
+
+
+def differences_of(order: Order) -> Iterator[str]:
+    """Everything about one order that does not add up."""
+    yield from _total(order)
+    yield from _plan(order)
+    yield from _payments(order)
+    yield from _refunds(order)
+    yield from _status_after_refunds(order)
+    yield from _disputes(order)
+    yield from _code(order)
+    yield from _reward(order)
+
+
+def succeeded(order: Order) -> list[Payment]:
+    return [row for row in order.payments.all() if row.status == Payment.Status.SUCCEEDED]
+
+
+def _total(order: Order) -> Iterator[str]:
+    lines = sum(to_cents(line.list_price) for line in order.lines.all())
+    discounts = sum(to_cents(row.amount) for row in order.discounts.all())
+    if lines - discounts != order.total_cents:
+        yield (
+            f"las líneas ({format_euros(lines)}) menos los descuentos ({format_euros(discounts)}) "
+            f"no dan el total ({format_euros(order.total_cents)})"
+        )
+
+
+def _plan(order: Order) -> Iterator[str]:
+    rows = list(order.instalments.all())
+    expected = order.status not in UNPAID and order.payment_type == PaymentType.INSTALMENTS
+    if bool(rows) != expected:
+        yield "tiene plazos que no le tocan" if rows else "se paga a plazos y no tiene ninguno"
+    if not rows:
+        return
+    amount = sum(row.amount_cents for row in rows)
+    if amount != order.total_cents or [row.number for row in rows] != [1, 2, 3]:
+        yield (
+            f"{len(rows)} plazos suman {format_euros(amount)}, y el total es "
+            f"{format_euros(order.total_cents)}"
+        )
+    for row in rows:
+        yield from _instalment(row)
+    waiting = [row for row in rows if row.status not in Instalment.SETTLED]
+    if waiting and order.status not in PLAN_RUNS:
+        yield f"está {_status(order)} y quedan {len(waiting)} plazos por cobrar"
+    if not waiting and order.status in PLAN_RUNS and order.disputed_at is None:
+        yield f"está {_status(order)} y no queda ningún plazo por cobrar"
+
+
+def _instalment(row: Instalment) -> Iterator[str]:
+    paid = [one for one in row.payments.all() if one.status == Payment.Status.SUCCEEDED]
+    if row.status == Instalment.Status.PAID and len(paid) != 1:
+        yield f"el plazo {row.number} está pagado y tiene {len(paid)} cobros"
+    if row.status != Instalment.Status.PAID and paid:
+        yield f"el plazo {row.number} tiene un cobro ({paid[0]}) y no está pagado"
+
+
+def _payments(order: Order) -> Iterator[str]:
+    # What did not fit when it came was flagged then, and staff know of it.
+    counted = [row for row in succeeded(order) if not row.flag]
+    amount = sum(to_cents(row.amount) for row in counted)
+    if order.status in UNPAID:
+        if counted:
+            yield f"está {_status(order)} y tiene cobros por {format_euros(amount)}"
+        return
+    rows = order.instalments.all()
+    due = (
+        sum(row.amount_cents for row in rows if row.status == Instalment.Status.PAID)
+        if rows
+        else order.total_cents
+    )
+    # Below the provider's minimum nothing is charged (`checkout.CARD_MINIMUM_CENTS`).
+    is_free = any(row.reference.startswith("free_") for row in counted)
+    if not counted:
+        yield f"está {_status(order)} y no tiene ningún cobro"
+    elif amount != due and not is_free:
+        yield f"los cobros suman {format_euros(amount)} en lugar de {format_euros(due)}"
+
+
+def _refunds(order: Order) -> Iterator[str]:
+    now = timezone.now()
+    for payment in order.payments.all():
+        rows = list(payment.refunds.all())
+        counted = sum(row.amount_cents for row in rows if row.status in UNDER_WAY)
+        if counted != to_cents(payment.refunded):
+            yield (
+                f"las devoluciones del pago {payment} suman {format_euros(counted)} y en el pago "
+                f"constan {format_euros(to_cents(payment.refunded))}"
+            )
+        for row in rows:
+            amount = format_euros(row.amount_cents)
+            if row.status == Refund.Status.REQUESTED and row.created_at < now - PATIENCE:
+                yield f"Stripe no ha contestado todavía a la devolución de {amount}"
+            if _came_back(row, rows):
+                yield f"la devolución de {amount} no llegó al alumno y sigue sin hacerse"
+
+
+def _came_back(refund: Refund, others: list[Refund]) -> bool:
+    if refund.status != Refund.Status.FAILED or not refund.reference:
+        return False
+    good = (*UNDER_WAY, Refund.Status.OUTSIDE)
+    return not any(row.pk > refund.pk and row.status in good for row in others)
+
+
+def _status_after_refunds(order: Order) -> Iterator[str]:
+    payments = succeeded(order)
+    paid = sum(to_cents(row.amount) for row in payments)
+    given = sum(
+        row.amount_cents
+        for payment in payments
+        for row in payment.refunds.all()
+        # What came back is told of by itself.
+        if row.reference and row.status != Refund.Status.REQUESTED
+    )
+    text = f"está {_status(order)} y se han devuelto {format_euros(given)} de {format_euros(paid)}"
+    if order.status == Order.Status.REFUNDED and given < paid:
+        yield text
+    if order.status == Order.Status.PARTIALLY_REFUNDED and not given:
+        yield text
+    if order.status in (*PLAN_RUNS, Order.Status.PAID) and given and given >= paid:
+        yield text
+    if order.status == Order.Status.PAID and 0 < paid - given < order.total_cents and given:
+        yield text
+
+
+def _disputes(order: Order) -> Iterator[str]:
+    held = [
+        row
+        for payment in order.payments.all()
+        for row in payment.disputes.all()
+        if row.status != Dispute.Status.WON
+    ]
+    if held and order.disputed_at is None:
+        yield f"la disputa {held[0]} está {held[0].get_status_display().lower()} y no consta en él"
+    if order.disputed_at is not None and not held:
+        yield "figura en disputa y no hay ninguna abierta ni perdida"
+
+
+def _code(order: Order) -> Iterator[str]:
+    released = Redemption.Status.RELEASED
+    held = [row for row in order.redemptions.all() if row.status != released]
+    if order.promo_code is None and any(row.name == PROMO_NAME for row in order.discounts.all()):
+        yield "tiene el descuento de un código y ningún código"
+    for row in held:
+        if row.promo_code_id != order.promo_code_id:
+            yield "gasta un uso de un código que no es el suyo"
+        if row.status == Redemption.Status.USED and order.status in UNPAID:
+            yield f"está {_status(order)} y ha gastado el uso de su código"
+        if row.status == Redemption.Status.RESERVED and order.status not in UNPAID:
+            yield f"está {_status(order)} y el uso de su código sigue reservado"
+    sold_with_code = order.promo_code_id is not None and order.status not in UNPAID
+    if sold_with_code and not held and not _is_noted(order, "Pagado con un código cuya reserva"):
+        yield "se pagó con un código y el uso no consta"
+
+
+def _reward(order: Order) -> Iterator[str]:
+    reward = getattr(order, "referral_reward", None)
+    promo = order.promo_code
+    if reward is None:
+        earns = promo is not None and promo.is_referral_code and promo.student_id is not None
+        noted = _is_noted(order, "Sin recompensa") or _is_noted(order, "Pagado con un código cuya")
+        if earns and order.status not in UNPAID and not noted:
+            yield "se pagó con el código de un amigo y no hay recompensa"
+        return
+    status = ReferralReward.Status
+    if order.status in UNPAID:
+        yield f"está {_status(order)} y tiene una recompensa"
+    if order.status == Order.Status.REFUNDED and reward.status in (status.HELD, status.OWED):
+        yield f"está devuelto y la recompensa sigue {reward.get_status_display().lower()}"
+    in_plan = order.payment_type == PaymentType.INSTALMENTS
+    worth = PRICING.reward_instalments_cents if in_plan else PRICING.reward_full_payment_cents
+    if to_cents(reward.amount) != worth:
+        yield (
+            f"la recompensa es de {format_euros(to_cents(reward.amount))} en lugar de "
+            f"{format_euros(worth)}"
+        )
+
+
+def _is_noted(order: Order, beginning: str) -> bool:
+    return any(event.reason.startswith(beginning) for event in order.events.all())
+
+
+def _status(order: Order) -> str:
+    return f"«{order.get_status_display().lower()}»"

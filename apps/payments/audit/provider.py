@@ -1,0 +1,71 @@
+"""What has to agree between an order and Stripe's charges of its customer."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from apps.core.money import format_euros, to_cents
+from apps.orders.models import Order, Payment, Refund
+from apps.payments import stripe_returns as stripe_side
+from apps.payments.audit.order import succeeded
+from apps.payments.stripe_gateway import PaymentNotFound
+from apps.payments.stripe_returns import ProviderCharge
+
+# What happened a moment ago is still on its way here.
+ON_ITS_WAY = timedelta(minutes=10)
+AT_STRIPE = (Refund.Status.PENDING, Refund.Status.SUCCEEDED)
+
+
+def differences_with_stripe(order: Order) -> Iterator[str]:
+    """What Stripe knows of the order's money and the shop does not, or the other way round.
+
+    Raises ProviderError where Stripe can't be asked.
+    """
+    ours = {row.reference: row for row in succeeded(order) if not _is_unknown_to_stripe(row)}
+    if not order.customer_reference:
+        if ours:
+            yield "tiene cobros y ningún cliente en Stripe con el que compararlos"
+        return
+    there = {charge.reference: charge for charge in _charges(order.customer_reference)}
+    for reference in ours.keys() - there.keys():
+        amount = format_euros(to_cents(ours[reference].amount))
+        yield f"el cobro {reference} de {amount} no está en Stripe"
+    for reference, charge in there.items():
+        if reference in ours:
+            yield from _compare(ours[reference], charge)
+        elif charge.created_at < timezone.now() - ON_ITS_WAY:
+            amount = format_euros(charge.amount_cents)
+            yield f"Stripe ha cobrado {amount} ({reference}), y aquí no consta"
+
+
+def _charges(customer: str) -> list[ProviderCharge]:
+    try:
+        return stripe_side.charges_of(customer)
+    except PaymentNotFound:
+        return []
+
+
+def _is_unknown_to_stripe(payment: Payment) -> bool:
+    """Nothing was charged, or the order is one of the sample data's."""
+    is_sample = settings.DEBUG and payment.reference.startswith("pi_ejemplo_")
+    return payment.reference.startswith("free_") or is_sample
+
+
+def _compare(payment: Payment, charge: ProviderCharge) -> Iterator[str]:
+    amount = to_cents(payment.amount)
+    if (amount, payment.currency) != (charge.amount_cents, charge.currency):
+        yield (
+            f"el cobro {payment} es de {format_euros(amount)} y en Stripe de "
+            f"{format_euros(charge.amount_cents)}"
+        )
+    refunds = payment.refunds.all()
+    returned = sum(row.amount_cents for row in refunds if row.status in AT_STRIPE)
+    if returned != charge.refunded_cents:
+        yield (
+            f"del cobro {payment} se han devuelto {format_euros(charge.refunded_cents)} en Stripe, "
+            f"y aquí constan {format_euros(returned)}"
+        )
+    if charge.disputed and not payment.disputes.all():
+        yield f"el cobro {payment} está en disputa en Stripe, y aquí no consta"

@@ -1,0 +1,122 @@
+"""One audit: every order by itself, the codes' counters, and Stripe order by order."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Count, F, Q, QuerySet
+
+from apps.core.errors import AcademyError
+from apps.orders.models import Order, UsedQuote
+from apps.orders.promo import HELD
+from apps.payments.audit.order import UNPAID, WITH_ROWS, differences_of
+from apps.payments.audit.provider import differences_with_stripe
+from apps.payments.stripe_gateway import PaymentNotFound
+from apps.pricing.models import PromoCode
+
+CHUNK = 200
+# So many orders in a row without an answer, and Stripe is away.
+GIVE_UP_AFTER = 3
+
+
+@dataclass
+class Audit:
+    """What was compared, in counts, and every difference as a Spanish sentence."""
+
+    orders: int = 0
+    with_stripe: int = 0
+    unanswered: int = 0
+    differences: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        text = f"Pedidos comparados: {self.orders}; con Stripe: {self.with_stripe}. " + (
+            f"Diferencias: {len(self.differences)}." if self.differences else "Sin diferencias."
+        )
+        if self.unanswered:
+            text += " Stripe no contesta: con él no se ha comparado todo."
+        return text
+
+
+def audit(
+    *,
+    since: datetime | None = None,
+    offline: bool = False,
+    stripe_since: datetime | None = None,
+) -> Audit:
+    """Compare orders, lines, discounts, instalments, uses, payments, refunds and rewards.
+
+    Of the orders changed `since`, else of all; with Stripe those changed `stripe_since`, one call
+    for each. What differs at first sight is looked at again under the order's lock, so that a
+    purchase in the middle is no difference. Changes nothing.
+    """
+    found = Audit()
+    orders = _changed(Order.objects.all(), since)
+    for order in _with_rows(orders):
+        found.orders += 1
+        if any(differences_of(order)):
+            found.differences += _told(order.pk, _again(order.pk))
+    found.differences += _counters()
+    if not offline:
+        _ask_stripe(found, _changed(orders, stripe_since))
+    return found
+
+
+def _changed(orders: QuerySet[Order], since: datetime | None) -> QuerySet[Order]:
+    return orders.filter(updated_at__gte=since) if since else orders
+
+
+def _with_rows(orders: QuerySet[Order]) -> Iterator[Order]:
+    rows = orders.select_related("promo_code").prefetch_related(*WITH_ROWS).order_by("pk")
+    return rows.iterator(chunk_size=CHUNK)
+
+
+def _again(order_id: int) -> list[str]:
+    with transaction.atomic():
+        list(Order.objects.select_for_update().filter(pk=order_id))
+        return [
+            sentence
+            for order in _with_rows(Order.objects.filter(pk=order_id))
+            for sentence in differences_of(order)
+        ]
+
+
+def _told(order_id: int, sentences: list[str]) -> list[str]:
+    return [f"Pedido {order_id}: {sentence}." for sentence in sentences]
+
+
+def _counters() -> list[str]:
+    """What belongs to no single order: one statement each, which sees one moment."""
+    held = Count("redemptions", filter=Q(redemptions__status__in=HELD))
+    codes = PromoCode.objects.annotate(held=held).exclude(uses_taken=F("held")).order_by("pk")
+    counted = codes.values_list("code", "uses_taken", "held")
+    quotes = UsedQuote.objects.filter(
+        ~Q(order__quote_number=F("number")) | Q(order__status__in=UNPAID)
+    )
+    return [
+        f"Código {code}: su contador dice {taken} usos y hay {there}."
+        for code, taken, there in counted
+    ] + [
+        f"Pedido {quote.order_id}: tiene por usado el presupuesto n.º {quote.number}, y no lo es."
+        for quote in quotes.order_by("pk")
+    ]
+
+
+def _ask_stripe(found: Audit, orders: QuerySet[Order]) -> None:
+    in_a_row = 0
+    # Who never opened a payment has nothing there.
+    asked = orders.filter(~Q(customer_reference="") | Q(payments__status="succeeded")).distinct()
+    for order in _with_rows(asked):
+        try:
+            sentences = list(differences_with_stripe(order))
+        except PaymentNotFound:
+            continue
+        except AcademyError:
+            found.unanswered += 1
+            in_a_row += 1
+            if in_a_row == GIVE_UP_AFTER:
+                return
+            continue
+        in_a_row = 0
+        found.with_stripe += 1
+        found.differences += _told(order.pk, sentences)

@@ -1,0 +1,41 @@
+import sys
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from apps.payments.audit import audit
+
+
+class Command(BaseCommand):
+    help = (
+        "Compara pedidos, líneas, descuentos, plazos, códigos, pagos, devoluciones y recompensas "
+        "entre sí y con Stripe, sin cambiar nada. Escribe cada diferencia; termina con 1 si hay "
+        "alguna, y con 2 si no la hay pero Stripe no ha contestado."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--since", metavar="AAAA-MM-DD", help="solo los pedidos cambiados desde ese día"
+        )
+        parser.add_argument("--offline", action="store_true", help="sin preguntar a Stripe")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found = audit(since=_day(options["since"]), offline=options["offline"])
+        for sentence in found.differences:
+            self.stdout.write(sentence)
+        self.stdout.write(found.summary())
+        if found.differences:
+            sys.exit(1)
+        if found.unanswered:
+            sys.exit(2)
+
+
+def _day(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    try:
+        return timezone.make_aware(datetime.strptime(text, "%Y-%m-%d"))
+    except ValueError as error:
+        raise CommandError("--since quiere un día, como 2026-11-21.") from error

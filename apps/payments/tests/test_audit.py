@@ -1,0 +1,448 @@
+"""audit_money: clean over whole purchases, and each kind of difference named when made by force."""
+
+from datetime import date, timedelta
+from io import StringIO
+
+import pytest
+import time_machine
+from django.core.management import CommandError, call_command
+from django.db.models import F
+from django.utils import timezone
+
+from academy.tests.factories import ANA, checkout_body, make_promo, make_subject, whole
+from academy.tests.plans import buy_in_instalments, charge_on, day
+from academy.tests.refunds import buy, make_clerk, refund
+from apps.core.models import Mail
+from apps.orders.models import (
+    Dispute,
+    Instalment,
+    Order,
+    OrderDiscount,
+    OrderLine,
+    Payment,
+    PromoCode,
+    Redemption,
+    ReferralReward,
+    Refund,
+    UsedQuote,
+)
+from apps.payments import stripe_gateway
+from apps.payments.audit import audit
+from apps.payments.jobs import audit_money_nightly
+from apps.payments.reconcile_returns import reconcile_returns
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def clerk(db):
+    return make_clerk()
+
+
+@pytest.fixture
+def paid(api, standin):
+    """Bruno's order at 164.16 €, with a code."""
+    make_promo("MENOS10")
+    return buy(api, standin, total="164.16", promo_code="MENOS10")
+
+
+@pytest.fixture
+def plan(api, standin):
+    return buy_in_instalments(api, standin)
+
+
+def told(**how):
+    """The audit's sentences, an hour later, when nothing is on its way any more."""
+    with time_machine.travel(timezone.now() + timedelta(hours=2)):
+        found = audit(**how).differences
+    return [sentence.replace("\xa0", " ") for sentence in found]
+
+
+def run(*arguments):
+    """The command's exit status and what it printed."""
+    out = StringIO()
+    try:
+        call_command("audit_money", *arguments, stdout=out)
+    except SystemExit as end:
+        return end.code, out.getvalue()
+    return 0, out.getvalue()
+
+
+# ---------------------------------------------------------------- clean
+def test_a_purchase_with_a_code_is_clean(paid):
+    status, printed = run()
+
+    assert told() == []
+    assert (status, printed) == (0, "Pedidos comparados: 1; con Stripe: 1. Sin diferencias.\n")
+
+
+def test_a_plan_is_clean_at_each_of_its_steps(standin, plan):
+    for number in (0, 20, 40, 41):
+        charge_on(number)
+        with time_machine.travel(day(number, hours=1)):
+            assert audit().differences == []
+    assert Order.objects.get().status == "paid"
+
+
+def test_carts_free_orders_and_friends_are_clean(api, standin):
+    make_promo("GRATIS", value="100")
+    api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS"))
+    ana = buy(api, standin, make_subject("Historia"), **ANA)
+    code = PromoCode.objects.get(student=ana.student, is_referral_code=True)
+    friend = {"email": "carlos@example.com", "phone": "+34600333333"}
+    invited = buy(api, standin, total="167.40", promo_code=code.code, **friend)
+
+    assert told() == []
+
+    refund(invited, make_clerk())
+    assert told() == []
+
+
+def test_refunds_are_clean_whole_in_part_from_the_dashboard_and_of_plans(
+    api, standin, paid, plan, clerk
+):
+    refund(paid, clerk, 1000)
+    charge_on(20)
+    with time_machine.travel(day(21), tick=False):
+        refund(plan, clerk, 100)
+    assert told() == []
+
+    refund(paid, clerk)
+    refund(plan, clerk)
+    assert told() == []
+
+    other = buy(api, standin, make_subject("Historia"), **ANA)
+    standin.process.control("POST", "refunds", {"payment_intent": other.stripe_payment_intent_id})
+    reconcile_returns()
+    assert told() == []
+
+
+@pytest.mark.parametrize("verdict", ["", "won", "lost"])
+def test_disputes_are_clean(standin, plan, verdict):
+    made = standin.process.control(
+        "POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id}
+    )
+    if verdict:
+        standin.process.control("POST", f"disputes/{made['id']}", {"status": verdict})
+    reconcile_returns()
+
+    assert told() == []
+
+
+# ---------------------------------------------------------------- one kind of difference each
+# What is forced on Bruno's paid order, and the sentence that names it.
+FORCED = {
+    "line": (
+        lambda order: OrderLine.objects.update(list_price=100),
+        "las líneas (100,00 €) menos los descuentos (27,84 €) no dan el total (164,16 €)",
+    ),
+    "discount": (
+        lambda order: OrderDiscount.objects.filter(name__startswith="Pago").update(amount=1),
+        "no dan el total (164,16 €)",
+    ),
+    "plan of an order paid at once": (
+        lambda order: Instalment.objects.create(
+            order=order, number=1, amount=1, due_on=date(2026, 11, 21), status="canceled"
+        ),
+        "tiene plazos que no le tocan",
+    ),
+    "amount of the payment": (
+        lambda order: Payment.objects.update(amount="100.00"),
+        "los cobros suman 100,00 € en lugar de 164,16 €",
+    ),
+    "no payment": (
+        lambda order: Payment.objects.update(status="canceled"),
+        "está «pagado» y no tiene ningún cobro",
+    ),
+    "paid cart": (
+        lambda order: Order.objects.update(status="cart"),
+        "está «carrito» y tiene cobros por 164,16 €",
+    ),
+    "code of a cart": (
+        lambda order: Order.objects.update(status="cart"),
+        "está «carrito» y ha gastado el uso de su código",
+    ),
+    "use still reserved": (
+        lambda order: Redemption.objects.update(status="reserved"),
+        "está «pagado» y el uso de su código sigue reservado",
+    ),
+    "use gone": (
+        lambda order: Redemption.objects.update(status="released"),
+        "se pagó con un código y el uso no consta",
+    ),
+    "counter": (
+        lambda order: PromoCode.objects.update(uses_taken=F("uses_taken") + 1),
+        "su contador dice",
+    ),
+    "use of another code": (
+        lambda order: Redemption.objects.update(promo_code=make_promo("OTRO")),
+        "gasta un uso de un código que no es el suyo",
+    ),
+    "discount without a code": (
+        lambda order: Order.objects.update(promo_code=None),
+        "tiene el descuento de un código y ningún código",
+    ),
+    "refunded by nobody": (
+        lambda order: Order.objects.update(status="refunded"),
+        "está «devuelto» y se han devuelto 0,00 € de 164,16 €",
+    ),
+    "refunded in part by nobody": (
+        lambda order: Order.objects.update(status="partially_refunded"),
+        "está «devuelto en parte» y se han devuelto 0,00 € de 164,16 €",
+    ),
+    "sum of refunds": (
+        lambda order: Payment.objects.update(refunded=5),
+        "suman 0,00 € y en el pago constan 5,00 €",
+    ),
+    "refund without an answer": (
+        lambda order: make_refund(order, status="requested"),
+        "Stripe no ha contestado todavía a la devolución de 10,00 €",
+    ),
+    "refund that came back": (
+        lambda order: make_refund(order, status="failed", reference="re_x"),
+        "la devolución de 10,00 € no llegó al alumno y sigue sin hacerse",
+    ),
+    "paid although given back in part": (
+        lambda order: make_refund(order, status="succeeded", reference="re_x"),
+        "está «pagado» y se han devuelto 10,00 € de 164,16 €",
+    ),
+    "dispute that the order does not know": (
+        lambda order: make_dispute(order),
+        "la disputa du_x está abierta y no consta en él",
+    ),
+    "order in a dispute that is none": (
+        lambda order: Order.objects.update(disputed_at=timezone.now()),
+        "figura en disputa y no hay ninguna abierta ni perdida",
+    ),
+    "reward of a cart": (
+        lambda order: (make_reward(order), Order.objects.update(status="cart")),
+        "está «carrito» y tiene una recompensa",
+    ),
+    "reward of an order that was given back": (
+        lambda order: (make_reward(order), Order.objects.update(status="refunded")),
+        "está devuelto y la recompensa sigue retenida",
+    ),
+    "worth of a reward": (
+        lambda order: make_reward(order, amount=3),
+        "la recompensa es de 3,00 € en lugar de 25,00 €",
+    ),
+    "reward that is missing": (
+        lambda order: PromoCode.objects.filter(code="MENOS10").update(
+            is_referral_code=True, student=make_reward(order, delete=True)
+        ),
+        "se pagó con el código de un amigo y no hay recompensa",
+    ),
+    "quote of another order": (
+        lambda order: UsedQuote.objects.create(number=77, order=order),
+        "tiene por usado el presupuesto n.º 77, y no lo es",
+    ),
+}
+
+
+def make_refund(order, **fields):
+    payment = Payment.objects.get()
+    Refund.objects.create(payment=payment, batch="b", amount=10, reason="x", actor="x", **fields)
+    Refund.objects.update(created_at=timezone.now() - timedelta(hours=2))
+    if fields["status"] != "failed":
+        Payment.objects.update(refunded=10)
+
+
+def make_dispute(order):
+    Dispute.objects.create(
+        payment=Payment.objects.get(), reference="du_x", amount=10, status="open"
+    )
+
+
+def make_reward(order, *, amount=25, delete=False):
+    owner = type(order.student).objects.create(email="ana@example.com", phone="+34600111111")
+    reward = ReferralReward.objects.create(
+        student=owner,
+        friend=order.student,
+        order=order,
+        promo_code=order.promo_code,
+        amount=amount,
+        held_until=timezone.now(),
+    )
+    if delete:
+        reward.delete()
+    return owner
+
+
+@pytest.mark.parametrize("kind", FORCED)
+def test_a_difference_within_the_shop_is_named(paid, kind):
+    force, sentence = FORCED[kind]
+    assert told(offline=True) == []
+
+    force(paid)
+
+    found = told(offline=True)
+    assert any(sentence in one for one in found), found
+    assert all(one.startswith((f"Pedido {paid.pk}: ", "Código ")) for one in found)
+
+
+# The same of a plan whose second instalment is paid.
+FORCED_ON_PLANS = {
+    "amount of an instalment": (
+        lambda plan: plan.instalments.filter(number=3).update(amount=1),
+        "3 plazos suman 67,67 €, y el total es 100,00 €",
+    ),
+    "no instalments": (
+        lambda plan: (Payment.instalments.through.objects.all().delete(), remove(plan)),
+        "se paga a plazos y no tiene ninguno",
+    ),
+    "instalment paid by nobody": (
+        lambda plan: plan.instalments.filter(number=3).update(status="paid"),
+        "el plazo 3 está pagado y tiene 0 cobros",
+    ),
+    "instalment that was paid and waits": (
+        lambda plan: plan.instalments.filter(number=2).update(status="due"),
+        "y no está pagado",
+    ),
+    "paid with instalments left": (
+        lambda plan: Order.objects.update(status="paid"),
+        "está «pagado» y quedan 1 plazos por cobrar",
+    ),
+    "paying with none left": (
+        lambda plan: plan.instalments.filter(number=3).update(status="canceled"),
+        "está «pagando a plazos» y no queda ningún plazo por cobrar",
+    ),
+}
+
+
+def remove(plan):
+    for instalment in plan.instalments.all():
+        instalment.attempts.all().delete()
+    plan.instalments.all().delete()
+
+
+@pytest.mark.parametrize("kind", FORCED_ON_PLANS)
+def test_a_difference_within_a_plan_is_named(plan, kind):
+    charge_on(20)
+    force, sentence = FORCED_ON_PLANS[kind]
+    assert told(offline=True) == []
+
+    force(plan)
+
+    found = told(offline=True)
+    assert any(sentence in one for one in found), found
+
+
+# ---------------------------------------------------------------- Stripe
+def test_a_charge_that_only_stripe_knows_is_named(standin, paid):
+    standin.process.client().v1.payment_intents.create(
+        {
+            "amount": 4200,
+            "currency": "eur",
+            "customer": paid.customer_reference,
+            "payment_method": "pm_card_visa",
+            "confirm": True,
+            "automatic_payment_methods": {"enabled": True, "allow_redirects": "never"},
+        }
+    )
+
+    # A moment later it may still be on its way.
+    assert audit().differences == []
+    [found] = told()
+    assert found.startswith(f"Pedido {paid.pk}: Stripe ha cobrado 42,00 € (pi_")
+    assert found.endswith("y aquí no consta.")
+
+
+def test_a_payment_that_stripe_does_not_know_is_named(standin, paid):
+    standin.forget_everything()
+
+    assert told() == [
+        f"Pedido {paid.pk}: el cobro {paid.stripe_payment_intent_id} de 164,16 € no está en Stripe."
+    ]
+
+
+def test_a_payment_without_a_customer_is_named(paid):
+    Order.objects.update(customer_reference="")
+
+    assert told() == [
+        f"Pedido {paid.pk}: tiene cobros y ningún cliente en Stripe con el que compararlos."
+    ]
+
+
+def test_another_amount_at_stripe_is_named(paid):
+    Payment.objects.update(amount="164.17")
+
+    assert "es de 164,17 € y en Stripe de 164,16 €" in " ".join(told())
+
+
+def test_a_refund_and_a_dispute_that_only_stripe_knows_are_named(standin, paid):
+    what = {"payment_intent": paid.stripe_payment_intent_id, "amount": 1000}
+    standin.process.control("POST", "refunds", what)
+    standin.process.control("POST", "disputes", what)
+
+    refunds, disputes = told()
+
+    assert "se han devuelto 10,00 € en Stripe, y aquí constan 0,00 €" in refunds
+    assert "está en disputa en Stripe, y aquí no consta" in disputes
+    assert told(offline=True) == []
+    reconcile_returns()
+    assert told() == []
+
+
+def test_stripe_s_silence_is_no_difference_but_no_clean_end_either(settings, paid):
+    settings.STRIPE_API_BASE = "http://127.0.0.1:9"
+    stripe_gateway._client.cache_clear()
+
+    status, printed = run()
+
+    assert status == 2
+    assert "Stripe no contesta" in printed
+    assert run("--offline")[0] == 0
+
+
+# ---------------------------------------------------------------- command and job
+def test_the_command_prints_each_difference_and_ends_with_1(paid):
+    Payment.objects.update(amount="100.00")
+
+    status, printed = run("--offline")
+
+    assert status == 1
+    assert printed.replace("\xa0", " ") == (
+        f"Pedido {paid.pk}: los cobros suman 100,00 € en lugar de 164,16 €.\n"
+        "Pedidos comparados: 1; con Stripe: 0. Diferencias: 1.\n"
+    )
+
+
+def test_since_leaves_out_what_has_not_changed(paid):
+    Payment.objects.update(amount="100.00")
+    tomorrow = timezone.localdate() + timedelta(days=1)
+
+    assert run("--offline", "--since", f"{tomorrow}") == (
+        0,
+        "Pedidos comparados: 0; con Stripe: 0. Sin diferencias.\n",
+    )
+    assert run("--offline", "--since", f"{timezone.localdate()}")[0] == 1
+    with pytest.raises(CommandError, match="quiere un día"):
+        run("--since", "ayer")
+
+
+def test_the_owner_is_mailed_of_differences_once_a_day_and_never_without(paid, work, mailoutbox):
+    work()
+    mailoutbox.clear()
+    assert audit_money_nightly() == ""
+    Payment.objects.update(amount="100.00")
+
+    for _ in range(2):
+        assert "Diferencias: 2" in audit_money_nightly()
+    work()
+
+    [mail] = mailoutbox
+    assert mail.subject == "Las cuentas no cuadran: 2 diferencias"
+    assert "los cobros suman 100,00 € en lugar de 164,16 €" in mail.body.replace("\xa0", " ")
+    with time_machine.travel(timezone.now() + timedelta(days=1)):
+        audit_money_nightly()
+    assert Mail.objects.filter(template="audit_differences").count() == 2
+
+
+def test_the_audit_changes_nothing(paid):
+    Payment.objects.update(amount="100.00")
+    before = list(Order.objects.values()), list(Payment.objects.values())
+
+    told()
+
+    assert (list(Order.objects.values()), list(Payment.objects.values())) == before

@@ -1,0 +1,167 @@
+"""The admin's page for refunds: who may, what it shows, and that only the last click does it."""
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from academy.tests.refunds import buy, make_clerk
+from apps.orders.models import Payment, Refund
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def carla(client):
+    clerk = make_clerk()
+    client.force_login(clerk)
+    return clerk
+
+
+@pytest.fixture
+def order(api, standin):
+    return buy(api, standin)
+
+
+def page(order):
+    return reverse("admin:refund_order", args=[order.pk])
+
+
+def read(response):
+    return response.content.decode().replace("\xa0", " ")
+
+
+def form(**changes):
+    return {"amount": "10,00", "reason": "Se apuntó dos veces", "preview": "x", **changes}
+
+
+def hidden(response):
+    """What the preview sends on with the confirmation."""
+    context = response.context
+    return {"batch": context["batch"], "seen": context["seen"], "confirm": "x"}
+
+
+@pytest.mark.usefixtures("carla")
+def test_the_order_s_page_leads_there_and_the_page_says_how_much(client, order):
+    shown = read(client.get(reverse("admin:orders_order_change", args=[order.pk])))
+    assert f'href="{page(order)}"' in shown
+
+    shown = read(client.get(page(order)))
+    assert "se pueden devolver 182,40 €" in shown
+    assert 'value="182,40"' in shown
+    assert "Hoy te quedan 1000,00 €" in shown
+
+
+@pytest.mark.usefixtures("carla")
+def test_a_preview_changes_nothing_and_the_confirmation_does(client, order):
+    shown = client.post(page(order), form())
+    assert "Vas a devolver 10,00 €" in read(shown)
+    assert "El acceso al aula no cambia." in read(shown)
+    assert Refund.objects.count() == 0
+
+    data = form() | hidden(shown)
+    del data["preview"]
+    answers = [client.post(page(order), data, follow=True) for _ in range(2)]
+
+    made = Refund.objects.get()
+    assert (made.status, made.actor, made.reason) == ("succeeded", "carla", "Se apuntó dos veces")
+    assert "Devueltos 10,00 €." in read(answers[0])
+    order.refresh_from_db()
+    assert order.status == "partially_refunded"
+
+
+@pytest.mark.usefixtures("carla")
+def test_a_confirmation_without_a_preview_shows_one(client, order):
+    shown = client.post(page(order), form(confirm="x"))
+
+    assert "Vas a devolver" in read(shown)
+    assert Refund.objects.count() == 0
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"amount": "182,41"}, "Se pueden devolver entre 0,01 € y 182,40 €."),
+        ({"amount": "0"}, "mayor o igual"),
+        ({"amount": "mucho"}, "Introduzca un número"),
+        ({"reason": " "}, "Este campo es requerido"),
+    ],
+)
+def test_what_can_not_be_given_back_is_said(client, order, changes, message):
+    shown = read(client.post(page(order), form(**changes)))
+
+    assert message in shown
+    assert "Vas a devolver" not in shown
+
+
+@pytest.mark.usefixtures("carla")
+def test_what_was_given_back_meanwhile_is_said(client, order):
+    first, second = (client.post(page(order), form()) for _ in range(2))
+    client.post(page(order), form() | hidden(first))
+
+    shown = client.post(page(order), form() | hidden(second))
+
+    assert "El pedido ha cambiado mientras tanto" in read(shown)
+    assert Refund.objects.count() == 1
+
+
+@pytest.mark.usefixtures("carla")
+def test_a_refusal_of_stripe_s_is_said_on_the_order_s_page(client, order, standin):
+    standin.process.control("POST", "disputes", {"payment_intent": order.stripe_payment_intent_id})
+    shown = client.post(page(order), form())
+
+    answer = client.post(page(order), form() | hidden(shown), follow=True)
+
+    assert "No se han devuelto 10,00 €. El pago está en disputa" in read(answer)
+    assert Payment.objects.get().refunded == 0
+
+
+@pytest.mark.usefixtures("carla")
+def test_an_answer_that_does_not_come_asks_for_patience(client, order, standin):
+    standin.process.fault(calls="POST /v1/refunds", do="timeout_after", seconds=0)
+    shown = client.post(page(order), form())
+    answer = client.post(page(order), form() | hidden(shown), follow=True)
+    standin.process.control("DELETE", "faults")
+
+    assert "Se aclara sola en unos minutos: no la pidas otra vez." in read(answer)
+
+
+def test_without_the_permission_there_is_no_button_and_no_page(client, order):
+    user = get_user_model().objects.create_user("eva", password="clave-de-eva", is_staff=True)
+    user.user_permissions.add(*Permission.objects.filter(codename="view_order"))
+    client.force_login(user)
+
+    order_page = reverse("admin:orders_order_change", args=[order.pk])
+    assert page(order) not in read(client.get(order_page))
+    assert client.get(page(order)).status_code == 403
+    assert client.post(page(order), form(confirm="x", batch="1", seen="18240")).status_code == 403
+
+    user.user_permissions.add(*Permission.objects.filter(codename="refund_order"))
+    client.force_login(get_user_model().objects.get(pk=user.pk))
+    assert page(order) in read(client.get(order_page))
+    assert client.get(page(order)).status_code == 200
+
+
+def test_the_form_wants_its_csrf_token(order):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(make_clerk())
+
+    assert client.post(page(order), form(confirm="x", batch="1", seen="18240")).status_code == 403
+    assert Refund.objects.count() == 0
+
+
+@pytest.mark.usefixtures("carla")
+def test_a_refund_that_came_back_is_marked_as_given_otherwise(client, order, standin):
+    shown = client.post(page(order), form())
+    client.post(page(order), form() | hidden(shown))
+    Refund.objects.update(status="failed")
+
+    client.post(
+        reverse("admin:orders_refund_changelist"),
+        {"action": "given_otherwise", "_selected_action": [Refund.objects.get().pk]},
+    )
+
+    assert Refund.objects.get().status == "outside"
+    assert order.events.latest("pk").actor == "carla"

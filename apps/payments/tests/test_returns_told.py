@@ -1,0 +1,342 @@
+"""Refunds and disputes that the provider tells of: by its events, in any order, or when asked."""
+
+import itertools
+import json
+import time
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from academy.tests.factories import checkout_body, make_subject, whole
+from academy.tests.parallel import in_parallel
+from academy.tests.plans import buy_in_instalments, charge_on
+from academy.tests.refunds import buy, make_clerk, refund
+from apps.classroom.models import Enrolment, Provisioning
+from apps.core.models import Mail
+from apps.orders.models import Dispute, Order, Payment, ReferralReward, Refund
+from apps.orders.refunds import RefundRefused, Wanted, preview
+from apps.payments.models import ProviderEvent
+from apps.payments.reconcile_returns import reconcile_returns
+from apps.payments.tests.test_completion import deliver
+from apps.payments.webhooks import act_on
+
+pytestmark = pytest.mark.django_db
+MONEY_BACK = ("charge.refunded", "charge.refund", "refund.", "charge.dispute")
+
+
+@pytest.fixture
+def order(api, standin, work):
+    bought = buy(api, standin)
+    work()
+    return bought
+
+
+@pytest.fixture
+def control(standin):
+    return lambda path, content: standin.process.control("POST", path, content)
+
+
+def in_dashboard(control, order, **what):
+    return control("refunds", {"payment_intent": order.stripe_payment_intent_id, **what})["id"]
+
+
+def events(standin):
+    """The provider's events about money that went back, oldest first, as they are sent."""
+    page = standin.process.client().v1.events.list({"limit": 100})
+    return [one.to_dict() for one in page.data if one.type.startswith(MONEY_BACK)][::-1]
+
+
+def hear(sent):
+    """Events as the worker acts on them, stored and read."""
+    for event in sent:
+        row, _ = ProviderEvent.objects.get_or_create(
+            event_id=event["id"], defaults={"kind": event["type"], "payload": event}
+        )
+        act_on(row)
+
+
+def story(order):
+    """All that is left of it: the same whoever told, and in which order."""
+    order.refresh_from_db()
+    return (
+        order.status,
+        bool(order.flag),
+        order.disputed_at is not None,
+        list(Refund.objects.values_list("amount", "status", "actor").order_by("reference")),
+        list(Dispute.objects.values_list("amount", "status")),
+        sorted(
+            Mail.objects.filter(template__startswith="refund").values_list("template", flat=True)
+        ),
+        list(Enrolment.objects.values_list("state", flat=True)),
+        order.events.exclude(to_status="").count(),
+    )
+
+
+def test_a_refund_in_the_dashboard_leads_to_the_same_state(
+    api, standin, order, control, work, mailoutbox
+):
+    in_dashboard(control, order)
+    mailoutbox.clear()
+
+    for event in events(standin):
+        assert deliver(api, json.dumps({**event, "created": int(time.time())})).status_code == 200
+    work()
+
+    order.refresh_from_db()
+    made = Refund.objects.get()
+    assert order.status == "refunded"
+    assert (made.actor, made.status, made.user) == ("Stripe", "succeeded", None)
+    assert order.events.get(to_status="refunded").actor == "Stripe"
+    assert Payment.objects.get().refunded == Payment.objects.get().amount
+    assert Enrolment.objects.count() == 0
+    assert len(mailoutbox) == 2
+    assert ProviderEvent.objects.filter(processed_at=None).count() == 0
+
+
+def test_parts_in_the_dashboard_are_recorded_in_any_order_and_once(standin, order, control):
+    in_dashboard(control, order, amount=1000)
+    in_dashboard(control, order, amount=17240)
+    told = events(standin)
+    assert len(told) == 4
+
+    for sent in (told[::-1], told, told[1:3]):
+        hear(sent)
+
+    assert story(order)[0] == "refunded"
+    assert sorted(row.amount_cents for row in Refund.objects.all()) == [1000, 17240]
+    assert order.events.filter(to_status="refunded").count() == 1
+
+
+@pytest.mark.parametrize("turn", range(6))
+def test_a_refund_that_comes_back_ends_alike_in_whatever_order_it_is_told(
+    standin, order, control, turn
+):
+    made = in_dashboard(control, order)
+    control(f"refunds/{made}", {"status": "failed"})
+    told = [
+        event
+        for event in events(standin)
+        if event["type"] in ("charge.refunded", "refund.created", "refund.failed")
+    ]
+    assert len(told) == 3
+
+    hear(list(itertools.permutations(told))[turn])
+
+    assert story(order)[:2] == ("refunded", True)
+    assert Refund.objects.get().status == "failed"
+    assert Payment.objects.get().refunded == 0
+    assert Mail.objects.filter(key__startswith="staff-attention:refund-failed").count() == 1
+
+
+def test_told_while_it_happens_or_all_at_the_end_is_the_same(standin, order, control):
+    made = in_dashboard(control, order)
+    hear(events(standin))
+    control(f"refunds/{made}", {"status": "failed"})
+    hear(events(standin))
+
+    assert story(order)[:2] == ("refunded", True)
+    assert Refund.objects.get().status == "failed"
+    assert Mail.objects.filter(template="refund_made").count() == 1
+
+
+def test_what_no_event_told_is_found_by_asking(standin, order, control):
+    in_dashboard(control, order, amount=500)
+
+    assert reconcile_returns().refunds == 1
+    assert reconcile_returns().summary() == ""
+
+    assert story(order)[0] == "partially_refunded"
+
+
+def test_our_own_refund_told_by_its_events_is_no_second_one(standin, order):
+    refund(order, make_clerk(), 1000)
+    before = story(order)
+
+    hear(events(standin))
+    reconcile_returns()
+
+    assert story(order) == before
+    assert Refund.objects.get().actor == "carla"
+
+
+def test_a_refund_told_before_its_payment_is_recorded_waits_for_nothing(api, standin, control):
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    standin.confirm(placed["client_secret"])
+    order = Order.objects.get()
+    assert order.status == "cart"
+    in_dashboard(control, order)
+
+    hear(events(standin))
+
+    assert story(order)[0] == "refunded"
+    assert order.events.filter(to_status="paid").count() == 1
+    assert Mail.objects.filter(template="refund_made").count() == 1
+
+
+def test_a_refund_of_somebody_else_s_payment_is_left_alone(standin, control):
+    other = standin.process.client().v1.payment_intents.create(
+        {
+            "amount": 5000,
+            "currency": "eur",
+            "payment_method": "pm_card_visa",
+            "confirm": True,
+            "automatic_payment_methods": {"enabled": True, "allow_redirects": "never"},
+        }
+    )
+    control("refunds", {"payment_intent": other.id})
+    hear(events(standin))
+
+    assert Refund.objects.count() == 0
+    assert set(ProviderEvent.objects.values_list("outcome", flat=True)) == {
+        f"{other.id}: no es de esta tienda"
+    }
+    assert reconcile_returns().summary() == ""
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_events_that_are_acted_on_at_once_record_one_refund(api, standin, control):
+    order = buy(api, standin)
+    in_dashboard(control, order)
+    told = events(standin)
+    rows = [
+        ProviderEvent.objects.create(event_id=one["id"], kind=one["type"], payload=one)
+        for one in told
+    ]
+
+    results = in_parallel(lambda: act_on(rows.pop()), len(rows))
+
+    assert [one for one in results if isinstance(one, Exception)] == []
+    assert Refund.objects.count() == 1
+    order.refresh_from_db()
+    assert order.status == "refunded"
+    assert order.events.filter(to_status="refunded").count() == 1
+
+
+# ---------------------------------------------------------------- disputes
+def dispute(control, order, **what):
+    return control("disputes", {"payment_intent": order.stripe_payment_intent_id, **what})["id"]
+
+
+@pytest.fixture(params=["events", "asking"])
+def learn(request, standin):
+    """Both ways in which the shop hears of it."""
+    if request.param == "asking":
+        return reconcile_returns
+    return lambda: hear(events(standin))
+
+
+def test_a_dispute_pauses_the_access_and_tells_staff_once(standin, order, control, learn):
+    made = dispute(control, order)
+    for _ in range(2):
+        learn()
+
+    order.refresh_from_db()
+    assert (order.status, order.disputed_at is not None) == ("paid", True)
+    assert Enrolment.objects.get().state == "paused"
+    assert Provisioning.objects.get().paused_for == ["dispute"]
+    assert Mail.objects.filter(key=f"staff-attention:dispute-{made}").count() == 1
+    found = Dispute.objects.get()
+    assert (found.status, found.amount_cents, found.reason) == ("open", 18240, "fraudulent")
+
+
+def test_a_dispute_that_is_won_gives_the_access_back(standin, order, control, learn):
+    made = dispute(control, order)
+    learn()
+    control(f"disputes/{made}", {"status": "won"})
+    learn()
+
+    order.refresh_from_db()
+    assert (order.status, order.disputed_at) == ("paid", None)
+    assert Enrolment.objects.get().state == "open"
+    assert Dispute.objects.get().status == "won"
+    assert Mail.objects.filter(key=f"staff-attention:dispute-{made}-won").count() == 1
+
+
+def test_a_dispute_that_is_lost_ends_the_access_and_stays_in_sight(standin, order, control, learn):
+    made = dispute(control, order)
+    learn()
+    control(f"disputes/{made}", {"status": "lost"})
+    for _ in range(2):
+        learn()
+
+    order.refresh_from_db()
+    assert (order.status, order.disputed_at is not None) == ("paid", True)
+    assert order.flag.startswith("Disputa perdida")
+    assert Enrolment.objects.count() == 0
+    assert Mail.objects.filter(key=f"staff-attention:dispute-{made}-lost").count() == 1
+
+
+@pytest.mark.parametrize("verdict", ["won", "lost"])
+def test_a_dispute_that_is_heard_of_when_it_is_over_has_its_end_alone(
+    standin, order, control, verdict
+):
+    made = dispute(control, order)
+    control(f"disputes/{made}", {"status": verdict})
+
+    hear(events(standin)[::-1])
+
+    order.refresh_from_db()
+    assert (order.disputed_at is None) == (verdict == "won")
+    assert list(Enrolment.objects.values_list("state", flat=True)) == (
+        ["open"] if verdict == "won" else []
+    )
+
+
+def test_instalments_wait_for_the_dispute_and_are_charged_once_it_is_won(api, standin, control):
+    plan = buy_in_instalments(api, standin)
+    made = dispute(control, plan)
+    reconcile_returns()
+
+    assert charge_on(20).summary() == ""
+    control(f"disputes/{made}", {"status": "won"})
+    reconcile_returns()
+    assert charge_on(21).charged == 1
+
+
+def test_a_lost_dispute_ends_the_plan(api, standin, control):
+    plan = buy_in_instalments(api, standin)
+    made = dispute(control, plan)
+    control(f"disputes/{made}", {"status": "lost"})
+    reconcile_returns()
+
+    assert list(plan.instalments.values_list("status", flat=True)) == [
+        "paid",
+        "canceled",
+        "canceled",
+    ]
+    assert charge_on(40).summary() == ""
+
+
+def test_the_card_that_always_disputes_is_heard_of_after_its_payment(api, standin, work):
+    order = buy(api, standin, number="4000000000000259")
+    work()
+    assert Enrolment.objects.get().state == "open"
+
+    hear(events(standin))
+
+    order.refresh_from_db()
+    assert order.disputed_at is not None
+    assert Enrolment.objects.get().state == "paused"
+    assert ReferralReward.objects.count() == 0
+
+
+def test_an_open_dispute_of_long_ago_is_followed_to_its_end(standin, order, control):
+    made = dispute(control, order)
+    reconcile_returns()
+    control(f"disputes/{made}", {"status": "won"})
+
+    with time_machine.travel(timezone.now() + timedelta(days=60)):
+        assert reconcile_returns().disputes == 1
+
+    assert Dispute.objects.get().status == "won"
+
+
+def test_the_admin_says_that_a_disputed_payment_can_not_be_given_back(standin, order, control):
+    dispute(control, order)
+    reconcile_returns()
+
+    with pytest.raises(RefundRefused, match="está en disputa"):
+        preview(order, Wanted(100, "Error"))
