@@ -256,3 +256,12 @@ def test_only_what_nobody_asked_for_can_be_unsubscribed(template):
 def test_a_date_is_no_awkward_thing():
     today = date(2026, 11, 21)
     assert awkward({"on": today, "free": Decimal("0.00")}) == {"on": today, "free": Decimal("0.00")}
+
+
+def test_a_notice_announces_no_charge_to_a_card_that_takes_none():
+    subjects = [
+        render_values("instalment_notice", values).subject
+        for values in mail_preview("instalment_notice").samples().values()
+    ]
+    assert ["cobraremos" in subject for subject in subjects] == [True, False]
+    assert "vence el plazo 2" in subjects[1]

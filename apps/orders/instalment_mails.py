@@ -28,7 +28,8 @@ REASONS = {
 def register() -> None:
     register_mail(
         "instalment_notice",
-        "El {{ due_on|date:'j \\d\\e F' }} cobraremos el plazo {{ number }}",
+        "El {{ due_on|date:'j \\d\\e F' }} "
+        "{% if chargeable %}cobraremos{% else %}vence{% endif %} el plazo {{ number }}",
         notice_context,
     )
     register_mail("instalment_paid", "Recibo de tu pago: {{ what }}", paid_context)
