@@ -188,6 +188,8 @@ def bring_to_classroom(student: Student, rights: Sequence[Right]) -> None:
 
     Raises what the classroom raises.
     """
+    # Both may go over the network, and take long: the student may have been forgotten meanwhile.
+    student.refresh_from_db()
     if student.erased_at is None:
         current_classroom().apply_rights(account_in_classroom(student).external_id, rights)
         return
@@ -204,14 +206,16 @@ def account_in_classroom(student: Student) -> ExternalAccount:
     may have deleted it there. Runs outside any transaction; raises what the classroom raises.
     """
     there = current_classroom().ensure_account(student, _known_id(student))
-    Account.objects.update_or_create(
-        student=student,
-        defaults={
-            "external_id": there.external_id,
-            "username": there.username,
-            "classroom": settings.CLASSROOM,
-        },
-    )
+    with transaction.atomic():
+        is_forgotten = Student.objects.select_for_update().get(pk=student.pk).erased_at is not None
+        Account.objects.update_or_create(
+            student=student,
+            defaults={
+                "external_id": there.external_id,
+                "username": "" if is_forgotten else there.username,
+                "classroom": settings.CLASSROOM,
+            },
+        )
     return there
 
 

@@ -17,6 +17,7 @@ from apps.core.privacy import (
     register_holding,
     register_retention,
 )
+from apps.students.models import Student
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +53,8 @@ def _erase(email: str) -> None:
     mine = Provisioning.objects.filter(student__email=email)
     # All of them before the student's row, which a worker takes after the one that it holds.
     locked = list(mine.select_for_update(of=("self",)).order_by("pk"))
+    # And that before the account, as who provides an access does.
+    Student.objects.select_for_update().filter(email=email).first()
     for row in locked:
         withdraw_access(reference=row.reference)
     Enrolment.objects.filter(student__email=email).delete()

@@ -97,6 +97,8 @@ def _provide(provisioning: Provisioning) -> None:
         if rights_of(student) != rights:
             # It was paused or taken back while the classroom was being told.
             tell_again(student, reference=locked.reference)
+        # Under its lock, which `settle` took.
+        student.refresh_from_db()
         if student.erased_at is None:
             _queue_access_mail(locked)
 

@@ -10,6 +10,7 @@ from django.core import signing
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import SecretUrl, absolute_url
@@ -35,7 +36,7 @@ def send_sign_in_link(email: str) -> None:
 
 
 def link_url(link: SignInLink) -> SecretUrl:
-    token = signing.dumps(link.pk, salt=_SALT)
+    token = signing.dumps([link.pk, _address_mark(link)], salt=_SALT)
     return SecretUrl(absolute_url(f"{reverse('login-link')}?enlace={token}"))
 
 
@@ -56,9 +57,15 @@ def use_link(token: str) -> Student | None:
 
 def _usable(token: str) -> SignInLink | None:
     try:
-        link_id = signing.loads(token, salt=_SALT)
+        link_id, mark = signing.loads(token, salt=_SALT)
     except signing.BadSignature:
         return None
     since = timezone.now() - LINK_LIFE
     links = SignInLink.objects.filter(pk=link_id, used_at=None, created_at__gt=since)
-    return links.select_related("student").first() if settings.STUDENT_LOGIN else None
+    link = links.select_related("student").first() if settings.STUDENT_LOGIN else None
+    return link if link and constant_time_compare(mark, _address_mark(link)) else None
+
+
+def _address_mark(link: SignInLink) -> str:
+    """Who reads the mail of an address that is the student's no more does not get in by it."""
+    return salted_hmac(_SALT, link.student.email, algorithm="sha256").hexdigest()[:16]

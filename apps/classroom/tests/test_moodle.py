@@ -18,8 +18,9 @@ from apps.classroom.access import (
     tell_classroom,
     withdraw_access,
 )
+from apps.classroom.backends.moodle import MoodleClassroom
 from apps.classroom.links import make_token
-from apps.classroom.models import AccessChange, Account, MoodleCourse, Provisioning
+from apps.classroom.models import AccessChange, Account, Enrolment, MoodleCourse, Provisioning
 from apps.classroom.services import account_status, grant_access, provision
 from apps.classroom.tests.moodle_server import POLICY, TOKEN, FakeMoodle, running_moodle
 from apps.core.mail.registry import render_mail
@@ -285,6 +286,39 @@ def test_who_is_forgotten_is_kept_out_of_the_account_there_was_and_of_no_other(m
     assert len(moodle.users) == 1
     account = Account.objects.get()
     assert (account.username, account.password) == ("", "")
+
+
+def test_who_is_forgotten_while_moodle_is_asked_leaves_no_name_behind(moodle, micro, monkeypatch):
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    ana = find_or_create_student(email="ana@example.com", phone="+34600111111")
+    ensure = MoodleClassroom.ensure_account
+
+    def forgotten_meanwhile(self, student, known_id):
+        there = ensure(self, student, known_id)
+        erase_all("ana@example.com")
+        return there
+
+    monkeypatch.setattr(MoodleClassroom, "ensure_account", forgotten_meanwhile)
+    buy(ana, (micro.pk, None))
+    tell_all()
+    assert Account.objects.get().username == ""
+    assert moodle.enrolments == {}
+    assert not Mail.objects.filter(template="classroom_access").exists()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_forgetting_and_providing_at_once_wait_for_each_other_in_one_order(moodle, ana, micro):
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    buy(ana, (micro.pk, None), reference="pedido-1")
+    references = [f"pedido-{number}" for number in range(2, 6)]
+    for reference in references:
+        grant_access(student=ana, items=[(micro.pk, None)], reference=reference)
+    work = [lambda: erase_all("ana@example.com")]
+    work += [lambda: provision.func(reference=references.pop()) for _ in references]
+    in_parallel(lambda: work.pop()(), len(work))
+    assert not Enrolment.objects.exists()
+    assert {row.last_error for row in Provisioning.objects.all()} == {""}
 
 
 def test_an_access_that_was_still_owed_when_its_student_was_forgotten_is_nobody_s(moodle, micro):

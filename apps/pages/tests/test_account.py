@@ -140,6 +140,15 @@ def test_an_unknown_address_is_limited_in_the_same_way(client):
     assert [ask(client, "nadie@example.com").status_code for _ in range(4)] == [200] * 3 + [429]
 
 
+def test_a_link_to_an_address_that_was_changed_since_signs_nobody_in(client, ana):
+    ask(client)
+    path = path_of(SignInLink.objects.get())
+    Student.objects.filter(pk=ana.pk).update(email="otra@example.com")
+    assert client.get(path).status_code == 410
+    assert client.post(path).status_code == 410
+    assert client.get("/api/me").json() == {"student": None}
+
+
 def test_a_used_link_is_not_mailed_any_more(client, ana):
     ask(client)
     link = SignInLink.objects.get()
