@@ -20,11 +20,12 @@ def site(request: HttpRequest) -> dict[str, object]:
     }
 
 
-def academy_props(contact: SiteSettings | None = None) -> dict[str, str]:
-    """What islands may say of the academy: who it is in law, and how to reach it."""
+def academy_props(contact: SiteSettings | None = None) -> dict[str, object]:
+    """What islands may say of the academy: who it is in law, how to reach it, where it is paid."""
     contact = contact or SiteSettings.current()
     return {
         "legal_name": contact.legal_name,
         "support_email": contact.support_email,
         "support_phone": contact.support_phone,
+        "hosted_checkout": settings.STRIPE_CHECKOUT == "hosted",
     }

@@ -46,6 +46,7 @@ def test_the_dialog_leads_to_a_page_with_the_order_and_loads_nothing_of_stripe(
     requested: list[str] = []
     visitor.page.on("request", lambda request: requested.append(request.url))
     visitor.to_step_2(maths.degree, [maths]).tick_boxes()
+    expect(visitor.dialog).to_contain_text("te llevamos a la página de pago de Stripe")
     shop = visitor.page.evaluate("origin")
     assert requested
     assert [url for url in requested if not url.startswith(shop)] == []

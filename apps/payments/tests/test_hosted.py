@@ -12,11 +12,13 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from academy.tests.factories import checkout_body, make_promo, make_subject, single, whole
+from academy.tests.plans import charges
 from academy.tests.shop import DECLINED
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
 from apps.orders.models import Order, Payment, Redemption
 from apps.payments import stripe_gateway as gateway
+from apps.payments.instalments import charge_instalments
 from apps.payments.stripe_sessions import HostedCart, HostedLine, create_session
 from apps.payments.tests.test_completion import assert_paid_once, deliver, event_body
 from apps.payments.tests.test_misbehaviour import FAULTS
@@ -156,6 +158,25 @@ def test_in_instalments_the_page_says_which_one_and_saves_the_card(api, standin,
     assert payment.payment_method.startswith("pm_")
     assert standin.payment(payment.reference)["setup_future_usage"] == "off_session"
     assert order.instalments.filter(status="paid").get().payments.get() == payment
+
+
+def test_the_card_of_the_hosted_page_pays_the_instalments_to_come(api, standin):
+    placed = api.checkout(
+        checkout_body(whole(make_subject(price="100.00")), total="100", payment_type="installment")
+    )
+    standin.pay(placed)
+    assert api.post("complete-payment", reference_of(placed))[0] == 200
+    order = Order.objects.get()
+    assert charges(standin, order) == [3334]
+
+    for days in (20, 40):
+        with time_machine.travel(timezone.now() + timedelta(days=days), tick=False):
+            assert charge_instalments().charged == 1
+
+    order.refresh_from_db()
+    assert order.status == "paid"
+    assert charges(standin, order) == [3334, 3333, 3333]
+    assert set(order.payments.values_list("payment_method", flat=True)) == {order.card_reference}
 
 
 def test_more_lines_than_the_provider_takes_are_summed_up(api, standin):

@@ -61,13 +61,19 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
 
       {payment.phase === "none" && dueNowCents >= CARD_MINIMUM_CENTS && (
         <p className="purchase__note">
-          Al pulsar «Pagar» se abre el formulario de tarjeta de Stripe. No se cobra nada hasta que
-          lo rellenes y lo confirmes.
+          {academy.hostedCheckout
+            ? "Al pulsar «Pagar» te llevamos a la página de pago de Stripe, donde tienes media hora para pagar. No se cobra nada hasta que rellenes allí tu tarjeta y lo confirmes."
+            : "Al pulsar «Pagar» se abre el formulario de tarjeta de Stripe. No se cobra nada hasta que lo rellenes y lo confirmes."}
         </p>
       )}
       {payment.phase === "preparing" && (
         <p className="card-form__wait" role="status">
           Preparando opciones de pago...
+        </p>
+      )}
+      {payment.phase === "away" && (
+        <p className="card-form__wait" role="status">
+          Te llevamos a la página de pago de Stripe...
         </p>
       )}
       {secret && (
