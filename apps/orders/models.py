@@ -351,7 +351,8 @@ class Payment(models.Model):
         Instalment, related_name="payments", blank=True, verbose_name="plazos"
     )
     reference = models.CharField("referencia", max_length=80, unique=True)
-    amount = models.DecimalField("importe (€)", **PRICE)
+    # Larger than any price of ours: another shop on the account may take pesos or yen.
+    amount = models.DecimalField("importe (€)", max_digits=16, decimal_places=2)
     currency = models.CharField("moneda", max_length=3, default="eur")
     status = models.CharField("estado", max_length=10, choices=Status.choices)
     # What of it was given back or is about to be: the refunds that have not failed.

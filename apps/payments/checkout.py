@@ -1,5 +1,6 @@
 """From a checkout to a payment that the browser can confirm, and what the provider says of it."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,8 @@ from apps.payments.stripe_sessions import create_session
 CARD_MINIMUM_CENTS = 50
 # Each try cancels the payment that stood in the way; a third means somebody else keeps opening one.
 TRIES = 3
+# Card, bank and second thoughts: a page of Stripe's that lasts no longer gives way to a new one.
+ENOUGH_TO_PAY_S = 10 * 60
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,8 @@ def _payment_for(placed: Placed) -> ProviderPayment | None:
         except PaymentNotFound:
             _forget(existing)
             return None
-        if payment.status == "open" and payment.is_hosted != is_hosted():
-            # Opened before STRIPE_CHECKOUT was changed.
+        if payment.status == "open" and (payment.is_hosted != is_hosted() or _ends_soon(payment)):
+            # Opened before STRIPE_CHECKOUT was changed, or half an hour ago.
             cancel(existing)
             return None
     else:
@@ -134,6 +137,11 @@ def _payment_for(placed: Placed) -> ProviderPayment | None:
                 return None
             raise PaymentInProgress
     return _still_payable(payment)
+
+
+def _ends_soon(payment: ProviderPayment) -> bool:
+    """Whether a buyer who is sent to the payment's page now would see it expire under them."""
+    return payment.is_hosted and payment.expires_at - time.time() < ENOUGH_TO_PAY_S
 
 
 def _still_payable(payment: ProviderPayment) -> ProviderPayment | None:

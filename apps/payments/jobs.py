@@ -17,6 +17,11 @@ from apps.payments.reconcile_returns import reconcile_returns
 
 @job("reconcile_payments", "Aclarar pagos con Stripe", when=timedelta(minutes=5))
 def reconcile_payments() -> str:
+    return reconcile(recent_only=True).summary()
+
+
+@job("reconcile_all_payments", "Aclarar con Stripe también los carritos viejos", when=time(4, 10))
+def reconcile_all_payments() -> str:
     return reconcile().summary()
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from dataclasses import astuple, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import Q
 from django.utils import timezone
@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 RESERVATION = timedelta(minutes=30)
 # The worker acts on an event within seconds; what is older has been lost on the way.
 EVENT_PATIENCE = timedelta(minutes=2)
+# Stripe is asked cart by cart: each of a month every five minutes would take longer than that.
+RECENT = timedelta(hours=24)
 
 
 @dataclass
@@ -47,12 +49,16 @@ class Findings:
         return sentences
 
 
-def reconcile() -> Findings:
-    """Bring orders and provider together. Safe to run at any time, any number of times at once."""
+def reconcile(*, recent_only: bool = False) -> Findings:
+    """Bring orders and provider together. Safe to run at any time, any number of times at once.
+
+    With `recent_only` the provider is asked about what the last day has touched.
+    """
     findings = Findings()
+    since = timezone.now() - (RECENT if recent_only else CART_LIFE)
     _overdue_events(findings)
-    _open_payments(findings)
-    _lost_answers(findings)
+    _open_payments(findings, since if recent_only else None)
+    _lost_answers(findings, since)
     _stale_reservations(findings)
     _old_carts(findings)
     return findings
@@ -74,9 +80,12 @@ def _overdue_events(findings: Findings) -> None:
             findings.problems += 1
 
 
-def _open_payments(findings: Findings) -> None:
+def _open_payments(findings: Findings, since: datetime | None) -> None:
     """Ask how each open payment stands; what should not be payable any more is canceled."""
-    for row in Payment.objects.open().select_related("order"):
+    rows = Payment.objects.open().select_related("order")
+    if since is not None:
+        rows = rows.filter(Q(created_at__gt=since) | Q(order__updated_at__gt=since))
+    for row in rows:
         try:
             payment = gateway.retrieve_payment(row.reference)
             report(payment, actor="reconciliación")
@@ -113,11 +122,11 @@ def _cancel_quietly(row: Payment) -> bool:
     return True
 
 
-def _lost_answers(findings: Findings) -> None:
+def _lost_answers(findings: Findings, since: datetime) -> None:
     """Payments that were opened although no answer came: found by the order's customer."""
     unpaid = Order.objects.filter(
         status__in=(Order.Status.CART, Order.Status.EXPIRED),
-        updated_at__gt=timezone.now() - CART_LIFE,
+        updated_at__gt=since,
     ).exclude(customer_reference="")
     for order in unpaid:
         known = set(order.payments.values_list("reference", flat=True))

@@ -77,6 +77,8 @@ class ProviderPayment:
     refusal: str
     session: str = ""
     url: str = ""
+    # Until when the hosted page takes a payment, in seconds since 1970; 0 without such a page.
+    expires_at: int = 0
     # The provider's own word for the refusal: `decline_code` where there is one.
     refusal_code: str = ""
     # Of a plan: which instalments it pays, and as which attempt of the first of them.
@@ -211,12 +213,17 @@ def _opened(customer: str, revision: int, *, hosted: bool) -> ProviderPayment | 
     return None
 
 
+def is_reference(text: str, *prefixes: str) -> bool:
+    """Whether a text may be one of Stripe's references: nothing else is put into an address."""
+    return text.startswith(prefixes) and text.isascii() and text.replace("_", "").isalnum()
+
+
 def retrieve_payment(reference: str) -> ProviderPayment:
     """The payment as it is now. Raises PaymentNotFound for a reference that is none.
 
     Takes an intent or a Checkout Session; an intent of the hosted page comes with its session.
     """
-    if not reference.startswith(("pi_", "cs_")) or not reference.replace("_", "").isalnum():
+    if not is_reference(reference, "pi_", "cs_"):
         raise PaymentNotFound
     with _provider_errors():
         if reference.startswith("cs_"):
@@ -285,12 +292,12 @@ STATUS: dict[str, Status] = {
 
 def _payment(intent: stripe.PaymentIntent) -> ProviderPayment:
     metadata = intent.metadata.to_dict() if intent.metadata else {}
-    order_id = metadata.get("order_id", "")
-    revision = metadata.get("revision", "")
-    attempt = metadata.get("attempt", "")
-    numbers = tuple(int(n) for n in metadata.get("instalments", "").split(",") if n.isdigit())
-    of_a_plan = bool(numbers) and attempt.isdigit()
-    is_ours = order_id.isdigit() and (revision.isdigit() or of_a_plan)
+    order_id = _number(metadata.get("order_id"))
+    revision = _number(metadata.get("revision"))
+    attempt = _number(metadata.get("attempt"))
+    listed = [_number(part) for part in metadata.get("instalments", "").split(",")]
+    numbers = tuple(number for number in listed if number is not None)
+    of_a_plan = bool(numbers) and attempt is not None
     refusal = intent.last_payment_error
     return ProviderPayment(
         reference=intent.id,
@@ -300,13 +307,13 @@ def _payment(intent: stripe.PaymentIntent) -> ProviderPayment:
         client_secret=intent.client_secret or "",
         customer=_id_of(intent.customer),
         payment_method=_id_of(intent.payment_method),
-        order_id=int(order_id) if is_ours else None,
-        revision=int(revision) if revision.isdigit() else 0,
+        order_id=order_id if revision is not None or of_a_plan else None,
+        revision=revision or 0,
         livemode=intent.livemode,
         refusal=(refusal.message or refusal.code or "") if refusal else "",
         refusal_code=_refusal_code(refusal),
         instalments=numbers if of_a_plan else (),
-        attempt=int(attempt) if of_a_plan else 0,
+        attempt=attempt or 0 if of_a_plan else 0,
     )
 
 
@@ -319,7 +326,7 @@ def _session_payment(session: stripe.checkout.Session) -> ProviderPayment:
     intent = session.payment_intent
     known = _payment(intent) if isinstance(intent, stripe.PaymentIntent) else None
     metadata = session.metadata.to_dict() if session.metadata else {}
-    order_id, revision = metadata.get("order_id", ""), metadata.get("revision", "")
+    revision = _number(metadata.get("revision"))
     status = _session_status(session, known)
     return ProviderPayment(
         reference=known.reference if known and status == "succeeded" else session.id,
@@ -329,12 +336,13 @@ def _session_payment(session: stripe.checkout.Session) -> ProviderPayment:
         client_secret="",
         customer=_id_of(session.customer),
         payment_method=known.payment_method if known else "",
-        order_id=int(order_id) if order_id.isdigit() and revision.isdigit() else None,
-        revision=int(revision) if revision.isdigit() else 0,
+        order_id=_number(metadata.get("order_id")) if revision is not None else None,
+        revision=revision or 0,
         livemode=session.livemode,
         refusal=known.refusal if known else "",
         session=session.id,
         url=session.url or "",
+        expires_at=session.expires_at or 0,
     )
 
 
@@ -357,6 +365,11 @@ def _refusal_code(refusal: Any) -> str:
         or getattr(refusal, "code", None)
         or ("card_declined" if refusal else "")
     )
+
+
+def _number(text: str | None) -> int | None:
+    """A number as we write it into metadata; other shops on the account may write anything."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def _short_digest(text: str) -> str:

@@ -15,6 +15,7 @@ from apps.payments.stripe_gateway import (
     PaymentNotFound,
     ProviderError,
     ProviderPayment,
+    is_reference,
 )
 from apps.payments.stripe_gateway import _client as client
 from apps.payments.stripe_gateway import _id_of as id_of
@@ -177,7 +178,7 @@ def create_card_setup(*, order_id: int, customer: str) -> ProviderCard:
 
 def retrieve_card_setup(reference: str) -> ProviderCard:
     """The setup as it is now. Raises PaymentNotFound for a reference that is none."""
-    if not reference.startswith("seti_") or not reference.replace("_", "").isalnum():
+    if not is_reference(reference, "seti_"):
         raise PaymentNotFound
     with provider_errors():
         return _card(client().v1.setup_intents.retrieve(reference))

@@ -18,8 +18,16 @@ from academy.tests.shop import DECLINED
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.orders.models import Instalment, Order, Payment, PaymentType
-from apps.orders.payments import ConfirmedPayment, count_refused_card, keep_customer, mark_paid
-from apps.payments import webhooks
+from apps.orders.payments import (
+    ConfirmedPayment,
+    count_refused_card,
+    keep_customer,
+    keep_stray_payment,
+    mark_paid,
+)
+from apps.payments import jobs, webhooks
+from apps.payments import stripe_gateway as gateway
+from apps.payments.checkout import report
 from apps.payments.models import ProviderEvent
 
 pytestmark = pytest.mark.django_db
@@ -107,7 +115,7 @@ def test_an_unconfirmed_payment_completes_nothing(api, placed):
     assert Order.objects.get().status == "cart"
 
 
-@pytest.mark.parametrize("reference", ["pi_unknown", "x", "free_none", "pi_1/../customers"])
+@pytest.mark.parametrize("reference", ["pi_unknown", "x", "free_none", "pi_1/../customers", "cs_ñ"])
 def test_an_unknown_payment_is_not_found(api, standin, reference):
     status, answer = api.post("complete-payment", {"payment_intent_id": reference})
 
@@ -230,6 +238,19 @@ def test_reconciliation_finds_what_no_event_told(api, standin, placed, work):
     work()
 
     assert_paid_once(placed["order_id"])
+
+
+def test_every_five_minutes_only_the_last_day_s_carts_are_asked_about(standin, placed):
+    standin.confirm(placed["client_secret"])
+    two_days_ago = timezone.now() - timedelta(days=2)
+    Order.objects.update(updated_at=two_days_ago)
+    Payment.objects.update(created_at=two_days_ago)
+
+    assert jobs.reconcile_payments() == ""
+    assert Order.objects.get().status == "cart"
+
+    assert jobs.reconcile_all_payments().startswith("Eventos tratados: 0. Pagos aclarados: 1.")
+    assert Order.objects.get().status == "paid"
 
 
 def test_reconciliation_acts_on_an_event_that_the_worker_lost(api, standin, placed, monkeypatch):
@@ -393,6 +414,22 @@ def test_a_payment_of_another_shop_is_stored_and_left_alone(api, standin, work):
         "Pago que no es de esta tienda",
     )
     assert Mail.objects.count() == 0
+
+
+def test_what_another_shop_writes_and_takes_is_stored_however_odd(standin):
+    foreign = standin.process.client().v1.payment_intents.create(
+        {"amount": 500, "currency": "eur", "metadata": {"order_id": "²", "revision": "1"}}
+    )
+    report(gateway.retrieve_payment(foreign.id), actor="Stripe")
+    assert Payment.objects.count() == 0
+
+    standin.confirm(foreign.client_secret)
+    report(gateway.retrieve_payment(foreign.id), actor="Stripe")
+    pesos = ConfirmedPayment("pi_in_colombia", amount_cents=400_000_000, currency="cop")
+    keep_stray_payment(pesos, reason="Pago que no es de esta tienda")
+
+    stray = Payment.objects.order_by("amount").values_list("amount", "currency", "order")
+    assert list(stray) == [(5, "eur", None), (4_000_000, "cop", None)]
 
 
 def test_the_first_instalment_makes_the_plan_and_the_order_paying(api, standin):

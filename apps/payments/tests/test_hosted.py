@@ -55,12 +55,12 @@ def reference_of(placed):
     return {name: placed[name] for name in names if name in placed}
 
 
-def expire_at_provider(standin, session):
+def expire_at_provider(standin, session, at=1):
     """Its 31 minutes are over, there."""
     with closing(sqlite3.connect(standin.process.state, timeout=10)) as database, database:
         database.execute(
             "UPDATE objects SET body = json_set(body, '$.expires_at', ?) WHERE id = ?",
-            (1, session),  # Long ago, also where a test has moved the clock.
+            (at, session),  # Long ago, also where a test has moved the clock.
         )
 
 
@@ -281,6 +281,21 @@ def test_an_expired_session_is_followed_by_a_new_one(api, standin):
     assert second["session_id"] != first["session_id"]
     assert open_sessions(standin) == [second["session_id"]]
     assert Order.objects.get().payments.get(status="canceled").reference == first["session_id"]
+
+
+def test_a_page_that_would_expire_under_the_buyer_gives_way_to_a_new_one(api, standin):
+    make_promo(max_uses=1)
+    body = checkout_body(whole(make_subject()), total="164.16", promo_code="BIENVENIDA10")
+    first = api.checkout(body)
+
+    expire_at_provider(standin, first["session_id"], at=int(time.time()) + 11 * 60)
+    assert api.checkout(again(first, body))["session_id"] == first["session_id"]
+    expire_at_provider(standin, first["session_id"], at=int(time.time()) + 9 * 60)
+    second = api.checkout(again(first, body))
+
+    assert second["order_id"] == first["order_id"]
+    assert open_sessions(standin) == [second["session_id"]]
+    assert Redemption.objects.filter(status="reserved").count() == 1
 
 
 def test_a_session_whose_answer_was_lost_is_adopted(api, standin):

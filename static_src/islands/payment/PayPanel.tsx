@@ -62,7 +62,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
       {payment.phase === "none" && dueNowCents >= CARD_MINIMUM_CENTS && (
         <p className="purchase__note">
           {academy.hostedCheckout
-            ? "Al pulsar «Pagar» te llevamos a la página de pago de Stripe, donde tienes media hora para pagar. No se cobra nada hasta que rellenes allí tu tarjeta y lo confirmes."
+            ? "Al pulsar «Pagar» te llevamos a la página de pago de Stripe. No se cobra nada hasta que rellenes allí tu tarjeta y lo confirmes."
             : "Al pulsar «Pagar» se abre el formulario de tarjeta de Stripe. No se cobra nada hasta que lo rellenes y lo confirmes."}
         </p>
       )}

@@ -11,7 +11,8 @@ class Command(BaseCommand):
         "Pregunta a Stripe por los pagos abiertos, trata los eventos pendientes, libera los "
         "códigos reservados hace más de 30 minutos, caduca los carritos viejos y busca las "
         "devoluciones y disputas de las que no llegó aviso. "
-        "Se puede repetir siempre; el reloj (`manage.py clock`) lo hace cada cinco minutos."
+        "Se puede repetir siempre; el reloj (`manage.py clock`) lo hace cada cinco minutos con "
+        "los carritos del último día, y cada noche con todos."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
