@@ -1,6 +1,7 @@
 """The Moodle classroom against a server that speaks Moodle's protocol."""
 
 from datetime import date, datetime, timedelta
+from threading import Event
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from academy.tests.factories import make_subject
 from academy.tests.parallel import in_parallel
-from apps.classroom import access
+from apps.classroom import access, privacy, services
 from apps.classroom.access import (
     Cause,
     pause_access,
@@ -308,17 +309,37 @@ def test_who_is_forgotten_while_moodle_is_asked_leaves_no_name_behind(moodle, mi
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_forgetting_and_providing_at_once_wait_for_each_other_in_one_order(moodle, ana, micro):
+def test_forgetting_and_providing_at_once_take_their_locks_in_one_order(
+    moodle, ana, micro, monkeypatch
+):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
-    buy(ana, (micro.pk, None), reference="pedido-1")
-    references = [f"pedido-{number}" for number in range(2, 6)]
-    for reference in references:
-        grant_access(student=ana, items=[(micro.pk, None)], reference=reference)
-    work = [lambda: erase_all("ana@example.com")]
-    work += [lambda: provision.func(reference=references.pop()) for _ in references]
-    in_parallel(lambda: work.pop()(), len(work))
+    buy(ana, (micro.pk, None))
+    grant_access(student=ana, items=[(micro.pk, None)], reference="pedido-8")
+    provides, has_student = Event(), Event()
+    settle, withdraw = services.settle, privacy.withdraw_access
+
+    def settle_late(student, **how):
+        # It holds its own row; the other has taken the student's if it did not wait for this one.
+        provides.set()
+        has_student.wait(1)
+        settle(student, **how)
+
+    def withdraw_and_say(**how):
+        withdraw(**how)
+        has_student.set()
+
+    monkeypatch.setattr(services, "settle", settle_late)
+    monkeypatch.setattr(privacy, "withdraw_access", withdraw_and_say)
+
+    def forget():
+        assert provides.wait(20)
+        erase_all("ana@example.com")
+
+    work = [forget, lambda: provision.func(reference="pedido-8")]
+    in_parallel(lambda: work.pop()(), 2)
     assert not Enrolment.objects.exists()
-    assert {row.last_error for row in Provisioning.objects.all()} == {""}
+    assert account_status("pedido-8") == "created"
+    assert Provisioning.objects.get(reference="pedido-8").attempts == 1
 
 
 def test_an_access_that_was_still_owed_when_its_student_was_forgotten_is_nobody_s(moodle, micro):
