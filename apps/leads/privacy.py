@@ -8,9 +8,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.core.admin_log import forget_entries_of
+from apps.core.mail.outbox import forget_mails_about
 from apps.core.privacy import Holding, counted, register_holding, register_retention
 from apps.leads import files
-from apps.leads.models import Attachment, Lead
+from apps.leads.models import Attachment, Lead, Quote
 
 LEADS_KEPT = timedelta(days=365)
 ATTACHMENTS_KEPT = timedelta(days=90)
@@ -78,6 +79,10 @@ def delete_leads(leads: QuerySet[Lead]) -> int:
     """Delete leads with all that hangs on them, files included; how many leads."""
     ids = list(leads.values_list("pk", flat=True))
     _delete_attachments(Attachment.objects.filter(lead__in=ids))
+    # A mail about a form keeps its sender's address, and would outlive the form.
+    quotes = Quote.objects.filter(lead__in=ids)
+    forget_mails_about("quote_id", quotes.values_list("pk", flat=True))
+    forget_mails_about("lead_id", ids)
     # "Contacto: Ana Gil", where somebody assigned or answered it.
     forget_entries_of(Lead.objects.filter(pk__in=ids))
     Lead.objects.filter(pk__in=ids).delete()

@@ -7,7 +7,7 @@ from django.db import models, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from apps.core.mail.outbox import forget_mails_to
+from apps.core.mail.outbox import forget_mails_about, forget_mails_to
 from apps.core.money import format_euros
 from apps.core.privacy import (
     CannotErase,
@@ -187,6 +187,7 @@ def delete_orders(orders: QuerySet[Order]) -> int:
     ids = list(orders.filter(pk__in=locked).values_list("pk", flat=True))
     for order in Order.objects.filter(pk__in=ids).order_by("pk"):
         promo_uses.release(order)
+    forget_mails_about("order_id", ids)
     _delete_with_what_hangs_on(Order.objects.filter(pk__in=ids))
     return len(ids)
 

@@ -283,6 +283,13 @@ def age(rows, field, **ago):
     rows.update(**{field: timezone.now() - timedelta(**ago)})
 
 
+def mail(template, **context):
+    Mail.objects.create(
+        key=template, template=template, to="ana@example.com", context=context,
+        message_id=f"<{template}@academia.example>",
+    )  # fmt: skip
+
+
 def test_nothing_that_is_young_goes(order):
     assert removed() == {}
 
@@ -301,8 +308,14 @@ def test_leads_go_after_a_year_and_their_files_after_90_days(
         assert removed() == {"Archivos adjuntos de más de 90 días": 1}
     assert not files.path_of("abc").exists()
     assert Lead.objects.filter(pk=lead.pk).exists()
-    age(Lead.objects.filter(pk=lead.pk), "created_at", days=366)
-    assert removed() == {"Solicitudes de más de 12 meses": 1}
+    quoted = Lead.objects.get(kind="quote")
+    mail("contact", lead_id=lead.pk)
+    mail("budget", quote_id=quoted.quote.pk)
+    mail("contact_other", lead_id=quoted.pk + 1000)
+    age(Lead.objects.filter(pk__in=[lead.pk, quoted.pk]), "created_at", days=366)
+    assert removed() == {"Solicitudes de más de 12 meses": 2}
+    kept = set(Mail.objects.values_list("template", flat=True))
+    assert kept == {"order_confirmation", "contact_other"}, "mails about them have their address"
 
 
 def test_an_expired_cart_goes_after_90_days_with_its_history(order):
@@ -315,7 +328,10 @@ def test_an_expired_cart_goes_after_90_days_with_its_history(order):
     age(Order.objects.filter(pk=cart.pk), "updated_at", days=89)
     assert removed() == {}
     age(Order.objects.filter(pk=cart.pk), "updated_at", days=91)
+    mail("cart_saved", order_id=cart.pk)
     assert removed() == {"Carritos caducados hace más de 90 días": 1}
+    assert not Mail.objects.filter(template="cart_saved").exists(), "it has the buyer's address"
+    assert Mail.objects.filter(context__order_id=order.pk).exists()
     assert not OrderEvent.objects.filter(order_id=cart.pk).exists()
     assert Order.objects.filter(pk=order.pk).exists()
 

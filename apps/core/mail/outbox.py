@@ -4,6 +4,7 @@ Delivery is at least once, with the same Message-ID on every try (decisions.md, 
 """
 
 import secrets
+from collections.abc import Collection
 from datetime import datetime
 from email.utils import parseaddr
 from typing import Any
@@ -153,3 +154,8 @@ def forget_mails_to(email: str) -> int:
         Q(to__iexact=email) | Q(named__icontains=email)
     )
     return about.delete()[0]
+
+
+def forget_mails_about(name: str, ids: Collection[int]) -> int:
+    """Delete the mails about rows that are deleted, by the name that their context has for them."""
+    return Mail.objects.filter(**{f"context__{name}__in": list(ids)}).delete()[0]
