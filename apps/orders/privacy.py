@@ -17,7 +17,7 @@ from apps.core.privacy import (
     register_retention,
 )
 from apps.orders import promo as promo_uses
-from apps.orders.models import CART_LIFE, Order, Payment, ReferralReward
+from apps.orders.models import CART_LIFE, Dispute, Order, Payment, ReferralReward, Refund
 from apps.orders.referrals import cancel_reward
 from apps.orders.states import note
 from apps.pricing.models import PromoCode
@@ -44,7 +44,7 @@ def _export(email: str) -> list[dict[str, Any]]:
     orders = (
         _of(email)
         .select_related("promo_code")
-        .prefetch_related("lines", "discounts", "instalments", "payments")
+        .prefetch_related("lines", "discounts", "instalments", "payments__refunds")
     )
     return [
         {
@@ -78,6 +78,14 @@ def _export(email: str) -> list[dict[str, Any]]:
                     "referencia": row.reference,
                     "importe": str(row.amount),
                     "estado": row.get_status_display(),
+                    "devoluciones": [
+                        {
+                            "importe": str(refund.amount),
+                            "estado": refund.get_status_display(),
+                            "fecha": refund.created_at.isoformat(),
+                        }
+                        for refund in row.refunds.all()
+                    ],
                 }
                 for row in order.payments.all()
             ],
@@ -140,6 +148,12 @@ def _refuse_unsettled(email: str) -> None:
         raise CannotErase(
             "Hay un pedido con plazos o con un pago abierto: primero tiene que quedar cerrado."
         )
+    payments = Payment.objects.filter(order__in=_of(email))
+    if (
+        Refund.objects.filter(payment__in=payments, status__in=("requested", "pending")).exists()
+        or Dispute.objects.filter(payment__in=payments, status="open").exists()
+    ):
+        raise CannotErase("Hay una devolución en camino o una disputa abierta: espera a su final.")
 
 
 def _preview(email: str) -> list[str]:

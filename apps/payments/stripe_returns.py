@@ -139,10 +139,18 @@ def disputes_since(moment: datetime) -> list[tuple[str, KnownDispute]]:
         return [_dispute(dispute) for dispute in page.auto_paging_iter()]
 
 
-def payment_of_charge(reference: str) -> str:
-    """The payment that a charge belongs to; empty where it has none."""
+def payment_of(reference: str) -> str:
+    """The payment that a refund or charge belongs to. Raises PaymentNotFound where it has none."""
+    if not reference.replace("_", "").isalnum():
+        raise PaymentNotFound
     with provider_errors():
-        return id_of(client().v1.charges.retrieve(reference).payment_intent)
+        if reference.startswith(("re_", "pyr_")):
+            found = id_of(client().v1.refunds.retrieve(reference).payment_intent)
+        else:
+            found = id_of(client().v1.charges.retrieve(reference).payment_intent)
+    if not found:
+        raise PaymentNotFound
+    return found
 
 
 def charges_of(customer: str) -> list[ProviderCharge]:

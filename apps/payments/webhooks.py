@@ -22,7 +22,7 @@ from apps.payments.checkout import cancel, order_of, report
 from apps.payments.instalments import record_card
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe_gateway import PaymentNotFound, ProviderPayment, SignedEvent
-from apps.payments.stripe_returns import payment_of_charge
+from apps.payments.stripe_returns import payment_of
 
 # Minutes until an event that could not be acted on is tried again; reconciliation takes the rest.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
@@ -119,9 +119,10 @@ def _on_card(payload: dict[str, Any]) -> str:
 def _on_refund(payload: dict[str, Any]) -> str:
     """Of a refund or of the charge that was refunded: both name the payment."""
     sent = payload["data"]["object"]
+    # Of an event whose buyer was forgotten the name of its object is left.
     reference = str(sent.get("payment_intent") or "")
     try:
-        reference = reference or payment_of_charge(str(sent.get("charge") or sent["id"]))
+        reference = reference or payment_of(str(sent["id"]))
         changed = refunds.learn(reference)
     except PaymentNotFound:
         return f"{reference}: no es de esta tienda"

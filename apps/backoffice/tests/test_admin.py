@@ -103,8 +103,9 @@ def make_one_of_everything():
     )  # fmt: skip
     payment.instalments.set(order.instalments.all())
     refund = Refund.objects.create(
-        payment=payment, batch=f"{n}", amount=Decimal("1.00"), reason="Error", actor="carla"
-    )
+        payment=payment, batch=f"{n}", amount=Decimal("1.00"), reason="Error", actor="carla",
+        status="succeeded", reference=f"re_{n}",
+    )  # fmt: skip
     refund.lines.set(order.lines.all())
     Dispute.objects.create(payment=payment, reference=f"du_{n}", amount=1, status="won")
     InstalmentAttempt.objects.create(

@@ -222,6 +222,20 @@ def test_an_order_that_is_not_settled_stands_in_the_way(order, status):
     assert Student.objects.filter(email=order.email).exists()
 
 
+@pytest.mark.parametrize("status", ["requested", "pending"])
+def test_a_refund_on_its_way_and_an_open_dispute_stand_in_the_way(order, status):
+    payment = order.payments.get()
+    made = payment.refunds.create(batch="b", amount=1, reason="x", actor="x", status=status)
+    with pytest.raises(CannotErase, match="devolución en camino"):
+        preview_erasure(order.email)
+    made.delete()
+    row = payment.disputes.create(reference="du_1", amount=1, status="open")
+    with pytest.raises(CannotErase, match="disputa abierta"):
+        preview_erasure(order.email)
+    row.delete()
+    assert preview_erasure(order.email)
+
+
 def test_an_open_payment_stands_in_the_way(order):
     Payment.objects.create(order=order, reference="pi_open", amount=10, status="open")
     with pytest.raises(CannotErase):
@@ -362,6 +376,10 @@ def test_an_account_goes_five_years_after_its_access_and_its_accounting_after_si
     assert removed() == {"Cuentas cuyo acceso terminó hace más de 5 años": 1}
     assert Student.objects.get(pk=pk).erased_at is not None
     assert Order.objects.filter(pk=order.pk).exists()
+    payment = Payment.objects.get(order=order)
+    made = payment.refunds.create(batch="b", amount=1, reason="x", actor="x", status="succeeded")
+    made.lines.set(order.lines.all())
+    payment.disputes.create(reference="du_1", amount=1, status="won")
     age(Order.objects, "paid_at", days=6 * 365 + 3)
     assert removed() == {"Asientos de más de 6 años de cuentas borradas": 1}
     assert not OrderLine.objects.filter(order_id=order.pk).exists()

@@ -175,6 +175,17 @@ def test_a_refund_told_before_its_payment_is_recorded_waits_for_nothing(api, sta
     assert Mail.objects.filter(template="refund_made").count() == 1
 
 
+@pytest.mark.parametrize("kind", ["refund.created", "charge.refunded"])
+def test_an_event_that_has_forgotten_all_but_a_name_is_enough(standin, order, control, kind):
+    in_dashboard(control, order)
+    [told] = [event for event in events(standin) if event["type"] == kind]
+    told["data"]["object"] = {"id": told["data"]["object"]["id"]}
+
+    hear([told])
+
+    assert story(order)[0] == "refunded"
+
+
 def test_a_refund_of_somebody_else_s_payment_is_left_alone(standin, control):
     other = standin.process.client().v1.payment_intents.create(
         {
