@@ -52,6 +52,8 @@ HARD_DECLINES = frozenset(
         "fraudulent",
         "incorrect_number",
         "invalid_account",
+        "invalid_expiry_month",
+        "invalid_expiry_year",
         "invalid_number",
         "lost_card",
         "merchant_blacklist",
@@ -428,13 +430,13 @@ def _settle_attempt(
 def _go_on(order: Order, *, actor: str, reason: str) -> None:
     """The status that follows from what is paid now; access comes back with it."""
     unpaid = order.instalments.exclude(status__in=Instalment.SETTLED)
+    # A late one that another card has been given for stays late until that card has paid it.
+    last_try = today() - timedelta(days=RETRY_DAYS[-1])
+    late = unpaid.filter(Q(status=Instalment.Status.FAILED) | Q(first_refused_on__lte=last_try))
     if not unpaid.exists():
         change_status(order, Order.Status.PAID, actor=actor, reason=f"{reason}. Todo pagado")
         keep_partly_refunded(order, actor=actor)
-    elif (
-        order.status == Order.Status.OVERDUE
-        and not unpaid.filter(status=Instalment.Status.FAILED).exists()
-    ):
+    elif order.status == Order.Status.OVERDUE and not late.exists():
         change_status(order, Order.Status.PAYING, actor=actor, reason=reason)
     else:
         note(order, actor=actor, reason=reason)
@@ -508,11 +510,7 @@ def begin_by_hand(*, order_id: int, first: int, everything: bool) -> ByHand:
     unpaid = list(order.instalments.exclude(status__in=Instalment.SETTLED).order_by("number"))
     if order.status not in CHARGEABLE or not unpaid:
         raise AlreadyPaid("Este pedido no tiene plazos pendientes.")
-    if order.locked_until and order.locked_until > timezone.now():
-        seconds = int((order.locked_until - timezone.now()).total_seconds()) + 1
-        raise TooManyRequests(
-            seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
-        )
+    refuse_locked(order)
     _refuse_while_charging(order)
     if unpaid[0].number != first:
         raise PlanChanged
@@ -576,6 +574,15 @@ def keep_by_hand(by_hand: ByHand, *, reference: str) -> bool:
         number=by_hand.attempt,
     ).update(outcome=Outcome.OPEN, reference=reference)
     return True
+
+
+def refuse_locked(order: Order) -> None:
+    """Raise TooManyRequests while too many refused cards lock the order."""
+    if order.locked_until and order.locked_until > timezone.now():
+        seconds = int((order.locked_until - timezone.now()).total_seconds()) + 1
+        raise TooManyRequests(
+            seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
+        )
 
 
 def _refuse_while_charging(order: Order) -> None:

@@ -17,7 +17,7 @@ from apps.core.errors import AcademyError
 from apps.orders import instalments as plans
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.models import Instalment, InstalmentAttempt, Order
-from apps.orders.payments import keep_customer
+from apps.orders.payments import count_refused_card, forget_customer, keep_customer
 from apps.orders.place import OpenPaymentInTheWay
 from apps.payments import stripe_gateway as gateway
 from apps.payments import stripe_instalments as cards
@@ -123,7 +123,12 @@ def _settle_earlier(order: Order) -> int:
     if not order.customer_reference:
         return 0
     refused = 0
-    for payment in gateway.list_payments(order.customer_reference):
+    try:
+        payments = gateway.list_payments(order.customer_reference)
+    except PaymentNotFound:
+        # A customer who was deleted has no card either: the charge says so, and the student hears.
+        return 0
+    for payment in payments:
         if payment.order_id != order.pk or not payment.instalments:
             continue
         before = _refusals(order)
@@ -153,6 +158,7 @@ def start_by_hand(*, order_id: int, first: int, everything: bool) -> ProviderPay
 
     Raises PlanChanged, AlreadyPaid, PaymentInProgress, TooManyRequests, ProviderError.
     """
+    gone = ""
     for _ in range(TRIES):
         try:
             by_hand = plans.begin_by_hand(order_id=order_id, first=first, everything=everything)
@@ -163,16 +169,20 @@ def start_by_hand(*, order_id: int, first: int, everything: bool) -> ProviderPay
             payment = gateway.retrieve_payment(by_hand.existing)
             report(payment, actor="alumno")
         else:
-            payment = cards.create_instalment_payment(
-                order_id=order_id,
-                numbers=by_hand.numbers,
-                attempt=by_hand.attempt,
-                amount_cents=by_hand.amount_cents,
-                customer=_customer_of(by_hand.order),
-                email=by_hand.order.email,
-                keep_card=by_hand.keep_card,
-                idempotency_key=by_hand.idempotency_key,
-            )
+            try:
+                payment = cards.create_instalment_payment(
+                    order_id=order_id,
+                    numbers=by_hand.numbers,
+                    attempt=by_hand.attempt,
+                    amount_cents=by_hand.amount_cents,
+                    customer=_customer_of(by_hand.order, instead_of=gone),
+                    email=by_hand.order.email,
+                    keep_card=by_hand.keep_card,
+                    idempotency_key=by_hand.idempotency_key,
+                )
+            except PaymentNotFound:
+                gone = _forget_customer(by_hand.order)
+                continue
             if not plans.keep_by_hand(by_hand, reference=payment.reference):
                 report(gateway.cancel_payment(payment.reference), actor="alumno")
                 raise PaymentInProgress
@@ -185,21 +195,60 @@ def start_by_hand(*, order_id: int, first: int, everything: bool) -> ProviderPay
     raise PaymentInProgress
 
 
-def _customer_of(order: Order) -> str:
+def _forget_customer(order: Order) -> str:
+    """Deleted at the provider, and the cards too: the student pays as a new one. Who it was."""
+    forget_customer(order_id=order.pk)
+    gone, order.customer_reference = order.customer_reference, ""
+    return gone
+
+
+def _customer_of(order: Order, *, instead_of: str = "") -> str:
     if not order.customer_reference:
         order.customer_reference = keep_customer(
             order_id=order.pk,
-            customer=gateway.create_customer(order_id=order.pk, email=order.email),
+            customer=gateway.create_customer(
+                order_id=order.pk, email=order.email, instead_of=instead_of
+            ),
         )
     return order.customer_reference
 
 
 # ---------------------------------------------------------------- the card
 def start_card_change(order: Order) -> cards.ProviderCard:
-    """A setup that the student confirms with another card. Raises AlreadyPaid, ProviderError."""
+    """A setup that the student confirms with another card.
+
+    Raises AlreadyPaid, TooManyRequests after too many refused cards, ProviderError.
+    """
     if order.status not in plans.CHARGEABLE:
         raise AlreadyPaid("Este pedido no tiene plazos pendientes.")
-    return cards.create_card_setup(order_id=order.pk, customer=_customer_of(order))
+    plans.refuse_locked(order)
+    try:
+        return cards.create_card_setup(order_id=order.pk, customer=_customer_of(order))
+    except PaymentNotFound:
+        gone = _forget_customer(order)
+        customer = _customer_of(order, instead_of=gone)
+        return cards.create_card_setup(order_id=order.pk, customer=customer)
+
+
+def count_refused_setup(reference: str, *, event_id: str, reason: str) -> bool:
+    """Count a card that a setup was refused; False where the setup is not of this shop.
+
+    A setup takes card after card, so one that is refused for a locked order ends: the browser
+    holds its secret. Raises ProviderError where the provider can't be asked.
+    """
+    try:
+        setup = cards.retrieve_card_setup(reference)
+    except PaymentNotFound:
+        return False
+    order = Order.objects.filter(pk=setup.order_id, customer_reference=setup.customer).first()
+    if order is None or not setup.customer:
+        return False
+    count_refused_card(order_id=order.pk, event_id=event_id, reason=reason)
+    order.refresh_from_db(fields=["locked_until"])
+    if order.locked_until and order.locked_until > timezone.now():
+        with suppress(AcademyError):
+            cards.cancel_card_setup(reference)
+    return True
 
 
 def record_card(reference: str, *, actor: str, order_id: int | None = None) -> bool:

@@ -156,15 +156,16 @@ def _once(key: str, call: Callable[[str], T], done: Callable[[], T | None]) -> T
     raise ProviderError
 
 
-def create_customer(*, order_id: int, email: str) -> str:
+def create_customer(*, order_id: int, email: str, instead_of: str = "") -> str:
     """A customer for this order alone, so that nobody meets another's cards; its reference.
 
     The key has the address in it: the same key with another one, corrected after a lost answer,
-    would be refused for a day.
+    would be refused for a day. And the deleted customer whom this one is made `instead_of`, who
+    would be the answer for as long.
     """
     params: Any = {"email": email, "metadata": {"order_id": str(order_id)}}
     return _once(
-        f"order-{order_id}-customer-{_short_digest(email)}",
+        f"order-{order_id}-customer-{_short_digest(email + instead_of)}",
         lambda key: _client().v1.customers.create(params, {"idempotency_key": key}).id,
         # A customer whom nobody knows of does no harm.
         done=lambda: None,
@@ -311,7 +312,10 @@ def _payment(intent: stripe.PaymentIntent) -> ProviderPayment:
         revision=revision or 0,
         livemode=intent.livemode,
         refusal=(refusal.message or refusal.code or "") if refusal else "",
-        refusal_code=_refusal_code(refusal),
+        # A charge without the student ends there; no error need have told so.
+        refusal_code="authentication_required"
+        if intent.status == "requires_action" and metadata.get("automatic")
+        else _refusal_code(refusal),
         instalments=numbers if of_a_plan else (),
         attempt=attempt or 0 if of_a_plan else 0,
     )

@@ -184,6 +184,12 @@ def retrieve_card_setup(reference: str) -> ProviderCard:
         return _card(client().v1.setup_intents.retrieve(reference))
 
 
+def cancel_card_setup(reference: str) -> None:
+    """End a setup that cards are being tried with. Raises ProviderError where it has succeeded."""
+    with provider_errors():
+        client().v1.setup_intents.cancel(reference)
+
+
 def card_label(payment_method: str) -> str:
     """How a saved card is called, "Visa terminada en 4242"; empty for anything but a card."""
     with provider_errors():

@@ -19,7 +19,7 @@ from apps.orders import payments as door
 from apps.payments import disputes, refunds
 from apps.payments import stripe_gateway as gateway
 from apps.payments.checkout import cancel, order_of, report
-from apps.payments.instalments import record_card
+from apps.payments.instalments import count_refused_setup, record_card
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe_gateway import PaymentNotFound, ProviderPayment, SignedEvent
 from apps.payments.stripe_returns import payment_of
@@ -116,6 +116,17 @@ def _on_card(payload: dict[str, Any]) -> str:
     return f"{reference}: tarjeta {'cambiada' if changed else 'ya conocida'}"
 
 
+def _on_refused_setup(payload: dict[str, Any]) -> str:
+    sent = payload["data"]["object"]
+    refusal = sent.get("last_setup_error") or {}
+    counted = count_refused_setup(
+        str(sent["id"]),
+        event_id=str(payload["id"]),
+        reason=str(refusal.get("decline_code") or refusal.get("code") or ""),
+    )
+    return f"{sent['id']}: {'tarjeta rechazada' if counted else 'no es de esta tienda'}"
+
+
 def _on_refund(payload: dict[str, Any]) -> str:
     """Of a refund or of the charge that was refunded: both name the payment."""
     sent = payload["data"]["object"]
@@ -148,6 +159,7 @@ HANDLERS: dict[str, Handler] = {
     "payment_intent.processing": _on_payment,
     "payment_intent.canceled": _on_payment,
     "payment_intent.payment_failed": _on_refusal,
+    "setup_intent.setup_failed": _on_refused_setup,
     "setup_intent.succeeded": _on_card,
     "charge.refunded": _on_refund,
     "charge.refund.updated": _on_refund,

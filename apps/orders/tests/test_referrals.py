@@ -373,6 +373,21 @@ def test_carts_of_one_friend_paid_at_the_same_moment_earn_one_reward(subject, co
 
 @pytest.mark.postgres
 @at_once
+def test_carts_of_one_friend_with_two_codes_paid_at_the_same_moment_are_both_paid(subject, code):
+    bought(subject, total=19000, email="clara@example.com", phone="+34600777888")
+    clara = PromoCode.objects.get(student__email="clara@example.com")
+    codes = [code.code, clara.code] * 3
+    waiting = [ordered(subject, total=17500, code=text) for text in codes]
+
+    results = in_parallel(lambda: pay(waiting.pop()), 6)
+
+    assert [result for result in results if isinstance(result, Exception)] == []
+    assert ReferralReward.objects.count() == 1
+    assert Order.objects.filter(status="paid", promo_code__isnull=False).count() == 6
+
+
+@pytest.mark.postgres
+@at_once
 def test_first_orders_of_one_student_paid_at_the_same_moment_bring_one_code(subject):
     waiting = [ordered(subject, total=19000) for _ in range(6)]
 

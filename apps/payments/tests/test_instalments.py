@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 import requests
+import stripe
 import time_machine
 from django.core.management import call_command
 from django.urls import reverse
@@ -24,6 +25,7 @@ from apps.orders import instalments as plans
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.payments import ConfirmedPayment
 from apps.orders.privacy import delete_orders
+from apps.payments import stripe_gateway as gateway
 from apps.payments.jobs import charge_due_instalments
 from apps.payments.reconcile import reconcile
 from apps.payments.webhooks import HANDLERS
@@ -420,6 +422,46 @@ def test_a_card_that_is_gone_at_the_provider_is_a_refusal(standin, plan):
     assert mails("instalment_unpaid").count() == 1
 
 
+def test_a_customer_who_was_deleted_at_stripe_is_a_refusal_and_can_still_pay(api, standin, plan):
+    standin.process.client().v1.customers.delete(plan.customer_reference)
+
+    done = charge_on(20)
+
+    assert (done.refused, done.problems) == (1, 0)
+    plan.refresh_from_db()
+    assert plan.card_refusal == "card_missing"
+    assert mails("instalment_unpaid").count() == 1
+    deleted = plan.customer_reference
+    assert pay(api, plan, standin, at=day(20)) == ""
+    assert states(plan) == ["paid", "paid", "due"]
+    assert plan.customer_reference != deleted
+    assert charge_on(40).charged == 1
+    plan.refresh_from_db()
+    assert plan.status == "paid"
+
+
+def test_a_charge_that_waits_for_the_student_is_a_refusal_though_no_error_said_so():
+    intent = {
+        "id": "pi_1",
+        "object": "payment_intent",
+        "status": "requires_action",
+        "amount": 3333,
+        "currency": "eur",
+        "client_secret": "pi_1_secret_2",
+        "customer": "cus_1",
+        "payment_method": "pm_1",
+        "last_payment_error": None,
+        "livemode": False,
+        "metadata": {"order_id": "7", "instalments": "2", "attempt": "1"},
+    }
+    by_hand = stripe.PaymentIntent.construct_from(intent, "sk_test_1")
+    intent["metadata"] = {**intent["metadata"], "automatic": "true"}
+    automatic = stripe.PaymentIntent.construct_from(intent, "sk_test_1")
+
+    assert gateway._payment(automatic).refusal_code == "authentication_required"
+    assert gateway._payment(by_hand).refusal_code == ""
+
+
 def test_a_payment_that_the_bank_confirms_later_is_paid_then(api, standin, plan, settings):
     Order.objects.update(card_reference=slow_card(standin, plan))
     charge_on(20)
@@ -573,6 +615,52 @@ def test_eight_refused_cards_lock_the_plan_for_an_hour(api, standin, plan):
     assert Instalment.objects.filter(status="due").count() == 2
 
 
+def refused_setup(standin, order, reference, secret, event_id):
+    """A card that Stripe does not save for the setup, and its event."""
+    with pytest.raises(stripe.CardError):
+        standin.process.browser_client().v1.setup_intents.confirm(
+            reference,
+            {
+                "client_secret": secret,
+                "payment_method": standin.process.new_card(DECLINED).id,
+                "return_url": "http://127.0.0.1/plazos",
+            },
+        )
+    setup = standin.process.client().v1.setup_intents.retrieve(reference)
+    payload = {"id": event_id, "data": {"object": setup.to_dict()}}
+    return HANDLERS["setup_intent.setup_failed"](payload)
+
+
+def test_cards_that_a_setup_refuses_count_and_the_eighth_ends_it(api, standin, plan):
+    _, started = api.post("instalments/card", link_of(plan))
+    tried = started["setup_intent_id"], started["client_secret"]
+
+    for number in range(7):
+        outcome = refused_setup(standin, plan, *tried, f"evt_{number}")
+        assert outcome == f"{tried[0]}: tarjeta rechazada"
+    refused_setup(standin, plan, *tried, "evt_6")
+    plan.refresh_from_db()
+    assert (plan.refused_cards, plan.locked_until) == (7, None)
+    refused_setup(standin, plan, *tried, "evt_7")
+
+    plan.refresh_from_db()
+    assert plan.refused_cards == 8
+    assert standin.process.client().v1.setup_intents.retrieve(tried[0]).status == "canceled"
+    status, answer = api.post("instalments/card", link_of(plan))
+    assert (status, answer["code"]) == (429, "too_many_requests")
+    assert charges(standin, plan) == [3334]
+
+
+def test_a_setup_of_another_shop_that_is_refused_counts_for_nobody(standin, plan):
+    stray = standin.process.client().v1.setup_intents.create({"metadata": {"order_id": plan.pk}})
+    event = {"id": "evt_1", "data": {"object": {"id": stray.id}}}
+
+    assert HANDLERS["setup_intent.setup_failed"](event).endswith("no es de esta tienda")
+
+    plan.refresh_from_db()
+    assert plan.refused_cards == 0
+
+
 # ---------------------------------------------------------------- another card
 def save_card(api, standin, order, number=SUCCESS, at=None):
     """What the page does to change the card; the setup's reference."""
@@ -640,6 +728,26 @@ def test_a_refused_instalment_is_charged_to_the_new_card_on_the_same_day(
     assert charge_on(28).charged == 1
     plan.refresh_from_db()
     assert plan.status == "paying"
+    assert Enrolment.objects.get().state == "open"
+
+
+def test_of_two_late_instalments_with_a_new_card_one_that_is_paid_ends_no_pause(
+    api, standin, plan, work_on
+):
+    work_on(0)
+    give_card(plan, standin, REFUSED_LATER)
+    for at in (20, 23, 25, 27, 40, 43, 45, 47):
+        charge_on(at)
+    assert states(plan) == ["paid", "failed", "failed"]
+    tell_saved(api, plan, save_card(api, standin, plan, at=day(48)), at=day(48))
+
+    pay(api, plan, standin, at=day(48))
+
+    assert plan.status == "overdue"
+    assert Enrolment.objects.get().state == "paused"
+    assert charge_on(48).charged == 1
+    plan.refresh_from_db()
+    assert plan.status == "paid"
     assert Enrolment.objects.get().state == "open"
 
 
