@@ -253,7 +253,10 @@ def _bound(checkout: Checkout, lines: Sequence[CartLine], order: Order | None) -
     if not checkout.quote_key:
         return offers.Bound()
     offer = offers.by_key(checkout.quote_key)
-    if offer is not None and offer.friend_code is not None:
+    typed = bool(checkout.promo_code.strip())
+    if offer is not None and offer.friend_code is not None and not typed:
+        # Of two codes the typed one counts, or is refused: it alone is locked, for whoever takes
+        # one lock after the other may wait for somebody who does so the other way round.
         offer = replace(offer, friend_code=promo_uses.lock(offer.friend_code, order))
     return offers.bound(
         offer,

@@ -36,7 +36,7 @@ export type CartQuote = {
 };
 
 const PROMO_NAME = "Código promocional";
-const OFFER_NAME = "Precio de tu presupuesto";
+export const OFFER_NAME = "Precio de tu presupuesto";
 
 function listPriceCents(priceCents: number, campaign: Campaign | null): number {
   return campaign?.pricesIncludeIt ? halfUp(priceCents * 100, 100 - campaign.percent) : priceCents;

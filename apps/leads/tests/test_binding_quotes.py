@@ -21,6 +21,7 @@ from apps.core.models import Mail
 from apps.leads.links import signed_id
 from apps.leads.models import Quote
 from apps.leads.tests.payloads import budget
+from apps.orders import promo
 from apps.orders.models import Order, Redemption, UsedQuote
 from apps.orders.payments import ConfirmedPayment, mark_paid
 from apps.pricing.models import Campaign
@@ -314,6 +315,20 @@ def test_the_friend_s_part_is_for_who_may_use_the_code(
     answer = api.checkout(in_parts(invited, pair, "362.50", **changes))
     assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 15.0}]
     assert Redemption.objects.count() == 0
+
+
+def test_beside_a_typed_code_the_friend_s_is_not_locked(
+    api, standin, pair, invited, friend_code, monkeypatch
+):
+    """Two locks taken one after the other would deadlock with a checkout of the opposite order."""
+    make_promo("DIEZ")
+    locked = []
+    lock = promo.lock
+    monkeypatch.setattr(promo, "lock", lambda code, order: locked.append(code) or lock(code, order))
+
+    cart = in_parts(invited, pair[:1], "172.80", promo_code="DIEZ")
+    assert api.checkout(cart)["total_amount"] == 172.8
+    assert [code.code for code in locked] == ["DIEZ"]
 
 
 def test_a_code_that_staff_switched_off_since_was_promised_all_the_same(

@@ -8,7 +8,7 @@ import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
 import { AlreadyBought } from "./AlreadyBought";
-import { centsBeforePromo, quotedOrder, withoutItems } from "./basket";
+import { centsBeforePromo, isAtQuotedPrice, quotedOrder, withoutItems } from "./basket";
 import type { CardHandle } from "./CardForm";
 import type { Basket } from "./calls";
 import { OrderSummary } from "./OrderSummary";
@@ -52,7 +52,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
   const totalOf = (type: typeof paymentType) =>
     (type === paymentType ? order : quoted(type)).totalCents;
   const instalmentsCents = totalOf("installment");
-  const bound = quote !== null && order.quoteNotice === null ? props.offer : null;
+  const bound = quote !== null && isAtQuotedPrice(order) ? props.offer : null;
 
   return (
     <div className="purchase__columns">

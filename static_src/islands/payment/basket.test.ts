@@ -1,7 +1,14 @@
 import { expect, it } from "vitest";
 import type { CartLine } from "../../lib/cart";
 import { makeOffer } from "../../lib/offer";
-import { centsBeforePromo, contentKey, quotedOrder, withoutItems, withPrices } from "./basket";
+import {
+  centsBeforePromo,
+  contentKey,
+  isAtQuotedPrice,
+  quotedOrder,
+  withoutItems,
+  withPrices,
+} from "./basket";
 import { checkoutBody } from "./calls";
 import { PRICING, subject } from "./fixtures";
 import { NEW_PURCHASE, type Purchase } from "./state";
@@ -107,6 +114,7 @@ it("sends process-checkout all fields of the contract, in euros, with the order 
     save_for_later: false,
     recovery_order_id: 12,
     token: "llave",
+    order_key: null,
   });
 });
 
@@ -130,4 +138,13 @@ it("sums a cart as quoted, where the quote binds and has not been given up", () 
     totalCents: 19_000,
     quoteNotice: null,
   });
+});
+
+it("knows a quote's price also where the server has left the friend's part out", () => {
+  const order = { lines: [], totalCents: 36_250, discounts: [] };
+  const offered = [{ name: "Precio de tu presupuesto", amountCents: 1500 }];
+  const notice = "Tu presupuesto va sin el descuento de amigo.";
+  expect(isAtQuotedPrice({ ...order, discounts: offered, quoteNotice: notice })).toBe(true);
+  expect(isAtQuotedPrice({ ...order, discounts: offered, quoteNotice: null })).toBe(true);
+  expect(isAtQuotedPrice({ ...order, quoteNotice: "Tu presupuesto caducó." })).toBe(false);
 });

@@ -10,7 +10,7 @@ import {
   toPricedItems,
 } from "../../lib/cart";
 import type { Offer } from "../../lib/offer";
-import { quoteCart } from "../../lib/quote";
+import { OFFER_NAME, quoteCart } from "../../lib/quote";
 import type { PricedLine, PricedOrder, UnavailableItem } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
 import type { Purchase } from "./state";
@@ -44,6 +44,11 @@ export function quotedOrder(
     totalCents,
     quoteNotice: notice,
   };
+}
+
+/** Whether an order is at a quote's price, be it the whole of it or without its friend's part. */
+export function isAtQuotedPrice({ discounts, quoteNotice }: PricedOrder): boolean {
+  return quoteNotice === null || discounts.some(({ name }) => name === OFFER_NAME);
 }
 
 /** What remains for a promo code to take from. */
