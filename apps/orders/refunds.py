@@ -361,6 +361,12 @@ def _goes_forward(refund: Refund, there: KnownRefund, *, is_new: bool) -> bool:
     return RANK[there.status] > RANK[Refund.Status(refund.status)]
 
 
+def is_news(known: KnownRefund) -> bool:
+    """Whether the provider says something of a refund that is not written here."""
+    there = Refund.objects.filter(reference=known.reference).first()
+    return there is None or _goes_forward(there, known, is_new=False)
+
+
 def _give_way(payment: Payment) -> None:
     """Requests that there is no money left for fail: it went back in the dashboard meanwhile."""
     requested = Refund.objects.select_for_update().filter(payment=payment, status=Status.REQUESTED)

@@ -9,6 +9,7 @@ from functools import partial
 from django.utils import timezone
 
 from apps.core.errors import AcademyError
+from apps.orders import refunds as returns
 from apps.orders.models import Dispute, Payment, Refund
 from apps.payments import disputes, refunds
 from apps.payments import stripe_returns as stripe_side
@@ -48,11 +49,13 @@ def reconcile_returns() -> Returned:
     found.settled, found.problems = refunds.settle_requested()
     since = timezone.now() - LOOK_BACK
     try:
-        told = stripe_side.payments_refunded_since(since)
+        listed = stripe_side.refunds_since(since)
         opened = stripe_side.disputes_since(since)
     except AcademyError:
         found.problems += 1
         return found
+    # What is known already is not asked for payment by payment.
+    told = [payment for payment, known in listed if returns.is_news(known)]
     on_the_way = Payment.objects.filter(refunds__status=Refund.Status.PENDING, order__isnull=False)
     for reference in dict.fromkeys([*told, *on_the_way.values_list("reference", flat=True)]):
         found.refunds += _ask(found, partial(refunds.learn, reference))

@@ -94,6 +94,9 @@ def known_payment(reference: str) -> Payment:
     ours = Payment.objects.filter(
         reference=reference, status=Payment.Status.SUCCEEDED, order__isnull=False
     )
+    if Payment.objects.filter(reference=reference, order=None).exists():
+        # Looked at before: it is nobody's order.
+        raise PaymentNotFound
     if not ours.exists():
         report(gateway.retrieve_payment(reference), actor="Stripe")
     payment = ours.first()

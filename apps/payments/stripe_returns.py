@@ -114,12 +114,13 @@ def refunds_of(payment: str) -> list[KnownRefund]:
         return [_refund(refund) for refund in page.auto_paging_iter()][::-1]
 
 
-def payments_refunded_since(moment: datetime) -> list[str]:
-    """The payments of all refunds made since, each once."""
+def refunds_since(moment: datetime) -> list[tuple[str, KnownRefund]]:
+    """All refunds made since, with the payments that they are of."""
     with provider_errors():
         page = client().v1.refunds.list({"created": {"gte": int(moment.timestamp())}, "limit": 100})
-        payments = [id_of(refund.payment_intent) for refund in page.auto_paging_iter()]
-    return list(dict.fromkeys(filter(None, payments)))
+        return [
+            (id_of(refund.payment_intent), _refund(refund)) for refund in page.auto_paging_iter()
+        ]
 
 
 def retrieve_dispute(reference: str) -> tuple[str, KnownDispute]:
