@@ -19,6 +19,7 @@ from apps.core.models import Mail
 from apps.orders import refunds as returns
 from apps.orders.models import Order, Payment, PromoCode, ReferralReward, Refund
 from apps.orders.refunds import OutOfDate, RefundRefused, Wanted
+from apps.payments import stripe_returns
 from apps.payments.reconcile import reconcile
 from apps.payments.reconcile_returns import reconcile_returns
 from apps.payments.refunds import give_back
@@ -272,6 +273,36 @@ def test_a_request_whose_key_is_forgotten_is_given_up_instead_of_repeated(
     assert Refund.objects.get().status == "failed"
     assert Payment.objects.get().refunded == 0
     assert returns.refundable_cents(order) == 18240
+
+
+def test_one_that_was_made_without_an_answer_is_found_also_after_a_day(
+    standin, order, clerk, fault
+):
+    fault(**REFUNDS, do="timeout_after", seconds=0)
+    refund(order, clerk, 1000)
+    standin.process.control("DELETE", "faults")
+
+    with time_machine.travel(timezone.now() + timedelta(hours=25)):
+        reconcile_returns()
+
+    assert there(standin, order) == [1000]
+    assert Refund.objects.get().status == "succeeded"
+    assert not any("rechazada" in reason for reason in reasons(order))
+
+
+def test_two_that_settle_the_same_request_at_once_make_one_refund(standin, order, clerk, fault):
+    fault(**REFUNDS, do="timeout_before", seconds=0)
+    [row] = refund(order, clerk, 1000)
+    standin.process.control("DELETE", "faults")
+
+    # Both have looked, and found nothing there.
+    made = [
+        stripe_returns.create_refund(row, payment=row.payment.reference, order_id=order.pk)
+        for _ in range(2)
+    ]
+
+    assert made[0].reference == made[1].reference
+    assert there(standin, order) == [1000]
 
 
 def test_a_disputed_payment_is_refused_in_spanish(standin, order, clerk):
