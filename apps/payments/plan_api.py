@@ -40,6 +40,8 @@ class PlanOutput(serializers.Serializer[dict[str, Any]]):
     rest_amount = serializers.FloatField()
     card = serializers.CharField(allow_null=True)
     card_works = serializers.BooleanField()
+    # Whether the charges rest, because the student disputes a payment at their bank.
+    paused = serializers.BooleanField()
     in_progress = serializers.BooleanField()
 
 
@@ -173,6 +175,7 @@ def plan_as_json(order: Order) -> dict[str, object]:
     rows = list(order.instalments.order_by("number"))
     unpaid = [row for row in rows if row.status not in Instalment.SETTLED]
     payable = order.status in plans.CHARGEABLE
+    paused = order.disputed_at is not None
     if payable and unpaid:
         # How the card is called is nice to have: without the provider the page says less.
         with suppress(AcademyError):
@@ -181,22 +184,23 @@ def plan_as_json(order: Order) -> dict[str, object]:
         "order_id": order.pk,
         "status": order.status,
         "items": [line.name for line in order.lines.all()],
-        "instalments": [_row(row) for row in rows],
+        "instalments": [_row(row, paused=paused) for row in rows],
         "total_amount": as_json(sum(row.amount_cents for row in rows)),
         "next_amount": as_json(unpaid[0].amount_cents if payable and unpaid else 0),
         "rest_amount": as_json(sum(row.amount_cents for row in unpaid) if payable else 0),
         "card": order.card_label or None,
         "card_works": bool(order.card_reference) and not order.card_refusal,
+        "paused": paused,
         "in_progress": order.payments.filter(status=Payment.Status.PROCESSING).exists(),
     }
 
 
-def _row(row: Instalment) -> dict[str, object]:
+def _row(row: Instalment, *, paused: bool) -> dict[str, object]:
     return {
         "number": row.number,
         "amount": as_json(row.amount_cents),
         "due_on": row.due_on,
-        "charge_on": row.charge_on,
+        "charge_on": None if paused else row.charge_on,
         "paid_at": row.paid_at,
         "state": _state(row),
     }

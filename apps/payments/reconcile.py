@@ -4,13 +4,14 @@ import logging
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from apps.core.errors import AcademyError
 from apps.orders import payments as door
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
-from apps.orders.models import CART_LIFE, Order, Payment, Redemption
+from apps.orders.instalments import LEASE
+from apps.orders.models import CART_LIFE, InstalmentAttempt, Order, Payment, Redemption
 from apps.payments import stripe_gateway as gateway
 from apps.payments.checkout import cancel, report
 from apps.payments.models import ProviderEvent
@@ -124,11 +125,16 @@ def _cancel_quietly(row: Payment) -> bool:
 
 def _lost_answers(findings: Findings, since: datetime) -> None:
     """Payments that were opened although no answer came: found by the order's customer."""
-    unpaid = Order.objects.filter(
-        status__in=(Order.Status.CART, Order.Status.EXPIRED),
-        updated_at__gt=since,
-    ).exclude(customer_reference="")
-    for order in unpaid:
+    unpaid = Q(status__in=(Order.Status.CART, Order.Status.EXPIRED), updated_at__gt=since)
+    # Who charges instalments looks at those of which no answer came, but not at those of an order
+    # that was refunded or disputed since: it takes no charges any more.
+    charging = InstalmentAttempt.objects.filter(
+        instalment__order=OuterRef("pk"),
+        kind=InstalmentAttempt.Kind.AUTOMATIC,
+        outcome=InstalmentAttempt.Outcome.STARTED,
+        started_at__range=(since, timezone.now() - LEASE),
+    )
+    for order in Order.objects.filter(unpaid | Exists(charging)).exclude(customer_reference=""):
         known = set(order.payments.values_list("reference", flat=True))
         try:
             for payment in gateway.list_payments(order.customer_reference):

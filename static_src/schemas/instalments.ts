@@ -35,6 +35,7 @@ export const Plan = z.pipe(
     rest_amount: cents,
     card: z.nullable(z.string()),
     card_works: z.boolean(),
+    paused: z.boolean(),
     in_progress: z.boolean(),
   }),
   z.transform((plan) => ({
@@ -47,6 +48,7 @@ export const Plan = z.pipe(
     restCents: plan.rest_amount,
     card: plan.card,
     cardWorks: plan.card_works,
+    paused: plan.paused,
     inProgress: plan.in_progress,
   })),
 );

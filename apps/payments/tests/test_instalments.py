@@ -392,6 +392,22 @@ def test_an_attempt_of_more_than_23_hours_that_did_charge_is_adopted(standin, pl
     assert charges(standin, plan) == [3334, 3333]
 
 
+def test_a_charge_without_an_answer_is_found_though_its_order_takes_no_charges_any_more(
+    standin, plan, fault
+):
+    fault(**CREATE, do="timeout_after", nth=[1, 2])
+    assert charge_on(20).problems == 1
+    Order.objects.update(disputed_at=timezone.now())
+    assert charge_on(21).summary() == ""
+
+    with time_machine.travel(day(21)):
+        found = reconcile()
+
+    assert found.payments == 1
+    assert states(plan) == ["paid", "paid", "due"]
+    assert Payment.objects.filter(order=plan, status="succeeded").count() == 2
+
+
 def test_while_an_outcome_is_not_known_nobody_pays_by_hand(api, standin, plan, fault):
     fault(**CREATE, do="timeout_before", nth=[1, 2])
     charge_on(20)
@@ -573,6 +589,15 @@ def test_the_plan_is_shown_to_who_has_its_link_and_names_nobody(api, standin, pl
         (1, "paid"), (2, "due"), (3, "due"),
     ]  # fmt: skip
     assert plan.email not in answer.content.decode()
+
+
+def test_while_a_payment_is_disputed_the_plan_names_no_day_of_a_charge(api, plan):
+    Order.objects.update(disputed_at=timezone.now())
+
+    _, answer = api.get("instalments", **link_of(plan))
+
+    assert (answer["paused"], answer["card_works"]) == (True, True)
+    assert [row["charge_on"] for row in answer["instalments"]] == [None, None, None]
 
 
 @pytest.mark.parametrize("change", ["token", "order", "recovery"])

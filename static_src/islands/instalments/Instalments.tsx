@@ -77,9 +77,7 @@ export function Instalments({ order, token, academy }: Props) {
               <div>
                 <strong>Plazo {row.number}</strong>
                 <small>{rowSentence(row, plan.cardWorks)}</small>
-                <span className={`badge ${row.state === "paid" ? "badge--accent" : ""}`}>
-                  {STATES[row.state]}
-                </span>
+                <span className={`badge ${TONES[row.state] ?? ""}`}>{STATES[row.state]}</span>
               </div>
               <span className="price">{formatEuros(row.amountCents)}</span>
             </li>
@@ -116,6 +114,12 @@ const STATES = {
   refused: "Rechazado",
   overdue: "Vencido",
   canceled: "Anulado",
+};
+
+const TONES: Partial<Record<keyof typeof STATES, string>> = {
+  paid: "badge--accent",
+  refused: "badge--warning",
+  overdue: "badge--warning",
 };
 
 /** Back from the bank's own page after a change of card; what Stripe added to the address goes. */

@@ -8,7 +8,9 @@ import { CardForm, type CardHandle } from "../payment/CardForm";
 import { completePayment, successUrl } from "../payment/calls";
 import {
   type Action,
+  invitation,
   type Link,
+  needsAttention,
   payLabels,
   type Started,
   sentenceOf,
@@ -104,7 +106,11 @@ export function Payment({ plan, link, onChange }: Props) {
   }
   return (
     <div className="pay-panel">
-      <p ref={heading} tabIndex={-1}>
+      <p
+        className={!open && needsAttention(plan) ? "notice notice--warning" : undefined}
+        ref={heading}
+        tabIndex={-1}
+      >
         {open ? MEANING[open.action](plan) : invitation(plan)}
       </p>
       {open && (
@@ -162,15 +168,6 @@ export function Payment({ plan, link, onChange }: Props) {
       )}
     </div>
   );
-}
-
-function invitation(plan: Plan): string {
-  if (plan.status === "overdue") {
-    return "Tienes un plazo vencido y tu acceso está en pausa. Vuelve en cuanto lo pagues.";
-  }
-  return plan.cardWorks
-    ? "Cobramos cada plazo en su fecha: no tienes que hacer nada. Si lo prefieres, adelántalo."
-    : "Tu tarjeta ya no admite el cobro automático. Paga tú el plazo o pon otra tarjeta.";
 }
 
 const MEANING: Record<Action, (plan: Plan) => string> = {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Plan } from "../../schemas/instalments";
-import { loadPlan, payLabels, rowSentence } from "./plan";
+import { invitation, loadPlan, needsAttention, payLabels, rowSentence } from "./plan";
 
 const row = {
   number: 2,
@@ -24,6 +24,7 @@ const answer = {
   rest_amount: 66.66,
   card: "Visa terminada en 4242",
   card_works: true,
+  paused: false,
   in_progress: false,
 };
 const plan = Plan.parse(answer);
@@ -49,6 +50,35 @@ it("says of each instalment what happened or will", () => {
     "Sin pagar: venció el 11 de diciembre de 2026",
   );
   expect(rowSentence(second({ state: "canceled", charge_on: null }), true)).toBe("No se cobrará");
+});
+
+it("names no day on which nothing will be charged", () => {
+  expect(rowSentence(second({ charge_on: null }), true)).toBe("Vence el 11 de diciembre de 2026");
+});
+
+it("tells the student what to do, and that there is nothing to do only where that is so", () => {
+  const inState = (changes: object, ...states: string[]) =>
+    Plan.parse({ ...answer, ...changes, instalments: states.map((state) => ({ ...row, state })) });
+  const told = (changes: object, ...states: string[]) => {
+    const read = inState(changes, ...states);
+    return [needsAttention(read), invitation(read).split(/[.:;]/)[0]];
+  };
+
+  expect(told({}, "paid", "due")).toEqual([false, "Cobramos cada plazo en su fecha"]);
+  expect(told({}, "refused", "due")).toEqual([true, "No hemos podido cobrar un plazo"]);
+  expect(told({ card_works: false }, "due")).toEqual([
+    true,
+    "Tu tarjeta ya no admite el cobro automático",
+  ]);
+  expect(told({ status: "overdue" }, "overdue", "due")).toEqual([
+    true,
+    "Tienes un plazo vencido y tu acceso está en pausa",
+  ]);
+  expect(told({ status: "overdue" }, "overdue", "overdue")).toEqual([
+    true,
+    "Tienes 2 plazos vencidos y tu acceso está en pausa",
+  ]);
+  expect(told({ paused: true }, "due")).toEqual([false, "Has reclamado un pago a tu banco"]);
 });
 
 it("offers the next one and all that is left, and the last one alone", () => {

@@ -50,10 +50,37 @@ export function rowSentence(row: PlanRow, cardWorks: boolean): string {
         ? `No se pudo cobrar. Lo intentaremos otra vez el ${day.format(row.chargeOn)}`
         : "No se pudo cobrar: págalo tú o cambia de tarjeta";
     case "due":
-      return cardWorks
-        ? `Se cobrará el ${day.format(row.chargeOn ?? row.dueOn)}`
-        : `Vence el ${day.format(row.dueOn)}: págalo tú o cambia de tarjeta`;
+      if (!cardWorks) return `Vence el ${day.format(row.dueOn)}: págalo tú o cambia de tarjeta`;
+      return row.chargeOn
+        ? `Se cobrará el ${day.format(row.chargeOn)}`
+        : `Vence el ${day.format(row.dueOn)}`;
   }
+}
+
+/** Whether there is something for the student to do. */
+export function needsAttention(plan: Plan): boolean {
+  const stuck = plan.rows.some((row) => row.state === "refused" || row.state === "overdue");
+  return stuck || !plan.cardWorks;
+}
+
+/** What the plan's state means for the student, above the buttons. */
+export function invitation(plan: Plan): string {
+  const overdue = plan.rows.filter((row) => row.state === "overdue").length;
+  if (overdue > 1) {
+    return `Tienes ${overdue} plazos vencidos y tu acceso está en pausa. Lo recuperas en cuanto los pagues.`;
+  }
+  if (plan.status === "overdue") {
+    return "Tienes un plazo vencido y tu acceso está en pausa. Lo recuperas en cuanto lo pagues.";
+  }
+  if (plan.paused) {
+    return "Has reclamado un pago a tu banco. Mientras se aclara no cobramos ningún plazo; si quieres, puedes pagarlos tú.";
+  }
+  if (!plan.cardWorks) {
+    return "Tu tarjeta ya no admite el cobro automático. Paga tú el plazo o pon otra tarjeta.";
+  }
+  return plan.rows.some((row) => row.state === "refused")
+    ? "No hemos podido cobrar un plazo. Págalo ahora o cambia de tarjeta; si no, lo intentaremos otra vez en la fecha que ves."
+    : "Cobramos cada plazo en su fecha: no tienes que hacer nada. Si lo prefieres, adelántalo.";
 }
 
 /** The buttons' words: what is left may be the next one alone. */
