@@ -136,7 +136,7 @@ def _settle(reference: str) -> tuple[Order, bool]:
 
 def _public_status(order: Order) -> str:
     """`paying` while instalments are to come, else `paid`; a payment that misfits is neither."""
-    if order.status == Order.Status.CART:
+    if order.status in (Order.Status.CART, Order.Status.EXPIRED):
         raise NotConfirmed("Hemos recibido tu pago y lo estamos revisando. Te escribiremos pronto.")
     return "paying" if order.status in (Order.Status.PAYING, Order.Status.OVERDUE) else "paid"
 

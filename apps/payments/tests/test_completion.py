@@ -383,6 +383,18 @@ def test_an_unexpected_amount_is_kept_flagged_and_shown_to_staff(placed, cents, 
     assert Provisioning.objects.count() == 0
 
 
+@pytest.mark.parametrize("status", ["cart", "expired"])
+def test_a_payment_that_misfits_is_not_called_a_paid_order(api, placed, status):
+    Order.objects.update(status=status)
+    wrong = ConfirmedPayment(placed["payment_intent_id"], amount_cents=1000)
+    mark_paid(order_id=placed["order_id"], payment=wrong, actor="Stripe")
+
+    code, answer = api.post("complete-payment", {"payment_intent_id": wrong.reference})
+
+    assert (code, answer["code"]) == (409, "not_confirmed")
+    assert answer["error"].startswith("Hemos recibido tu pago y lo estamos revisando.")
+
+
 def test_a_second_payment_is_kept_and_flagged_and_grants_nothing_twice(placed):
     for reference in ("pi_one", "pi_two"):
         mark_paid(
