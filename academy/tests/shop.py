@@ -98,7 +98,7 @@ class Standin:
 
     def forget_everything(self) -> None:
         # A call that the last test was too impatient for would write into this one.
-        wait_until(lambda: self.process.control("GET", "state")["calls"] == 0)
+        wait_until(lambda: self.process.control("GET", "state")["calls"] == 0, seconds=30)
         with closing(sqlite3.connect(self.process.state, timeout=10)) as database, database:
             for table in ("objects", "idempotency", "deliveries", "faults"):
                 database.execute(f"DELETE FROM {table}")

@@ -14,7 +14,8 @@ import stripe
 
 from academy.tests.plugin import ACCOUNT_KEY
 from apps.payments import stripe_gateway as gateway
-from apps.payments.stripe_gateway import HostedCart, HostedLine, PaymentNotFound, ProviderPayment
+from apps.payments.stripe_gateway import PaymentNotFound, ProviderPayment
+from apps.payments.stripe_sessions import HostedCart, HostedLine, create_session
 from apps.payments.tests.sandbox_process import SandboxProcess, running_sandbox, wait_until
 
 pytestmark = pytest.mark.stripe_account
@@ -282,7 +283,7 @@ def test_a_payment_that_was_not_made_can_not_be_refunded(provider, order_id, cus
 
 @pytest.fixture
 def session(order_id: int, customer: str) -> ProviderPayment:
-    return gateway.create_session(
+    return create_session(
         order_id=order_id,
         revision=1,
         amount_cents=18240,
