@@ -143,11 +143,12 @@ def cancel_reward(order: Order, reason: str, *, actor: str = "sistema") -> Refer
 def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
     """Record that rewards were paid, by whom and when; return those that were owed until now.
 
-    Under their locks: two clerks who press at once record each of them once.
+    Under their locks: two clerks who press at once record each of them once. What an order earned
+    is not paid while its own payment is disputed.
     """
     owed = list(
         ReferralReward.objects.select_for_update(of=("self",))
-        .filter(pk__in=list(reward_ids), status=Status.OWED)
+        .filter(pk__in=list(reward_ids), status=Status.OWED, order__disputed_at=None)
         .select_related("order")
         .order_by("pk")
     )

@@ -98,7 +98,10 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
             messages.SUCCESS if paid else messages.WARNING,
         )
         if left:
-            text = f"Sin cambios: {left}. Solo se pagan las que están por pagar."
+            text = (
+                f"Sin cambios: {left}. Solo se pagan las que están por pagar y cuyo pedido no está "
+                "en disputa."
+            )
             self.message_user(request, text, messages.WARNING)
 
     @admin.action(description="Exportar a CSV", permissions=["view"])

@@ -267,13 +267,24 @@ def test_staff_mark_what_is_owed_as_paid(subject, code, admin_client, admin_user
     said = admin_client.post(LEDGER, ticked, follow=True).content.decode().replace("\xa0", " ")
 
     assert "Recompensas pagadas: 1, 25,00 €." in said
-    assert "Sin cambios: 1. Solo se pagan las que están por pagar." in said
+    assert "Sin cambios: 1. Solo se pagan las que están por pagar y cuyo pedido no" in said
+    assert "está en disputa." in said
     reward.refresh_from_db()
     held.refresh_from_db()
     assert (reward.status, reward.paid_by, held.status) == ("paid", admin_user.username, "held")
     assert reward.order.events.filter(actor=admin_user.username).count() == 1
     narrow = admin_client.get(f"{LEDGER}?status__exact=paid").content.decode()
     assert "Retenida: 0,00" in narrow
+
+
+def test_what_is_owed_is_not_paid_while_the_friend_disputes_their_payment(subject, code):
+    reward = earned(subject, code)
+    ReferralReward.objects.update(status="owed", owed_at=timezone.now())
+    Order.objects.filter(pk=reward.order_id).update(disputed_at=timezone.now())
+
+    assert pay_out([reward.pk], by="carla") == []
+    Order.objects.update(disputed_at=None)
+    assert pay_out([reward.pk], by="carla") == [reward]
 
 
 def test_only_who_may_pay_can_mark_as_paid(subject, code, client):

@@ -1,6 +1,7 @@
 """A plan of instalments from its first charge to its last, with all that may come between."""
 
 from datetime import timedelta
+from itertools import count
 
 import pytest
 import requests
@@ -25,6 +26,7 @@ from apps.orders import instalments as plans
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.payments import ConfirmedPayment
 from apps.orders.privacy import delete_orders
+from apps.payments import instalments as paying
 from apps.payments import stripe_gateway as gateway
 from apps.payments.jobs import charge_due_instalments
 from apps.payments.reconcile import reconcile
@@ -406,6 +408,21 @@ def test_a_charge_without_an_answer_is_found_though_its_order_takes_no_charges_a
     assert found.payments == 1
     assert states(plan) == ["paid", "paid", "due"]
     assert Payment.objects.filter(order=plan, status="succeeded").count() == 2
+
+
+def test_a_run_in_which_stripe_takes_long_leaves_the_rest_to_the_next(
+    api, standin, plan, monkeypatch
+):
+    other = buy_in_instalments(api, standin, email="ana@example.com", phone="+34600111111")
+    # Each look at the clock finds two minutes gone: a third charge would begin after six.
+    third = buy_in_instalments(api, standin, email="eva@example.com", phone="+34600222222")
+    monkeypatch.setattr(paying, "monotonic", count(0, 120).__next__)
+
+    assert charge_on(20).charged == 2
+    assert states(third) == ["paid", "due", "due"]
+    assert charge_on(20).charged == 1
+
+    assert states(plan) == states(other) == states(third) == ["paid", "paid", "due"]
 
 
 def test_while_an_outcome_is_not_known_nobody_pays_by_hand(api, standin, plan, fault):
