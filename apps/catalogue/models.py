@@ -47,6 +47,7 @@ class Recorded(models.Model):
     filled_in: ClassVar[tuple[str, ...]] = ()
     # What the receivers saw before the row was written, for the ones that run after.
     concerned_universities: list[int]
+    concerned_degrees: set[int]
     price_before: Decimal | None
 
     class Meta:

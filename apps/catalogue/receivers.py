@@ -9,31 +9,47 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.signals import post_delete, post_save, pre_save
 
-from apps.catalogue.models import Degree, Lesson, Recorded, Subject, University
-from apps.catalogue.services import lock_universities, record_prices, refresh_counts
+from apps.catalogue.models import Degree, Lesson, Recorded, Subject
+from apps.catalogue.services import (
+    lock_universities,
+    record_first_prices,
+    record_prices,
+    refresh_counts,
+)
 from apps.catalogue.signals import rows_added
 
 
-def _university_named_by(row: Recorded) -> QuerySet[University]:
+def _degree_named_by(row: Recorded) -> QuerySet[Degree]:
     """Where the row belongs by the parent that it names now."""
     match row:
         case Degree():
-            return University.objects.filter(pk=row.university_id)
+            return Degree.objects.filter(pk=row.pk)
         case Subject():
-            return University.objects.filter(degrees=row.degree_id)
+            return Degree.objects.filter(pk=row.degree_id)
         case Lesson():
-            return University.objects.filter(degrees__subjects=row.subject_id)
-    raise TypeError(f"{row!r} belongs to no university")
+            return Degree.objects.filter(subjects=row.subject_id)
+    raise TypeError(f"{row!r} belongs to no degree")
 
 
-def _university_in_database(row: Recorded) -> QuerySet[University]:
+def _degree_in_database(row: Recorded) -> QuerySet[Degree]:
     """Where the row belonged when it was last saved; another one when it is being moved."""
     match row:
         case Degree():
-            return University.objects.filter(degrees=row.pk)
+            return Degree.objects.filter(pk=row.pk)
         case Subject():
-            return University.objects.filter(degrees__subjects=row.pk)
-    return University.objects.filter(degrees__subjects__lessons=row.pk)
+            return Degree.objects.filter(subjects=row.pk)
+    return Degree.objects.filter(subjects__lessons=row.pk)
+
+
+def _places(row: Recorded) -> tuple[set[int], set[int]]:
+    """The ids of the universities and of the degrees that the row belongs to or is leaving."""
+    found = set(_degree_named_by(row).values_list("university", "pk"))
+    if row.pk is not None:
+        found.update(_degree_in_database(row).values_list("university", "pk"))
+    universities = {university for university, _ in found}
+    if isinstance(row, Degree):
+        universities.add(row.university_id)
+    return universities, {degree for _, degree in found}
 
 
 def _price(row: Recorded) -> Decimal:
@@ -46,10 +62,8 @@ def before_a_row_changes(
 ) -> None:
     if raw:  # A fixture brings its own history and counts.
         return
-    concerned = set(_university_named_by(instance).values_list("pk", flat=True))
-    if instance.pk is not None:
-        concerned.update(_university_in_database(instance).values_list("pk", flat=True))
-    instance.concerned_universities = lock_universities(concerned)
+    universities, instance.concerned_degrees = _places(instance)
+    instance.concerned_universities = lock_universities(universities)
     if instance.price_field:
         instance.price_before = (
             sender._default_manager.filter(pk=instance.pk)
@@ -72,19 +86,23 @@ def after_a_row_changed(
         before, after = instance.price_before, _price(instance)
         if before != after:
             record_prices([(instance, before, after)])
-    refresh_counts(university_ids=instance.concerned_universities)
+    degrees = instance.concerned_degrees
+    if isinstance(instance, Degree):
+        degrees.add(instance.pk)
+    refresh_counts(university_ids=instance.concerned_universities, degree_ids=degrees)
 
 
 def after_rows_were_added(sender: type[Recorded], rows: list[Recorded], **kwargs: Any) -> None:
     if not rows:
         return
     if sender.price_field:
-        record_prices((row, None, _price(row)) for row in rows)
+        record_first_prices(sender, rows)
     refresh_counts()
 
 
 def after_a_row_went(sender: type[Recorded], instance: Recorded, **kwargs: Any) -> None:
-    refresh_counts(university_ids=_university_named_by(instance).values_list("pk", flat=True))
+    universities, degrees = _places(instance)
+    refresh_counts(university_ids=universities, degree_ids=degrees)
 
 
 for model in (Degree, Subject, Lesson):

@@ -9,7 +9,8 @@ from typing import Any
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection, models, transaction
-from django.db.models import F, Func, OuterRef, Subquery
+from django.db.models import F, Func, OuterRef, Subquery, Value
+from django.utils import timezone
 
 from apps.catalogue.models import (
     Degree,
@@ -19,6 +20,9 @@ from apps.catalogue.models import (
     Subject,
     University,
 )
+
+# SQLite has no more than 32,766 parameters in a statement.
+COPIED_AT_ONCE = 10_000
 
 _price_setter: ContextVar[AbstractBaseUser | AnonymousUser | None] = ContextVar(
     "_price_setter", default=None
@@ -75,6 +79,33 @@ def change_rows(
         )
 
 
+def record_first_prices(model: type[Recorded], rows: Iterable[Recorded]) -> None:
+    """Keep the prices that these rows of one model have just been added with.
+
+    Copied within the database: to make an object of each took as long as adding the rows.
+    """
+    user = _price_setter.get()
+    ids = [row.pk for row in rows]
+    into = [
+        PriceChange._meta.get_field(name).column
+        for name in (str(model._meta.model_name), "after", "changed_by", "changed_at")
+    ]
+    for first in range(0, len(ids), COPIED_AT_ONCE):
+        prices = (
+            model._base_manager.filter(pk__in=ids[first : first + COPIED_AT_ONCE])
+            .order_by("pk")
+            .annotate(
+                user=Value(user.pk if user else None, output_field=models.BigIntegerField()),
+                now=Value(timezone.now(), output_field=models.DateTimeField()),
+            )
+            .values_list("pk", model.price_field, "user", "now")
+        )
+        select, params = prices.query.get_compiler(connection=connection).as_sql()
+        quoted = [connection.ops.quote_name(name) for name in (PriceChange._meta.db_table, *into)]
+        with connection.cursor() as cursor:
+            cursor.execute(f"INSERT INTO {quoted[0]} ({', '.join(quoted[1:])}) {select}", params)
+
+
 @transaction.atomic
 def set_lesson_status(lessons: models.QuerySet[Lesson], status: Lesson.Status) -> int:
     """Open or expire many lessons, with the counts that follow; returns how many changed."""
@@ -86,11 +117,7 @@ def set_lesson_status(lessons: models.QuerySet[Lesson], status: Lesson.Status) -
     changed = Lesson.objects.filter(pk__in=lessons.values("pk")).exclude(status=status)
     ids = list(changed.values_list("pk", flat=True))
     Lesson.objects.filter(pk__in=ids).update(status=status)
-    refresh_counts(
-        university_ids=University.objects.filter(degrees__subjects__lessons__in=ids)
-        .values_list("pk", flat=True)
-        .distinct()
-    )
+    refresh_counts_of_degrees(Degree.objects.filter(subjects__lessons__in=ids))
     return len(ids)
 
 
@@ -100,10 +127,15 @@ def subject_enrolled(*subject_ids: int) -> None:
     To be called in the transaction that enrols, once for all its subjects: universities are locked
     in the order of their ids, so that two purchases can't wait for each other.
     """
+    refresh_counts_of_degrees(Degree.objects.filter(subjects__in=subject_ids))
+
+
+def refresh_counts_of_degrees(degrees: models.QuerySet[Degree]) -> None:
+    """`refresh_counts` of these degrees and their universities alone."""
+    places = set(degrees.order_by().values_list("pk", "university").distinct())
     refresh_counts(
-        university_ids=University.objects.filter(degrees__subjects__in=subject_ids)
-        .values_list("pk", flat=True)
-        .distinct()
+        university_ids={university for _, university in places},
+        degree_ids={degree for degree, _ in places},
     )
 
 
@@ -126,8 +158,13 @@ def counts_at_the_end() -> Iterator[None]:
 
 
 @transaction.atomic
-def refresh_counts(*, university_ids: Iterable[int] | None = None) -> None:
+def refresh_counts(
+    *, university_ids: Iterable[int] | None = None, degree_ids: Iterable[int] | None = None
+) -> None:
     """Set what is stored of these universities, their degrees and subjects; None: of all.
+
+    `degree_ids`: where only some of their degrees, with the subjects of these, can have changed. A
+    purchase waits for this, and a university may have twenty thousand subjects.
 
     Can be repeated; writes only rows whose counts were wrong. `subjects_count` counts what a
     visitor finds: active subjects with an active lesson. Students are counted once each.
@@ -135,8 +172,14 @@ def refresh_counts(*, university_ids: Iterable[int] | None = None) -> None:
     if _counts_put_off.get():
         return
     locked = lock_universities(university_ids)
+    degrees = Degree.objects.filter(university__in=locked)
+    subjects = Subject.objects.filter(degree__university__in=locked)
+    if degree_ids is not None:
+        concerned = set(degree_ids)
+        degrees = degrees.filter(pk__in=concerned)
+        subjects = subjects.filter(degree__in=concerned)
     _settle(
-        Subject.objects.filter(degree__university__in=locked),
+        subjects,
         active_lessons_count=_count(
             Lesson.objects.filter(subject=OuterRef("pk"), status=Lesson.Status.ACTIVE)
         ),
@@ -147,21 +190,20 @@ def refresh_counts(*, university_ids: Iterable[int] | None = None) -> None:
         # A degree may have moved to another university, with its subjects.
         university=Subquery(Degree.objects.filter(pk=OuterRef("degree")).values("university")),
     )
-    findable = Subject.objects.filter(active=True, active_lessons_count__gt=0)
+    findable = Subject.objects.findable()
     _settle(
-        Degree.objects.filter(university__in=locked),
+        degrees,
         subjects_count=_count(findable.filter(degree=OuterRef("pk"))),
         students_counted=_count(
-            Degree.objects.filter(pk=OuterRef("pk")), distinct="subjects__enrolments__student"
+            Subject.objects.filter(degree=OuterRef("pk")), distinct="enrolments__student"
         ),
     )
     _settle(
         University.objects.filter(pk__in=locked),
         degrees_count=_count(Degree.objects.filter(university=OuterRef("pk"))),
-        subjects_count=_count(findable.filter(degree__university=OuterRef("pk"))),
+        subjects_count=_count(findable.filter(university=OuterRef("pk"))),
         students_counted=_count(
-            University.objects.filter(pk=OuterRef("pk")),
-            distinct="degrees__subjects__enrolments__student",
+            Subject.objects.filter(university=OuterRef("pk")), distinct="enrolments__student"
         ),
     )
 

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -17,6 +18,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 
 from apps.catalogue.exchange.columns import BY_NAME, KEYS
 from apps.catalogue.exchange.errors import BadFile, Fault, Faults
+from apps.catalogue.exchange.reasons import csv_reason, json_reason, xlsx_reason
 from apps.catalogue.models import University
 from apps.catalogue.text import search_form
 
@@ -130,7 +132,8 @@ def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
             before = reader.line_num
     except csv.Error as error:
         fault = Fault(
-            f"No se puede leer como CSV ({error}).", place=f"línea {before + 1 + skipped}"
+            f"No se puede leer como CSV: {csv_reason(error)}.",
+            place=f"línea {before + 1 + skipped}",
         )
         raise BadFile(fault) from None
 
@@ -157,9 +160,10 @@ def _xlsx_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
             yield number, [_cell_text(value) for value in row]
     except (
         zipfile.BadZipFile, InvalidFileException, ParseError,
-        KeyError, IndexError, ValueError, OSError,
+        KeyError, IndexError, ValueError, OSError, RuntimeError, EOFError, zlib.error,
     ) as error:  # fmt: skip
-        raise BadFile(Fault(f"No se puede leer como hoja de Excel .xlsx ({error}).")) from None
+        fault = Fault(f"No se puede leer como hoja de Excel .xlsx: {xlsx_reason(error)}.")
+        raise BadFile(fault) from None
 
 
 def _cell_text(value: Any) -> str:
@@ -181,7 +185,7 @@ def _json_lines(data: bytes) -> list[Line]:
         # Numbers keep the digits that were written.
         found = json.loads(_decoded(data), parse_float=str, parse_int=str)
     except json.JSONDecodeError as error:
-        fault = Fault(f"No es JSON ({error.msg}).", place=f"línea {error.lineno}")
+        fault = Fault(f"No es JSON: {json_reason(error)}.", place=f"línea {error.lineno}")
         raise BadFile(fault) from None
     except RecursionError:
         raise BadFile(Fault("No es una lista de objetos.")) from None

@@ -1,6 +1,8 @@
 import csv
 import io
 import json
+import re
+import zipfile
 from decimal import Decimal
 
 import pytest
@@ -325,7 +327,7 @@ def test_a_line_is_named_by_where_it_begins():
         ("universidad_siglas\nU;x\n", "Línea 2: Hay más celdas que columnas (1)."),
         (
             'universidad_siglas\n"U\n',
-            "Línea 2: No se puede leer como CSV (unexpected end of data).",
+            "Línea 2: No se puede leer como CSV: hay unas comillas que no se cierran.",
         ),
         (
             "universidad_siglas;universidad\nU;Econom\xeda\n".encode("cp1252"),
@@ -366,8 +368,76 @@ def test_json_of_another_shape_is_refused(text):
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"universidad_siglas\n"])
 def test_a_file_that_is_no_sheet_is_refused(data):
-    (fault,) = faults_of(data, "c.xlsx")
-    assert fault.startswith("No se puede leer como hoja de Excel .xlsx")
+    assert faults_of(data, "c.xlsx") == [
+        "No se puede leer como hoja de Excel .xlsx: está protegido con contraseña o es de otro "
+        "tipo, como .xls; guárdalo como .xlsx."
+    ]
+
+
+def zipped(**parts):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def cut_in_the_middle():
+    """A sheet that a bad line has damaged: its table of contents is there, a part is not."""
+    whole = bytearray(write_catalogue("c.xlsx"))
+    start = whole.index(b"xl/worksheets/sheet1.xml") + 40
+    whole[start : start + 200] = b"\xff" * 200
+    return bytes(whole)
+
+
+def test_a_damaged_sheet_is_refused_in_spanish():
+    make_subject(lessons=3)
+    for data in (zipped(a="b"), cut_in_the_middle()):
+        (fault,) = faults_of(data, "c.xlsx")
+        assert re.fullmatch(
+            r"No se puede leer como hoja de Excel \.xlsx: "
+            r"(le falta una parte o está dañada|el archivo está dañado o incompleto)\.",
+            fault,
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('universidad_siglas\n"U"x\n', "detrás de unas comillas que se cierran tiene que"),
+        (f"universidad_siglas\n{'U' * 140_000}\n", "una celda es demasiado larga"),
+    ],
+)
+def test_what_the_csv_reader_says_is_said_in_spanish(text, reason):
+    (fault,) = faults_of(text)
+    assert fault.startswith(f"Línea 2: No se puede leer como CSV: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[\n{]", "Línea 2: No es JSON: falta el nombre de una columna entre comillas dobles."),
+        ('[{"universidad_siglas" 1}]', "Línea 1: No es JSON: faltan los dos puntos."),
+        ('[{"universidad_siglas": }]', "Línea 1: No es JSON: falta un valor."),
+        ('[{"universidad_siglas": 1} {}]', "Línea 1: No es JSON: falta una coma o un cierre."),
+        ("[]x", "Línea 1: No es JSON: hay algo más detrás del final."),
+        ('["a', "Línea 1: No es JSON: hay un texto cuyas comillas no se cierran."),
+        ('["a\n"]', "Línea 1: No es JSON: hay un salto de línea o tabulador dentro de un texto."),
+        ('["\\q"]', "Línea 1: No es JSON: hay una barra invertida «\\» mal puesta."),
+    ],
+)
+def test_what_the_json_reader_says_is_said_in_spanish(text, fault):
+    assert faults_of(text, "c.json") == [fault]
+
+
+def test_a_file_that_cannot_be_opened_is_named_in_spanish(tmp_path):
+    missing = tmp_path / "no.csv"
+    with pytest.raises(CommandError, match=rf"^No se ha importado nada\.\nNo existe: {missing}$"):
+        call_command("import_catalogue", missing)
+    folder = tmp_path / "carpeta.csv"
+    folder.mkdir()
+    with pytest.raises(CommandError, match=f"^Es una carpeta: {folder}$"):
+        call_command("export_catalogue", folder)
 
 
 def test_a_sheet_that_unpacks_to_too_much_is_refused_before_it_is_read(monkeypatch):

@@ -1,3 +1,4 @@
+import random
 from decimal import Decimal
 
 import pytest
@@ -6,7 +7,12 @@ from django.db import IntegrityError, connection, transaction
 
 from academy.tests.factories import make_degree, make_subject, make_university
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
-from apps.catalogue.services import prices_changed_by, refresh_counts, subject_enrolled
+from apps.catalogue.services import (
+    prices_changed_by,
+    refresh_counts,
+    set_lesson_status,
+    subject_enrolled,
+)
 from apps.classroom.models import Enrolment
 from apps.students.models import Student
 
@@ -239,6 +245,111 @@ def test_refreshing_repairs_every_count_in_a_few_queries(
     assert (degree.subjects_count, degree.students_counted) == (1, 0)
     assert (university.degrees_count, university.subjects_count) == (1, 1)
     assert university.students_counted == 0
+
+
+def stored_counts():
+    return [
+        list(model.objects.order_by("pk").values_list("pk", *fields))
+        for model, fields in (
+            (University, ("degrees_count", "subjects_count", "students_counted")),
+            (Degree, ("subjects_count", "students_counted")),
+            (Subject, ("active_lessons_count", "enrolled_counted", "university")),
+        )
+    ]
+
+
+def any_change(chance, students):
+    """One change of the catalogue or of enrolments, as staff and purchases make them."""
+    degrees, subjects, lessons, enrolments = (
+        list(model.objects.order_by("pk")) for model in (Degree, Subject, Lesson, Enrolment)
+    )
+    universities = list(University.objects.order_by("pk"))
+    name = str(chance.random())
+    match chance.choice(
+        ["enrol", "enrol", "leave", "lesson", "expire", "delete", "hide", "move", "subject",
+         "degree", "move degree", "move lesson", "delete subject"]
+    ):  # fmt: skip
+        case "enrol":
+            chosen = chance.sample(subjects, chance.randint(1, 3))
+            student = chance.choice(students)
+            for subject in chosen:
+                Enrolment.objects.get_or_create(
+                    student=student, subject=subject, lesson=None, defaults={"reference": "p"}
+                )
+            subject_enrolled(*(subject.pk for subject in chosen))
+        case "leave":
+            if enrolments:
+                row = chance.choice(enrolments)
+                row.delete()
+                subject_enrolled(row.subject_id)
+        case "lesson":
+            Lesson.objects.create(subject=chance.choice(subjects), title=name, price=1)
+        case "expire":
+            ids = [lesson.pk for lesson in lessons if chance.random() < 0.2]
+            status = chance.choice(list(Lesson.Status))
+            set_lesson_status(Lesson.objects.filter(pk__in=ids), status)
+        case "delete":
+            if lessons:
+                chance.choice(lessons).delete()
+        case "hide":
+            subject = chance.choice(subjects)
+            subject.active = not subject.active
+            subject.save(update_fields=["active"])
+        case "move":
+            subject = chance.choice(subjects)
+            subject.degree = chance.choice(degrees)
+            subject.save()
+        case "subject":
+            make_subject(name, degree=chance.choice(degrees), lessons=1)
+        case "degree":
+            make_degree(chance.choice(universities))
+        case "move degree":
+            degree = chance.choice(degrees)
+            degree.university = chance.choice(universities)
+            degree.save()
+        case "move lesson":
+            if lessons:
+                lesson = chance.choice(lessons)
+                lesson.subject, lesson.title = chance.choice(subjects), name
+                lesson.save()
+        case "delete subject":
+            empty = Subject.objects.filter(lessons=None, enrolments=None).first()
+            if empty:
+                empty.delete()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_after_any_change_are_those_of_a_whole_recount(seed):
+    chance = random.Random(seed)
+    for university in (make_university("Una"), make_university("Otra")):
+        for _ in range(2):
+            degree = make_degree(university)
+            for number in range(2):
+                make_subject(f"Materia {degree.pk} {number}", degree=degree, lessons=number)
+    students = [Student.objects.create(email=f"alumna{n}@example.com") for n in range(4)]
+
+    for _ in range(40):
+        any_change(chance, students)
+        kept = stored_counts()
+        refresh_counts()
+        assert kept == stored_counts()
+
+
+def test_a_purchase_counts_no_degree_but_its_own():
+    university = make_university()
+    here = make_subject("Aquí", degree=make_degree(university))
+    elsewhere = make_subject("En otro grado", degree=make_degree(university))
+    Subject.objects.filter(pk=elsewhere.pk).update(enrolled_counted=7)
+    student = Student.objects.create(email="ana@example.com")
+    Enrolment.objects.create(student=student, subject=here, reference="pedido-1")
+
+    subject_enrolled(here.pk)
+
+    for row in (here, elsewhere, university):
+        row.refresh_from_db()
+    assert (here.enrolled_counted, university.students_counted) == (1, 1)
+    # A university of twenty thousand subjects would take most of a second, under its lock.
+    assert elsewhere.enrolled_counted == 7
 
 
 # ---------------------------------------------------------------- what the database refuses

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from apps.catalogue.exchange.errors import BadFile
+from apps.catalogue.exchange.reasons import file_reason
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import Subject
 from apps.core.progress import bar
@@ -25,6 +26,8 @@ class Command(BaseCommand):
         try:
             with transaction.atomic(), bar(count, "Asignaturas") as progress:
                 file.write_bytes(write_catalogue(file.name, progress.update))
-        except (BadFile, OSError) as error:
+        except BadFile as error:
             raise CommandError(str(error)) from None
+        except OSError as error:
+            raise CommandError(file_reason(error)) from None
         self.stdout.write(f"{file}: {count} asignaturas.")

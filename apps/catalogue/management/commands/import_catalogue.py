@@ -13,6 +13,7 @@ from apps.catalogue.exchange.apply import import_lines
 from apps.catalogue.exchange.errors import BadFile
 from apps.catalogue.exchange.plan import Plan, make_plan
 from apps.catalogue.exchange.reading import read_lines
+from apps.catalogue.exchange.reasons import file_reason
 from apps.catalogue.services import after_many_changes, prices_changed_by
 from apps.core.progress import bar
 
@@ -46,8 +47,10 @@ class Command(BaseCommand):
                     stack.enter_context(prices_changed_by(_user(options["user"])))
                 progress = stack.enter_context(bar(len(lines), "Líneas"))
                 plan = import_lines(lines, on_progress=progress.update)
-        except (BadFile, OSError) as error:
+        except BadFile as error:
             raise CommandError(f"No se ha importado nada.\n{error}") from None
+        except OSError as error:
+            raise CommandError(f"No se ha importado nada.\n{file_reason(error)}") from None
         after_many_changes()
         self._tell(plan, "Hecho:")
 
