@@ -86,10 +86,8 @@ def record_first_prices(model: type[Recorded], rows: Iterable[Recorded]) -> None
     """
     user = _price_setter.get()
     ids = [row.pk for row in rows]
-    into = [
-        PriceChange._meta.get_field(name).column
-        for name in (str(model._meta.model_name), "after", "changed_by", "changed_at")
-    ]
+    column = {field.name: str(field.column) for field in PriceChange._meta.concrete_fields}
+    into = [column[name] for name in (model.__name__.lower(), "after", "changed_by", "changed_at")]
     for first in range(0, len(ids), COPIED_AT_ONCE):
         prices = (
             model._base_manager.filter(pk__in=ids[first : first + COPIED_AT_ONCE])

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -99,11 +100,15 @@ class Column:
     # A new row can't do without it.
     needed: bool = False
 
-    @property
+    @cached_property
     def field(self) -> "Field[Any, Any]":
         field = self.model._meta.get_field(self.attribute)
         assert isinstance(field, Field)  # noqa: S101  (the columns name no relations)
         return field
+
+    @cached_property
+    def _labels(self) -> dict[Any, Any]:
+        return dict(self.field.flatchoices) if self.field.choices else {}
 
     def read(self, text: str) -> Any:
         """The cell's value, checked as the admin checks it. Raises BadCell."""
@@ -115,8 +120,8 @@ class Column:
 
     def show(self, value: Any) -> Any:
         """The value as a file has it: choices by their Spanish name, the rest as it is."""
-        if self.field.choices:
-            return dict(self.field.flatchoices)[value]
+        if self._labels:
+            return self._labels[value]
         if isinstance(value, bool):
             return "sí" if value else "no"
         return value

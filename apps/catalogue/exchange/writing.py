@@ -8,14 +8,15 @@ from decimal import Decimal
 from pathlib import PurePath
 from typing import Any
 
+from django.db.models import QuerySet
 from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.utils.exceptions import IllegalCharacterError
 
-from apps.catalogue.exchange.columns import COLUMNS, DATA, KEYS, LEVELS
+from apps.catalogue.exchange.columns import COLUMNS, DATA, KEYS
 from apps.catalogue.exchange.errors import BadFile, Fault
 from apps.catalogue.exchange.reading import FORMULA_STARTS
-from apps.catalogue.models import Degree, Lesson, Recorded, Subject, University
+from apps.catalogue.models import Degree, Lesson, Subject, University
 
 TITLES = tuple(column.name for column in COLUMNS)
 CONTENT_TYPES = {
@@ -25,6 +26,8 @@ CONTENT_TYPES = {
 }
 
 Row = list[Any]
+# Where there is nothing below: one row that ends here. No row has this id.
+_NOTHING: list[tuple[int, Row]] = [(0, [])]
 
 
 def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: None) -> bytes:
@@ -47,51 +50,42 @@ def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: 
 def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
     """A row for each lesson, in the order of the names; what has none below has a row of its own.
 
-    Four queries for each university.
+    Three queries for each university; no more than one university is held at a time.
     """
-    for university in University.objects.by_name():
-        degrees = university.degrees.by_name().prefetch_related(None)
-        subjects = Subject.objects.filter(university=university).order_by("name_sort", "pk")
-        by_degree: dict[int, list[Subject]] = {}
-        for subject in subjects.prefetch_related("lessons"):
-            by_degree.setdefault(subject.degree_id, []).append(subject)
-        rows: list[tuple[Recorded, ...]] = []
-        for degree in degrees:
-            rows += _below(university, degree, by_degree.get(degree.pk, []))
-        for row in rows or [(university,)]:
-            yield _row(row)
+    for university, ((_, its_cells),) in _cells(University.objects.by_name(), "pk").items():
+        degrees = Degree.objects.filter(university=university).by_name()
+        subjects = Subject.objects.filter(degree__university=university)
+        lessons = Lesson.objects.filter(subject__degree__university=university)
+        by_degree = _cells(subjects.order_by("name_sort", "pk"), "degree")
+        by_subject = _cells(lessons.order_by("position", "pk"), "subject")
+        for degree, degree_cells in _cells(degrees, "university").get(university, _NOTHING):
+            for subject, subject_cells in by_degree.get(degree, _NOTHING):
+                for _, lesson_cells in by_subject.get(subject, _NOTHING):
+                    cells = its_cells + degree_cells + subject_cells + lesson_cells
+                    yield cells + [None] * (len(TITLES) - len(cells))
         on_progress(sum(map(len, by_degree.values())))
 
 
-def _below(
-    university: University, degree: Degree, subjects: list[Subject]
-) -> Iterator[tuple[Recorded, ...]]:
-    if not subjects:
-        yield university, degree
-    for subject in subjects:
-        lessons: list[Lesson] = list(subject.lessons.all())
-        for lesson in lessons:
-            yield university, degree, subject, lesson
-        if not lessons:
-            yield university, degree, subject
-
-
-def _row(objects: tuple[Recorded, ...]) -> Row:
-    cells: Row = []
-    for level, model in enumerate(LEVELS):
-        for column in (KEYS[model], *DATA[model]):
-            shown = level < len(objects)
-            cells.append(column.show(getattr(objects[level], column.attribute)) if shown else None)
-    return cells
+def _cells(rows: QuerySet[Any], parent: str) -> dict[int, list[tuple[int, Row]]]:
+    """The id and the cells of each row, by the id of its parent."""
+    columns = (KEYS[rows.model], *DATA[rows.model])
+    found: dict[int, list[tuple[int, Row]]] = {}
+    attributes = [column.attribute for column in columns]
+    for above, pk, *values in rows.values_list(parent, "pk", *attributes):
+        cells = [column.show(value) for column, value in zip(columns, values, strict=True)]
+        found.setdefault(above, []).append((pk, cells))
+    return found
 
 
 def _csv(rows: Iterator[Row]) -> bytes:
     """As Spanish Excel writes and opens it: semicolons, decimal commas, a byte order mark."""
-    text = io.StringIO(newline="")
+    data = io.BytesIO()
+    text = io.TextIOWrapper(data, encoding="utf-8-sig", newline="")
     writer = csv.writer(text, delimiter=";")
     writer.writerow(TITLES)
     writer.writerows([_csv_cell(cell) for cell in row] for row in rows)
-    return text.getvalue().encode("utf-8-sig")
+    text.flush()
+    return data.getvalue()
 
 
 def _csv_cell(value: Any) -> str:
@@ -132,12 +126,15 @@ def _xlsx_cell(sheet: Any, value: Any) -> Any:
 
 
 def _json(rows: Iterator[Row]) -> bytes:
-    items = [
-        {
+    data = io.BytesIO()
+    for row in rows:
+        item = {
             title: float(value) if isinstance(value, Decimal) else value
             for title, value in zip(TITLES, row, strict=True)
             if value is not None
         }
-        for row in rows
-    ]
-    return json.dumps(items, ensure_ascii=False, indent=1).encode()
+        # Object by object: all of them at once would be held many times as large as their text.
+        data.write(b",\n" if data.tell() else b"[\n")
+        data.write(json.dumps(item, ensure_ascii=False).encode())
+    data.write(b"\n]\n" if data.tell() else b"[]\n")
+    return data.getvalue()
