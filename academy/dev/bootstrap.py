@@ -158,6 +158,13 @@ def install_development() -> None:
         )
 
 
+def go_on_in_venv(command: str) -> None:
+    """Install what a command needs; unless this is .venv's Python, become it and begin again."""
+    install_development()
+    if not Path(sys.prefix).samefile(VENV):
+        os.execv(VENV_PYTHON, [str(VENV_PYTHON), "-m", "academy.dev", command])  # noqa: S606
+
+
 def _ensure_venv() -> None:
     wanted = f"{sys.version_info[0]}.{sys.version_info[1]}."
     config = VENV / "pyvenv.cfg"

@@ -4,7 +4,7 @@ import base64
 import os
 from pathlib import Path
 
-from academy.dev.bootstrap import install_chromium, install_development
+from academy.dev.bootstrap import go_on_in_venv, install_chromium
 from academy.dev.processes import ROOT, StopSignals
 
 IMAGES = ROOT / "static_src" / "images"
@@ -21,7 +21,7 @@ PICTURES = (
 
 def draw(signals: StopSignals) -> int:
     """Draw every picture anew in Chromium; they are committed, so that a build needs none."""
-    install_development()
+    go_on_in_venv("images")
     chromium = install_chromium()
     from playwright.sync_api import sync_playwright
 
