@@ -8,6 +8,7 @@ from typing import Any
 
 import stripe
 from django.conf import settings
+from django.urls import reverse
 
 from apps.core.errors import AcademyError
 from apps.payments.stripe_gateway import (
@@ -83,6 +84,9 @@ def charge_saved_card(
         "payment_method": payment_method,
         "confirm": True,
         "off_session": True,
+        # Nobody is sent there. But Stripe refuses to confirm, whatever the method, an intent whose
+        # methods may redirect and that has no address to come back to.
+        "return_url": f"{settings.SITE_URL}{reverse('plazos')}",
     }
     params["metadata"]["automatic"] = "true"
     try:

@@ -202,6 +202,7 @@ def charge_later(provider: stripe.StripeClient, customer: str, card: str) -> str
             "payment_method": card,
             "off_session": True,
             "confirm": True,
+            "return_url": RETURN_URL,
         }
     )
 

@@ -147,6 +147,8 @@ def test_metadata_is_merged_and_unset_key_by_key(api):
 def test_a_confirmation_that_could_redirect_needs_a_return_url(api):
     params = {**PAYMENT, "payment_method": "pm_card_visa", "confirm": True}
     assert refusal(api.v1.payment_intents.create, params).param == "return_url"
+    later = {**params, "off_session": True}
+    assert refusal(api.v1.payment_intents.create, later).param == "return_url"
     script = {**params, "return_url": "javascript:alert(1)"}
     assert refusal(api.v1.payment_intents.create, script).code == "url_invalid"
     never = {"enabled": True, "allow_redirects": "never"}

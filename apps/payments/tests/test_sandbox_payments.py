@@ -223,7 +223,12 @@ def test_a_saved_card_pays_later_instalments_without_the_customer(sandbox, api):
     assert [method.id for method in saved] == [card.id]
 
     later = new_intent(
-        api, customer=customer.id, payment_method=card.id, off_session=True, confirm=True
+        api,
+        customer=customer.id,
+        payment_method=card.id,
+        off_session=True,
+        confirm=True,
+        return_url=RETURN_URL,
     )
 
     assert later.status == "succeeded"
@@ -236,7 +241,12 @@ def test_a_card_that_always_asks_is_declined_off_session(sandbox, api):
 
     with pytest.raises(stripe.CardError) as refused:
         new_intent(
-            api, customer=customer.id, payment_method=card.id, off_session=True, confirm=True
+            api,
+            customer=customer.id,
+            payment_method=card.id,
+            off_session=True,
+            confirm=True,
+            return_url=RETURN_URL,
         )
 
     assert refused.value.code == "authentication_required"

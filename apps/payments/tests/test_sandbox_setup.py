@@ -74,6 +74,7 @@ def charge(api: stripe.StripeClient, customer: stripe.Customer, card: str) -> st
             "payment_method": card,
             "off_session": True,
             "confirm": True,
+            "return_url": "http://127.0.0.1/cuenta",
         }
     )
 

@@ -44,7 +44,7 @@ def confirm(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dic
             intent,
         )
     off_session = bool(params.get("off_session"))
-    redirects.check_return_url(intent, params, off_session=off_session)
+    redirects.check_return_url(intent, params)
     method = ctx.require("payment_method", intent["payment_method"])
     card = payment_methods.card_of(ctx, method)
     intent |= {"last_payment_error": None, "next_action": None}

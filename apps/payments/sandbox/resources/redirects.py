@@ -9,9 +9,7 @@ from ..objects import Context, random_text
 from . import events
 
 
-def check_return_url(
-    intent: dict[str, Any], params: dict[str, Any], *, off_session: bool = False
-) -> None:
+def check_return_url(intent: dict[str, Any], params: dict[str, Any]) -> None:
     """Raises ApiError 400 where a method that redirects may come up and no address was given."""
     given = params.get("return_url")
     if given and not given.startswith(("https://", "http://")):
@@ -20,7 +18,7 @@ def check_return_url(
     redirecting = automatic is not None and automatic["allow_redirects"] == "always"
     # stripe.confirmCardPayment() names the method it takes, so none that redirects can come up.
     card_only = params.get("expected_payment_method_type") == "card"
-    if redirecting and not (off_session or card_only or given):
+    if redirecting and not (card_only or given):
         raise ApiError(
             f"This {NAMES[intent['object']]} is configured to accept payment methods enabled in "
             "your Dashboard. Because some of these payment methods might redirect your customer "
