@@ -97,7 +97,6 @@ class Charge:
     amount_cents: int
     customer: str
     payment_method: str
-    email: str
 
     @property
     def idempotency_key(self) -> str:
@@ -235,7 +234,6 @@ def begin_charge(claimed: Instalment) -> Charge | None:
         amount_cents=own.amount_cents,
         customer=order.customer_reference,
         payment_method=own.payment_method,
-        email=order.email,
     )
 
 

@@ -174,6 +174,8 @@ def create_card_setup(*, order_id: int, customer: str) -> ProviderCard:
                 "customer": customer,
                 "usage": "off_session",
                 "automatic_payment_methods": {"enabled": True},
+                # As for payments by hand: what is charged to these answers days later.
+                "excluded_payment_method_types": DELAYED_METHODS,
                 "metadata": {"order_id": str(order_id)},
             }
         )

@@ -730,6 +730,14 @@ def tell_saved(api, order, reference, at=None):
         return api.post("instalments/card-saved", {**link_of(order), "setup_intent_id": reference})
 
 
+def test_no_method_is_saved_whose_charges_answer_days_later(api, standin, plan):
+    _, started = api.post("instalments/card", link_of(plan))
+
+    setup = standin.process.client().v1.setup_intents.retrieve(started["setup_intent_id"])
+    assert "sepa_debit" in setup.excluded_payment_method_types
+    assert "card" not in setup.excluded_payment_method_types
+
+
 def test_the_instalments_to_come_are_charged_to_the_new_card(api, standin, plan):
     first = plan.card_reference
     reference = save_card(api, standin, plan, "5555555555554444", at=day(5))
