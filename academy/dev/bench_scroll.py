@@ -83,6 +83,10 @@ def _metrics(browser_side: Any) -> dict[str, float]:
 def _print(way: str, page: Any, began: dict[str, float], ended: dict[str, float]) -> None:
     seen = page.evaluate("window.bench")
     frames, tasks = sorted(seen["frames"]), seen["tasks"]
+    layout, style, script = (
+        ended[name] - began[name]
+        for name in ("LayoutDuration", "RecalcStyleDuration", "ScriptDuration")
+    )
     most = frames[len(frames) * 95 // 100]
     long_frames = [frame for frame in frames if frame > A_LONG_FRAME_MS]
     print(
@@ -90,7 +94,8 @@ def _print(way: str, page: Any, began: dict[str, float], ended: dict[str, float]
         f"  {len(frames)} fotogramas, el 95 % por debajo de {most:.0f} ms; "
         f"{len(long_frames)} de más de {A_LONG_FRAME_MS} ms, el peor {frames[-1]:.0f} ms\n"
         f"  {len(tasks)} tareas largas, {sum(tasks):.0f} ms en total; "
-        f"CPU del hilo principal {ended['TaskDuration'] - began['TaskDuration']:.1f} s\n"
+        f"hilo principal {ended['TaskDuration'] - began['TaskDuration']:.1f} s, de ellos código "
+        f"{script:.1f} s, estilos {style:.1f} s, disposición {layout:.1f} s\n"
         f"  {ended['Nodes']:.0f} nodos, {ended['JSHeapUsedSize'] / 2**20:.0f} MB de JavaScript",
         flush=True,
     )
