@@ -131,6 +131,16 @@ def standin(standin_process: SandboxProcess, settings: Any) -> Iterator[Standin]
 
 
 @pytest.fixture
+def audited(standin: Standin) -> Iterator[None]:
+    """At the end of the test the books agree, with each other and with Stripe."""
+    # Not above: this module is a plugin, loaded before the settings.
+    from apps.payments.audit.run import audit
+
+    yield
+    assert audit().differences == []
+
+
+@pytest.fixture
 def work() -> Callable[[], None]:
     """What the worker does until nothing is due."""
     return lambda: call_command(

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 from playwright.sync_api import expect
 from pytest_django.plugin import DjangoDbBlocker
 from pytest_playwright.pytest_playwright import CreateContextCallback
@@ -15,9 +16,10 @@ from pytest_playwright.pytest_playwright import CreateContextCallback
 from academy.dev.bootstrap import chromium_here
 from academy.dev.environment import free_port
 from academy.dev.stack import Stack
-from academy.tests.browser.records import Shelf
+from academy.tests.browser.records import Shelf, eventually
 from academy.tests.browser.visitor import HostedVisitor, Visitor, Watch
 from apps.catalogue.models import Degree, University
+from apps.payments.audit.run import audit
 from apps.pricing.models import Campaign
 
 DESKTOP = {"width": 1440, "height": 900}
@@ -80,6 +82,17 @@ def hosted_shop(stack: Stack) -> Iterator[str]:
             yield second.url
         finally:
             second.stop()
+
+
+@pytest.fixture
+def money_adds_up(stack: Stack) -> Iterator[None]:
+    """At the end of the journey the books agree, with each other and with Stripe.
+
+    The worker may still be at it: what it has not done yet is no difference.
+    """
+    began = timezone.now()
+    yield
+    assert eventually(lambda: not audit(since=began).differences), audit(since=began).differences
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from academy.tests.browser.records import Shelf, eventually, mail_with, only_ord
 from academy.tests.browser.visitor import Visitor
 from apps.students.models import SignIn, Student
 
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
 LINK_MAIL = "Tu enlace para entrar"
 
 

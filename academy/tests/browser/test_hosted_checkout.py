@@ -22,6 +22,8 @@ from apps.catalogue.models import Subject
 from apps.classroom.models import Enrolment
 from apps.orders.models import Order, Payment
 
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
 PAGE = re.compile(r"/c/pay/cs_test_")
 
 

@@ -19,6 +19,8 @@ from academy.tests.factories import whole
 from apps.orders.instalments import plan_url
 from apps.orders.models import Order, Payment
 
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
 
 @pytest.fixture
 def plan(shelf: Shelf, email: str) -> Order:

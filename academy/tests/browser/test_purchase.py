@@ -43,6 +43,8 @@ from apps.orders.models import Instalment, Order, Payment, Redemption
 from apps.students.models import Consent, Student
 from apps.students.session import SESSION_KEY
 
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
 BANK_SAID_NO = "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco."
 
 

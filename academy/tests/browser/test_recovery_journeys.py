@@ -32,6 +32,8 @@ from apps.catalogue.models import Lesson, Subject
 from apps.orders.models import Order
 from apps.orders.remind import queue_due_reminders
 
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
 REMINDER = "Dejaste tu compra a medias"
 HOME = re.compile(r"^[^/]+//[^/]+/$")
 

@@ -18,6 +18,8 @@ from academy.tests.factories import whole
 from apps.classroom.models import Enrolment
 from apps.orders.models import Order, Refund
 
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
 
 @pytest.fixture
 def order(shelf: Shelf, email: str) -> Order:

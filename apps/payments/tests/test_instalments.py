@@ -94,6 +94,7 @@ def pay(api, order, standin, what="next", number=None, at=None):
     return refusal
 
 
+@pytest.mark.usefixtures("audited")
 def test_a_plan_is_charged_from_its_first_day_to_its_last(standin, plan, work_on, mailoutbox):
     assert plan.card_reference.startswith("pm_")
     for quiet in (1, 17):
@@ -159,6 +160,7 @@ def test_each_payment_says_what_it_pays_and_is_no_second_charge_for_anybody(api,
     assert mails("instalment_paid").count() == 1
 
 
+@pytest.mark.usefixtures("audited")
 def test_a_refused_charge_is_tried_on_days_3_5_and_7_and_then_the_order_is_overdue(
     api, standin, plan, work_on
 ):
@@ -221,6 +223,7 @@ def test_a_card_that_is_refused_for_good_is_not_charged_again(standin, plan, cod
     assert second.count() == 4
 
 
+@pytest.mark.usefixtures("audited")
 def test_a_bank_that_asks_for_the_student_gets_them_by_mail(
     api, standin, plan, work_on, mailoutbox
 ):
@@ -243,6 +246,7 @@ def test_a_bank_that_asks_for_the_student_gets_them_by_mail(
     assert charge_on(40).charged == 1
 
 
+@pytest.mark.usefixtures("audited")
 def test_all_that_is_left_can_be_paid_at_once(api, standin, plan):
     assert pay(api, plan, standin, "all", at=day(10)) == ""
 
@@ -257,6 +261,7 @@ def test_all_that_is_left_can_be_paid_at_once(api, standin, plan):
     assert api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})[0] == 409
 
 
+@pytest.mark.usefixtures("audited")
 def test_the_next_one_can_be_paid_early_and_is_not_charged_then(api, standin, plan):
     assert pay(api, plan, standin, at=day(5)) == ""
 

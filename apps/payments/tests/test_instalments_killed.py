@@ -24,7 +24,11 @@ from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.payments.instalments import charge_instalments
 from apps.payments.tests.sandbox_process import wait_until
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("audited"),
+]
 CREATE = "POST /v1/payment_intents"
 LIST = "GET /v1/payment_intents"
 CANCEL = "POST /v1/payment_intents/*/cancel"
