@@ -79,10 +79,13 @@ def checks() -> list[Task]:
 
 
 def python_tests() -> list[Task]:
-    """The Python tests on both databases."""
+    """The Python tests on both databases.
+
+    More of them at a time than there are cores: many wait for a slow provider or a killed process.
+    """
     return [
-        _pytest("pytest, PostgreSQL", "postgres", "--numprocesses=2", "--database=postgres"),
-        _pytest("pytest, SQLite", "sqlite", "--numprocesses=2", "--database=sqlite"),
+        _pytest("pytest, PostgreSQL", "postgres", "--numprocesses=3", "--database=postgres"),
+        _pytest("pytest, SQLite", "sqlite", "--numprocesses=3", "--database=sqlite"),
     ]
 
 

@@ -13,6 +13,7 @@ from apps.classroom.links import account_for
 from apps.classroom.models import Account
 from apps.core.errors import AcademyError
 from apps.core.mail.outbox import queue_mail
+from apps.students.models import Student
 from apps.students.session import end_sessions
 
 
@@ -59,6 +60,8 @@ def set_password(*, token: str, first_name: str, last_name: str, password: str) 
     there = account_in_classroom(student)
     current_classroom().set_password(there.external_id, student, password)
     with transaction.atomic():
+        # The student before the account, as everywhere.
+        Student.objects.select_for_update().get(pk=student.pk)
         Account.objects.select_for_update().get(pk=account.pk)
         # Of two that use the same link at once, the second finds it used.
         account = account_for(token)

@@ -75,6 +75,7 @@ def test_success_hands_its_reference_and_the_classroom_to_its_island(
             "legal_name": contact.legal_name,
             "support_email": contact.support_email,
             "support_phone": contact.support_phone,
+            "hosted_checkout": False,
         },
     }
     html = response.content.decode()
