@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
@@ -33,8 +34,12 @@ class Change:
     after: Any
 
     def __str__(self) -> str:
-        before, after = (self.column.show(value) for value in (self.before, self.after))
-        return f"{self.column.name}: {before if before != '' else '(vacío)'} → {after}"
+        return f"{self.column.name}: {self._said(self.before)} → {self._said(self.after)}"
+
+    def _said(self, value: Any) -> str:
+        text = str(self.column.show(value))
+        # As prices are written in Spanish; files may have either.
+        return text.replace(".", ",") if isinstance(value, Decimal) else text or "(vacío)"
 
 
 @dataclass

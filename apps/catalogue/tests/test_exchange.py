@@ -188,8 +188,8 @@ def test_a_changed_price_is_kept_with_who_changed_it():
         plan = take_in(HEAD + MICRO.replace("192,00", "210,50").replace("55,00", "60"))
 
     assert list(plan.details()) == [
-        "~ asignatura UAP › Economía › Microeconomía: precio: 192.00 → 210.50",
-        "~ lección UAP › Economía › Microeconomía › PEC 1: leccion_precio: 55.00 → 60",
+        "~ asignatura UAP › Economía › Microeconomía: precio: 192,00 → 210,50",
+        "~ lección UAP › Economía › Microeconomía › PEC 1: leccion_precio: 55,00 → 60",
     ]
     changes = PriceChange.objects.exclude(before=None).order_by("pk")
     assert [(c.before, c.after, c.changed_by) for c in changes] == [
@@ -512,7 +512,7 @@ def test_the_commands_export_try_and_import(tmp_path, capsys, small):
     tried = capsys.readouterr()
     assert everything() == before
     assert tried.err == ""  # no bar where there is no terminal
-    assert "Microeconomía: precio: 192.50 → 200\nCambiaría:\n" in tried.out
+    assert "Microeconomía: precio: 192,50 → 200\nCambiaría:\n" in tried.out
     assert "Asignaturas: 0 por añadir, 1 con cambios, 1 sin cambios\n" in tried.out
 
     call_command("import_catalogue", file, "--user", "carla")

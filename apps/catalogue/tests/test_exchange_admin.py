@@ -59,7 +59,7 @@ def test_a_file_is_looked_at_and_then_carried_out(client, carla):
     shown = client.post(IMPORT, dearer(), follow=True)
 
     assert "Asignaturas: 0 por añadir, 1 con cambios, 0 sin cambios" in shown.text
-    assert "precio: 192.00 → 201.00" in shown.text
+    assert "precio: 192,00 → 201,00" in shown.text
     assert Subject.objects.get().final_price == 192
     done = client.post(shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}, follow=True)
     assert done.request["PATH_INFO"] == LIST
@@ -91,7 +91,7 @@ def test_what_somebody_changed_meanwhile_is_looked_at_again(client, carla):
     )
 
     assert "El catálogo ha cambiado entretanto." in again.text
-    assert "precio: 195.00 → 201.00" in again.text
+    assert "precio: 195,00 → 201,00" in again.text
     assert Subject.objects.get().final_price == 195
     client.post(shown.request["PATH_INFO"])  # without having looked at anything
     assert Subject.objects.get().final_price == 195
