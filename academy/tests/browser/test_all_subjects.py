@@ -1,9 +1,11 @@
 """/compra with "Todas", at a size where it matters (decisions.md, "Catalogue")."""
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from math import ceil
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from academy.tests.browser.records import Shelf
@@ -30,8 +32,12 @@ IDS = """(cards) => cards.map((card) => Number(card.getAttribute("aria-labelledb
 DRAWN = "(card) => card.checkVisibility({ contentVisibilityAuto: true })"
 
 
-def fill(shelf: Shelf) -> list[int]:
-    """Two thousand subjects; their ids in the order in which the catalogue shows them."""
+@pytest.fixture
+def ids(shelf: Shelf) -> Iterator[list[int]]:
+    """Two thousand subjects; their ids in the order in which the catalogue shows them.
+
+    They are gone afterwards: the other tests know a university of a few pages.
+    """
     with counts_at_the_end():
         subjects = Subject.objects.bulk_create(
             Subject(
@@ -46,19 +52,20 @@ def fill(shelf: Shelf) -> list[int]:
         Lesson.objects.bulk_create(
             Lesson(subject=subject, title="PEC 1", price=Decimal(50)) for subject in subjects
         )
-    return list(
-        Subject.objects.filter(degree=shelf.degree)
-        .most_enrolled_first()
-        .values_list("pk", flat=True)
-    )
+    mine = Subject.objects.filter(degree=shelf.degree)
+    yield list(mine.most_enrolled_first().values_list("pk", flat=True))
+    with counts_at_the_end():
+        Lesson.objects.filter(subject__in=mine).delete()
+        mine.delete()
 
 
 def top_of(element: Locator) -> int:
     return round(element.evaluate("(element) => element.getBoundingClientRect().top"))
 
 
-def test_all_shows_two_thousand_subjects_each_of_them_once(visitor: Visitor, shelf: Shelf) -> None:
-    ids = fill(shelf)
+def test_all_shows_two_thousand_subjects_each_of_them_once(
+    visitor: Visitor, shelf: Shelf, ids: list[int]
+) -> None:
     requests = visitor.answers("/api/catalogue")
     visitor.open_catalogue(shelf.degree, "por_pagina=todas")
 

@@ -97,7 +97,7 @@ def test_the_page_can_be_read_without_javascript(new_visitor: Callable[..., Visi
     note = reader.page.locator("noscript").first
     expect(note).to_be_visible()
     assert "para elegir, comprar y pagar hace falta JavaScript" in note.inner_html()
-    reader.page.get_by_role("link", name="Página 2").click()
+    reader.page.get_by_role("link", name="Página 2", exact=True).click()
     expect(reader.page).to_have_url(re.compile("pagina=2"))
     assert names_shown(reader) == first_names(18)[9:]
 

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.utils.formats import date_format
 from playwright.sync_api import Locator, Page, Route, expect
 
 from academy.dev.stack import Stack
@@ -269,8 +270,8 @@ def offer(stack: Stack) -> Iterator[Campaign]:
     """The campaign of the home banner, in whatever month the tests run."""
     month = today().month
     campaign = Campaign.objects.create(
-        name="Agosto", percent=20, banner=True, calculator=False, cart=False,
-        first_month=month, first_day=1, last_month=month, last_day=31,
+        name=date_format(today(), "F").capitalize(), percent=20, banner=True, calculator=False,
+        cart=False, first_month=month, first_day=1, last_month=month, last_day=31,
     )  # fmt: skip
     yield campaign
     campaign.delete()
@@ -280,7 +281,8 @@ def offer(stack: Stack) -> Iterator[Campaign]:
 def test_the_offer_collapses_once_the_hero_has_left_the_view(visitor: Visitor) -> None:
     page = visitor.page
     page.goto("/")
-    banner = page.get_by_text("Solo en agosto: 20 % de descuento")
+    offer = f"Solo en {date_format(today(), 'F')}"
+    banner = page.get_by_text(f"{offer}: 20 % de descuento")
     expect(banner).to_be_visible()
     visitor.assert_accessible()
     page.evaluate("scrollTo({top: 150, behavior: 'instant'})")
@@ -290,7 +292,7 @@ def test_the_offer_collapses_once_the_hero_has_left_the_view(visitor: Visitor) -
     page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
     expect(banner).to_be_visible()
     page.goto("/nosotros")
-    expect(page.get_by_text("Solo en agosto")).to_have_count(0)
+    expect(page.get_by_text(offer)).to_have_count(0)
 
 
 # ---------------------------------------------------------------- what is loaded, and when
