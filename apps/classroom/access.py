@@ -37,7 +37,6 @@ class Cause(models.TextChoices):
 
     OVERDUE = "overdue", "Plazo sin pagar"
     DISPUTE = "dispute", "Pago en disputa"
-    STAFF = "staff", "Decisión del equipo"
 
 
 # What is said of a pause, by its cause, from the reference of the order: the classroom knows none.

@@ -111,7 +111,7 @@ def test_what_another_order_opens_stays_open(ana, micro, granted):
     provision.func(reference=OTHER)
     withdraw_access(reference=ORDER)
     assert states(ana) == {("Microeconomía", "open")}
-    pause_access(reference=OTHER, cause=Cause.STAFF)
+    pause_access(reference=OTHER, cause=Cause.DISPUTE)
     assert states(ana) == {("Microeconomía", "paused")}
     withdraw_access(reference=OTHER)
     assert states(ana) == set()
@@ -221,7 +221,7 @@ def test_pauses_and_ends_of_pauses_at_once_leave_what_the_rows_say(ana, micro, s
         lambda: pause_access(reference=ORDER, cause=Cause.OVERDUE),
         lambda: pause_access(reference=OTHER, cause=Cause.OVERDUE),
         lambda: pause_access(reference=ORDER, cause=Cause.DISPUTE),
-        lambda: resume_access(reference=ORDER, cause=Cause.STAFF),
+        lambda: resume_access(reference=ORDER, cause=Cause.DISPUTE),
     ]
     assert in_parallel(lambda: todo.pop()(), 4) == [None] * 4
     assert Enrolment.objects.get().state == "paused"

@@ -376,7 +376,7 @@ def test_who_comes_to_moodle_late_with_old_rights_puts_them_right(moodle, ana, m
         # It has read the rights; now they change, and another worker is there first with the news.
         if not overtaken:
             overtaken.append(True)
-            pause_access(reference=ORDER, cause=Cause.STAFF)
+            pause_access(reference=ORDER, cause=Cause.DISPUTE)
             tell_classroom.func(change_id=AccessChange.objects.latest("pk").pk)
         bring(student, rights)
 

@@ -1,6 +1,7 @@
 """What payment intents and setup intents share: secrets, payment methods, their types."""
 
 import hmac
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import NAMES, ApiError, invalid_params
@@ -34,6 +35,17 @@ def check_not_of_checkout(ctx: Context, intent: dict[str, Any]) -> None:
         raise ApiError(
             f"You cannot perform this action on {NAMES[intent['object']]}s created by Checkout."
         )
+
+
+def check_confirmed(params: dict[str, Any], only_with_confirm: Sequence[str], noun: str) -> None:
+    """Some parameters say how to confirm, and mean nothing to an intent that is only created."""
+    for name in only_with_confirm:
+        if name in params and not params.get("confirm", False):
+            raise ApiError(
+                f"The parameter `{name}` cannot be passed when creating a {noun} unless "
+                "`confirm` is set to true.",
+                param=name,
+            )
 
 
 def take_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:

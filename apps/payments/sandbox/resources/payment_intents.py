@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..errors import ApiError, invalid_params, unexpected_state
+from ..errors import NAMES, ApiError, invalid_params, unexpected_state
 from ..objects import Context, check_email, list_page, merged_metadata, new_id, random_text
 from . import confirmation, customers, events, intents
 
@@ -49,13 +49,7 @@ PUBLIC_FIELDS = (
 
 def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     confirming = params.get("confirm", False)
-    for name in ONLY_WITH_CONFIRM:
-        if name in params and not confirming:
-            raise ApiError(
-                f"The parameter `{name}` cannot be passed when creating a PaymentIntent unless "
-                "`confirm` is set to true.",
-                param=name,
-            )
+    intents.check_confirmed(params, ONLY_WITH_CONFIRM, NAMES["payment_intent"])
     check_capture(params, "capture_method")
     _check_amount(params["amount"], params["currency"].lower())
     check_email(params.get("receipt_email", ""), "receipt_email")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..errors import ApiError, unexpected_state
+from ..errors import NAMES, unexpected_state
 from ..objects import Context, list_page, merged_metadata, new_id, random_text
 from . import customers, events, intents, setup_confirmation
 
@@ -29,13 +29,7 @@ PUBLIC_FIELDS = (
 
 def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     confirming = params.get("confirm", False)
-    for name in ONLY_WITH_CONFIRM:
-        if name in params and not confirming:
-            raise ApiError(
-                f"The parameter `{name}` cannot be passed when creating a SetupIntent unless "
-                "`confirm` is set to true.",
-                param=name,
-            )
+    intents.check_confirmed(params, ONLY_WITH_CONFIRM, NAMES["setup_intent"])
     customer = params.get("customer")
     if customer is not None:
         customers.existing(ctx, customer, param="customer")
