@@ -4,7 +4,6 @@ import logging
 from typing import Any
 
 from django.conf import settings
-from django.forms import Form
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
@@ -21,12 +20,12 @@ from apps.classroom.accounts import (
 )
 from apps.classroom.backends.base import ClassroomError, PasswordRefused
 from apps.classroom.forms import NewLinkForm, SetPasswordForm, SignInForm
+from apps.classroom.link_requests import ask_for_link, too_many
 from apps.classroom.links import account_for
 from apps.classroom.models import Account
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
 from apps.core.models import SiteSettings
-from apps.core.pace import same_pace
 from apps.core.private import private
 from apps.core.throttle import Limit
 from apps.students.session import current_student, sign_in, sign_out
@@ -43,15 +42,6 @@ def _page(
     request: HttpRequest, name: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
     return render(request, f"classroom/{name}.html", {"noindex": True, **context}, status=status)
-
-
-def _too_many(
-    request: HttpRequest, name: str, form: Form, refusal: TooManyRequests
-) -> HttpResponse:
-    form.add_error(None, refusal.message)
-    response = _page(request, name, {"form": form}, status=refusal.status)
-    response["Retry-After"] = str(refusal.retry_after)
-    return response
 
 
 def _open_session(request: HttpRequest, account: Account) -> None:
@@ -93,7 +83,7 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
         SIGN_IN_BY_EMAIL.count_key(email)
         account = check_credentials(email=email, password=form.cleaned_data["password"])
     except TooManyRequests as refusal:
-        return _too_many(request, "sign_in", form, refusal)
+        return too_many(request, _page, "sign_in", form, refusal)
     except WrongCredentials as refusal:
         form.add_error(None, refusal.message)
         return _page(request, "sign_in", {"form": form})
@@ -166,17 +156,11 @@ def _used_link(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def enlace(request: HttpRequest) -> HttpResponse:
     """Ask for a new one-time link. The answer is the same whether or not there is an account."""
-    if request.method != "POST":
-        return _page(request, "enlace", {"form": NewLinkForm()})
-    form = NewLinkForm(request.POST)
-    if not form.is_valid():
-        return _page(request, "enlace", {"form": form})
-    email = form.cleaned_data["email"].strip().lower()
-    try:
-        LINK.count(request)
-        MAILS.count_key(email)
-    except TooManyRequests as refusal:
-        return _too_many(request, "enlace", form, refusal)
-    with same_pace():
-        send_new_link(email=email)
-    return _page(request, "enlace_enviado", {"email": email})
+    return ask_for_link(
+        request,
+        _page,
+        "enlace",
+        by_visitor=LINK,
+        by_address=MAILS,
+        send=lambda email: send_new_link(email=email),
+    )

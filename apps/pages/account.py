@@ -18,8 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from rest_framework import serializers
 
 from apps.classroom.forms import NewLinkForm, TidyForm
-from apps.core.errors import TooManyRequests
-from apps.core.pace import same_pace
+from apps.classroom.link_requests import ask_for_link
 from apps.core.privacy import export_all
 from apps.core.private import private
 from apps.core.throttle import Limit
@@ -78,26 +77,11 @@ def _placeholder(request: HttpRequest) -> HttpResponse:
 
 @private
 def _ask_for_link(request: HttpRequest) -> HttpResponse:
-    """The answer is the same whether or not the address is known."""
-    if request.method != "POST":
-        if current_student(request) is not None:
-            return redirect("mi-cuenta")
-        return _page(request, "entrar", {"form": NewLinkForm()})
-    form = NewLinkForm(request.POST)
-    if not form.is_valid():
-        return _page(request, "entrar", {"form": form})
-    email = form.cleaned_data["email"].strip().lower()
-    try:
-        LINKS.count(request)
-        MAILS.count_key(email)
-    except TooManyRequests as refusal:
-        form.add_error(None, refusal.message)
-        response = _page(request, "entrar", {"form": form}, status=refusal.status)
-        response["Retry-After"] = str(refusal.retry_after)
-        return response
-    with same_pace():
-        send_sign_in_link(email)
-    return _page(request, "enlace_enviado", {"email": email})
+    if request.method != "POST" and current_student(request) is not None:
+        return redirect("mi-cuenta")
+    return ask_for_link(
+        request, _page, "entrar", by_visitor=LINKS, by_address=MAILS, send=send_sign_in_link
+    )
 
 
 @private
