@@ -1,7 +1,16 @@
-# Every target installs what it needs first, and only where something it depends on has changed.
+# Each target first installs and builds whatever is older than its inputs.
 PYTHON ?= python3
+TEMPLATES = $(shell find templates apps -name '*.html')
+PIP = .venv/bin/python -m pip install -qq --disable-pip-version-check --require-hashes --requirement
+# `exec`: make passes a SIGTERM to the process that it started, which must be Python, not a shell.
+RUN = @exec .venv/bin/python -m tools.dev
 
-.PHONY: help run test check test-py test-web test-browser test-stripe format lock lighthouse images bench
+# Python's and npm's packages are installed at the same time.
+MAKEFLAGS += --jobs=2
+
+.DELETE_ON_ERROR:
+.PHONY: help preflight install run test check test-py test-web test-browser test-stripe format lock \
+	lighthouse images bench
 
 help:
 	@echo "make run            la tienda entera en esta máquina (PORT=8000)"
@@ -17,6 +26,56 @@ help:
 	@echo "make bench          mide el catálogo con mil y con cien mil asignaturas"
 	@echo "make lock           vuelve a fijar las versiones de los paquetes"
 
-# exec: make passes a SIGTERM on to the process that it started, which then is Python, not a shell.
-run test check test-py test-web test-browser test-stripe format lock lighthouse images bench:
-	@exec $(PYTHON) -m academy.dev $@
+# Python 3.11 and Node 20, or one sentence that says what is missing.
+preflight:
+	@$(PYTHON) tools/dev/preflight.py
+
+.venv/bin/python: | preflight
+	@$(PYTHON) -m venv --clear .venv || { rm -rf .venv; exit 1; }
+
+.venv/runtime: requirements.txt .venv/bin/python
+	@echo "Instalando los paquetes de Python…"
+	@$(PIP) $< && touch $@
+
+.venv/development: tools/dev/requirements-dev.txt .venv/runtime
+	@echo "Instalando las herramientas de Python…"
+	@$(PIP) $< && touch $@
+
+# --include=dev: with NODE_ENV=production npm would leave out the bundler.
+node_modules/.package-lock.json: package.json package-lock.json | preflight
+	@echo "Instalando los paquetes de npm…"
+	@npm ci --include=dev --no-audit --no-fund --loglevel=error >/dev/null && touch $@
+
+# `find` lists the folders, too: they are newer after a file was added, renamed or deleted.
+var/static_build/build/manifest.json: node_modules/.package-lock.json tsconfig.json $(shell find static_src)
+	@echo "Construyendo la parte del navegador…"
+	@node static_src/build.mjs >/dev/null && touch $@
+
+install: .venv/runtime var/static_build/build/manifest.json
+
+run: install
+	$(RUN) run
+
+test check test-py test-browser test-stripe lighthouse images bench: install .venv/development
+	$(RUN) $@
+
+test-web: install
+	$(RUN) $@
+
+format: install .venv/development
+	@.venv/bin/ruff check --fix --quiet
+	@.venv/bin/ruff format --quiet
+	-@.venv/bin/djade --target-version 5.2 $(TEMPLATES) # fails if it changes a file
+	@node_modules/.bin/biome check --write
+
+# Compiled requirements name no index and package-lock.json no addresses (see .npmrc).
+COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links --python-version 3.11 --universal
+UV ?= $(or $(shell command -v uv),var/tools/bin/uv)
+lock: $(UV)
+	@$(COMPILE) pyproject.toml -o requirements.txt
+	@$(COMPILE) --group dev -c requirements.txt -o tools/dev/requirements-dev.txt
+	@npm install --package-lock-only --no-audit --no-fund
+
+var/tools/bin/uv: | preflight
+	@$(PYTHON) -m venv var/tools
+	@var/tools/bin/python -m pip install --quiet uv

@@ -1,5 +1,10 @@
-"""All settings, from the environment: each is in `.env.example` and in the README's table."""
+"""All settings, read from the environment. `.env.example` and docs/settings.md list them.
 
+The environment wins over `.env`. With DEBUG=true every other setting has a default that works, so a
+developer needs no file at all. Without it SECRET_KEY is required.
+"""
+
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,21 +16,28 @@ from django.core.exceptions import ImproperlyConfigured
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
 environ.Env.read_env(BASE_DIR / env.str("ENV_FILE", default=".env"))
+# `make run` writes the settings of its shop to var/dev.env, so that `manage.py` works on the same
+# shop. Only `manage.py` reads the file, and only if no setting suggests a deployment: a deployment
+# that forgot its SECRET_KEY must not start in debug mode.
+_deployed = any(
+    env.str(name, default="") for name in ("ENV_FILE", "DEBUG", "SECRET_KEY", "ALLOWED_HOSTS")
+) or env.str("SITE_URL", default="").startswith("https:")
+if Path(sys.argv[0]).name == "manage.py" and not _deployed:
+    environ.Env.read_env(BASE_DIR / "var" / "dev.env")
 
 # ---------------------------------------------------------------- the place it runs in
 DEBUG = env.bool("DEBUG", default=False)
-SECRET_KEY = env.str("SECRET_KEY", default="only-for-development" if DEBUG else "")
+SECRET_KEY = env.str("SECRET_KEY", default="") or ("only-for-development" if DEBUG else "")
 if not SECRET_KEY:
     raise ImproperlyConfigured("Falta SECRET_KEY en el entorno.")
-SITE_URL = env.str("SITE_URL", default=f"http://127.0.0.1:{env.int('PORT', default=8000)}").rstrip(
-    "/"
-)
+PORT = env.int("PORT", default=8000)
+SITE_URL = env.str("SITE_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
 VAR_DIR = BASE_DIR / env.str("VAR_DIR", default="var")
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
-# How many proxies of ours stand before the web process: the visitor's address is taken from that
-# many hops of X-Forwarded-For, and from REMOTE_ADDR when it is 0.
+# How many of our own proxies are in front of the web process. The visitor's address is the one
+# that many hops back in X-Forwarded-For, or REMOTE_ADDR if this is 0.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 RATE_LIMIT_SCALE = env.float("RATE_LIMIT_SCALE", default=1.0)
 
@@ -60,10 +72,11 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    # Pages travel at a sixth of their size. Django pads them at random (BREACH).
+    # Compressed pages have a sixth of the size. Django pads them at random (BREACH attack).
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "apps.core.middleware.CanonicalPathMiddleware",
+    "apps.payments.middleware.StripeTimeMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -91,6 +104,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "apps.core.context.site",
                 "apps.pages.context.test_mode",
+                "apps.pages.context.instalment_plan",
             ],
             "builtins": ["apps.core.templatetags.academy"],
         },
@@ -102,8 +116,8 @@ DATABASES: dict[str, dict[str, Any]] = {
     "default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Web, worker and commands share the file: readers never wait (WAL), writers queue from the
-    # start of their transaction (immediate) instead of failing in the middle of it.
+    # Web process, worker and commands share the file. With WAL readers never wait; with IMMEDIATE
+    # writers queue at the start of their transaction instead of failing in the middle of it.
     DATABASES["default"]["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
@@ -111,19 +125,21 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:
     DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
-    # A socket's folder stands in the address quoted, as the host: postgres://me@%2Frun%2Fpg/db
+    # The folder of a Unix socket is given as a quoted host: postgres://me@%2Frun%2Fpg/db
     DATABASES["default"]["HOST"] = unquote(DATABASES["default"]["HOST"])
-    # PostgreSQL's default is a turning disk's, which makes it read whole tables where it has an
-    # index. `?options=…` in the address says otherwise.
+    # PostgreSQL's default of 4 is for spinning disks: it would scan tables instead of using an
+    # index. `?options=…` in the URL overrides it.
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("options", "-c random_page_cost=1.1")
-# SQLite leaves out what the catalogue's indexes hold beside their keys: no matter there.
+# SQLite ignores the INCLUDE columns of the catalogue's indexes, which is harmless.
 SILENCED_SYSTEM_CHECKS = ["models.W040"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TASKS = {
     "default": {
         "BACKEND": "django_tasks_db.DatabaseBackend",
-        "QUEUES": ["default"],
+        # Each has a worker of its own (Procfile): a Stripe, a mail server or a classroom that
+        # hangs holds up its own tasks only.
+        "QUEUES": ["access", "mail", "provider"],
     }
 }
 
@@ -146,7 +162,7 @@ STORAGES = {
         "OPTIONS": {"location": VAR_DIR / "media"},
     },
     "staticfiles": {
-        "BACKEND": "apps.core.static.BuiltStaticFilesStorage"
+        "BACKEND": "apps.core.static_storage.BuiltStaticFilesStorage"
         if not DEBUG
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
@@ -180,13 +196,30 @@ AUTH_PASSWORD_VALIDATORS = [
 STRIPE_SECRET_KEY = env.str("STRIPE_SECRET_KEY", default="")
 STRIPE_PUBLISHABLE_KEY = env.str("STRIPE_PUBLISHABLE_KEY", default="")
 STRIPE_WEBHOOK_SECRET = env.str("STRIPE_WEBHOOK_SECRET", default="")
-# The local stand-in: only `make run` and the tests set these two.
-STRIPE_SANDBOX = env.bool("STRIPE_SANDBOX", default=False)
 STRIPE_API_BASE = env.str("STRIPE_API_BASE", default="")
+# The local Stripe sandbox charges nothing. In development a shop without Stripe keys uses it;
+# `make run` starts it with these very keys.
+STRIPE_SANDBOX = env.bool("STRIPE_SANDBOX", default=DEBUG and not STRIPE_SECRET_KEY)
+if DEBUG and STRIPE_SANDBOX:
+    STRIPE_SECRET_KEY = STRIPE_SECRET_KEY or "sk_test_sandbox0123456789"
+    STRIPE_PUBLISHABLE_KEY = STRIPE_PUBLISHABLE_KEY or "pk_test_sandbox0123456789"
+    STRIPE_WEBHOOK_SECRET = STRIPE_WEBHOOK_SECRET or "whsec_sandbox0123456789"
+    _sandbox_port = env.int("SANDBOX_PORT", default=PORT + 1)
+    STRIPE_API_BASE = STRIPE_API_BASE or f"http://127.0.0.1:{_sandbox_port}"
 # Where the buyer pays: "embedded" is the card form in the dialog, "hosted" Stripe's own page.
 STRIPE_CHECKOUT = env.str("STRIPE_CHECKOUT", default="embedded")
-# Seconds that a call to Stripe may take. It is asked a second time where it did not answer.
+# Minutes that an opened payment can be paid. After that the shop cancels it at Stripe.
+OPEN_PAYMENT_MINUTES = env.int("OPEN_PAYMENT_MINUTES", default=60)
+# Seconds that one attempt of a call to Stripe may take; a call without an answer is repeated once.
 STRIPE_TIMEOUT = env.float("STRIPE_TIMEOUT", default=10.0)
+# Seconds that all calls of one request may take together, repetitions included.
+STRIPE_REQUEST_SECONDS = env.float("STRIPE_REQUEST_SECONDS", default=12.0)
+# Calls that may wait at once in one process. A web process has 8 threads (Procfile): with half of
+# them waiting for Stripe, the other half still answers everything else.
+STRIPE_MAX_WAITING = env.int("STRIPE_MAX_WAITING", default=4)
+# After so many failed calls in a row, no call is made for so many seconds.
+STRIPE_BREAKER_FAILURES = env.int("STRIPE_BREAKER_FAILURES", default=5)
+STRIPE_BREAKER_SECONDS = env.float("STRIPE_BREAKER_SECONDS", default=15.0)
 ALLOW_TEST_KEYS = env.bool("ALLOW_TEST_KEYS", default=False)
 STRIPE_SCRIPT_URL = (
     f"{STRIPE_API_BASE}/v3/stripe.js" if STRIPE_SANDBOX else "https://js.stripe.com/v3/"
@@ -206,7 +239,7 @@ CONTENT_SECURITY_POLICY = {
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
         "connect-src": [SELF, *_stripe_api],
-        # The player of the home page's video, after the visitor's click.
+        # The video player of the home page, loaded after a click.
         "frame-src": [*_stripe_frames, "https://player.vimeo.com"],
         "object-src": [NONE],
         "base-uri": [SELF],
@@ -216,7 +249,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 # ---------------------------------------------------------------- e-mail
-# Without a provider every mail is kept as a file under var/mail, readable in the admin.
+# Without a mail provider each mail is a file under var/mail, which the admin shows.
 EMAIL_BACKEND = "apps.core.mail.backends.FileBackend"
 EMAIL_FILE_PATH = VAR_DIR / "mail"
 EMAIL_TIMEOUT = 20
@@ -236,21 +269,25 @@ STAFF_EMAIL = env.str("STAFF_EMAIL", default="equipo@academia.example")
 # ---------------------------------------------------------------- the academy
 BRAND_NAME = env.str("BRAND_NAME", default="Academia Faro")
 STUDENT_LOGIN = env.bool("STUDENT_LOGIN", default=False)
-# Where bought access is given: "local" is the small classroom of this site.
+# The classroom that purchases give access to: "local" is the small one of this site.
 CLASSROOM = env.str("CLASSROOM", default="local")
 # Moodle's address and the token of its web service, with CLASSROOM=moodle.
 MOODLE_URL = env.str("MOODLE_URL", default="").rstrip("/")
 MOODLE_TOKEN = env.str("MOODLE_TOKEN", default="")
-# The role that students are enrolled with; 5 in every Moodle that nobody has changed.
+# The id of the role that students are enrolled with. In a default Moodle it is 5.
 MOODLE_STUDENT_ROLE = env.int("MOODLE_STUDENT_ROLE", default=5)
 _in_moodle = CLASSROOM == "moodle"
 PORTAL_URL = env.str("PORTAL_URL", default=f"{MOODLE_URL}/my/" if _in_moodle else "/aula")
 PORTAL_PROFILE_URL = env.str(
     "PORTAL_PROFILE_URL", default=f"{MOODLE_URL}/user/profile.php" if _in_moodle else "/aula/perfil"
 )
-# Euros that one member of staff may give back in a day.
+# How many instalments an order can be paid in, and the days between two of them. They hold for
+# new orders: each order keeps the plan that it was sold with.
+INSTALMENT_COUNT = env.int("INSTALMENT_COUNT", default=3)
+INSTALMENT_EVERY_DAYS = env.int("INSTALMENT_EVERY_DAYS", default=20)
+# Euros that one member of staff may refund in a day.
 REFUND_DAILY_LIMIT = env.int("REFUND_DAILY_LIMIT", default=1000)
-# Hours after which an unpaid cart is brought to mind, for those who agreed. Empty: never.
+# Hours after which a buyer who agreed is reminded of an unpaid cart. Empty: never.
 CART_REMINDER_HOURS = env.list("CART_REMINDER_HOURS", cast=int, default=[24, 72])
 # Hide list prices that were never charged in the last 30 days (EU price indication law).
 REQUIRE_PRICE_HISTORY = env.bool("REQUIRE_PRICE_HISTORY", default=False)
@@ -286,12 +323,19 @@ LOGGING = {
             "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
         }
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "line"},
+        "errors": {"class": "logging.StreamHandler", "formatter": "line", "level": "ERROR"},
+    },
     "loggers": {
-        # Without Django's own handlers, which would print each line again, with its secrets.
+        # Without Django's own handlers, which would print each line again, unredacted.
         "django": {"handlers": [], "level": "INFO"},
-        # Its lines are one for each call to Stripe and say nothing that ours don't.
+        # One line per call to Stripe, with nothing that our own lines lack.
         "stripe": {"level": "WARNING"},
+        # One line per change of a task's state; only errors are worth a line. The level is the
+        # handler's because `db_worker` overwrites the level of these loggers.
+        "django_tasks": {"handlers": ["errors"], "propagate": False},
+        "django_tasks_db": {"handlers": ["errors"], "propagate": False},
     },
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
 }

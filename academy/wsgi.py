@@ -1,15 +1,31 @@
-"""The web process. Stops with one sentence where the settings would cost money or trust."""
+"""The web process. It ends with one sentence if the settings would cost money or trust."""
 
 import os
 import sys
+from typing import NoReturn
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.wsgi import get_wsgi_application
 
+
+def refuse(reason: str) -> NoReturn:
+    """End this process. Status 3 tells gunicorn to end as well, instead of trying again."""
+    print(f"No se puede arrancar: {reason}", file=sys.stderr, flush=True)
+    sys.exit(3)
+
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "academy.settings")
-application = get_wsgi_application()
+try:
+    application = get_wsgi_application()
+except ImproperlyConfigured as error:
+    refuse(str(error))
 
 from apps.payments.checks import configuration_problems  # noqa: E402  (needs the app registry)
 
 if problems := configuration_problems():
-    print("No se puede arrancar: " + " ".join(problems), file=sys.stderr, flush=True)
-    sys.exit(3)  # To gunicorn: this worker will never boot, so end instead of trying for ever.
+    refuse(" ".join(problems))
+
+from apps.payments.stripe.client import client  # noqa: E402  (needs the app registry)
+
+# Two threads that came first at once would make a client each, with limits of its own.
+client()

@@ -1,7 +1,7 @@
 /**
- * Builds the front end into var/static_build/build with hashed names and a manifest that the
- * template tags `asset` and `island` read. Every folder in islands/ is an entry of its own, loaded
- * when its island is due. `--watch` builds again on every change.
+ * Builds the front end into var/static_build/build: files with hashed names, and a manifest that
+ * the template tags `asset` and `island` read. Every folder in islands/ is a separate entry point.
+ * `--watch` rebuilds on every change.
  */
 import {
   existsSync,
@@ -22,8 +22,8 @@ const source = dirname(fileURLToPath(import.meta.url));
 const root = dirname(source);
 const output = join(root, "var", "static_build", "build");
 
-// What may be fetched at most, in KB of brotli: more is an error, not a warning. A page counts the
-// loader and everything that its islands may load in the course of a visit.
+// Size limits in KB, measured after brotli compression. Exceeding a limit fails the build. The size
+// of a page is the loader plus every file that the page's islands can load.
 const FILE_BUDGETS = { "main.js": 1.5, "site.css": 14, "figtree-latin-wght-normal.woff2": 45 };
 const PAGE_BUDGETS = {
   "/": {
@@ -43,7 +43,7 @@ const PAGE_BUDGETS = {
       "main.js",
       "calculator.js",
       "discount-request.js",
-      "missing-subject.js",
+      "subject-request.js",
       "free-subject.js",
     ],
   },
@@ -78,8 +78,8 @@ const writeManifest = {
         ...about,
         file: relative(output, join(root, path)),
       }));
-      freeLoader(outputs);
-      await shrink(outputs);
+      removeHelperImport(outputs);
+      await minifyScripts(outputs);
       const manifest = {};
       for (const { file, inputs, entryPoint, imports } of outputs) {
         const sources = Object.keys(inputs);
@@ -92,29 +92,30 @@ const writeManifest = {
             .map(({ path }) => `build/${relative(output, join(root, path))}`),
         };
       }
-      // The server reads the manifest at any moment: it is changed at one stroke, and what the last
-      // one named goes only afterwards.
+      // The server may read the manifest at any time. Replace it atomically, and delete the files
+      // of the previous build only after that.
       const fresh = join(output, "manifest.json.new");
       writeFileSync(fresh, JSON.stringify(manifest, null, 2));
       renameSync(fresh, join(output, "manifest.json"));
-      removeAllBut(new Set(["manifest.json", ...outputs.map(({ file }) => file)]));
+      removeFilesExcept(new Set(["manifest.json", ...outputs.map(({ file }) => file)]));
       report(outputs);
     });
   },
 };
 
 /**
- * Beside islands that use CommonJS packages, esbuild makes every entry import its helpers. The
- * loader uses none of them, and every page would wait for that one more file.
+ * Remove the import of esbuild's CommonJS helpers from the loader. esbuild adds that import to
+ * every entry point, but the loader uses no helper, and each page would have to fetch one more
+ * file.
  */
-function freeLoader(outputs) {
+function removeHelperImport(outputs) {
   const { file } = outputs.find(({ file }) => /^main-\w+\.js$/.test(file));
   const code = readFileSync(join(output, file), "utf8");
   writeFileSync(join(output, file), code.replace(/^import"\.\/chunk-\w+\.js";/, ""));
 }
 
-/** Terser makes one and a half kilobytes less of what every page with React loads. */
-async function shrink(outputs) {
+/** Minify once more with Terser: it saves 1.5 KB on every page that loads React. */
+async function minifyScripts(outputs) {
   for (const { file } of outputs.filter(({ file }) => file.endsWith(".js"))) {
     const path = join(output, file);
     const { code } = await minify(readFileSync(path, "utf8"), {
@@ -126,7 +127,7 @@ async function shrink(outputs) {
   }
 }
 
-function removeAllBut(files) {
+function removeFilesExcept(files) {
   for (const file of readdirSync(output)) {
     if (!files.has(file)) rmSync(join(output, file), { recursive: true });
   }
@@ -191,7 +192,7 @@ const options = {
   jsx: "automatic",
   define: {
     "process.env.NODE_ENV": '"production"',
-    // React's way to its developer tools, which would be carried to every visitor.
+    // Drop React's connection to its developer tools from the production build.
     __REACT_DEVTOOLS_GLOBAL_HOOK__: "undefined",
   },
   entryNames: "[name]-[hash]",

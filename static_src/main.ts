@@ -1,10 +1,13 @@
-/** Finds the islands of the page and loads each when it is due. Knows no React. */
+/**
+ * The loader, on every page: finds the page's islands and imports each one when its load condition
+ * is met. Must not import React.
+ */
 import { startAnchors } from "./lib/anchors";
 import { startAvatars } from "./lib/avatars";
 import { startHelp } from "./lib/help";
+import { type LoadCondition, when } from "./lib/loadConditions";
 import { startMenus } from "./lib/menus";
-import { startPast } from "./lib/past";
-import { type LoadCondition, when } from "./lib/when";
+import { startScrolledPast } from "./lib/scrolledPast";
 
 type IslandModule = { default: (element: HTMLElement) => void };
 
@@ -13,18 +16,18 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   if (!src) continue;
   when((load ?? "load") as LoadCondition, element, async () => {
     const island = (await import(src)) as IslandModule;
-    // A task of its own: what was tapped while the code was read in is answered first.
+    // Start the island in a new task, so that the browser first handles taps that are waiting.
     setTimeout(() => island.default(element));
   });
 }
 
 startMenus();
 startAnchors();
-startPast();
+startScrolledPast();
 startHelp();
 startAvatars();
 
-// Tooltips come with the first element that has one and is pointed at or focused.
+// Load the tooltip code when an element with a tooltip is first pointed at or focused.
 const onFirstTooltip = ({ target }: Event) => {
   const element = (target as Element).closest?.("[data-tooltip]");
   if (!element) return;
@@ -35,13 +38,13 @@ const onFirstTooltip = ({ target }: Event) => {
 addEventListener("pointerover", onFirstTooltip);
 addEventListener("focusin", onFirstTooltip);
 
-// A toast that was raised just before a redirect is shown on the page it led to.
-// (Not through lib/storage: what the loader shares with an island becomes files of their own, for
-// which every page would wait.)
+// Show the toast that the previous page left for this one (see lib/toast.ts). This does not import
+// lib/sessionStorage.ts: a module shared by the loader and an island becomes one more file that
+// every page has to fetch.
 try {
   if (sessionStorage.getItem("toast")) {
     import("./lib/toast").then(({ showPendingToast }) => showPendingToast());
   }
 } catch {
-  // This browser blocks site data, so nothing was left for this page.
+  // The browser blocks site data, so there cannot be a stored toast.
 }

@@ -3,7 +3,7 @@ from django.contrib.admin import apps as admin_apps
 
 
 class BackofficeAdminConfig(admin_apps.AdminConfig):
-    """Django's admin, with our site in its place."""
+    """Replaces Django's default admin site with the site of this app."""
 
     default_site = "apps.backoffice.site.BackofficeSite"
     default = False

@@ -1,4 +1,4 @@
-"""What the owner should see first when opening the admin."""
+"""The start page of the admin: figures of today and open tasks."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ from apps.orders.models import Order, Payment, ReferralReward
 from apps.orders.reads import paid_without_access
 from apps.students.models import ErasureRequest
 
-# More are behind the tile's link.
+# The tile's link leads to all of them.
 SHOWN = 10
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure with the list behind it; `is_bad` where somebody should do something."""
+    """A figure with a link to its list. `is_bad` marks a figure that needs action."""
 
     label: str
     figure: str
@@ -28,7 +28,7 @@ class Tile:
 
 
 def tiles() -> list[Tile]:
-    """The figures of today and what waits for somebody. One query each."""
+    """Return the figures of today and the open tasks. Each runs one query."""
     day = today()
     taken = Payment.objects.filter(
         status=Payment.Status.SUCCEEDED, succeeded_at__date=day, order__isnull=False
@@ -76,7 +76,7 @@ def tiles() -> list[Tile]:
 
 
 def orders_without_access() -> list[Order]:
-    """The paid orders whose buyer still can't study, the longest waiting first."""
+    """Return the paid orders without classroom access, the oldest first."""
     return list(paid_without_access().order_by("paid_at", "pk")[:SHOWN])
 
 

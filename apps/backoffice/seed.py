@@ -1,15 +1,20 @@
-"""Sample buyers with their orders, and the sample admin. For development alone."""
+"""Sample buyers with orders, and the sample admin account, for development only."""
 
 from django.contrib.auth import get_user_model
 
 from apps.catalogue.models import Subject
-from apps.orders.cart import CheckoutItem, resolve
+from apps.core.money import to_euros
+from apps.orders.checkout.cart import CheckoutItem, resolve
+from apps.orders.checkout.place import place
+from apps.orders.checkout.request import Checkout
+from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
-from apps.orders.payments import ConfirmedPayment, first_payment_cents, mark_paid
-from apps.orders.place import Checkout, PaymentTypeName, place
+from apps.orders.plan.schedule import first_payment_cents
+from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import PromoCode
+from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import campaign_today
-from apps.pricing.rules import quote_cart
+from apps.pricing.rules import PRICING, quote_cart
 from apps.students.models import Consent
 from apps.students.services import find_or_create_student
 
@@ -18,17 +23,18 @@ ACTOR = "datos de ejemplo"
 
 
 def seed_admin() -> None:
-    """The sample admin that `make run` prints; an existing account keeps its password."""
+    """Add the admin account that `make run` prints. An existing account keeps its password."""
     users = get_user_model().objects
     if not users.filter(username=ADMIN_NAME).exists():
         users.create_superuser(ADMIN_NAME, "admin@example.com", ADMIN_PASSWORD)
 
 
 def seed_orders() -> None:
-    """A paid order, one in instalments and an abandoned cart, bought as visitors buy them.
+    """Add a paid order, an order in instalments and an abandoned cart.
 
-    Through the shop's own services: prices, consents, uses of codes, access and mails are real.
-    They want the seeded catalogue and codes. Who has an order already gets none.
+    They are placed and paid through the shop's services, so prices, consents, promo uses, access
+    and mails are as in production. Needs the sample catalogue and promo codes. A sample buyer with
+    an order gets no second one.
     """
     subjects = list(Subject.objects.on_sale().most_enrolled_first()[:6])
     lesson = subjects[2].lessons.filter(status="active").first()
@@ -36,7 +42,7 @@ def seed_orders() -> None:
     one_lesson = CheckoutItem(subjects[2].pk, (lesson.pk,))
     whole = [CheckoutItem(subject.pk) for subject in subjects]
 
-    # Before she buys, which would bring her a code of its own.
+    # Before her purchase, which would create a random code for her.
     ana = find_or_create_student(
         email=_email("Ana"), phone="+34600000001", first_name="Ana", last_name="Muñoz"
     )
@@ -46,13 +52,13 @@ def seed_orders() -> None:
         defaults={
             "code": "AMIGA-ANA",
             "kind": PromoCode.Kind.FIXED,
-            "value": 15,
+            "value": to_euros(PRICING.invited_cents),
             "note": "Ejemplo: código de amigo de Ana",
         },
     )
 
     _buy("Ana", "Muñoz", "+34600000001", [*whole[:2], one_lesson], promo_code="AGOTADO5")
-    _buy("Bruno", "Ibáñez", "+34600000002", whole[3:6], payment_type="installment")
+    _buy("Bruno", "Ibáñez", "+34600000002", whole[3:6], payment_type=PaymentType.INSTALMENTS)
     _buy("Carla", "Peña", "+34600000003", [one_lesson], pays=False)
 
 
@@ -66,7 +72,7 @@ def _buy(
     phone: str,
     items: list[CheckoutItem],
     *,
-    payment_type: PaymentTypeName = "full_payment",
+    payment_type: PaymentType = PaymentType.FULL,
     promo_code: str = "",
     pays: bool = True,
 ) -> None:

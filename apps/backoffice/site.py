@@ -1,4 +1,4 @@
-"""The admin site that the owner runs the academy from."""
+"""The admin site: order of apps and models, and the actions of its start page."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path
 
-# By how often a clerk needs them; what is not named comes last, by its own order.
+# Ordered by how often staff need them. Others follow in their default order.
 SECTIONS = (
     "orders",
     "leads",
@@ -23,16 +23,16 @@ SECTIONS = (
     "payments",
     "auth",
 )
-# For developers, and in English; what fails there is seen at mails and classroom access.
+# For developers, and in English. Staff see failures under mails and classroom access.
 UNLISTED = {"django_tasks_database"}
 MODELS = (
     "Order", "Payment", "Refund", "Dispute", "Instalment", "Redemption", "OrderLine", "OrderEvent",
-    "Lead", "Quote", "WantedSubject",
+    "Lead", "Quote", "RequestedSubject",
     "Student", "Consent", "SignIn", "ErasureRequest",
     "Provisioning", "AccessChange", "Enrolment", "Account", "Semester", "MoodleCourse",
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
-    "Plan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
+    "PricePlan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
     "Mail", "ScheduledJob", "LegalText", "SiteSettings",
 )  # fmt: skip
 
@@ -60,7 +60,7 @@ class BackofficeSite(admin.AdminSite):
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        # Here and not above: the site is made before the models are loaded.
+        # Imported here because the site is created before the models are loaded.
         from apps.backoffice.dashboard import orders_without_access, tiles
 
         context = {"tiles": tiles(), "without_access": orders_without_access()}
@@ -79,12 +79,12 @@ class BackofficeSite(admin.AdminSite):
         return refund_page(request, order_id, context=self.each_context(request))
 
     def retry_access(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        """The button beside a paid order without access: try now, whatever the pause."""
-        from apps.classroom.services import try_now
+        """Retry the classroom access of a paid order now, without waiting for the next retry."""
+        from apps.classroom.provisioning import retry_now
 
         if request.method != "POST" or not request.user.has_perm("classroom.view_provisioning"):
             raise PermissionDenied
-        if try_now(f"pedido-{order_id}"):
+        if retry_now(order_id):
             messages.success(request, f"Se vuelve a intentar el acceso del pedido {order_id}.")
         else:
             messages.warning(request, f"El pedido {order_id} no espera ningún intento.")

@@ -20,7 +20,7 @@ from apps.core.admin_base import (
     list_link,
     moment,
     money,
-    search_as_filed,
+    search_normalized,
 )
 from apps.core.money import format_euros, list_price_cents, to_cents
 
@@ -30,7 +30,7 @@ def sample_mark(university: University) -> str:
 
 
 class CatalogueAdmin(DeskAdmin):
-    """Keeps who changes a price, and finds names whatever their accents."""
+    """Records who changes a price. The search ignores accents."""
 
     filed_in = "name_sort"
 
@@ -38,7 +38,7 @@ class CatalogueAdmin(DeskAdmin):
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
         form = search_form if self.filed_in == "name_search" else sort_form
-        return search_as_filed(request, queryset, field=self.filed_in, form=form(search_term))
+        return search_normalized(request, queryset, field=self.filed_in, form=form(search_term))
 
     def changeform_view(
         self,
@@ -51,7 +51,7 @@ class CatalogueAdmin(DeskAdmin):
             return super().changeform_view(request, object_id, form_url, extra_context)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """The price history goes with its row; on its own nobody may delete it."""
+        """Allow deleting a row with its price history, which nobody may delete alone."""
         deleted, counts, forbidden, protected = super().get_deleted_objects(objs, request)
         return deleted, counts, forbidden - {PriceChange._meta.verbose_name}, protected
 
@@ -244,7 +244,7 @@ class LessonAdmin(CatalogueAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Each word in the title or in the subject's name: "micro pec 1"."""
+        """Match each word in the title or in the subject's name, as in "micro pec 1"."""
         for word in search_term.split():
             queryset = queryset.filter(
                 Q(title__icontains=word) | Q(subject__name_search__contains=search_form(word))

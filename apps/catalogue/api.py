@@ -1,4 +1,4 @@
-"""The catalogue's public reads (api.md, "Reads"). Nothing here depends on who asks."""
+"""The public API of the catalogue. The answers are the same for everybody."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ from apps.core.api import PublicAPIView
 
 
 class CatalogueRead(PublicAPIView):
-    """An answer that everybody may keep for a minute (shop spec, section 9)."""
+    """An answer that any cache may store for a minute."""
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any

@@ -1,9 +1,9 @@
-"""`name_search__includes`: a text within a text, found by an index where the database has one.
+"""`name_search__includes` finds a text within a text, with an index on PostgreSQL.
 
-LIKE '%…%' can use no ordinary index. On PostgreSQL the index `subject_by_trigram` (migration 0003)
-holds every three letters that follow each other in a name, by PostgreSQL's own arrays and GIN: it
-needs no extension, which not every host installs. Shorter searches, and SQLite, go through the
-names of the list's own index.
+LIKE '%…%' can't use an ordinary index. On PostgreSQL the GIN index `subject_by_trigram` (created by
+a migration) holds all sequences of three letters of a name as an array. It needs no extension: not
+every host installs pg_trgm. Searches of fewer letters, and SQLite, scan the names in the index of
+the list.
 """
 
 from typing import Any
@@ -18,12 +18,12 @@ SHORTEST = 3
 
 @CharField.register_lookup
 class Includes(Contains):
-    """Like `contains`; for columns that `catalogue_trigrams` is an index of."""
+    """Like `contains`, for columns with an index on `catalogue_trigrams`."""
 
     lookup_name = "includes"
 
     def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> Any:
-        # The operators of each database are filed under the built-in lookup's name.
+        # Each database looks up its operator by the name of the built-in lookup.
         return Contains(self.lhs, self.rhs).as_sql(compiler, connection)
 
     def as_postgresql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> Any:

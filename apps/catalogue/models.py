@@ -18,13 +18,13 @@ Row = TypeVar("Row", bound="Recorded")
 
 
 class RecordedQuerySet(models.QuerySet[Row]):
-    """Bulk writes that leave the same traces as single ones."""
+    """Bulk writes that record the price history and refresh the counts, as save() does."""
 
     @transaction.atomic
     def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
         rows = list(objs)
         for row in rows:
-            row.fill_in()
+            row.compute_columns()
         created = super().bulk_create(rows, *args, **kwargs)
         rows_added.send(sender=self.model, rows=created)
         return created
@@ -36,43 +36,43 @@ class RecordedQuerySet(models.QuerySet[Row]):
 
 
 class Recorded(models.Model):
-    """A row of the catalogue: each save keeps price history and counts (catalogue.receivers).
+    """A row whose saves record the price history and refresh the counts (`receivers`).
 
-    One transaction around both, so that no price is ever changed without its `PriceChange`.
+    Both run in one transaction, so no price changes without its `PriceChange`.
     """
 
-    # The field whose changes are kept; empty where a row has no price.
+    # The price field, or empty for a model without a price.
     price_field: ClassVar[str] = ""
-    # What fill_in computes; saved whenever anything is.
-    filled_in: ClassVar[tuple[str, ...]] = ()
-    # What the receivers saw before the row was written, for the ones that run after.
-    concerned_universities: list[int]
-    concerned_degrees: set[int]
+    # The columns that compute_columns sets. Every save writes them.
+    computed_columns: ClassVar[tuple[str, ...]] = ()
+    # Set by the receivers before a save, for the receivers after it.
+    affected_universities: list[int]
+    affected_degrees: set[int]
     price_before: Decimal | None
 
     class Meta:
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        self.fill_in()
+        self.compute_columns()
         if kwargs.get("update_fields"):
-            kwargs["update_fields"] = {*kwargs["update_fields"], *self.filled_in}
+            kwargs["update_fields"] = {*kwargs["update_fields"], *self.computed_columns}
         with transaction.atomic():
             super().save(*args, **kwargs)
 
-    def fill_in(self) -> None:
-        """Compute the stored columns that follow from others."""
+    def compute_columns(self) -> None:
+        """Set the columns that are computed from other columns."""
 
 
 class Named(Recorded):
-    """A name with the two forms that the catalogue orders and searches by, filled in Python.
+    """A row with a name, and the name's stored form for sorting (`text`).
 
-    Stored, so that SQLite and PostgreSQL order alike, bytewise (decisions.md, "Catalogue").
+    The form is stored, so SQLite and PostgreSQL sort alike.
     """
 
     name = models.CharField("nombre", max_length=160)
     name_sort = models.CharField(max_length=200, editable=False, default="")
-    filled_in: ClassVar[tuple[str, ...]] = ("name_sort",)
+    computed_columns: ClassVar[tuple[str, ...]] = ("name_sort",)
 
     class Meta:
         abstract = True
@@ -80,7 +80,7 @@ class Named(Recorded):
     def __str__(self) -> str:
         return self.name
 
-    def fill_in(self) -> None:
+    def compute_columns(self) -> None:
         self.name_sort = sort_form(self.name)
 
 
@@ -89,11 +89,11 @@ class UniversityQuerySet(RecordedQuerySet["University"]):
         return self.order_by("name_sort", "pk")
 
     def shown(self) -> Self:
-        """All but the samples, which never show on a real site (decisions.md, "Pages")."""
+        """All universities; without DEBUG the samples are left out."""
         return self if settings.DEBUG else self.filter(is_sample=False)
 
     def open_first(self) -> Self:
-        """Those that are open before those that come soon, each by name."""
+        """Open universities first, then those coming soon, each group by name."""
         return self.order_by("-status", "name_sort", "pk")
 
     def open(self) -> Self:
@@ -110,7 +110,7 @@ class University(Named):
     status = models.CharField(
         "estado", max_length=12, choices=Status.choices, default=Status.COMING_SOON
     )
-    # Kept by the server (catalogue.services); staff add an offset for the years before this site.
+    # Computed counts (`services`). Staff add an offset for students before this site existed.
     degrees_count = models.PositiveIntegerField("grados", default=0, editable=False)
     subjects_count = models.PositiveIntegerField("asignaturas", default=0, editable=False)
     students_counted = models.PositiveIntegerField(default=0, editable=False)
@@ -172,28 +172,28 @@ class Degree(Named):
 
 class SubjectQuerySet(RecordedQuerySet["Subject"]):
     def on_sale(self) -> Self:
-        """Active, at an open university, with at least one active lesson (shop spec, section 5)."""
+        """Active subjects with an active lesson, at an open university."""
         return self.findable().filter(university__in=University.objects.open())
 
     def findable(self) -> Self:
-        """Active with an active lesson, wherever: what the partial indexes hold."""
+        """Active subjects with an active lesson: the rows of the partial indexes."""
         return self.filter(active=True, active_lessons_count__gt=0)
 
-    def named_like(self, search: str) -> Self:
-        """Whose name contains the search, without regard to accents or capitals."""
+    def name_contains(self, search: str) -> Self:
+        """Subjects whose name contains the text, ignoring accents and capitals."""
         form = search_form(search)
         return self.filter(name_search__includes=form) if form else self
 
     def most_enrolled_first(self) -> Self:
-        """The catalogue's order: enrolled students descending, then name in Spanish collation."""
+        """In the order of the catalogue: most enrolled students first, then by name."""
         return self.order_by("-enrolled_students_count", "name_sort", "pk")
 
 
 def _in_catalogue_order(*filters: str, name: str) -> models.Index:
-    """What visitors find, in the order they see it; a page and its count read nothing else.
+    """Return a partial index of the findable subjects in the order of the catalogue.
 
-    The included columns let PostgreSQL search and filter without the table. SQLite has none and
-    looks into its table.
+    The included columns let PostgreSQL count, search and page without reading the table. SQLite has
+    no included columns and reads its table.
     """
     return models.Index(
         fields=(*filters, "-enrolled_students_count", "name_sort", "id"),
@@ -207,8 +207,8 @@ class Subject(Named):
     degree = models.ForeignKey(
         Degree, models.PROTECT, related_name="subjects", verbose_name="grado"
     )
-    # The degree's, kept beside it (catalogue.services): an index can't reach through the degree,
-    # and without one a page of a university would walk the subjects of all.
+    # A copy of the degree's university (`services`). An index can't follow the foreign key, and
+    # without one the page of a university would scan the subjects of all universities.
     university = models.ForeignKey(
         University,
         models.PROTECT,
@@ -239,7 +239,7 @@ class Subject(Named):
 
     objects = SubjectQuerySet.as_manager()
     price_field = "final_price"
-    filled_in = ("name_sort", "name_search", "university")
+    computed_columns = ("name_sort", "name_search", "university")
 
     class Meta:
         verbose_name = "asignatura"
@@ -261,8 +261,8 @@ class Subject(Named):
             models.Index(fields=("university", "name_sort", "id"), name="subject_by_university"),
         )
 
-    def fill_in(self) -> None:
-        super().fill_in()
+    def compute_columns(self) -> None:
+        super().compute_columns()
         self.name_search = search_form(self.name)
         self.university_id = self.degree.university_id
 
@@ -314,7 +314,7 @@ class Lesson(Recorded):
 
 
 class PriceChange(models.Model):
-    """Every price that a subject or lesson has ever had: who, when, from, to."""
+    """One change of a price: who made it, when, from and to."""
 
     subject = models.ForeignKey(
         Subject,
@@ -357,7 +357,7 @@ class PriceChange(models.Model):
 
 
 class CatalogueUpload(models.Model):
-    """A file between its preview and the "yes" to it; afterwards it is deleted."""
+    """An uploaded file that waits for confirmation after its preview."""
 
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE)
     uploaded_at = models.DateTimeField(auto_now_add=True)

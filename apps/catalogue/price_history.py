@@ -1,4 +1,4 @@
-"""Which prices were really charged (EU price indication law; decisions.md, "Cart")."""
+"""Which prices were charged lately. EU law allows only those as crossed-out prices."""
 
 from collections import defaultdict
 from datetime import timedelta
@@ -9,13 +9,13 @@ from django.utils import timezone
 from apps.catalogue.models import Lesson, PriceChange, Subject
 from apps.core.money import list_price_cents, to_cents
 
-LATELY = timedelta(days=30)
+PRICE_HISTORY_WINDOW = timedelta(days=30)
 
 
-def charged_lately(rows: QuerySet[Subject] | QuerySet[Lesson]) -> dict[int, set[int]]:
-    """The prices in cents that each subject or lesson had in the last 30 days, by its id.
+def recently_charged_prices(rows: QuerySet[Subject] | QuerySet[Lesson]) -> dict[int, set[int]]:
+    """Return the prices in cents of the last 30 days for each subject or lesson, by its id.
 
-    Two queries. What was in force when the 30 days began is among them.
+    The price at the start of the 30 days is included. Runs two queries.
     """
     field = rows.model.price_field
     link = "lesson" if rows.model is Lesson else "subject"
@@ -23,7 +23,8 @@ def charged_lately(rows: QuerySet[Subject] | QuerySet[Lesson]) -> dict[int, set[
     for pk, price in rows.order_by().values_list("pk", field):
         charged[pk].add(to_cents(price))
     changes = PriceChange.objects.filter(
-        changed_at__gte=timezone.now() - LATELY, **{f"{link}__in": rows.order_by().values("pk")}
+        changed_at__gte=timezone.now() - PRICE_HISTORY_WINDOW,
+        **{f"{link}__in": rows.order_by().values("pk")},
     )
     for pk, before, after in changes.values_list(f"{link}_id", "before", "after"):
         charged[pk].update(to_cents(price) for price in (before, after) if price is not None)
@@ -31,8 +32,8 @@ def charged_lately(rows: QuerySet[Subject] | QuerySet[Lesson]) -> dict[int, set[
 
 
 def unproven_list_prices(subjects: QuerySet[Subject]) -> set[int]:
-    """The ids of the subjects whose crossed-out price nobody was charged in the last 30 days."""
-    charged = charged_lately(subjects)
+    """Return the ids of subjects whose crossed-out price was not charged in the last 30 days."""
+    charged = recently_charged_prices(subjects)
     prices = subjects.order_by().exclude(total_discounts=0)
     return {
         pk

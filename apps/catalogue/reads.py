@@ -1,6 +1,6 @@
-"""What the public reads of the catalogue, in the shapes of api.md ("Reads").
+"""The public reads of the catalogue, in the shapes of the API.
 
-Every function runs the same number of queries however much there is.
+The number of queries of each function does not grow with the catalogue.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,12 +32,12 @@ class DegreeUnknown(NotFound):
 
 
 def universities() -> list[Shape]:
-    """All universities by name, those that are coming soon included."""
+    """Return all universities by name, including those marked as coming soon."""
     return list(UniversityOut(University.objects.shown().by_name(), many=True).data)
 
 
 def degrees(*, university_id: int) -> list[Shape]:
-    """A university's degrees by name, each with its university. Raises UniversityUnknown."""
+    """Return the degrees of a university by name. Raises UniversityUnknown."""
     university = University.objects.shown().filter(pk=university_id).first()
     if university is None:
         raise UniversityUnknown
@@ -48,7 +48,7 @@ def degrees(*, university_id: int) -> list[Shape]:
 
 
 def subjects_of_degree(*, degree_id: int) -> list[Shape]:
-    """The subjects of a degree that are on sale, by name. Raises DegreeUnknown."""
+    """Return the subjects of a degree that are on sale, by name. Raises DegreeUnknown."""
     _require_degree(degree_id)
     subjects = Subject.objects.on_sale().filter(degree=degree_id).order_by("name_sort", "pk")
     return list(SubjectOut(subjects, many=True).data)
@@ -62,26 +62,18 @@ def catalogue_page(
     page: int = 1,
     page_size: int = DEFAULT_PAGE_SIZE,
 ) -> Shape:
-    """One page of the subjects on sale, most enrolled first (shop spec, section 7).
+    """Return one page of the subjects on sale, the most enrolled first.
 
-    Each has all its lessons, expired ones too. A page beyond the last answers the last. Raises
-    UniversityUnknown or DegreeUnknown; a degree of another university gives an empty page.
+    Each subject has all its lessons, including expired ones. A number beyond the last page returns
+    the last page. A degree of another university returns an empty page. Raises UniversityUnknown or
+    DegreeUnknown.
     """
-    statuses = dict(University.objects.shown().values_list("pk", "status"))
-    if university_id is not None:
-        if university_id not in statuses:
-            raise UniversityUnknown
-        statuses = {university_id: statuses[university_id]}
-    open_ids = [pk for pk, status in statuses.items() if status == University.Status.OPEN]
-    found = Subject.objects.findable().filter(university__in=open_ids).named_like(search)
-    if degree_id is not None:
-        _require_degree(degree_id)
-        found = found.filter(degree=degree_id)
-    # Counted and paged by ids alone, which the index holds: what a page skips is never fetched.
+    found = _subjects_on_sale(university_id, degree_id).name_contains(search)
+    # Count and page with the ids alone, from the index: skipped rows are never fetched.
     shown = Paginator(found.most_enrolled_first().values("pk"), page_size).get_page(page)
     ids: Any = shown.object_list
     on_page = Subject.objects.filter(pk__in=ids)
-    subjects = list(_with_all_it_shows(on_page).most_enrolled_first())
+    subjects = list(_with_card_data(on_page).most_enrolled_first())
     if settings.REQUIRE_PRICE_HISTORY:
         _hide_unproven_list_prices(subjects)
     return {
@@ -93,21 +85,35 @@ def catalogue_page(
     }
 
 
-def subjects_to_show(subject_ids: Sequence[int]) -> list[Subject]:
-    """Those of the subjects that are on sale, in the given order, with what a card shows."""
-    found = _with_all_it_shows(Subject.objects.on_sale()).in_bulk(subject_ids)
+def _subjects_on_sale(university_id: int | None, degree_id: int | None) -> SubjectQuerySet:
+    statuses = dict(University.objects.shown().values_list("pk", "status"))
+    if university_id is not None:
+        if university_id not in statuses:
+            raise UniversityUnknown
+        statuses = {university_id: statuses[university_id]}
+    open_ids = [pk for pk, status in statuses.items() if status == University.Status.OPEN]
+    subjects = Subject.objects.findable().filter(university__in=open_ids)
+    if degree_id is not None:
+        _require_degree(degree_id)
+        subjects = subjects.filter(degree=degree_id)
+    return subjects
+
+
+def on_sale_subjects(subject_ids: Sequence[int]) -> list[Subject]:
+    """Return the subjects that are on sale, in the given order, with the data of their cards."""
+    found = _with_card_data(Subject.objects.on_sale()).in_bulk(subject_ids)
     if settings.REQUIRE_PRICE_HISTORY:
         _hide_unproven_list_prices(found.values())
     return [found[subject_id] for subject_id in subject_ids if subject_id in found]
 
 
-def subject_to_show(subject_id: int) -> Shape | None:
-    """One subject as a card of the catalogue shows it; None where it is not on sale."""
-    found = subjects_to_show([subject_id])
+def on_sale_subject(subject_id: int) -> Shape | None:
+    """Return the data of the subject's card, or None if the subject is not on sale."""
+    found = on_sale_subjects([subject_id])
     return dict(CatalogueSubjectOut(found[0]).data) if found else None
 
 
-def _with_all_it_shows(subjects: SubjectQuerySet) -> SubjectQuerySet:
+def _with_card_data(subjects: SubjectQuerySet) -> SubjectQuerySet:
     return subjects.select_related("degree__university").prefetch_related("lessons")
 
 

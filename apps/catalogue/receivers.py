@@ -1,6 +1,6 @@
-"""What every save and deletion in the catalogue leaves behind: price history and fresh counts.
+"""Signal receivers that record the price history and refresh the stored counts.
 
-On the models' signals, so that no path forgets it: admin, seed, import and shell all come by here.
+Signals cover every way to change the catalogue: admin, seed, import and shell.
 """
 
 from decimal import Decimal
@@ -20,7 +20,7 @@ from apps.catalogue.signals import rows_added
 
 
 def _degree_named_by(row: Recorded) -> QuerySet[Degree]:
-    """Where the row belongs by the parent that it names now."""
+    """Return the degree of the row's current parent."""
     match row:
         case Degree():
             return Degree.objects.filter(pk=row.pk)
@@ -32,7 +32,7 @@ def _degree_named_by(row: Recorded) -> QuerySet[Degree]:
 
 
 def _degree_in_database(row: Recorded) -> QuerySet[Degree]:
-    """Where the row belonged when it was last saved; another one when it is being moved."""
+    """Return the degree of the row as last saved: the old one if the row is being moved."""
     match row:
         case Degree():
             return Degree.objects.filter(pk=row.pk)
@@ -42,7 +42,7 @@ def _degree_in_database(row: Recorded) -> QuerySet[Degree]:
 
 
 def _places(row: Recorded) -> tuple[set[int], set[int]]:
-    """The ids of the universities and of the degrees that the row belongs to or is leaving."""
+    """Return the ids of the row's universities and degrees, both new and as last saved."""
     found = set(_degree_named_by(row).values_list("university", "pk"))
     if row.pk is not None:
         found.update(_degree_in_database(row).values_list("university", "pk"))
@@ -53,17 +53,17 @@ def _places(row: Recorded) -> tuple[set[int], set[int]]:
 
 
 def _price(row: Recorded) -> Decimal:
-    """The row's price as a Decimal, also where it was set as a text or a whole number."""
+    """Return the price as a Decimal, even if it was assigned as a string or an integer."""
     return Decimal(getattr(row, row.price_field))
 
 
 def before_a_row_changes(
     sender: type[Recorded], instance: Recorded, *, raw: bool = False, **kwargs: Any
 ) -> None:
-    if raw:  # A fixture brings its own history and counts.
+    if raw:  # A fixture includes its own price history and counts.
         return
-    universities, instance.concerned_degrees = _places(instance)
-    instance.concerned_universities = lock_universities(universities)
+    universities, instance.affected_degrees = _places(instance)
+    instance.affected_universities = lock_universities(universities)
     if instance.price_field:
         instance.price_before = (
             sender._default_manager.filter(pk=instance.pk)
@@ -86,10 +86,10 @@ def after_a_row_changed(
         before, after = instance.price_before, _price(instance)
         if before != after:
             record_prices([(instance, before, after)])
-    degrees = instance.concerned_degrees
+    degrees = instance.affected_degrees
     if isinstance(instance, Degree):
         degrees.add(instance.pk)
-    refresh_counts(university_ids=instance.concerned_universities, degree_ids=degrees)
+    refresh_counts(university_ids=instance.affected_universities, degree_ids=degrees)
 
 
 def after_rows_were_added(sender: type[Recorded], rows: list[Recorded], **kwargs: Any) -> None:

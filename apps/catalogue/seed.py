@@ -1,4 +1,4 @@
-"""A catalogue to look at: invented universities with real-sounding subjects, the same each time."""
+"""The sample catalogue: invented universities and plausible subjects, always the same ones."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -8,22 +8,22 @@ from django.db import transaction
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.seed_names import DEGREES, UNIVERSITIES
 
-# Lists of different lengths, walked in step: prices, lessons and students differ from one subject
-# to the next without any chance in it.
+# Subject n takes element n of each list, and the lists have different lengths. So prices, lessons
+# and students vary from subject to subject without randomness.
 PRICES = ("192.00", "180.00", "240.00", "168.00", "216.00", "156.00", "204.00", "228.00", "199.50")
 LESSON_PRICES = ("55.00", "48.00", "60.00", "45.00", "52.50", "58.00", "49.90")
 LESSON_COUNTS = (5, 6, 4, 5, 3, 6, 5, 2, 6, 4, 0, 5, 1)
 DISCOUNTS = (0, 0, 10, 0, 20, 0, 0, 15)
 ENROLLED = (480, 212, 96, 341, 57, 158, 24, 275, 133, 12, 96)
 TITLES = ("PEC 1", "PEC 2", "PEC 3", "PEC 4", "PEC 5", "Examen")
-# Subjects in which nothing can be bought any more: they are in the admin, not in the shop.
+# Every 45th subject has expired lessons only: the admin shows it, the shop does not.
 ALL_EXPIRED_EVERY = 45
 SUBJECTS = sum(len(subjects) for _, _, subjects in DEGREES)
 
 
 @transaction.atomic
 def seed_catalogue() -> None:
-    """Add what is missing; rows that exist are left as staff have made them."""
+    """Add the sample rows that do not exist. Existing rows are not changed."""
     for name, acronym, is_open in UNIVERSITIES:
         University.objects.get_or_create(
             acronym=acronym,
@@ -54,7 +54,7 @@ def seed_catalogue() -> None:
 
 
 def _add_subjects(degrees: dict[str, Degree]) -> list[tuple[int, Subject]]:
-    """The subjects that were missing, each with its number in the list of all."""
+    """Add the subjects that do not exist. Return them with their numbers in the full list."""
     present = set(Subject.objects.values_list("degree_id", "name"))
     names = [(degrees[degree], name) for degree, _, subjects in DEGREES for name in subjects]
     missing = [
@@ -77,9 +77,9 @@ def _subject(number: int, degree: Degree, name: str) -> Subject:
 
 
 def lessons_of(number: int, subject: Subject) -> Iterable[Lesson]:
-    """The lessons of the subject with that number in its list."""
+    """Yield the lessons of the subject with this number."""
     count = LESSON_COUNTS[number % len(LESSON_COUNTS)]
-    # The term has begun: in many subjects the first deadline is over, in a few all are.
+    # As during a term: many subjects have one expired lesson, and a few have no other.
     expired = number % 3 // 2 if count > 1 else 0
     if number % ALL_EXPIRED_EVERY == ALL_EXPIRED_EVERY - 1:
         expired = count

@@ -1,6 +1,6 @@
-"""A catalogue of any size, invented and the same each time, for `manage.py seed --subjects N`.
+"""A sample catalogue of any size, for `manage.py seed --subjects N`.
 
-Subject number n is always the same subject: a larger N adds those that are missing.
+Subject number n is always the same subject, so a larger N only adds subjects.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.seed import DISCOUNTS, PRICES, lessons_of
 from apps.catalogue.seed_many_names import AREAS, FORMS, KINDS, PLACES
-from apps.catalogue.services import counts_at_the_end
+from apps.catalogue.services import deferred_counts
 
 PER_DEGREE = 50
 PER_UNIVERSITY = 2000
@@ -26,13 +26,13 @@ class UniversityName(NamedTuple):
 
 
 def seed_many(count: int, on_progress: Callable[[int], object]) -> int:
-    """Add what is missing of the first `count` subjects; returns how many were added.
+    """Add those of the first `count` subjects that do not exist, and return how many were added.
 
-    In one transaction. `on_progress` is told how many subjects have been dealt with since the last
-    time. Rows that exist are left as staff have made them.
+    Runs in one transaction. `on_progress` gets the number of subjects processed since its last
+    call. Existing rows are not changed.
     """
     added = 0
-    with counts_at_the_end():
+    with deferred_counts():
         for first in range(0, count, PER_UNIVERSITY):
             numbers = range(first, min(first + PER_UNIVERSITY, count))
             added += _fill_university(numbers)
@@ -68,7 +68,7 @@ def _fill_university(numbers: range) -> int:
         not in present
     ]
     lessons = [lesson for number, subject in missing for lesson in lessons_of(number, subject)]
-    # Counted beforehand: to write every subject a second time costs as much as to add it.
+    # Set the counts before the insert: updating every subject later costs as much as the insert.
     for lesson in lessons:
         lesson.subject.active_lessons_count += lesson.status == Lesson.Status.ACTIVE
     Subject.objects.bulk_create(subject for _, subject in missing)
@@ -77,7 +77,7 @@ def _fill_university(numbers: range) -> int:
 
 
 def _degrees(university: University, places: list[int]) -> dict[int, Degree]:
-    """The university's degrees by their place among the forty; those that are missing are added."""
+    """Return the degrees of the university by number, 0 to 39. Add those that do not exist."""
     present = {degree.name: degree for degree in university.degrees.all()}
     Degree.objects.bulk_create(
         Degree(
@@ -101,14 +101,14 @@ def _subject(number: int, degree: Degree) -> Subject:
         name=subject_name(number // PER_DEGREE % DEGREES, number % PER_DEGREE),
         final_price=Decimal(PRICES[number % len(PRICES)]),
         total_discounts=DISCOUNTS[number % len(DISCOUNTS)],
-        # Steps of a prime: from nobody to 600, in no order that one sees.
+        # Multiples of a prime modulo 601: numbers from 0 to 600 without a visible pattern.
         enrolled_offset=number * 7919 % 601,
         active=number % 97 != 96,
     )
 
 
 def university_name(index: int) -> UniversityName:
-    """The university of that number: no two have the same name or acronym."""
+    """Return the name and acronym of the university with this index. Both are unique."""
     round_, place = divmod(index, len(PLACES) * len(KINDS))
     place, kind = divmod(place, len(KINDS))
     kind_name, kind_letter = KINDS[kind]
@@ -126,7 +126,7 @@ def degree_name(place: int) -> str:
 
 
 def subject_name(degree: int, place: int) -> str:
-    """The name of a degree's subject; degrees of one area share topics and not their angles."""
+    """Return the name of a subject. Degrees of one area share its topics with other wordings."""
     area, number = divmod(degree, len(AREAS[0].degrees))
     angle, topic = divmod(place, _TOPICS)
     form = FORMS[(number * 2 + angle) % len(FORMS)]
@@ -134,7 +134,7 @@ def subject_name(degree: int, place: int) -> str:
 
 
 def _declined(topic: str) -> dict[str, str]:
-    """ "el derecho" after the prepositions that contract with its article."""
+    """Return the topic after en, a and de: "el derecho" becomes "al derecho", "del derecho"."""
     masculine = topic.startswith("el ")
     return {
         "en": f"en {topic}",

@@ -1,16 +1,16 @@
-"""Words for `manage.py seed --subjects N`: invented universities, and what is taught at them."""
+"""Names for `manage.py seed --subjects N`: invented universities, degrees and topics."""
 
 from typing import NamedTuple
 
 
 class Area(NamedTuple):
-    """Five degrees that teach the same ten topics."""
+    """Five degrees that share ten topics."""
 
     degrees: tuple[str, str, str, str, str]
     topics: tuple[str, ...]
 
 
-# (as in "Universidad … del Cierzo", its letter in the acronym)
+# (the word in "Universidad … del Cierzo", its letter in the acronym)
 KINDS = (
     ("Abierta", "A"),
     ("a Distancia", "D"),
@@ -19,7 +19,7 @@ KINDS = (
     ("Digital", "G"),
 )
 
-# No place that has a university: nobody shall take these for real ones.
+# Places without a real university, so that nobody takes the invented ones for real.
 PLACES = (
     ("del Cierzo", "CIE"),
     ("de la Ribera Clara", "RIB"),

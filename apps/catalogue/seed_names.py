@@ -1,4 +1,4 @@
-"""The invented universities and the subjects of the ten degrees, for `manage.py seed`."""
+"""The invented universities, and the ten degrees with their subjects, for `manage.py seed`."""
 
 # (name, acronym, open to students)
 UNIVERSITIES = (
@@ -8,7 +8,7 @@ UNIVERSITIES = (
     ("Universidad Virtual de Levante", "UVIL", False),
 )
 
-# (degree, acronym, its subjects)
+# (degree, acronym, subjects)
 DEGREES = (
     (
         "ADE",

@@ -1,4 +1,4 @@
-"""The catalogue's shapes in the API (api.md, "Reads"), and the questions it accepts."""
+"""The output of the catalogue API, and its query parameters."""
 
 from decimal import Decimal
 from typing import Any
@@ -10,7 +10,7 @@ from apps.core.money import as_json, to_cents
 
 PAGE_SIZES = (6, 9, 12, 18)
 DEFAULT_PAGE_SIZE = 9
-# PostgreSQL's largest bigint: a larger id would be an error of the database, not an unknown row.
+# PostgreSQL's largest bigint. A larger id would be a database error, not an unknown row.
 LARGEST_ID = 2**63 - 1
 
 
@@ -23,7 +23,7 @@ class EurosField(serializers.Field[Decimal, Any, float, Any]):
 
 
 class _Shape(serializers.Serializer[Any]):
-    """Goes out only: every field is read."""
+    """A serializer for output only."""
 
 
 class UniversityNameOut(_Shape):

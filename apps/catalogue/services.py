@@ -1,4 +1,4 @@
-"""What changes in the catalogue beside what staff type: stored counts, and who set a price."""
+"""Stored counts and price history of the catalogue."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,18 +21,18 @@ from apps.catalogue.models import (
     University,
 )
 
-# SQLite has no more than 32,766 parameters in a statement.
+# SQLite allows at most 32,766 parameters in a statement.
 COPIED_AT_ONCE = 10_000
 
 _price_setter: ContextVar[AbstractBaseUser | AnonymousUser | None] = ContextVar(
     "_price_setter", default=None
 )
-_counts_put_off: ContextVar[bool] = ContextVar("_counts_put_off", default=False)
+_counts_deferred: ContextVar[bool] = ContextVar("_counts_deferred", default=False)
 
 
 @contextmanager
 def prices_changed_by(user: AbstractBaseUser | AnonymousUser) -> Iterator[None]:
-    """Within it, price changes are kept as that user's; outside, as nobody's (seed, import)."""
+    """Record price changes within the block as made by `user`. Without it they name nobody."""
     token = _price_setter.set(user)
     try:
         yield
@@ -41,7 +41,7 @@ def prices_changed_by(user: AbstractBaseUser | AnonymousUser) -> Iterator[None]:
 
 
 def record_prices(changes: Iterable[tuple[Recorded, Decimal | None, Decimal]]) -> None:
-    """Keep (row, before, after) of subjects and lessons; before is None for a first price."""
+    """Store price changes (row, before, after). `before` is None for a first price."""
     user = _price_setter.get()
     PriceChange.objects.bulk_create(
         PriceChange(
@@ -60,17 +60,17 @@ def change_rows(
     rows: Sequence[tuple[Recorded, dict[str, Any]]],
     attributes: Sequence[str],
 ) -> None:
-    """Write these attributes of many rows at once, each given with its values before.
+    """Update these attributes of many rows at once, and record the price history.
 
-    Within `counts_at_the_end`, which counts what follows from them. The rows need but their id and
-    these attributes. Keeps the price history as a save does.
+    Each row comes with its previous values. A row needs only its id and these attributes. Call this
+    within `deferred_counts`, which refreshes the counts.
     """
     written = {*attributes}
     if "name" in written:
         for row, _ in rows:
-            row.fill_in()
-        written.update(model.filled_in)
-    # Past RecordedQuerySet, which refuses to change prices without their history.
+            row.compute_columns()
+        written.update(model.computed_columns)
+    # Not through RecordedQuerySet, which refuses to update prices without their history.
     model._base_manager.bulk_update([row for row, _ in rows], written)
     if model.price_field in written:
         record_prices(
@@ -80,9 +80,9 @@ def change_rows(
 
 
 def record_first_prices(model: type[Recorded], rows: Iterable[Recorded]) -> None:
-    """Keep the prices that these rows of one model have just been added with.
+    """Record the first prices of rows of one model that were just inserted.
 
-    Copied within the database: to make an object of each took as long as adding the rows.
+    The database copies the prices: creating an object for each took as long as the insert.
     """
     user = _price_setter.get()
     ids = [row.pk for row in rows]
@@ -106,7 +106,7 @@ def record_first_prices(model: type[Recorded], rows: Iterable[Recorded]) -> None
 
 @transaction.atomic
 def set_lesson_status(lessons: models.QuerySet[Lesson], status: Lesson.Status) -> int:
-    """Open or expire many lessons, with the counts that follow; returns how many changed."""
+    """Set the status of many lessons, refresh the counts and return how many changed."""
     lock_universities(
         University.objects.filter(degrees__subjects__lessons__in=lessons.values("pk"))
         .order_by()
@@ -119,17 +119,17 @@ def set_lesson_status(lessons: models.QuerySet[Lesson], status: Lesson.Status) -
     return len(ids)
 
 
-def subject_enrolled(*subject_ids: int) -> None:
-    """Count the students again where these subjects belong, after a change of enrolments.
+def refresh_counts_of_subjects(*subject_ids: int) -> None:
+    """Refresh the counts of the degrees and universities of these subjects.
 
-    To be called in the transaction that enrols, once for all its subjects: universities are locked
-    in the order of their ids, so that two purchases can't wait for each other.
+    Call it once, in the transaction that changes the enrolments, with all its subjects. It locks
+    universities in the order of their ids; several calls could deadlock with another purchase.
     """
     refresh_counts_of_degrees(Degree.objects.filter(subjects__in=subject_ids))
 
 
 def refresh_counts_of_degrees(degrees: models.QuerySet[Degree]) -> None:
-    """`refresh_counts` of these degrees and their universities alone."""
+    """Refresh the counts of these degrees, their subjects and their universities."""
     places = set(degrees.order_by().values_list("pk", "university").distinct())
     refresh_counts(
         university_ids={university for _, university in places},
@@ -138,20 +138,20 @@ def refresh_counts_of_degrees(degrees: models.QuerySet[Degree]) -> None:
 
 
 @contextmanager
-def counts_at_the_end() -> Iterator[None]:
-    """Within it many rows are added and changed, in one transaction, and counted once: at its end.
+def deferred_counts() -> Iterator[None]:
+    """Run the block in one transaction and refresh all counts once, at its end.
 
-    Locks every university from the start, so that nobody's purchase is counted in between.
+    All universities are locked from the start, so no purchase refreshes counts in between.
     """
     with transaction.atomic():
         lock_universities()
-        token = _counts_put_off.set(True)
+        token = _counts_deferred.set(True)
         try:
             yield
         finally:
-            _counts_put_off.reset(token)
-        # The planner takes tables that have just been filled for empty ones.
-        after_many_changes()
+            _counts_deferred.reset(token)
+        # Without fresh statistics the planner believes that the new rows do not exist.
+        refresh_statistics()
         refresh_counts()
 
 
@@ -159,47 +159,58 @@ def counts_at_the_end() -> Iterator[None]:
 def refresh_counts(
     *, university_ids: Iterable[int] | None = None, degree_ids: Iterable[int] | None = None
 ) -> None:
-    """Set what is stored of these universities, their degrees and subjects; None: of all.
+    """Recompute the stored counts of universities, their degrees and subjects; None means all.
 
-    `degree_ids`: where only some of their degrees, with the subjects of these, can have changed. A
-    purchase waits for this, and a university may have twenty thousand subjects.
+    `degree_ids` limits the work to these degrees and their subjects: a purchase waits for it, and a
+    university may have twenty thousand subjects.
 
-    Can be repeated; writes only rows whose counts were wrong. `subjects_count` counts what a
-    visitor finds: active subjects with an active lesson. Students are counted once each.
+    Safe to repeat: it writes only rows with wrong counts. `subjects_count` counts active subjects
+    with an active lesson. A student with several enrolments counts once.
     """
-    if _counts_put_off.get():
+    if _counts_deferred.get():
         return
     locked = lock_universities(university_ids)
     degrees = Degree.objects.filter(university__in=locked)
     subjects = Subject.objects.filter(degree__university__in=locked)
     if degree_ids is not None:
-        concerned = set(degree_ids)
-        degrees = degrees.filter(pk__in=concerned)
-        subjects = subjects.filter(degree__in=concerned)
-    _settle(
+        affected = set(degree_ids)
+        degrees = degrees.filter(pk__in=affected)
+        subjects = subjects.filter(degree__in=affected)
+    _refresh_subjects(subjects)
+    _refresh_degrees(degrees)
+    _refresh_universities(University.objects.filter(pk__in=locked))
+
+
+def _refresh_subjects(subjects: models.QuerySet[Subject]) -> None:
+    _store_counts(
         subjects,
         active_lessons_count=_count(
             Lesson.objects.filter(subject=OuterRef("pk"), status=Lesson.Status.ACTIVE)
         ),
-        # The relation is the classroom's, which may import us but not the other way round.
+        # The relation belongs to the classroom app, which this app may not import.
         enrolled_counted=_count(
             Subject.objects.filter(pk=OuterRef("pk")), distinct="enrolments__student"
         ),
-        # A degree may have moved to another university, with its subjects.
+        # A degree may have moved to another university together with its subjects.
         university=Subquery(Degree.objects.filter(pk=OuterRef("degree")).values("university")),
     )
-    findable = Subject.objects.findable()
-    _settle(
+
+
+def _refresh_degrees(degrees: models.QuerySet[Degree]) -> None:
+    _store_counts(
         degrees,
-        subjects_count=_count(findable.filter(degree=OuterRef("pk"))),
+        subjects_count=_count(Subject.objects.findable().filter(degree=OuterRef("pk"))),
         students_counted=_count(
             Subject.objects.filter(degree=OuterRef("pk")), distinct="enrolments__student"
         ),
     )
-    _settle(
-        University.objects.filter(pk__in=locked),
+
+
+def _refresh_universities(universities: models.QuerySet[University]) -> None:
+    _store_counts(
+        universities,
         degrees_count=_count(Degree.objects.filter(university=OuterRef("pk"))),
-        subjects_count=_count(findable.filter(university=OuterRef("pk"))),
+        subjects_count=_count(Subject.objects.findable().filter(university=OuterRef("pk"))),
         students_counted=_count(
             Subject.objects.filter(university=OuterRef("pk")), distinct="enrolments__student"
         ),
@@ -207,10 +218,10 @@ def refresh_counts(
 
 
 def lock_universities(university_ids: Iterable[int] | None = None) -> list[int]:
-    """Lock them in the order of their ids until the transaction ends; None: all. Returns the ids.
+    """Lock universities in the order of their ids and return the ids; None means all.
 
-    Whoever changes catalogue or enrolments takes this lock first. The counts are then taken in a
-    later statement: only that one sees what the transaction before us has committed.
+    Every change of catalogue or enrolments takes this lock first. The counts run in a later
+    statement, because only that one sees the commit of the transaction that held the lock before.
     """
     universities = University.objects.all()
     if university_ids is not None:
@@ -221,9 +232,9 @@ def lock_universities(university_ids: Iterable[int] | None = None) -> list[int]:
 
 
 def _count(rows: models.QuerySet[models.Model], *, distinct: str = "") -> Subquery:
-    """How many rows, or how many different values, as a subquery that always has an answer.
+    """Return a subquery that counts rows, or distinct values, and gives 0 for no rows.
 
-    A plain function, since Django's aggregate would group, and give NULL where there are no rows.
+    Django's Count would add GROUP BY and give NULL for no rows.
     """
     counted = Func(
         F(distinct or "pk"),
@@ -234,21 +245,21 @@ def _count(rows: models.QuerySet[models.Model], *, distinct: str = "") -> Subque
     return Subquery(rows.order_by().annotate(counted=counted).values("counted"))
 
 
-def _settle(rows: models.QuerySet[models.Model], **counts: Subquery) -> None:
+def _store_counts(rows: models.QuerySet[models.Model], **counts: Subquery) -> None:
     fresh = {f"{field}_now": count for field, count in counts.items()}
-    as_they_should_be = {field: F(f"{field}_now") for field in counts}
-    rows.annotate(**fresh).exclude(**as_they_should_be).update(**counts)
+    correct = {field: F(f"{field}_now") for field in counts}
+    rows.annotate(**fresh).exclude(**correct).update(**counts)
 
 
-def after_many_changes() -> None:
-    """Tell PostgreSQL at once what autovacuum would find out in a minute.
+def refresh_statistics() -> None:
+    """Run ANALYZE or VACUUM on the catalogue's tables now; autovacuum would wait a minute.
 
-    Without fresh statistics and visibility the catalogue's indexes are there and not used.
+    Without fresh statistics and visibility maps PostgreSQL does not use the catalogue's indexes.
     """
     if connection.vendor != "postgresql":
         return
     # VACUUM can't run inside a transaction.
-    order = "ANALYZE" if connection.in_atomic_block else "VACUUM (ANALYZE)"
+    command = "ANALYZE" if connection.in_atomic_block else "VACUUM (ANALYZE)"
     with connection.cursor() as cursor:
         for model in (University, Degree, Subject, Lesson, PriceChange):
-            cursor.execute(f"{order} {connection.ops.quote_name(model._meta.db_table)}")
+            cursor.execute(f"{command} {connection.ops.quote_name(model._meta.db_table)}")

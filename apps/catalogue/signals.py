@@ -1,6 +1,6 @@
-"""What the catalogue tells of itself beyond Django's own signals."""
+"""Signals of the catalogue."""
 
 from django.dispatch import Signal
 
-# Sent by bulk_create, which sends no post_save. Argument: rows (the saved instances).
+# Sent by bulk_create, because Django sends no post_save there. `rows` are the saved instances.
 rows_added = Signal()

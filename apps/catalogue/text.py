@@ -1,13 +1,13 @@
-"""Spanish names as strings that compare and match bytewise, the same on every database."""
+"""Forms of Spanish names that every database sorts and searches alike, byte by byte."""
 
 import unicodedata
 
-# ñ is a letter of its own, after n: "n" followed by the highest plain character keeps it there.
+# In Spanish ñ is a letter after n. "n" plus the highest ASCII character sorts there.
 _ENYE = "n\x7f"
 
 
 def _plain(text: str) -> str:
-    """Lower case without accents; ñ is kept as one composed character."""
+    """Return lower case without accents. ñ stays, as one composed character."""
     composed = unicodedata.normalize("NFC", text.casefold())
     return "ñ".join(_without_marks(part) for part in composed.split("ñ"))
 
@@ -19,10 +19,10 @@ def _without_marks(text: str) -> str:
 
 
 def sort_form(text: str) -> str:
-    """The form that sorts in Spanish collation: accents ignored, ñ after n."""
+    """Return the form for sorting: accents ignored, ñ after n."""
     return " ".join(_plain(text).split()).replace("ñ", _ENYE)[:200]
 
 
 def search_form(text: str) -> str:
-    """The form that is searched: no accents, no capitals; "n" finds "ñ", as people type it."""
+    """Return the form for searching: no accents or capitals, and "n" also finds "ñ"."""
     return " ".join(_plain(text).replace("ñ", "n").split())[:200]

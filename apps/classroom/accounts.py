@@ -1,4 +1,4 @@
-"""How a student gets into the classroom of this site: password, one-time link, sign-in."""
+"""Accounts of the site's own classroom: sign-in, password and one-time link."""
 
 import secrets
 
@@ -7,9 +7,9 @@ from django.contrib.auth.hashers import check_password, make_password
 from django.db import transaction
 from django.utils import timezone
 
-from apps.classroom.access import account_in_classroom
+from apps.classroom.access_links import account_for
 from apps.classroom.backends import current_classroom
-from apps.classroom.links import account_for
+from apps.classroom.classroom_sync import ensure_account
 from apps.classroom.models import Account
 from apps.core.errors import AcademyError
 from apps.core.mail.outbox import queue_mail
@@ -30,44 +30,44 @@ class LinkUsed(AcademyError):
 
 
 def check_credentials(*, email: str, password: str) -> Account:
-    """The account with that e-mail and password.
+    """Return the account with that e-mail and password.
 
-    Raises WrongCredentials, the same and after the same time, for a wrong password, an address
-    that is unknown and an account whose password was never set.
+    Raises WrongCredentials, after the same time in each case, for a wrong password, an unknown
+    address and an account without a password.
     """
     account = Account.objects.select_related("student").filter(
         student__email=email.strip().lower()
     ).first()  # fmt: skip
-    # Django hashes once in vain where there is nothing to compare with.
+    # For an empty password Django hashes once anyway, so that the time is the same.
     if not check_password(password, account.password if account else "") or account is None:
         raise WrongCredentials
     return account
 
 
 def set_password(*, token: str, first_name: str, last_name: str, password: str) -> Account:
-    """Use a one-time link: set names and password of its account, here or where the classroom is.
+    """Use a one-time link: set the names and the password of its account.
 
-    Whoever has the link reads the student's mail, so that the names may replace what is there.
-    Raises LinkUsed, PasswordRefused, and ClassroomError where another classroom is away.
+    The link proves access to the student's mailbox, so the names may be overwritten. Raises
+    LinkUsed, PasswordRefused, and ClassroomError if an external classroom fails.
     """
     account = account_for(token)
     if account is None:
         raise LinkUsed
     student = account.student
     student.first_name, student.last_name = first_name, last_name
-    # Before our own row: if the classroom is away, the link can be used again. The account is asked
-    # for: the id in our row may be of the classroom before, and another person's in this one.
-    there = account_in_classroom(student)
-    current_classroom().set_password(there.external_id, student, password)
+    # Call the classroom before changing our row: if it fails, the link stays usable. Don't use the
+    # stored id, which may belong to another classroom and to another person in this one.
+    external = ensure_account(student)
+    current_classroom().set_password(external.external_id, student, password)
     with transaction.atomic():
-        # The student before the account, as everywhere.
-        Student.objects.select_for_update().get(pk=student.pk)
-        Account.objects.select_for_update().get(pk=account.pk)
-        # Of two that use the same link at once, the second finds it used.
+        # Lock order everywhere: the student before the account.
+        Student.objects.select_for_update(no_key=True).get(pk=student.pk)
+        Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+        # Check again under the lock: of two concurrent uses, the second finds the link used.
         account = account_for(token)
         if account is None:
             raise LinkUsed
-        # Another classroom keeps the password; what stands here then fits none.
+        # An external classroom keeps the password. Here an unusable one marks that it is set.
         account.password = make_password(password if settings.CLASSROOM == "local" else None)
         account.save(update_fields=["password"])
         student.save(update_fields=["first_name", "last_name"])
@@ -77,7 +77,7 @@ def set_password(*, token: str, first_name: str, last_name: str, password: str) 
 
 @transaction.atomic
 def send_new_link(*, email: str) -> None:
-    """Mail a new one-time link where there is an account with that e-mail; else do nothing."""
+    """Mail a new one-time link if an account has that e-mail; otherwise do nothing."""
     account = Account.objects.select_related("student").filter(
         student__email=email.strip().lower(), student__erased_at=None
     ).first()  # fmt: skip
@@ -91,6 +91,6 @@ def send_new_link(*, email: str) -> None:
     )
 
 
-def note_sign_in(account: Account) -> None:
+def record_sign_in(account: Account) -> None:
     account.last_sign_in_at = timezone.now()
     account.save(update_fields=["last_sign_in_at"])

@@ -7,9 +7,9 @@ from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from apps.classroom.access import retry_change
 from apps.classroom.backends.moodle import MoodleError, find_course
-from apps.classroom.courses import without_course
+from apps.classroom.backends.moodle_courses import count_subjects_without_course
+from apps.classroom.classroom_sync import retry_change
 from apps.classroom.models import (
     AccessChange,
     Account,
@@ -18,14 +18,14 @@ from apps.classroom.models import (
     Provisioning,
     Semester,
 )
-from apps.classroom.services import retry_provisioning
+from apps.classroom.provisioning import retry_provisioning
 from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, moment
 
 
 @admin.register(Provisioning)
 class ProvisioningAdmin(ReadOnlyAdmin):
     list_display = (
-        "reference",
+        "order_id",
         "student",
         "status",
         "attempts",
@@ -34,11 +34,11 @@ class ProvisioningAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("student",)
     list_filter = ("status",)
-    search_fields = ("reference", "student__email")
+    search_fields = ("order_id", "student__email")
     date_hierarchy = "created_at"
     actions = ("try_again",)
     fields = (
-        "reference",
+        "order_id",
         "student",
         "status",
         "attempts",
@@ -55,8 +55,8 @@ class ProvisioningAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Volver a intentar las altas fallidas", permissions=["view"])
     def try_again(self, request: HttpRequest, provisionings: QuerySet[Provisioning]) -> None:
-        again = sum(retry_provisioning(provisioning) for provisioning in provisionings)
-        self.message_user(request, f"Altas que se vuelven a intentar: {again}.", messages.INFO)
+        count = sum(retry_provisioning(provisioning) for provisioning in provisionings)
+        self.message_user(request, f"Altas que se vuelven a intentar: {count}.", messages.INFO)
 
 
 @admin.register(Enrolment)
@@ -67,12 +67,12 @@ class EnrolmentAdmin(ReadOnlyAdmin):
         "lesson",
         "state",
         "ends_on",
-        "reference",
+        "order_id",
         moment("granted_at", "concedida"),
     )
     list_select_related = ("student", "subject", "lesson")
     list_filter = ("state", "subject__degree__university", "subject__degree")
-    search_fields = ("student__email", "subject__name", "reference")
+    search_fields = ("student__email", "subject__name", "order_id")
     date_hierarchy = "granted_at"
 
 
@@ -88,16 +88,16 @@ class AccountAdmin(ReadOnlyAdmin):
     list_select_related = ("student",)
     search_fields = ("student__email", "external_id")
     date_hierarchy = "created_at"
-    # The password's hash is nobody's to read.
+    # The password hash is not shown.
     fields = ("student", "username", "external_id", "created_at", "last_sign_in_at")
 
 
 @admin.register(AccessChange)
 class AccessChangeAdmin(ReadOnlyAdmin):
-    """What another classroom than this site's had to be told, and whether it took it."""
+    """Changes of rights that are sent to the classroom, with status and last error."""
 
     list_display = (
-        "reference",
+        "order_id",
         "student",
         "reason",
         "status",
@@ -107,26 +107,26 @@ class AccessChangeAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("student",)
     list_filter = ("status",)
-    search_fields = ("reference", "student__email")
+    search_fields = ("order_id", "student__email")
     date_hierarchy = "created_at"
     actions = ("try_again",)
 
     @admin.action(description="Volver a intentar los cambios fallidos", permissions=["view"])
     def try_again(self, request: HttpRequest, changes: QuerySet[AccessChange]) -> None:
-        again = sum(retry_change(change) for change in changes)
-        self.message_user(request, f"Cambios que se vuelven a intentar: {again}.", messages.INFO)
+        count = sum(retry_change(change) for change in changes)
+        self.message_user(request, f"Cambios que se vuelven a intentar: {count}.", messages.INFO)
 
 
 @admin.register(Semester)
 class SemesterAdmin(DeskAdmin):
-    """When access ends; what has been sold already keeps the end it was sold with."""
+    """The days on which access ends. A change doesn't affect access that was already sold."""
 
     list_display = ("name", "last_day", "last_month")
     search_fields = ("name",)
 
 
 class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
-    """Looks the course up in Moodle, so that a slip of the pen is seen here and not by a buyer."""
+    """Looks the course up in Moodle on save, so that staff see a typing error at once."""
 
     class Meta:
         model = MoodleCourse
@@ -168,7 +168,7 @@ class MoodleCourseAdmin(DeskAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        missing = without_course() if settings.CLASSROOM == "moodle" else 0
+        missing = count_subjects_without_course() if settings.CLASSROOM == "moodle" else 0
         if missing:
             self.message_user(
                 request,

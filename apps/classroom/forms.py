@@ -7,8 +7,8 @@ from django.core.exceptions import ValidationError
 from apps.students.models import Student
 
 
-class TidyForm(forms.Form):
-    """A form whose inputs wear the site's class and that speaks to people as the site does."""
+class SiteForm(forms.Form):
+    """A form with the site's CSS class on its inputs and the site's error messages."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -31,7 +31,7 @@ def email_field() -> forms.EmailField:
     )
 
 
-class SignInForm(TidyForm):
+class SignInForm(SiteForm):
     email = email_field()
     password = forms.CharField(
         label="Contraseña",
@@ -42,12 +42,12 @@ class SignInForm(TidyForm):
     )
 
 
-class NewLinkForm(TidyForm):
+class NewLinkForm(SiteForm):
     email = email_field()
 
 
-class SetPasswordForm(TidyForm):
-    """First and last name and the password twice, by Django's password rules for that student."""
+class SetPasswordForm(SiteForm):
+    """Names and a repeated password, checked with Django's validators for that student."""
 
     first_name = forms.CharField(
         label="Nombre",

@@ -1,4 +1,4 @@
-"""The form that asks for a one-time link by mail: to the classroom, or to the student's account."""
+"""The form that requests a one-time link by mail, for the classroom and for /login."""
 
 from collections.abc import Callable
 
@@ -7,24 +7,25 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.classroom.forms import NewLinkForm
 from apps.core.errors import TooManyRequests
-from apps.core.pace import same_pace
 from apps.core.throttle import Limit
+from apps.core.timing import constant_time
 
-# (request, template's name, context, status) → the page.
+# Renders a page from (request, template name, context, status).
 Page = Callable[..., HttpResponse]
 
 
-def ask_for_link(
+def request_link(
     request: HttpRequest,
     page: Page,
     name: str,
     *,
-    by_visitor: Limit,
-    by_address: Limit,
+    visitor_limit: Limit,
+    email_limit: Limit,
     send: Callable[[str], None],
 ) -> HttpResponse:
-    """Show the form, or send the link. The answer is the same whether or not the address is known,
-    and takes as long.
+    """Show the form, or send the link.
+
+    Response and response time don't reveal whether the address is known.
     """
     if request.method != "POST":
         return page(request, name, {"form": NewLinkForm()})
@@ -33,19 +34,19 @@ def ask_for_link(
         return page(request, name, {"form": form})
     email = form.cleaned_data["email"].strip().lower()
     try:
-        by_visitor.count(request)
-        by_address.count_key(email)
+        visitor_limit.count(request)
+        email_limit.count_key(email)
     except TooManyRequests as refusal:
-        return too_many(request, page, name, form, refusal)
-    with same_pace():
+        return rate_limited(request, page, name, form, refusal)
+    with constant_time():
         send(email)
-    return page(request, "enlace_enviado", {"email": email})
+    return page(request, "link_sent", {"email": email})
 
 
-def too_many(
+def rate_limited(
     request: HttpRequest, page: Page, name: str, form: Form, refusal: TooManyRequests
 ) -> HttpResponse:
-    """The form again, with the reason and the moment from which it may be sent."""
+    """The form with the rate limit's message, and a Retry-After header."""
     form.add_error(None, refusal.message)
     response = page(request, name, {"form": form}, status=refusal.status)
     response["Retry-After"] = str(refusal.retry_after)

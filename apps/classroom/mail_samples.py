@@ -1,10 +1,10 @@
-"""How the mails with the way into the classroom look (`core.mail.samples`)."""
+"""Samples of the classroom's mails."""
 
 from typing import Any
 
 from django.urls import reverse
 
-from apps.classroom.links import LINK_LIFE
+from apps.classroom.access_links import LINK_LIFETIME
 from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STUDENT, VISITOR, preview_mail
 from apps.core.models import SiteSettings
@@ -15,19 +15,22 @@ def _greeting() -> dict[str, Any]:
         "first_name": "Ana",
         "username": "ana.ejemplo@example.com",
         "access_url": SecretUrl(absolute_url(reverse("aula_acceso", args=["ejemplo"]))),
-        "days": LINK_LIFE.days,
+        "days": LINK_LIFETIME.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),
     }
 
 
 def _access() -> dict[str, dict[str, Any]]:
-    opened = {
+    first_purchase = {
         **_greeting(),
         "items": ["Microeconomía", "Estadística descriptiva: PEC 3"],
         "has_password": False,
         "portal_url": absolute_url(SiteSettings.current().portal),
     }
-    return {"Primera compra": opened, "Ya tiene contraseña": {**opened, "has_password": True}}
+    return {
+        "Primera compra": first_purchase,
+        "Ya tiene contraseña": {**first_purchase, "has_password": True},
+    }
 
 
 preview_mail(

@@ -1,7 +1,7 @@
-"""The mails with the way into the classroom. The link is made when the mail is rendered.
+"""The classroom's mails. Their one-time links are created when the mail is rendered.
 
-- `classroom_access` {"provisioning_id"}: once the access of an order is there, and on resend
-- `classroom_link` {"account_id"}: a new link, asked for on /aula/enlace
+- `classroom_access` {"provisioning_id"}: when an order's access is provided, and on resend
+- `classroom_link` {"account_id"}: a new link, requested on /aula/enlace
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 
 from apps.catalogue.models import Lesson, Subject
-from apps.classroom.links import LINK_LIFE, access_url
+from apps.classroom.access_links import LINK_LIFETIME, access_url
 from apps.classroom.models import Account, Provisioning
 from apps.core.mail.registry import absolute_url, register_mail
 from apps.core.models import SiteSettings
@@ -21,7 +21,7 @@ def register() -> None:
 
 
 def access_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """What the order opens, and the link that sets the password where there is none yet."""
+    """The items that the order opens, and a link to set the password if there is none."""
     provisioning = Provisioning.objects.get(pk=ids["provisioning_id"])
     account = Account.objects.select_related("student").get(student=provisioning.student_id)
     return {
@@ -41,13 +41,13 @@ def _greeting(account: Account) -> dict[str, Any]:
         "first_name": account.student.first_name,
         "username": account.username or account.student.email,
         "access_url": access_url(account),
-        "days": LINK_LIFE.days,
+        "days": LINK_LIFETIME.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),
     }
 
 
 def _names(provisioning: Provisioning) -> list[str]:
-    """ "Microeconomía" or "Microeconomía: PEC 3", in the order's order."""
+    """Names like "Microeconomía" or "Microeconomía: PEC 3", in the sequence of the items."""
     subjects = Subject.objects.in_bulk([subject_id for subject_id, _ in provisioning.items])
     lessons = Lesson.objects.in_bulk(
         [lesson_id for _, lesson_id in provisioning.items if lesson_id]

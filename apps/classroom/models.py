@@ -6,15 +6,15 @@ from django.db import models
 from django.db.models import Q
 
 from apps.catalogue.models import Lesson, Subject
-from apps.core.owed import Owed
+from apps.core.retries import RetriedWork
 from apps.students.models import Student
 
 
 class Account(models.Model):
     """A student's account in the virtual classroom.
 
-    `password` is set by the student through a one-time link. For another classroom than this site's
-    it is kept there alone; here stands only that there is one.
+    The student sets `password` through a one-time link. An external classroom keeps the password
+    itself; here `password` is then an unusable value that marks that one is set.
     """
 
     student = models.OneToOneField(
@@ -22,7 +22,8 @@ class Account(models.Model):
     )
     external_id = models.CharField("id externo", max_length=60, blank=True)
     username = models.CharField("usuario", max_length=254, blank=True)
-    # The setting `CLASSROOM` that the two belong to: number 2 here is an administrator elsewhere.
+    # The value of `CLASSROOM` to which `external_id` and `username` belong. In another classroom
+    # the same id is another person.
     classroom = models.CharField("aula", max_length=10, blank=True, editable=False)
     password = models.CharField(max_length=128, blank=True, editable=False)
     created_at = models.DateTimeField("creada", auto_now_add=True)
@@ -36,14 +37,14 @@ class Account(models.Model):
         return str(self.student)
 
     def id_in(self, classroom: str) -> str:
-        """The account's id in that classroom; empty where it is in another or nowhere yet."""
+        """The account's id in that classroom; empty if the stored id belongs to another one."""
         return self.external_id if self.classroom == classroom else ""
 
 
-class Provisioning(Owed):
-    """The access that one paid order is owed: account, enrolments and the mail with the link.
+class Provisioning(RetriedWork):
+    """The access of one paid order, which the worker provides: account, enrolments and mail.
 
-    `items` are [subject id, lesson id or null], kept here since the classroom knows no orders.
+    `items` are [subject id, lesson id or null], copied here because this app can't read orders.
     """
 
     class Status(models.TextChoices):
@@ -53,7 +54,7 @@ class Provisioning(Owed):
 
     OPEN = Status.PENDING
 
-    reference = models.CharField("pedido", max_length=40, unique=True)
+    order_id = models.PositiveBigIntegerField("pedido", unique=True)
     student = models.ForeignKey(
         Student, models.PROTECT, related_name="provisionings", verbose_name="alumno"
     )
@@ -61,9 +62,9 @@ class Provisioning(Owed):
         "estado", max_length=10, choices=Status.choices, default=Status.PENDING
     )
     items = models.JSONField("qué abre", default=list)
-    # Items as above that a refund has taken back.
+    # The items that a refund has withdrawn.
     withdrawn = models.JSONField("retirado", default=list)
-    # Causes (`access.Cause`) for which the access rests; it is open while there is none.
+    # The causes (`access.Cause`) for which access is paused; it is open if there is none.
     paused_for = models.JSONField("en pausa por", default=list)
     ends_on = models.DateField("acceso hasta", null=True, blank=True)
     resends = models.PositiveSmallIntegerField("reenvíos del correo", default=0)
@@ -78,13 +79,13 @@ class Provisioning(Owed):
         indexes = (models.Index(fields=("status", "due_at"), name="provisioning_by_due"),)
 
     def __str__(self) -> str:
-        return f"{self.reference} ({self.get_status_display()})"
+        return f"Pedido {self.order_id} ({self.get_status_display()})"
 
 
 class Enrolment(models.Model):
     """A student's right to one subject (lesson empty) or one lesson of it.
 
-    What the student's provisionings come to together; written by `access.settle` alone.
+    The sum of the student's provisionings. Only `rights.update_enrolments` writes it.
     """
 
     student = models.ForeignKey(
@@ -108,7 +109,7 @@ class Enrolment(models.Model):
 
     state = models.CharField("estado", max_length=8, choices=State.choices, default=State.OPEN)
     ends_on = models.DateField("hasta", null=True, blank=True)
-    reference = models.CharField("pedido", max_length=40)
+    order_id = models.PositiveBigIntegerField("pedido", db_index=True)
     granted_at = models.DateTimeField("concedida", auto_now_add=True)
 
     class Meta:
@@ -132,11 +133,11 @@ class Enrolment(models.Model):
         return f"{self.student}: {self.lesson or self.subject}"
 
 
-class AccessChange(Owed):
-    """A change of a student's rights that the classroom has to be told: paused, open again, gone.
+class AccessChange(RetriedWork):
+    """A change of a student's rights that has to be sent to the classroom.
 
-    What it is told is read from the provisionings when it is told, so that two changes in a hurry
-    end with what holds.
+    The rights are read when they are sent, so that several quick changes end with the current
+    rights.
     """
 
     class Status(models.TextChoices):
@@ -152,7 +153,7 @@ class AccessChange(Owed):
     status = models.CharField(
         "estado", max_length=10, choices=Status.choices, default=Status.PENDING
     )
-    reference = models.CharField("pedido", max_length=40)
+    order_id = models.PositiveBigIntegerField("pedido", db_index=True)
     reason = models.CharField("motivo", max_length=120)
     created_at = models.DateTimeField("cuándo", auto_now_add=True)
 
@@ -163,11 +164,11 @@ class AccessChange(Owed):
         indexes = (models.Index(fields=("status", "due_at"), name="access_change_by_due"),)
 
     def __str__(self) -> str:
-        return f"{self.reference}: {self.reason}"
+        return f"Pedido {self.order_id}: {self.reason}"
 
 
 class Semester(models.Model):
-    """A day of each year on which access ends (terms: "hasta el final del semestre académico")."""
+    """A day of each year on which access ends."""
 
     name = models.CharField("semestre", max_length=60)
     last_month = models.PositiveSmallIntegerField(
@@ -191,7 +192,7 @@ class Semester(models.Model):
         return self.name
 
     def end_from(self, day: date) -> date:
-        """The first end of this semester that is not before `day`."""
+        """The first end of this semester on or after `day`."""
         end = self._end_in(day.year)
         return end if end >= day else self._end_in(day.year + 1)
 
@@ -200,7 +201,7 @@ class Semester(models.Model):
 
 
 class MoodleCourse(models.Model):
-    """The Moodle course of one subject (lesson empty) or one lesson. Several may share a course."""
+    """The Moodle course of one subject (lesson empty) or lesson. Several may share a course."""
 
     subject = models.ForeignKey(
         Subject, models.CASCADE, related_name="moodle_courses", verbose_name="asignatura"

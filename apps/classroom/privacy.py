@@ -1,27 +1,28 @@
-"""The classroom: its account and rights end with the person's data."""
+"""Export and erasure of the classroom's data, and its retention rule."""
 
 import logging
 from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from apps.classroom.access import withdraw_access
 from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning
 from apps.core.privacy import (
     CannotErase,
-    Holding,
+    PersonalData,
     counted,
     erase_all,
     is_in_use,
-    register_holding,
+    register_personal_data,
     register_retention,
 )
 from apps.students.models import Student
 
 logger = logging.getLogger(__name__)
 
-ACCOUNTS_KEPT = timedelta(days=5 * 365 + 1)
+ACCOUNT_RETENTION = timedelta(days=5 * 365 + 1)
 
 
 def _export(email: str) -> list[dict[str, Any]]:
@@ -40,8 +41,8 @@ def _export(email: str) -> list[dict[str, Any]]:
 def _preview(email: str) -> list[str]:
     count = Enrolment.objects.filter(student__email=email).count()
     return [
-        f"Se retira el acceso al aula: {what}."
-        for what in counted(count, "matrícula", "matrículas")
+        f"Se retira el acceso al aula: {text}."
+        for text in counted(count, "matrícula", "matrículas")
     ] + (
         ["La cuenta en Moodle queda sin matrículas; borrarla se hace allí."]
         if settings.CLASSROOM == "moodle" and Account.objects.filter(student__email=email).exists()
@@ -50,39 +51,38 @@ def _preview(email: str) -> list[str]:
 
 
 def _erase(email: str) -> None:
-    mine = Provisioning.objects.filter(student__email=email)
-    # All of them before the student's row, which a worker takes after the one that it holds.
-    locked = list(mine.select_for_update(of=("self",)).order_by("pk"))
-    # And that before the account, as who provides an access does.
-    Student.objects.select_for_update().filter(email=email).first()
+    provisionings = Provisioning.objects.filter(student__email=email)
+    # Lock order as in provisioning: provisionings, then the student, then the account.
+    locked = list(provisionings.select_for_update(no_key=True, of=("self",)).order_by("pk"))
+    Student.objects.select_for_update(no_key=True).filter(email=email).first()
     for row in locked:
-        withdraw_access(reference=row.reference)
+        withdraw_access(order_id=row.order_id)
     Enrolment.objects.filter(student__email=email).delete()
     Account.objects.filter(student__email=email).update(password="", username="")
-    # A classroom that refuses says whom: "Email address already exists: ana@…".
-    mine.update(last_error="")
+    # A classroom's error message may contain the address.
+    provisionings.update(last_error="")
     AccessChange.objects.filter(student__email=email).update(last_error="")
 
 
 def _purge_accounts(now: datetime) -> int:
-    """Students whose last access ended 5 years ago are erased, each in a transaction of their own.
+    """Erase students whose last access ended 5 years ago, each in a separate transaction.
 
-    Who is buying again or has just written is not, and who can't be erased is left for staff.
+    Active students are skipped, and so are students who can't be erased yet.
     """
     erased = 0
-    for email in _access_ended_before(now.date() - ACCOUNTS_KEPT):
+    for email in _access_ended_before(timezone.localdate(now) - ACCOUNT_RETENTION):
         if is_in_use(email):
             continue
         try:
             erase_all(email)
             erased += 1
         except CannotErase as problem:
-            logger.warning("an account that is over could not be erased: %s", problem.message)
+            logger.warning("an expired account could not be erased: %s", problem.message)
     return erased
 
 
 def _access_ended_before(day: date) -> list[str]:
-    """The addresses of students all of whose access ended before a day."""
+    """The e-mail addresses of students whose every access ended before a day."""
     ended = Provisioning.objects.filter(ends_on__lt=day)
     running = Provisioning.objects.exclude(ends_on__lt=day)
     return list(
@@ -93,5 +93,5 @@ def _access_ended_before(day: date) -> list[str]:
     )
 
 
-register_holding(Holding("aula", _export, _preview, _erase))
+register_personal_data(PersonalData("aula", _export, _preview, _erase))
 register_retention("Cuentas cuyo acceso terminó hace más de 5 años", _purge_accounts)

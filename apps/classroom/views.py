@@ -1,4 +1,4 @@
-"""The small classroom of this site: /aula (decisions.md, "Students and the classroom")."""
+"""The pages of the site's own classroom: /aula (docs/rules.md, "Access and the classroom")."""
 
 import logging
 from typing import Any
@@ -10,30 +10,30 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.classroom.access import notices_for
+from apps.classroom.access_links import account_for
 from apps.classroom.accounts import (
     LinkUsed,
     WrongCredentials,
     check_credentials,
-    note_sign_in,
+    record_sign_in,
     send_new_link,
     set_password,
 )
 from apps.classroom.backends.base import ClassroomError, PasswordRefused
 from apps.classroom.forms import NewLinkForm, SetPasswordForm, SignInForm
-from apps.classroom.link_requests import ask_for_link, too_many
-from apps.classroom.links import account_for
+from apps.classroom.link_requests import rate_limited, request_link
 from apps.classroom.models import Account
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
 from apps.core.models import SiteSettings
-from apps.core.private import private
+from apps.core.response_headers import private_form_page
 from apps.core.throttle import Limit
 from apps.students.session import current_student, sign_in, sign_out
 
-SIGN_IN = Limit("aula-entrar", times=20, seconds=600)
+SIGN_IN_BY_VISITOR = Limit("aula-entrar", times=20, seconds=600)
 SIGN_IN_BY_EMAIL = Limit("aula-entrar-correo", times=10, seconds=900)
-LINK = Limit("aula-enlace", times=10, seconds=600)
-MAILS = Limit("aula-enlace-correo", times=3, seconds=3600)
+LINK_BY_VISITOR = Limit("aula-enlace", times=10, seconds=600)
+LINK_BY_EMAIL = Limit("aula-enlace-correo", times=3, seconds=3600)
 
 logger = logging.getLogger(__name__)
 
@@ -47,13 +47,13 @@ def _page(
 def _open_session(request: HttpRequest, account: Account) -> None:
     sign_in(request, account.student)
     rotate_token(request)
-    note_sign_in(account)
+    record_sign_in(account)
 
 
-@private
+@private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def aula(request: HttpRequest) -> HttpResponse:
-    """The sign-in, and for those who are signed in what they may study."""
+    """The sign-in form; for a signed-in student, the list of subjects."""
     if settings.CLASSROOM != "local":
         return redirect(SiteSettings.current().portal)
     if request.method == "POST":
@@ -62,7 +62,7 @@ def aula(request: HttpRequest) -> HttpResponse:
     if student is None:
         return _page(request, "sign_in", {"form": SignInForm()})
     subjects = subjects_of(student)
-    # Whose every access has ended is told so, and not that it is on its way.
+    # If all of the student's enrolments have ended, say so instead of "pending".
     ended = not subjects and student.enrolments.exists()
     context = {
         "student": student,
@@ -70,7 +70,7 @@ def aula(request: HttpRequest) -> HttpResponse:
         "ended": ended,
         "notices": notices_for(student),
     }
-    return _page(request, "aula", context)
+    return _page(request, "home", context)
 
 
 def _sign_in(request: HttpRequest) -> HttpResponse:
@@ -79,11 +79,11 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
         return _page(request, "sign_in", {"form": form})
     email = form.cleaned_data["email"].strip().lower()
     try:
-        SIGN_IN.count(request)
+        SIGN_IN_BY_VISITOR.count(request)
         SIGN_IN_BY_EMAIL.count_key(email)
         account = check_credentials(email=email, password=form.cleaned_data["password"])
     except TooManyRequests as refusal:
-        return too_many(request, _page, "sign_in", form, refusal)
+        return rate_limited(request, _page, "sign_in", form, refusal)
     except WrongCredentials as refusal:
         form.add_error(None, refusal.message)
         return _page(request, "sign_in", {"form": form})
@@ -91,7 +91,7 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
     return redirect("aula")
 
 
-@private
+@private_form_page
 @require_safe
 def perfil(request: HttpRequest) -> HttpResponse:
     if settings.CLASSROOM != "local":
@@ -99,31 +99,36 @@ def perfil(request: HttpRequest) -> HttpResponse:
     student = current_student(request)
     if student is None:
         return redirect("aula")
-    return _page(request, "perfil", {"student": student})
+    return _page(request, "profile", {"student": student})
 
 
-@private
+@private_form_page
 @require_POST
 def salir(request: HttpRequest) -> HttpResponse:
     sign_out(request)
     return redirect("aula")
 
 
-@private
+@private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def acceso(request: HttpRequest, token: str) -> HttpResponse:
-    """The one-time link. Looking at it uses nothing up: mail scanners open links, too."""
+    """The page of the one-time link. A GET doesn't use the link up: mail scanners open links."""
     account = account_for(token)
     if account is None:
         return _used_link(request)
     student = account.student
-    if request.method != "POST":
+    if request.method == "POST":
+        form = SetPasswordForm(request.POST, student=student)
+        if form.is_valid() and (response := _set_password(request, token, form)):
+            return response
+    else:
         names = {"first_name": student.first_name, "last_name": student.last_name}
         form = SetPasswordForm(student=student, initial=names)
-        return _page(request, "acceso", {"form": form, "student": student, "account": account})
-    form = SetPasswordForm(request.POST, student=student)
-    if not form.is_valid():
-        return _page(request, "acceso", {"form": form, "student": student, "account": account})
+    return _page(request, "set_password", {"form": form, "student": student, "account": account})
+
+
+def _set_password(request: HttpRequest, token: str, form: SetPasswordForm) -> HttpResponse | None:
+    """Set names and password and go to the classroom; on failure add an error to the form."""
     try:
         account = set_password(
             token=token,
@@ -135,32 +140,32 @@ def acceso(request: HttpRequest, token: str) -> HttpResponse:
         return _used_link(request)
     except PasswordRefused as refusal:
         form.add_error("password", str(refusal))
+        return None
     except ClassroomError:
-        logger.exception("the classroom did not take a password")
+        logger.exception("the classroom did not accept a password")
         form.add_error(
             None, "El aula no responde ahora mismo. Vuelve a intentarlo dentro de unos minutos."
         )
-    else:
-        if settings.CLASSROOM != "local":
-            return redirect(SiteSettings.current().portal)
-        _open_session(request, account)
-        return redirect("aula")
-    return _page(request, "acceso", {"form": form, "student": student, "account": account})
+        return None
+    if settings.CLASSROOM != "local":
+        return redirect(SiteSettings.current().portal)
+    _open_session(request, account)
+    return redirect("aula")
 
 
 def _used_link(request: HttpRequest) -> HttpResponse:
     return _page(request, "link_used", {"form": NewLinkForm()}, status=LinkUsed.status)
 
 
-@private
+@private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def enlace(request: HttpRequest) -> HttpResponse:
-    """Ask for a new one-time link. The answer is the same whether or not there is an account."""
-    return ask_for_link(
+    """Request a new one-time link. The response is the same whether or not there is an account."""
+    return request_link(
         request,
         _page,
-        "enlace",
-        by_visitor=LINK,
-        by_address=MAILS,
+        "request_link",
+        visitor_limit=LINK_BY_VISITOR,
+        email_limit=LINK_BY_EMAIL,
         send=lambda email: send_new_link(email=email),
     )

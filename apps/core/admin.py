@@ -18,12 +18,14 @@ from apps.core.admin_base import NOTHING, DeskAdmin, ReadOnlyAdmin, moment
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.mail.outbox import retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
+from apps.core.mail.registry import render_for_staff
 from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
+from apps.core.response_headers import NO_STORE
 
 
 @admin.register(SiteSettings)
 class SiteSettingsAdmin(DeskAdmin):
-    """The one row, opened at once."""
+    """The single settings row. The list page redirects to its form."""
 
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
 
@@ -42,14 +44,14 @@ class SiteSettingsAdmin(DeskAdmin):
 
 @admin.register(LegalText)
 class LegalTextAdmin(DeskAdmin):
-    """Versions are added, never changed: consents refer to them."""
+    """Staff add versions and never change one, because consents refer to them."""
 
     list_display = ("title", "kind", "version", "published_on")
     list_filter = ("kind",)
     search_fields = ("title", "body")
     date_hierarchy = "published_on"
     fields = ("kind", "version", "title", "published_on", "body")
-    # The next number of its kind, given when it is saved.
+    # Set on save to the next number for this kind of text.
     readonly_fields = ("version",)
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -59,7 +61,7 @@ class LegalTextAdmin(DeskAdmin):
         return False
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """A new version starts from the one in force (`?kind=terminos`)."""
+        """Prefill a new version with the current one (`?kind=terminos`)."""
         kind = request.GET.get("kind", "")
         newest = LegalText.objects.filter(kind=kind).order_by("version").last()
         if newest is None:
@@ -76,7 +78,7 @@ class LegalTextAdmin(DeskAdmin):
 
 @admin.register(Mail)
 class MailAdmin(ReadOnlyAdmin):
-    """The outbox; without a mail provider it is the mailbox as well."""
+    """The outbox. With the file backend staff also read the mails here."""
 
     list_display = (
         "to",
@@ -115,13 +117,13 @@ class MailAdmin(ReadOnlyAdmin):
     @admin.display(description="asunto")
     def subject(self, mail: Mail) -> str:
         try:
-            return mail.rendered().subject
+            return render_for_staff(mail).subject
         except ObjectDoesNotExist:
-            return "(aquello de lo que trata ya no existe)"
+            return "(los datos de este correo ya no existen)"
 
     @admin.display(description="mensaje")
     def html_version(self, mail: Mail) -> SafeString:
-        # In a frame of its own: a mail brings its styles along, which must not reach the admin.
+        # The frame keeps the mail's styles out of the admin page.
         return format_html(
             '<iframe class="mail-preview" title="Mensaje" sandbox="allow-popups" src="{}">'
             "</iframe>",
@@ -131,7 +133,7 @@ class MailAdmin(ReadOnlyAdmin):
     @admin.display(description="en texto")
     def text_version(self, mail: Mail) -> SafeString:
         try:
-            lines = mail.rendered().text.splitlines()
+            lines = render_for_staff(mail).text.splitlines()
         except ObjectDoesNotExist:
             return SafeString("")
         return format_html(
@@ -150,13 +152,13 @@ class MailAdmin(ReadOnlyAdmin):
     @method_decorator(xframe_options_sameorigin)
     @method_decorator(mail_frame)
     def html_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The mail's HTML alone, for the frame: nothing runs in it and nothing is loaded."""
+        """The mail's HTML for the frame, which runs no script and loads no resource."""
         mail = get_object_or_404(Mail, pk=pk)
         try:
-            html = mail.rendered().html
+            html = render_for_staff(mail).html
         except ObjectDoesNotExist:
             html = ""
-        return HttpResponse(html, headers={"Cache-Control": "no-store"})
+        return HttpResponse(html, headers=NO_STORE)
 
     @method_decorator(csp_update({"frame-src": ["'self'"]}))
     def changeform_view(
@@ -170,20 +172,20 @@ class MailAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Volver a intentar los envíos fallidos", permissions=["view"])
     def send_again(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
-        again = sum(retry_mail(mail) for mail in mails)
-        self.message_user(request, f"Correos que se vuelven a enviar: {again}.", messages.INFO)
+        count = sum(retry_mail(mail) for mail in mails)
+        self.message_user(request, f"Correos que se vuelven a enviar: {count}.", messages.INFO)
 
 
 @admin.register(ScheduledJob)
 class ScheduledJobAdmin(ReadOnlyAdmin):
-    """What the clock does: when it was last done, how long it took, and why it failed."""
+    """The scheduled jobs with their last run, duration, result, error and next run."""
 
     list_display = (
         "title",
-        "rhythm",
+        "schedule",
         moment("started_at", "última vez"),
-        "took",
-        "is_well",
+        "run_time",
+        "succeeded",
         "last_result",
         "last_error",
         moment("due_at", "próxima vez"),
@@ -192,7 +194,7 @@ class ScheduledJobAdmin(ReadOnlyAdmin):
     actions = ("run_now",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ScheduledJob]:
-        # A job that the code has no more leaves its row behind.
+        # Rows of jobs that were removed from the code are hidden.
         return ScheduledJob.objects.filter(name__in=all_jobs())
 
     def changelist_view(
@@ -211,15 +213,15 @@ class ScheduledJobAdmin(ReadOnlyAdmin):
         return all_jobs()[row.name].title
 
     @admin.display(description="ritmo")
-    def rhythm(self, row: ScheduledJob) -> str:
-        return all_jobs()[row.name].rhythm
+    def schedule(self, row: ScheduledJob) -> str:
+        return all_jobs()[row.name].schedule
 
     @admin.display(description="duración", ordering="duration")
-    def took(self, row: ScheduledJob) -> str:
+    def run_time(self, row: ScheduledJob) -> str:
         return NOTHING if row.duration is None else f"{row.duration.total_seconds():.1f} s"
 
     @admin.display(description="bien", boolean=True)
-    def is_well(self, row: ScheduledJob) -> bool | None:
+    def succeeded(self, row: ScheduledJob) -> bool | None:
         return None if row.finished_at is None else row.failures == 0
 
     @admin.action(description="Ejecutar en el próximo minuto", permissions=["run"])
@@ -229,5 +231,5 @@ class ScheduledJobAdmin(ReadOnlyAdmin):
         self.message_user(request, "Se harán en la próxima vuelta del reloj.", messages.SUCCESS)
 
     def has_run_permission(self, request: HttpRequest) -> bool:
-        # Nobody may edit the row by hand, so the permission to change it stands for this.
+        # The row has no edit form, so its change permission controls this action.
         return request.user.has_perm("core.change_scheduledjob")

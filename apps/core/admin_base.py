@@ -1,4 +1,4 @@
-"""What the admin pages of all apps have in common."""
+"""Base classes and helpers for the admin pages of all apps."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from django.utils.timezone import localtime
 
 from apps.core.money import format_euros, to_cents
 
-# The stubs' classes are generic, Django's own are not.
+# The type stubs' classes are generic. Django's own are not.
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
     _TabularInline = admin.TabularInline[Any, Any]
@@ -25,16 +25,16 @@ NOTHING = "–"
 
 
 class DeskAdmin(_ModelAdmin):
-    """An admin page for a clerk: short lists, and no query per row."""
+    """Base class for admin pages: 50 rows a page, no full count."""
 
     list_per_page = 50
     empty_value_display = NOTHING
-    # Counting everything beside a filtered list is a query for a number that nobody reads.
+    # Skip the extra query that counts all rows beside a filtered list.
     show_full_result_count = False
 
 
 class _ReadOnly:
-    """Shown to staff, written by the shop alone."""
+    """Staff can view these rows but not add, change or delete them."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -51,56 +51,56 @@ class ReadOnlyAdmin(_ReadOnly, DeskAdmin):
 
 
 class RowsInline(_TabularInline):
-    """Rows that are edited with their parent."""
+    """Inline rows that staff edit with their parent."""
 
     extra = 0
     show_change_link = True
 
 
 class ReadOnlyRowsInline(_ReadOnly, _TabularInline):
-    """Rows that belong to their parent's story and are only read."""
+    """Read-only inline rows."""
 
     extra = 0
     can_delete = False
-    # Hides the row's name above the row, which says the same.
+    # The style sheet hides the row's title, which repeats its columns.
     classes: Any = ("read-only-rows",)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return self.fields
 
 
-def search_as_filed(
+def search_normalized(
     request: HttpRequest, rows: QuerySet[Any], *, field: str, form: str
 ) -> tuple[QuerySet[Any], bool]:
-    """A model admin's search in a stored form of the name; the flag says "no duplicates"."""
+    """Search a column that stores a normalized name. The flag False means "no duplicates"."""
     return (rows.filter(**{f"{field}__contains": form}) if form else rows), False
 
 
 def list_link(text: str, changelist: str, **filters: object) -> SafeString:
-    """A link to a filtered list, "orders_order" for example, of any app: by name, not by import."""
+    """Link to a filtered admin list by name ("orders_order"), so that no app has to import it."""
     query = "&".join(f"{name}={value}" for name, value in filters.items())
     return format_html(
         '<a href="{}?{}">{}</a>', reverse(f"admin:{changelist}_changelist"), query, text
     )
 
 
-def links(*several: SafeString) -> SafeString:
-    return format_html_join(SafeString(" · "), "{}", ((link,) for link in several))
+def links(*items: SafeString) -> SafeString:
+    return format_html_join(SafeString(" · "), "{}", ((link,) for link in items))
 
 
 def moment(field: str, label: str) -> Callable[[Model], str]:
-    """A list's column for a moment, "21/11/2026 07:13"; Django's own takes half of a row."""
+    """A list column that shows a datetime as "21/11/2026 07:13", shorter than Django's format."""
 
     @admin.display(description=label, ordering=field)
     def shown(row: Model) -> str:
         at = getattr(row, field)
         return f"{localtime(at):%d/%m/%Y %H:%M}" if at else NOTHING
 
-    # The list's style sheet and tests know columns by the function's name.
+    # Django names the column's CSS class after the function.
     shown.__name__ = field
     return shown
 
 
 def money(amount: Any) -> str:
-    """ "12,00 €" for a list, or a dash where there is no amount."""
+    """Format an amount as "12,00 €"; a dash if there is none."""
     return NOTHING if amount is None else format_euros(to_cents(amount))

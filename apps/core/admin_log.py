@@ -1,4 +1,4 @@
-"""The admin keeps what staff changed, with the row's name, which may be a person's address."""
+"""Removing personal data from the admin's log, whose entries contain e-mail addresses."""
 
 from typing import Any
 
@@ -6,27 +6,27 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Q, QuerySet
 
-FORGOTTEN = "(datos borrados)"
+REDACTED = "(datos borrados)"
 
 
-def forget_entries_of(rows: QuerySet[Any]) -> None:
-    """Take the names of these rows out of the log; who changed them and when stays.
+def redact_entries_of(rows: QuerySet[Any]) -> None:
+    """Redact the log entries about these rows. Author and time of each change stay.
 
-    Part of the caller's transaction, before the rows are gone.
+    Call this in the caller's transaction, before the rows are deleted.
     """
     ids = [str(pk) for pk in rows.values_list("pk", flat=True)]
-    kind = ContentType.objects.get_for_model(rows.model)
-    _forget(LogEntry.objects.filter(content_type=kind, object_id__in=ids))
+    content_type = ContentType.objects.get_for_model(rows.model)
+    _redact(LogEntry.objects.filter(content_type=content_type, object_id__in=ids))
 
 
-def forget_entries_naming(email: str) -> None:
-    """Take an address out of the log, wherever it stands."""
-    _forget(
+def redact_entries_naming(email: str) -> None:
+    """Redact every log entry that contains this address."""
+    _redact(
         LogEntry.objects.filter(
             Q(object_repr__icontains=email) | Q(change_message__icontains=email)
         )
     )
 
 
-def _forget(entries: QuerySet[LogEntry]) -> None:
-    entries.update(object_repr=FORGOTTEN, change_message="")
+def _redact(entries: QuerySet[LogEntry]) -> None:
+    entries.update(object_repr=REDACTED, change_message="")

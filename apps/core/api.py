@@ -1,4 +1,7 @@
-"""The shape of every API answer, and the base of every public view (api.md)."""
+"""The base class of public API views and the one shape of error responses.
+
+See docs/rules.md, "HTTP contract" and "Error shape".
+"""
 
 import logging
 from typing import Any, ClassVar
@@ -11,12 +14,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.errors import AcademyError, CrossSite, TooLarge, TooManyRequests
+from apps.core.errors import AcademyError, CrossSite, TooLarge
 from apps.core.throttle import Limit
 
 logger = logging.getLogger(__name__)
 
-# What DRF itself refuses, in our words: exception class → (code, sentence).
+# DRF's own exceptions mapped to (code, Spanish message).
 FRAMEWORK_REFUSALS: dict[type[exceptions.APIException], tuple[str, str]] = {
     exceptions.ParseError: ("invalid", "El contenido de la petición no es JSON válido."),
     exceptions.UnsupportedMediaType: (
@@ -41,7 +44,7 @@ def failure(
     fields: dict[str, list[str]] | None = None,
     **extra: Any,
 ) -> Response:
-    """The one error shape: success, error, code, fields, and what the case adds."""
+    """An error response: success, error, code, fields and any extra keys."""
     return Response(
         {"success": False, "error": message, "code": code, "fields": fields or {}, **extra},
         status=status,
@@ -49,7 +52,7 @@ def failure(
 
 
 def _flatten(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """DRF's nested error detail as {"items.0.subject_id": ["…"]}, in the order of the fields."""
+    """Flatten DRF's nested error detail to {"items.0.subject_id": ["…"]}, in field order."""
     if isinstance(detail, dict):
         flat: dict[str, list[str]] = {}
         for key, value in detail.items():
@@ -67,12 +70,12 @@ def _flatten(detail: Any, path: str = "") -> dict[str, list[str]]:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
-    """Every refusal in the documented shape; anything unforeseen is logged and left to Django."""
+    """Convert known exceptions to the error shape. Return None for others: Django handles them."""
     if isinstance(error, AcademyError):
         response = failure(
             error.message, code=error.code, status=error.status, fields=error.fields, **error.extra
         )
-        if isinstance(error, TooManyRequests):
+        if error.retry_after is not None:
             response["Retry-After"] = str(error.retry_after)
         return response
     if isinstance(error, Http404):
@@ -90,9 +93,10 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 
 def refuse_cross_site(request: Request) -> None:
-    """Raise CrossSite for what another site's page sends (api.md, "Cross-site protection").
+    """Raise CrossSite if the request comes from another site (docs/rules.md, "Cross-site
+    protection").
 
-    A request without Origin is allowed: it comes from a program, and carries no visitor's cookie.
+    A request without Origin is allowed: a program sends it, without a visitor's cookie.
     """
     if request.META.get("HTTP_SEC_FETCH_SITE", "") == "cross-site":
         raise CrossSite
@@ -105,17 +109,17 @@ def refuse_cross_site(request: Request) -> None:
 
 
 class PublicAPIView(APIView):
-    """A view of the public API: no session needed, own-site POSTs only, limits per address."""
+    """A view of the public API: no session needed, same-site POSTs only, rate-limited."""
 
     limits: ClassVar[tuple[Limit, ...]] = ()
-    # False where a program of another site is to be heard (api.md: "the webhook is exempt").
+    # False for views that other sites' programs call, such as the webhook.
     own_site_only: ClassVar[bool] = True
-    # Bytes that a body may have; None for DATA_UPLOAD_MAX_MEMORY_SIZE. A view with files raises it.
+    # The maximum body size in bytes; None means DATA_UPLOAD_MAX_MEMORY_SIZE.
     largest_body: ClassVar[int | None] = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        # Django's own limit guards request.body only, which the JSON parser does not go through.
+        # Django enforces its own limit in request.body only, which the JSON parser doesn't use.
         largest_body = self.largest_body or settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         if int(request.META.get("CONTENT_LENGTH") or 0) > largest_body:
             raise TooLarge
@@ -127,7 +131,7 @@ class PublicAPIView(APIView):
 
 
 class UnknownPath(PublicAPIView):
-    """Any other path below /api: the documented shape instead of an HTML page."""
+    """Answers unknown paths below /api with the error shape instead of an HTML page."""
 
     schema = None
 

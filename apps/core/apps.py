@@ -11,7 +11,7 @@ class CoreConfig(AppConfig):
     verbose_name = "Correos, textos y ajustes"
 
     def ready(self) -> None:
-        from apps.core import housekeeping
+        from apps.core import retention
         from apps.core.mail.registry import absolute_url, register_mail
 
         register_mail(
@@ -22,11 +22,11 @@ class CoreConfig(AppConfig):
                 "admin_url": absolute_url(reverse("admin:core_scheduledjob_changelist")),
             },
         )
-        # Each app's `mail_samples.py` says when its mails are sent and how they look.
+        # Each app's `mail_samples.py` describes its mails.
         autodiscover_modules("mail_samples")
         post_migrate.connect(publish_first_versions, sender=self)
-        # Each app's `jobs.py` says what the clock runs.
+        # Each app's `jobs.py` registers its scheduled jobs.
         autodiscover_modules("jobs")
-        # And in its `privacy.py` what it keeps about people, and until when.
+        # Each app's `privacy.py` registers its personal data and its retention rules.
         autodiscover_modules("privacy")
-        housekeeping.register()
+        retention.register()

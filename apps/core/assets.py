@@ -1,4 +1,4 @@
-"""The front end's files as esbuild named them: `var/static_build/build/manifest.json`."""
+"""The files that esbuild built, looked up in `var/static_build/build/manifest.json`."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 @dataclass(frozen=True)
 class Asset:
-    """A built file and the chunks that it imports at once, as addresses."""
+    """The URL of a built file and the URLs of the chunks that it imports statically."""
 
     url: str
     imports: tuple[str, ...]
@@ -20,8 +20,8 @@ class Asset:
 def find_asset(name: str) -> Asset:
     """Return the built file of an entry ("main.js") or asset ("favicon.svg").
 
-    The names carry a hash of their own, so no static files storage is asked. Raises
-    ImproperlyConfigured where the front end is not built or has no such file.
+    The file names already contain a hash, so the static files storage is not involved. Raises
+    ImproperlyConfigured if the front end is not built or has no such file.
     """
     manifest = settings.STATIC_BUILD / "build" / "manifest.json"
     try:
@@ -38,7 +38,7 @@ def find_asset(name: str) -> Asset:
 
 @lru_cache(maxsize=1)
 def _read(manifest: Path, changed_at_ns: int) -> dict[str, Asset]:
-    # The moment of the last change is part of the key: a new build is seen without a restart.
+    # The modification time is part of the cache key, so a new build needs no restart.
     entries = json.loads(manifest.read_text())
     return {
         name: Asset(

@@ -4,5 +4,6 @@ from django.utils import timezone
 
 
 def today() -> date:
-    """Today in Europe/Madrid on the server, never the visitor's clock (decisions.md, "Money")."""
+    """The date in Europe/Madrid on the server, never the visitor's (docs/rules.md, "Money and
+    time")."""
     return timezone.localdate()

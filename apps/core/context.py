@@ -8,20 +8,20 @@ from apps.core.models import SiteSettings
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """What every template may say of the site. The owner's settings are read only where used."""
+    """Context processor. The settings row is read only by templates that use it."""
     current = cache(SiteSettings.current)
     return {
         "brand": settings.BRAND_NAME,
         "site_url": settings.SITE_URL,
         "sandbox": settings.STRIPE_SANDBOX,
         "contact": SimpleLazyObject(current),
-        # The props of every form's island. A template calls it; several forms read it once.
+        # The props of the form islands, computed once for a page with several forms.
         "form_props": cache(lambda: {"academy": academy_props(current())}),
     }
 
 
 def academy_props(contact: SiteSettings | None = None) -> dict[str, object]:
-    """What islands may say of the academy: who it is in law, how to reach it, where it is paid."""
+    """Island props: the academy's legal name, contact data and kind of checkout."""
     contact = contact or SiteSettings.current()
     return {
         "legal_name": contact.legal_name,

@@ -1,16 +1,18 @@
-"""Errors have a word for machines and a sentence for people (api.md, "Failure, everywhere")."""
+"""Errors with a code for programs and a message for people (docs/rules.md, "Error shape")."""
 
 from typing import Any
 
 
 class AcademyError(Exception):
-    """A refusal that the visitor is told about in the documented shape.
+    """A refusal that the API returns in the error shape.
 
-    `status` is the HTTP status, `code` the machine word, `message` the Spanish sentence. `extra`
-    goes into the answer beside them (for example the fresh total of `price_changed`).
+    `status` is the HTTP status, `code` is for programs, `message` is a Spanish sentence. `extra`
+    holds further keys of the response, for example the new total of `price_changed`. `retry_after`
+    is the value of the header `Retry-After`, in seconds, for errors that have one.
     """
 
     status = 400
+    retry_after: int | None = None
     code = "invalid"
     message = "Los datos no son válidos."
 

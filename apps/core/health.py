@@ -1,4 +1,4 @@
-"""Whether the process lives, and whether it can do its work (api.md)."""
+"""Liveness and readiness checks (docs/rules.md, "Health checks")."""
 
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
@@ -11,7 +11,7 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when database, migrations and queue answer, otherwise 503 and which of them does not."""
+    """200 if database, migrations and task queue are ready; otherwise 503 with the failed check."""
     checks = {"database": False, "migrations": False, "queue": False}
     try:
         connection.ensure_connection()

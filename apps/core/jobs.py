@@ -1,8 +1,8 @@
-"""Jobs that the clock runs: each on its own rhythm, by one clock at a time, however many there are.
+"""Scheduled jobs, run by `manage.py clock`. Several clocks may run; each job runs on one of them.
 
-An app says in its `jobs.py` what is to be run and how often; `manage.py clock` runs what is due.
-The row of a job (`ScheduledJob`) is its lock and its record. A clock that dies in the middle of a
-job lets go of it within a minute: the lease is short, and prolonged while the job runs.
+An app registers its jobs in `jobs.py`. The job's row (`ScheduledJob`) holds its lease, its schedule
+and its last result. The lease is short and renewed while the job runs, so that another clock takes
+over within a minute if this one dies.
 """
 
 import logging
@@ -21,22 +21,23 @@ from django.utils import timezone
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
 from apps.core.models import ScheduledJob
 from apps.core.privacy import purge_all
+from apps.core.retries import unleased
 
 logger = logging.getLogger(__name__)
 
-# How long a job stays taken after its clock was last seen alive, and how often that is said.
+# How long a lease lasts without renewal, and how often a running clock renews it.
 LEASE = timedelta(seconds=60)
 HEARTBEAT_S = 15.0
-# After so long without a job nobody can say any more that the clock is running.
-SILENCE = timedelta(minutes=15)
+# If no job has run for this long, the clock is reported as not running.
+CLOCK_TIMEOUT = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
 class Job:
-    """Something to be done again and again: every so often, or daily at a time of Madrid.
+    """A scheduled job. `when` is an interval, or a time of day in Madrid.
 
-    `run` returns one Spanish sentence about what it did, empty where there was nothing to do. It
-    must be safe to repeat: a clock may be killed between the work and the record of it.
+    `run` returns a Spanish sentence about what it did, or an empty string if there was nothing to
+    do. It must be safe to repeat: a clock may be killed after the work and before it is recorded.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Job:
     when: timedelta | time
 
     def next_after(self, moment: datetime) -> datetime:
-        """The first moment after `moment` at which it is due."""
+        """The next time after `moment` at which the job is due."""
         if isinstance(self.when, timedelta):
             return moment + self.when
         local = timezone.localtime(moment)
@@ -54,8 +55,8 @@ class Job:
         return due_at if due_at > local else due_at + timedelta(days=1)
 
     @property
-    def rhythm(self) -> str:
-        """For people: "cada 5 min", "cada día a las 03:30"."""
+    def schedule(self) -> str:
+        """The schedule as Spanish text: "cada 5 min", "cada día a las 03:30"."""
         if isinstance(self.when, time):
             return f"cada día a las {self.when:%H:%M}"
         minutes = int(self.when.total_seconds() // 60)
@@ -68,7 +69,7 @@ _jobs: dict[str, Job] = {}
 def job(
     name: str, title: str, *, when: timedelta | time
 ) -> Callable[[Callable[[], str]], Callable[[], str]]:
-    """Make a function a job of the clock, every so often or daily at a time of Madrid."""
+    """Decorator: register a function as a scheduled job (see `Job`)."""
 
     def register(function: Callable[[], str]) -> Callable[[], str]:
         _jobs[name] = Job(name, title, function, when)
@@ -83,19 +84,12 @@ def all_jobs() -> dict[str, Job]:
 
 
 def run_due_jobs(*, stop: Callable[[], bool] = lambda: False) -> list[str]:
-    """Run each job that is due and that no other clock is running; return the names of those run.
+    """Run each due job that no other clock is running, one after the other; return their names.
 
-    One after the other. `stop` is asked before each: a clock that is told to end finishes what it
-    began.
+    `stop` is checked before each job, so that a clock that is told to stop finishes its job first.
     """
     now = timezone.now()
-    known = set(ScheduledJob.objects.values_list("name", flat=True))
-    for scheduled in _jobs.values():
-        if scheduled.name not in known:
-            # What is done every few minutes is due at once, what is done daily at its hour.
-            often = isinstance(scheduled.when, timedelta)
-            due_at = now if often else scheduled.next_after(now)
-            ScheduledJob.objects.get_or_create(name=scheduled.name, defaults={"due_at": due_at})
+    _create_missing_rows(now)
     due = ScheduledJob.objects.filter(name__in=_jobs, due_at__lte=now).order_by("due_at", "name")
     ran = []
     for name in due.values_list("name", flat=True):
@@ -106,118 +100,133 @@ def run_due_jobs(*, stop: Callable[[], bool] = lambda: False) -> list[str]:
     return ran
 
 
+def _create_missing_rows(now: datetime) -> None:
+    """Create the row of each newly registered job.
+
+    A job with an interval is due at once, a daily job at its time of day.
+    """
+    existing = set(ScheduledJob.objects.values_list("name", flat=True))
+    for scheduled in _jobs.values():
+        if scheduled.name not in existing:
+            has_interval = isinstance(scheduled.when, timedelta)
+            due_at = now if has_interval else scheduled.next_after(now)
+            ScheduledJob.objects.get_or_create(name=scheduled.name, defaults={"due_at": due_at})
+
+
 def _run(scheduled: Job) -> bool:
-    """Run one job under its lease; False where another clock was faster."""
+    """Run one job under its lease; False if another clock has claimed it."""
     now = timezone.now()
     lease = now + LEASE
-    taken = (
-        ScheduledJob.objects.filter(name=scheduled.name, due_at__lte=now)
-        .filter(Q(leased_until=None) | Q(leased_until__lte=now))
-        .update(leased_until=lease, started_at=now)
-    )
-    if not taken:
+    due = ScheduledJob.objects.filter(unleased(now), name=scheduled.name, due_at__lte=now)
+    if not due.update(leased_until=lease, started_at=now):
         return False
-    began = clock_time.monotonic()
-    result, error, lost = "", "", Event()
+    started = clock_time.monotonic()
+    result, error, lease_lost = "", "", Event()
     try:
-        with _kept_alive(scheduled.name, lease) as lost:
+        with _renewed_lease(scheduled.name, lease) as lease_lost:
             result = scheduled.run()
     except Exception as problem:
-        # Whatever it was: the clock goes on with the other jobs, and staff are told.
+        # Staff get a mail about the failure, and the clock continues with the other jobs.
         logger.exception("job %s failed", scheduled.name)
         error = f"{type(problem).__name__}: {problem}"
-    duration_s = clock_time.monotonic() - began
-    _record(scheduled, result, error, duration_s=duration_s, is_ours=not lost.is_set())
+    duration_s = clock_time.monotonic() - started
+    _record(scheduled, result, error, duration_s=duration_s, owns_lease=not lease_lost.is_set())
     return True
 
 
-def _record(scheduled: Job, result: str, error: str, *, duration_s: float, is_ours: bool) -> None:
-    """Write down how it went, and let go of the job unless another clock has taken it over."""
+def _record(
+    scheduled: Job, result: str, error: str, *, duration_s: float, owns_lease: bool
+) -> None:
+    """Store the result. Release the lease unless another clock has taken the job over."""
     now = timezone.now()
     with transaction.atomic():
-        row = ScheduledJob.objects.select_for_update().get(name=scheduled.name)
+        row = ScheduledJob.objects.select_for_update(no_key=True).get(name=scheduled.name)
         row.finished_at = now
-        if is_ours:
+        if owns_lease:
             row.due_at = scheduled.next_after(now)
             row.leased_until = None
         row.duration = timedelta(seconds=duration_s)
         row.failures = row.failures + 1 if error else 0
         row.last_error = error[:1000]
-        # The last thing it did stays in view over the runs that found nothing to do.
+        # A run without a result keeps the result of the last run that had one.
         row.last_result = result[:300] or row.last_result
         row.save()
         if error:
-            queue_mail(
-                # One mail a day for each job, however often it fails.
-                key=f"job-failed:{scheduled.name}:{timezone.localdate():%Y-%m-%d}",
-                template="job_failed",
-                to=settings.STAFF_EMAIL,
-                context={"name": scheduled.name, "title": scheduled.title},
-            )
+            _mail_staff(scheduled)
+
+
+def _mail_staff(scheduled: Job) -> None:
+    """Queue a mail about a failed job, at most one a day for each job."""
+    queue_mail(
+        key=f"job-failed:{scheduled.name}:{timezone.localdate():%Y-%m-%d}",
+        template="job_failed",
+        to=settings.STAFF_EMAIL,
+        context={"name": scheduled.name, "title": scheduled.title},
+    )
 
 
 @contextmanager
-def _kept_alive(name: str, lease: datetime) -> Iterator[Event]:
-    """Prolong a job's lease while it runs, from a thread with a database connection of its own.
+def _renewed_lease(name: str, lease: datetime) -> Iterator[Event]:
+    """Renew a job's lease while it runs, in a thread with its own database connection.
 
-    The event is set where another clock has taken the job over, because this one seemed dead.
+    The yielded event is set if another clock has taken the job over after the lease expired.
     """
-    done, lost = Event(), Event()
-
-    def prolong() -> None:
-        held = lease
-        try:
-            while not done.wait(HEARTBEAT_S):
-                longer = timezone.now() + LEASE
-                try:
-                    # Only what is still ours: another clock may have taken it over meanwhile.
-                    if not ScheduledJob.objects.filter(name=name, leased_until=held).update(
-                        leased_until=longer
-                    ):
-                        lost.set()
-                        return
-                    held = longer
-                except Exception:
-                    logger.exception("lease of job %s could not be prolonged", name)
-                    close_old_connections()
-        finally:
-            connection.close()
-
-    thread = Thread(target=prolong, name=f"lease-{name}", daemon=True)
+    done, lease_lost = Event(), Event()
+    thread = Thread(
+        target=_renew, args=(name, lease, done, lease_lost), name=f"lease-{name}", daemon=True
+    )
     thread.start()
     try:
-        yield lost
+        yield lease_lost
     finally:
         done.set()
         thread.join()
 
 
+def _renew(name: str, lease: datetime, done: Event, lease_lost: Event) -> None:
+    try:
+        while not done.wait(HEARTBEAT_S):
+            renewed = timezone.now() + LEASE
+            try:
+                # The old value in the filter proves that no other clock has taken the job over.
+                rows = ScheduledJob.objects.filter(name=name, leased_until=lease)
+                if not rows.update(leased_until=renewed):
+                    lease_lost.set()
+                    return
+                lease = renewed
+            except Exception:
+                logger.exception("lease of job %s could not be renewed", name)
+                close_old_connections()
+    finally:
+        connection.close()
+
+
 @job("send_due_mails", "Recuperar correos que se perdieron", when=timedelta(minutes=5))
 def send_due_mails() -> str:
-    """Mails whose task went with a worker that died."""
+    """Requeue mails whose task was lost."""
     count = requeue_stuck_mails()
     return f"Correos recuperados: {count}" if count else ""
 
 
 @job("purge_expired", "Borrar lo que ya no se debe conservar", when=time(4, 15))
 def purge_expired() -> str:
-    """Every rule of "Keeping and forgetting"."""
+    """Apply every retention rule (docs/rules.md, "Keeping and deleting data")."""
     return ". ".join(f"{title}: {count}" for title, count in purge_all() if count)
 
 
 def run_soon(name: str) -> None:
-    """Let a job be due now, whatever its rhythm says."""
+    """Make a job due now."""
     ScheduledJob.objects.filter(name=name).update(due_at=timezone.now())
 
 
 def failing_jobs() -> int:
-    """How many jobs failed when they were last run."""
+    """How many jobs failed in their last run."""
     return ScheduledJob.objects.filter(name__in=_jobs, failures__gt=0).count()
 
 
 def clock_is_running() -> bool:
-    """Whether a clock has done anything of late: some job is due every five minutes."""
-    since = timezone.now() - SILENCE
+    """Whether a job has run recently. Some jobs are due every five minutes."""
+    since = timezone.now() - CLOCK_TIMEOUT
     return ScheduledJob.objects.filter(
         Q(finished_at__gt=since) | Q(leased_until__gt=timezone.now())
     ).exists()

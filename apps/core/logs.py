@@ -1,9 +1,9 @@
-"""Logs without secrets: "Tokens and client secrets never reach a log" (decisions.md)."""
+"""Removing secrets from log lines (docs/rules.md, "Logs")."""
 
 import logging
 import re
 
-# Whatever follows a question mark in an address, and the token of the classroom's one-time link.
+# The query string of a URL, and the token of the classroom's one-time link.
 SECRETS = re.compile(r"(?<=/aula/acceso/)[^\s'\"]+|(?<=\?)[\w.~%+\-]+=[^\s'\"]*")
 
 
@@ -12,9 +12,9 @@ def redacted(text: str) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats a record, traceback included, and takes out what only its owner may know.
+    """Formats a record with its traceback and removes secrets from it.
 
-    Django logs the path of every answer from 400 on, and of every form that it refuses.
+    Django logs the path of every 4xx and 5xx response and of every form that fails the CSRF check.
     """
 
     def format(self, record: logging.LogRecord) -> str:

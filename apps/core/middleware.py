@@ -4,9 +4,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
 
 class CanonicalPathMiddleware:
-    """Pages have no trailing slash: `/precios/` redirects permanently (decisions.md, "Pages").
+    """Redirect `/precios/` to `/precios` permanently (docs/rules.md, "Pages").
 
-    The admin keeps Django's own addresses.
+    The admin keeps Django's own URLs, with trailing slashes.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -15,7 +15,7 @@ class CanonicalPathMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         path = request.path
         if path != "/" and path.endswith("/") and not path.startswith("/admin/"):
-            # One leading slash only: "//host" would lead to another site.
+            # Keep one leading slash only: "//host" would redirect to another site.
             query = request.META.get("QUERY_STRING", "")
             target = "/" + path.strip("/") + (f"?{query}" if query else "")
             return HttpResponsePermanentRedirect(target)

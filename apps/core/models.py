@@ -1,21 +1,17 @@
 from datetime import datetime
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from apps.core.legal.placeholders import check_placeholders, fill_placeholders
-from apps.core.owed import LEASE, Owed
+from apps.core.legal.placeholders import OWNER_FIELDS, check_placeholders, fill_placeholders
+from apps.core.retries import LEASE, RetriedWork, unleased
 
-if TYPE_CHECKING:
-    from apps.core.mail.registry import RenderedMail
-
-# No other scheme, and no "//host", which a browser takes for another site's address.
+# Only https or a path of this site. A browser reads "//host" as another site's address.
 PORTAL_ADDRESS = RegexValidator(
     r"^(https://[^\s/]\S*|/(?!/)\S*)\Z", "Así: https://aula.midominio.es, o /aula en este sitio."
 )
@@ -23,7 +19,7 @@ CHAT_GREETING = "Hola, me gustaría recibir más información."
 
 
 class RateCount(models.Model):
-    """How often one visitor did one thing in one window of time. It lives as long as that."""
+    """A rate limit's counter for one visitor in one time window. Deleted after it expires."""
 
     slot = models.CharField(max_length=120, unique=True)
     times = models.PositiveIntegerField(default=0)
@@ -34,7 +30,7 @@ class RateCount(models.Model):
 
 
 class SiteSettings(models.Model):
-    """What the owner may want to change without a developer. One row, made when first asked for."""
+    """Settings that the owner edits in the admin. A single row, created on first use."""
 
     support_email = models.EmailField("correo de soporte", default="hola@academia.example")
     support_phone = models.CharField("teléfono", max_length=30, default="+34 910 000 000")
@@ -80,18 +76,18 @@ class SiteSettings(models.Model):
 
     @property
     def chat_url(self) -> str:
-        """The chat with a greeting typed already (site spec, section 2, "Floating help widget")."""
+        """The chat link with a prefilled greeting."""
         separator = "&" if "?" in self.whatsapp_url else "?"
         return f"{self.whatsapp_url}{separator}{urlencode({'text': CHAT_GREETING})}"
 
     @property
     def portal(self) -> str:
-        """The virtual classroom: the owner's address, else the setting's. A path is this site's."""
+        """The URL of the classroom: the owner's if set, else `PORTAL_URL`. May be a path here."""
         return self.portal_url or settings.PORTAL_URL
 
     @property
     def portal_profile(self) -> str:
-        """The student's profile page there."""
+        """The URL of the student's profile page in the classroom."""
         return self.portal_profile_url or settings.PORTAL_PROFILE_URL
 
     @classmethod
@@ -101,17 +97,17 @@ class SiteSettings(models.Model):
 
 class LegalTextQuerySet(models.QuerySet["LegalText"]):
     def current(self, kind: str) -> "LegalText":
-        """The version in force: the newest of its kind."""
+        """The current version: the newest of its kind."""
         return self.filter(kind=kind).latest("version")
 
-    def asked_for(self, kind: str, version: str) -> "LegalText":
-        """The version with that number, as mails link it, else the one in force."""
+    def version_or_current(self, kind: str, version: str) -> "LegalText":
+        """The version with that number, as mails link to it, else the current version."""
         number = int(version) if version.isascii() and version.isdigit() and len(version) < 6 else 0
         return self.filter(kind=kind, version=number).first() or self.current(kind)
 
 
 class LegalText(models.Model):
-    """One version of one legal text. Consents refer to it, so a version never changes or goes."""
+    """One version of one legal text. Consents refer to it, so it is never changed or deleted."""
 
     class Kind(models.TextChoices):
         TERMS = "terminos", "Términos y condiciones"
@@ -139,15 +135,16 @@ class LegalText(models.Model):
         return f"{self.title} (versión {self.version})"
 
     def html(self) -> SafeString:
-        """The body with the owner's data of today in the places that it leaves for them."""
-        return fill_placeholders(self.body, SiteSettings.current())
+        """The body with the owner's current data in its placeholders."""
+        owner = SiteSettings.current()
+        return fill_placeholders(self.body, {name: getattr(owner, name) for name in OWNER_FIELDS})
 
 
-class Mail(Owed):
-    """An e-mail that is owed, written in the transaction that makes it due.
+class Mail(RetriedWork):
+    """A queued e-mail, stored in the transaction that makes it due.
 
-    `key` names the occasion ("order-confirmation:12"): the same occasion never makes a second one.
-    Delivery is at least once, with the same Message-ID on every try (decisions.md).
+    `key` identifies the occasion ("order-confirmation:12"), so the same mail is never queued twice.
+    Delivery is at least once, with the same Message-ID on every attempt.
     """
 
     class Status(models.TextChoices):
@@ -168,7 +165,7 @@ class Mail(Owed):
     )
     created_at = models.DateTimeField("creado", auto_now_add=True)
     sent_at = models.DateTimeField("enviado", null=True, blank=True)
-    # Put off because the mail server could not be reached at all, through no fault of its own.
+    # Delayed because the mail server was unreachable, not because of this mail.
     waits_for_server = models.BooleanField("espera al servidor", default=False)
 
     class Meta:
@@ -182,53 +179,42 @@ class Mail(Owed):
 
     @classmethod
     def claim_waiting(cls, *, before: "Mail") -> "Mail | None":
-        """The oldest that waits for the server and is older than `before`, due or not, as `claim`
-        does; None where there is none that is in nobody's hands.
+        """Lease the oldest mail that waits for the mail server and is older than `before`.
+
+        Unlike `claim` this ignores `due_at`. Returns None if there is no such mail.
         """
         now = timezone.now()
-        free = cls._waiting(now).filter(pk__lt=before.pk)
-        first = free.order_by("pk").first()
+        waiting = cls._waiting(now).filter(pk__lt=before.pk)
+        first = waiting.order_by("pk").first()
         if first is None:
             return None
-        claimed = free.filter(pk=first.pk).update(
+        claimed = waiting.filter(pk=first.pk).update(
             leased_until=now + LEASE, attempts=F("attempts") + 1
         )
         return cls.objects.get(pk=first.pk) if claimed else None
 
-    def hand_back(self) -> None:
-        """Let go of what was claimed and not tried, as if it had not been claimed."""
+    def release(self) -> None:
+        """Undo `claim`: drop the lease and don't count the attempt."""
         type(self).objects.filter(pk=self.pk, leased_until=self.leased_until).update(
             leased_until=None, attempts=F("attempts") - 1
         )
 
     @classmethod
     def wake_waiting(cls) -> list[int]:
-        """Make due what waits for the server; return the ids that were not, oldest first."""
+        """Make mails that wait for the mail server due now; return their ids, oldest first."""
         now = timezone.now()
-        asleep = cls._waiting(now).filter(due_at__gt=now)
-        pks = list(asleep.order_by("pk").values_list("pk", flat=True))
-        # One by one, so that of two workers each wakes what the other has not.
-        return [pk for pk in pks if asleep.filter(pk=pk).update(due_at=now)]
+        waiting = cls._waiting(now).filter(due_at__gt=now)
+        pks = list(waiting.order_by("pk").values_list("pk", flat=True))
+        # One update per mail, so that two concurrent workers never wake the same one.
+        return [pk for pk in pks if waiting.filter(pk=pk).update(due_at=now)]
 
     @classmethod
     def _waiting(cls, now: datetime) -> "models.QuerySet[Mail]":
-        free = Q(leased_until=None) | Q(leased_until__lte=now)
-        return cls.objects.filter(free, status=cls.OPEN, waits_for_server=True)
-
-    def rendered(self) -> "RenderedMail":
-        """The mail as staff may read it: with its one-time links only where nothing is sent.
-
-        Under the file backend the admin is the mailbox; with a provider the links are the
-        student's alone. Raises ObjectDoesNotExist where what the mail is about is gone.
-        """
-        from apps.core.mail.registry import render_mail  # It reads SiteSettings from this module.
-
-        kept_here = settings.EMAIL_BACKEND == "apps.core.mail.backends.FileBackend"
-        return render_mail(self.template, self.context, reveal=kept_here)
+        return cls.objects.filter(unleased(now), status=cls.OPEN, waits_for_server=True)
 
 
 class ScheduledJob(models.Model):
-    """When a job of the clock is due, who holds it, and how it went last (`core.jobs`)."""
+    """The schedule, lease and last result of a job that `manage.py clock` runs (`core.jobs`)."""
 
     name = models.CharField("tarea", max_length=60, unique=True)
     due_at = models.DateTimeField("próxima vez", db_index=True)

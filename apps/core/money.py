@@ -1,7 +1,7 @@
 """Money is integer cents in code, Decimal euros in the database and a JSON number in the API.
 
-Rounding is half up everywhere (decisions, "Money"). The browser's twin is
-`static_src/lib/money.ts`.
+Rounding is half up everywhere (docs/rules.md, "Money and time"). `static_src/lib/money.ts` is the
+same in the browser.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
@@ -16,8 +16,8 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 def half_up(numerator: int, denominator: int) -> int:
     """Return `numerator / denominator` rounded to the nearest whole number, halves up.
 
-    Raises ValueError for a negative numerator or a denominator that is not positive: below zero
-    "half up" means two things, and no price is ever there.
+    Raises ValueError for a negative numerator, where "half up" is ambiguous, and for a denominator
+    that is not positive.
     """
     if numerator < 0 or denominator <= 0:
         raise ValueError(f"half_up needs n >= 0 and d > 0, got {numerator}/{denominator}")
@@ -30,7 +30,7 @@ def list_price_cents(price_cents: int, percent: int) -> int:
 
 
 def to_cents(euros: Decimal) -> int:
-    """Return euros as cents; what is finer than a cent is rounded half up, away from zero."""
+    """Return euros as cents; fractions of a cent are rounded half up, away from zero."""
     return int((euros * CENTS_PER_EURO).quantize(Decimal(1), rounding=ROUND_HALF_UP))
 
 
@@ -42,9 +42,15 @@ def to_euros(cents: int) -> Decimal:
 def as_json(cents: int) -> float:
     """Return cents as the API's number of euros, with at most two decimals.
 
-    The one float in the project's money: JSON has no other number. Nobody calculates with it.
+    This is the only float for money, because JSON has no other number. Don't calculate with it.
     """
     return cents / CENTS_PER_EURO
+
+
+def format_whole_euros(cents: int) -> str:
+    """Return whole euros for a sentence, "30 €", and other amounts as `format_euros` does."""
+    euros, rest = divmod(cents, CENTS_PER_EURO)
+    return format_euros(cents) if rest else f"{euros} €"
 
 
 def format_euros(cents: int) -> str:

@@ -6,10 +6,10 @@ from rest_framework import exceptions, parsers
 
 
 class StrictJSONParser(parsers.JSONParser):
-    """JSON that the rest of the code can store: bounded nesting, and text that is real Unicode.
+    """A JSON parser that refuses very deep nesting and invalid Unicode with a 400.
 
-    Python's reader gives up on very deep nesting with RecursionError, and lets lone surrogates
-    through, which no database takes. Both are the client's mistake, so both are a 400.
+    Python's parser raises RecursionError for very deep nesting. It accepts lone surrogates, which
+    databases refuse.
     """
 
     def parse(

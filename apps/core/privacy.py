@@ -1,8 +1,8 @@
-"""What the academy keeps about a person, and until when (decisions.md, "Keeping and forgetting").
+"""The registry of personal data: export, erasure and retention.
 
-Each app says in its `privacy.py` what it has under an e-mail address, how it is handed out and how
-it is forgotten; the apps are asked in their order, from the pages down to the students. Whose data
-they are is said by the address alone, since visitors who fill in forms are no students.
+Each app registers in its `privacy.py` how to export and erase the data that it stores under an
+e-mail address, and how long it keeps data (docs/rules.md, "Keeping and deleting data"). The e-mail
+address identifies a person, because visitors who fill in a form are not students.
 """
 
 import logging
@@ -14,27 +14,27 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from apps.core.admin_log import forget_entries_naming
+from apps.core.admin_log import redact_entries_naming
 from apps.core.errors import Conflict
 
 logger = logging.getLogger(__name__)
 
 
 class CannotErase(Conflict):
-    """Something still has to be settled first; the message says what."""
+    """Erasure is not possible yet; the message gives the reason."""
 
     code = "cannot_erase"
     message = "Todavía no se pueden borrar estos datos."
 
 
 @dataclass(frozen=True)
-class Holding:
-    """What one app keeps about a person.
+class PersonalData:
+    """How one app exports and erases the data of a person.
 
-    `export` gives JSON under `name`. `preview` says in Spanish sentences what erasing would do and
-    raises CannotErase where it can't be done now. `erase` does it, within a transaction, and
-    raises the same where that has changed since. `in_use` says whether the person is dealing with
-    the academy just now, so that no limit of time forgets them.
+    `export` returns JSON, which is stored under `name`. `preview` returns Spanish sentences about
+    what erasure would do and raises CannotErase if it is not possible now. `erase` runs in a
+    transaction and may raise CannotErase as well. `in_use` tells whether the person is active, for
+    example with an open cart, so that no retention rule erases them.
     """
 
     name: str
@@ -46,59 +46,62 @@ class Holding:
 
 @dataclass(frozen=True)
 class Retention:
-    """A rule of what is kept how long: `purge` removes what is older and says how many rows."""
+    """A retention rule. `purge` deletes expired rows and returns how many."""
 
     title: str
     purge: Callable[[datetime], int]
 
 
-_holdings: list[Holding] = []
+_personal_data: list[PersonalData] = []
 _retentions: list[Retention] = []
 
 
-def register_holding(holding: Holding) -> None:
-    _holdings.append(holding)
+def register_personal_data(data: PersonalData) -> None:
+    _personal_data.append(data)
 
 
 def register_retention(title: str, purge: Callable[[datetime], int]) -> None:
-    """`purge` gets the moment of the run; it may be run at any time, any number of times."""
+    """Register a retention rule. `purge` gets the current time and is safe to repeat."""
     _retentions.append(Retention(title, purge))
 
 
 def export_all(email: str) -> dict[str, Any]:
-    """Everything that is kept under an address, by app."""
+    """Export everything that is stored under an e-mail address, by app."""
     email = email.strip().lower()
     return {
         "correo": email,
         "fecha": timezone.localtime().isoformat(timespec="seconds"),
-        **{holding.name: holding.export(email) for holding in _holdings},
+        **{data.name: data.export(email) for data in _personal_data},
     }
 
 
 def preview_erasure(email: str) -> list[str]:
-    """What erasing would do, in Spanish sentences. Raises CannotErase where it can't be now."""
+    """Describe in Spanish sentences what erasure would do. Raises CannotErase."""
     email = email.strip().lower()
-    return [sentence for holding in _holdings for sentence in holding.preview(email)]
+    return [sentence for data in _personal_data for sentence in data.preview(email)]
 
 
 @transaction.atomic
 def erase_all(email: str) -> list[str]:
-    """Forget an address: what the law wants kept stays without it, the rest goes. What was done."""
+    """Erase a person's data; return sentences about what was done.
+
+    Rows that the law requires stay, without personal data. Raises CannotErase.
+    """
     email = email.strip().lower()
     sentences = preview_erasure(email)
-    for holding in _holdings:
-        holding.erase(email)
-    forget_entries_naming(email)
+    for data in _personal_data:
+        data.erase(email)
+    redact_entries_naming(email)
     return sentences
 
 
 def is_in_use(email: str) -> bool:
-    """Whether somebody with that address is dealing with the academy: a form, an open cart."""
-    return any(holding.in_use(email.strip().lower()) for holding in _holdings)
+    """Whether the person is active: a recent form or an open cart."""
+    return any(data.in_use(email.strip().lower()) for data in _personal_data)
 
 
 class PurgeFailed(Exception):
-    """Some rules could not be applied; `done` is what the others did."""
+    """Some retention rules failed; `done` has the results of the others."""
 
     def __init__(self, failed: list[str], done: list[tuple[str, int]]) -> None:
         super().__init__(f"No se ha podido aplicar: {', '.join(failed)}")
@@ -106,9 +109,10 @@ class PurgeFailed(Exception):
 
 
 def purge_all() -> list[tuple[str, int]]:
-    """Apply every rule of retention; (rule, rows removed). Each sees to its own transactions.
+    """Apply every retention rule; return (title, deleted rows) pairs.
 
-    A rule that fails holds no other up: PurgeFailed is raised at the end, the reason is in the log.
+    Each rule manages its own transactions. If a rule fails, the error is logged, the other rules
+    still run, and PurgeFailed is raised at the end.
     """
     now = timezone.now()
     done: list[tuple[str, int]] = []
@@ -117,7 +121,7 @@ def purge_all() -> list[tuple[str, int]]:
         try:
             done.append((rule.title, rule.purge(now)))
         except Exception:
-            logger.exception("rule of retention failed: %s", rule.title)
+            logger.exception("retention rule failed: %s", rule.title)
             failed.append(rule.title)
     if failed:
         raise PurgeFailed(failed, done)
@@ -125,5 +129,5 @@ def purge_all() -> list[tuple[str, int]]:
 
 
 def counted(count: int, one: str, many: str) -> list[str]:
-    """ "3 solicitudes" as a list to add to a preview; nothing where there is nothing."""
+    """A list with "3 solicitudes" to add to a preview; an empty list for a count of 0."""
     return [f"{count} {one if count == 1 else many}"] if count else []

@@ -1,4 +1,4 @@
-"""Lists as files that Spanish Excel opens by a double click."""
+"""CSV files in the dialect that a Spanish Excel opens directly."""
 
 import csv
 import io
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from django.http import HttpResponse
 from django.utils import timezone
 
-# What a spreadsheet takes for the beginning of a formula.
+# A spreadsheet reads a cell that starts with one of these as a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def as_text(cell: str) -> str:
-    """The cell so that no spreadsheet runs it: visitors write what clerks open."""
+    """Escape a cell that a spreadsheet would run as a formula: visitors write these texts."""
     return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
 
 
 def as_csv(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Semicolons, and a mark that says UTF-8."""
+    """CSV with semicolons and a byte order mark, which tells Excel that it is UTF-8."""
     file = io.StringIO()
     writer = csv.writer(file, delimiter=";", quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(headings)
@@ -26,7 +26,7 @@ def as_csv(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def csv_answer(name: str, text: str) -> HttpResponse:
-    """The file as the admin offers it: its name ends in the day, and nobody keeps a copy."""
+    """A download with today's date in its name, not cached."""
     return HttpResponse(
         text,
         content_type="text/csv; charset=utf-8",

@@ -1,4 +1,7 @@
-"""Rate limits, counted in the database, which all processes share (decisions.md, "Forms")."""
+"""Rate limits, counted in the database so that all processes share them.
+
+See docs/rules.md, "Rate limits".
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,7 +19,7 @@ from apps.core.models import RateCount
 
 
 def client_address(request: HttpRequest | Request) -> str:
-    """The visitor's address: REMOTE_ADDR, or as many hops back as there are proxies of ours."""
+    """The visitor's IP address: REMOTE_ADDR, or TRUSTED_PROXIES hops back in X-Forwarded-For."""
     hops = settings.TRUSTED_PROXIES
     forwarded = [h.strip() for h in request.META.get("HTTP_X_FORWARDED_FOR", "").split(",") if h]
     if hops and len(forwarded) >= hops:
@@ -26,28 +29,29 @@ def client_address(request: HttpRequest | Request) -> str:
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `times` in a window of `seconds`, per address or per key."""
+    """At most `times` uses in a window of `seconds`, per IP address or per key."""
 
     name: str
     times: int
     seconds: int
 
     def count(self, request: HttpRequest | Request) -> None:
-        """Count one request of this visitor; raise TooManyRequests beyond the limit."""
+        """Count one request from this IP address; raise TooManyRequests above the limit."""
         self.count_key(client_address(request))
 
     def count_key(self, key: str) -> None:
-        """Count one use by `key` (an address, an e-mail…); raise TooManyRequests beyond it."""
+        """Count one use by `key`, such as an e-mail address; raise TooManyRequests above it."""
         allowed = self.times * settings.RATE_LIMIT_SCALE
         if not allowed:
             return
         now = timezone.now()
         window = int(now.timestamp()) // self.seconds
-        # Only a digest is kept: an address or e-mail in a counter table would be personal data.
+        # Store a digest only: an IP or e-mail address in the counter table is personal data.
         digest = hashlib.sha256(f"{settings.SECRET_KEY}:{key}".encode()).hexdigest()[:32]
         slot = f"{self.name}:{digest}:{window}"
         expires_at = now + timedelta(seconds=self.seconds)
-        # Its own transaction where there is none: the count stands even if the request fails.
+        # The count is committed even if the request fails later, unless the caller has a
+        # transaction open.
         with transaction.atomic():
             RateCount.objects.bulk_create(
                 [RateCount(slot=slot, expires_at=expires_at)], ignore_conflicts=True

@@ -1,4 +1,4 @@
-"""What the forms send (api.md, "Sends"), and the quote behind a link."""
+"""The API of the forms, and of a quote's link."""
 
 from typing import Any, ClassVar
 
@@ -11,49 +11,51 @@ from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.catalogue.reads import subjects_to_show
+from apps.catalogue.reads import on_sale_subjects
 from apps.core.api import PublicAPIView
 from apps.core.errors import Invalid, NotFound, TooLarge
 from apps.core.money import as_json, to_cents
+from apps.core.response_headers import NO_STORE
 from apps.core.throttle import Limit
-from apps.leads import files
+from apps.leads import attachments
 from apps.leads import serializers as shapes
-from apps.leads.links import quote_from_link
 from apps.leads.models import Quote
-from apps.leads.quotes import current_offer, send_quote
+from apps.leads.quote_links import quote_from_link
+from apps.leads.quotes import quoted_cart, send_quote
 from apps.leads.services import (
     receive_attachment,
     receive_contact,
     request_discount,
     request_free_subject,
 )
-from apps.leads.wanted import request_subject
+from apps.leads.subject_requests import request_subject
+from apps.pricing.rules import PRICING
 
-# One count for all forms (decisions.md, "Forms and leads").
+# All forms share one limit.
 FORMS = Limit("forms", times=10, seconds=600)
 
 
-def is_trapped(data: Any) -> bool:
-    """Whether the field that no person sees was filled in."""
-    trap = data.get("website") if isinstance(data, dict) else None
-    return trap is not None and bool(str(trap).strip())
+def is_honeypot_filled(data: Any) -> bool:
+    """Whether the honeypot field, which people do not see, was filled in."""
+    honeypot = data.get("website") if isinstance(data, dict) else None
+    return honeypot is not None and bool(str(honeypot).strip())
 
 
 class FormView(PublicAPIView):
-    """A form: parsed, taken in, and answered alike. A filled trap is thanked and forgotten."""
+    """Parses and stores a form. With a filled honeypot it answers 200 and stores nothing."""
 
     limits = (FORMS,)
     form: ClassVar[type[shapes.FormInput]]
 
     def post(self, request: Request) -> Response:
-        if is_trapped(request.data):
+        if is_honeypot_filled(request.data):
             return Response({"success": True})
         form = self.form(data=request.data)
         form.is_valid(raise_exception=True)
-        return Response({"success": True, **self.take_in(form)})
+        return Response({"success": True, **self.store(form)})
 
-    def take_in(self, form: Any) -> dict[str, Any]:
-        """Do what the form asks; return what the answer says besides success."""
+    def store(self, form: Any) -> dict[str, Any]:
+        """Store the form and return the fields of the answer besides `success`."""
         raise NotImplementedError
 
 
@@ -61,7 +63,8 @@ def described(summary: str, request: Any, answer: Any = shapes.SentOutput) -> An
     return extend_schema_view(
         post=extend_schema(
             summary=summary,
-            description="Hasta 10 envíos de formularios por dirección cada 10 minutos.",
+            description=f"Hasta {FORMS.times} envíos de formularios por dirección cada "
+            f"{FORMS.seconds // 60} minutos.",
             request=request,
             responses=answer,
         )
@@ -74,7 +77,7 @@ def described(summary: str, request: Any, answer: Any = shapes.SentOutput) -> An
 class SendBudgetEmail(FormView):
     form = shapes.BudgetInput
 
-    def take_in(self, form: shapes.BudgetInput) -> dict[str, Any]:
+    def store(self, form: shapes.BudgetInput) -> dict[str, Any]:
         contact = form.validated_data
         quote = send_quote(form.to_budget(), email=contact["email"], phone=contact["phone"])
         return {"budgetResult": _budget_result(quote)}
@@ -103,7 +106,7 @@ def _budget_result(quote: Quote) -> dict[str, Any]:
 class SendContactEmail(FormView):
     form = shapes.ContactInput
 
-    def take_in(self, form: shapes.ContactInput) -> dict[str, Any]:
+    def store(self, form: shapes.ContactInput) -> dict[str, Any]:
         data = form.validated_data
         receive_contact(
             name=data["name"],
@@ -114,11 +117,14 @@ class SendContactEmail(FormView):
         return {}
 
 
-@described("Pide por correo un código personal del 5 %", shapes.DiscountInput)
+@described(
+    f"Pide por correo un código personal del {PRICING.discount_code_percent} %",
+    shapes.DiscountInput,
+)
 class SendDiscountEmail(FormView):
     form = shapes.DiscountInput
 
-    def take_in(self, form: shapes.DiscountInput) -> dict[str, Any]:
+    def store(self, form: shapes.DiscountInput) -> dict[str, Any]:
         data = form.validated_data
         request_discount(email=data["email"], phone=data["phone"], career=data["career"])
         return {}
@@ -128,7 +134,7 @@ class SendDiscountEmail(FormView):
 class SendSubjectRequestEmail(FormView):
     form = shapes.SubjectRequestInput
 
-    def take_in(self, form: shapes.SubjectRequestInput) -> dict[str, Any]:
+    def store(self, form: shapes.SubjectRequestInput) -> dict[str, Any]:
         data = form.validated_data
         request_subject(
             name=data["name"],
@@ -145,21 +151,21 @@ class SendSubjectRequestEmail(FormView):
 class RequestFreeSubject(FormView):
     form = shapes.FreeSubjectInput
 
-    def take_in(self, form: shapes.FreeSubjectInput) -> dict[str, Any]:
+    def store(self, form: shapes.FreeSubjectInput) -> dict[str, Any]:
         data = form.validated_data
         request_free_subject(email=data["email"], phone=data["phone"], career=data["career"])
         return {}
 
 
 class UploadParser(parsers.MultiPartParser):
-    """Multipart whose refusals have the documented shape, those of Django's own parser too."""
+    """A multipart parser that answers all errors in the API's error shape."""
 
     def parse(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return super().parse(*args, **kwargs)
         except RequestDataTooBig as error:
             raise TooLarge from error
-        # Too many fields, too many files, a body that is no multipart.
+        # Too many fields or files, or a body that is not multipart.
         except (SuspiciousOperation, MultiPartParserError, ParseError) as error:
             raise Invalid("El contenido de la petición no se ha podido leer.") from error
 
@@ -168,10 +174,10 @@ class UploadParser(parsers.MultiPartParser):
 class SendPreviewContact(FormView):
     form = shapes.PreviewContactInput
     parser_classes = (UploadParser,)
-    # The file and the fields around it.
-    largest_body = files.MAX_BYTES + 64 * 1024
+    # The file, and 64 KB for the other fields.
+    largest_body = attachments.MAX_BYTES + 64 * 1024
 
-    def take_in(self, form: shapes.PreviewContactInput) -> dict[str, Any]:
+    def store(self, form: shapes.PreviewContactInput) -> dict[str, Any]:
         data = form.validated_data
         receive_attachment(email=data["email"], file=data["attachment"])
         return {}
@@ -187,14 +193,14 @@ class QuoteByLink(PublicAPIView):
         quote = quote_from_link(request.query_params.get("presupuesto", ""))
         if quote is None:
             raise NotFound("El presupuesto no existe.")
-        offer = current_offer(quote)
+        cart = quoted_cart(quote)
         answer = {
-            "items": list(offer.subject_ids),
-            "subjects": subjects_to_show(offer.subject_ids),
+            "items": list(cart.subject_ids),
+            "subjects": on_sale_subjects(cart.subject_ids),
             "payment_type": quote.payment_type,
             "valid_until": quote.valid_until,
             "final_price": quote.final_price,
-            "binding_price": offer.binding_price,
-            "notice": offer.notice or None,
+            "binding_price": cart.binding_price,
+            "notice": cart.notice or None,
         }
-        return Response(shapes.QuoteOutput(answer).data, headers={"Cache-Control": "no-store"})
+        return Response(shapes.QuoteOutput(answer).data, headers=NO_STORE)

@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_delete
 
 
 class LeadsConfig(AppConfig):
@@ -6,10 +7,12 @@ class LeadsConfig(AppConfig):
     verbose_name = "Formularios y presupuestos"
 
     def ready(self) -> None:
-        from apps.leads import mails, receivers
-        from apps.leads.offers import QuoteBook
-        from apps.orders.offers import keep_offers_in
+        from apps.leads import mails
+        from apps.leads.attachments import remove_file_after_commit
+        from apps.leads.models import Attachment
+        from apps.leads.quote_lookup import SentQuotes
+        from apps.orders.checkout.binding_quotes import look_up_quotes_in
 
         mails.register()
-        receivers.connect()
-        keep_offers_in(QuoteBook())
+        look_up_quotes_in(SentQuotes())
+        post_delete.connect(remove_file_after_commit, sender=Attachment)

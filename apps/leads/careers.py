@@ -1,4 +1,4 @@
-"""The choices of the discount-request dialog (public site spec, section 2)."""
+"""The degrees that the discount dialog offers."""
 
 CAREERS = {
     "ade": "ADE",
@@ -17,5 +17,5 @@ CAREERS = {
 
 
 def career_name(career: str) -> str:
-    """The name behind the dialog's word; what other forms hold is a name already."""
+    """Return the name of a career of the discount dialog. Other forms send a name already."""
     return CAREERS.get(career, career)

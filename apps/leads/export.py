@@ -1,4 +1,4 @@
-"""Leads as a file for a spreadsheet."""
+"""The export of leads as CSV."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -27,7 +27,7 @@ HEADINGS = (
 
 
 def leads_csv(leads: Iterable[Lead]) -> str:
-    """The leads as Spanish Excel opens them."""
+    """Return the leads as CSV for Spanish Excel."""
     return as_csv(HEADINGS, (_row(lead) for lead in leads))
 
 

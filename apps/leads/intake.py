@@ -1,4 +1,4 @@
-"""How a form becomes a row: the row, what was accepted and the academy's mail, or none of them."""
+"""Stores a form: the lead, its consents and the mail to the academy, all or nothing."""
 
 from collections.abc import Collection
 from typing import Any
@@ -9,17 +9,18 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText
 from apps.core.throttle import Limit
 from apps.leads.models import Lead, LeadConsent
+from apps.students.consent_wordings import TEXTS, WORDINGS
 from apps.students.models import Consent
-from apps.students.wordings import TEXTS, WORDINGS
 
-# decisions.md, "Forms and leads": 3 mails per hour to one address, whoever asks for them.
+# An address gets at most 3 mails per hour, whoever requests them.
 MAILS_PER_RECIPIENT = Limit("form-mails", times=3, seconds=3600)
 
 
 def count_mail_to(email: str) -> None:
-    """Count a mail that a form sends to an address nobody has verified.
+    """Count a mail to an unverified address that a form sends.
 
-    Call it before the transaction: what is refused must not undo the count. Raises TooManyRequests.
+    Call it before the transaction, so that a rollback does not undo the count. Raises
+    TooManyRequests.
     """
     MAILS_PER_RECIPIENT.count_key(email.strip().lower())
 
@@ -27,9 +28,10 @@ def count_mail_to(email: str) -> None:
 def open_lead(
     kind: Lead.Kind, *, email: str, accepted: Collection[Consent.Kind] = (), **fields: Any
 ) -> Lead:
-    """Write the row and its consents, and owe the academy its mail. Call it in a transaction.
+    """Store the lead and its consents, and queue the mail to the academy.
 
-    What was accepted is kept in the words of `students.wordings` and the version in force.
+    Call it in a transaction. A consent is stored with the wording of the checkbox and the version
+    of the legal text in force.
     """
     lead = Lead.objects.create(kind=kind, email=email.strip().lower(), **fields)
     LeadConsent.objects.bulk_create(

@@ -1,4 +1,4 @@
-"""How the mails look that forms lead to (`core.mail.samples`)."""
+"""Samples of the mails that forms send, for the previews in the admin."""
 
 from datetime import timedelta
 from decimal import Decimal

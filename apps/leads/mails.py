@@ -1,12 +1,12 @@
-"""The mails that forms lead to. Rows keep ids; what a mail says is read when it is rendered.
+"""The mails that forms send. The outbox stores ids; a mail reads its data when it is rendered.
 
-- `lead_received` {"lead_id"}: to `settings.STAFF_EMAIL`, with what the visitor wrote
-- `quote` {"quote_id"}: to the visitor, the budget with all its lines and the link to buy it
-- `discount_code` {"lead_id"}: to the visitor, the personal 5 % code
-- `subject_published` {"wanted_id"}: to everyone who asked for a subject that is there now
+- `lead_received` {"lead_id"}: to `settings.STAFF_EMAIL`, with the visitor's message
+- `quote` {"quote_id"}: to the visitor, with all lines of the quote and the link to buy it
+- `discount_code` {"lead_id"}: to the visitor, with the personal 5 % code
+- `subject_published` {"requested_id"}: to everyone who requested a subject, once it exists
 
-Visitors' addresses are not verified, so whoever types someone else's must not be able to say
-anything to them: only the first mail repeats what a visitor wrote (decisions.md, "Forms").
+Visitors' addresses are not verified. Only the mail to staff repeats a visitor's text, so nobody can
+use the forms to send their own words to another address.
 """
 
 from typing import Any
@@ -17,8 +17,9 @@ from django.urls import reverse
 
 from apps.core.mail.registry import absolute_url, register_mail
 from apps.leads.careers import career_name
-from apps.leads.links import link_path
-from apps.leads.models import Lead, Quote, WantedSubject
+from apps.leads.models import Lead, Quote, RequestedSubject
+from apps.leads.quote_links import link_path
+from apps.pricing.payment_type import PaymentType
 
 
 def register() -> None:
@@ -41,7 +42,7 @@ def _lead_received(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def _facts(lead: Lead) -> list[tuple[str, str]]:
-    """What was typed, by label, for the academy's eyes."""
+    """Return what the visitor typed as (label, value), for the mail to staff."""
     facts = [
         ("Nombre", lead.name),
         ("Correo", lead.email),
@@ -73,7 +74,7 @@ def _quote(ids: dict[str, Any]) -> dict[str, Any]:
         "has_unchecked": any(discount.is_subject_to_check for discount in discounts),
         "final_price": quote.final_price,
         "binding_price": quote.binding_price,
-        "in_instalments": quote.payment_type == Quote.PaymentType.INSTALMENTS,
+        "in_instalments": quote.payment_type == PaymentType.INSTALMENTS,
         "valid_until": quote.valid_until,
         "quote_url": absolute_url(link_path(quote)),
     }
@@ -92,9 +93,9 @@ def _discount_code(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def _subject_published(ids: dict[str, Any]) -> dict[str, Any]:
-    """Named as the catalogue names it; what visitors wrote is not repeated to them."""
-    wanted = WantedSubject.objects.select_related("subject__degree").get(pk=ids["wanted_id"])
-    subject = wanted.subject
+    """Use the catalogue's names. The visitor's own text is not repeated."""
+    rows = RequestedSubject.objects.select_related("subject__degree")
+    subject = rows.get(pk=ids["requested_id"]).subject
     if subject is None:
         return {"subject_name": "", "degree_name": "", "shop_url": absolute_url("/compra")}
     query = {

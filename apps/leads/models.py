@@ -1,4 +1,4 @@
-"""What visitors ask for in the forms, as rows that staff work through (decisions.md, "Forms")."""
+"""Leads: the forms that visitors send, and that staff work through."""
 
 from datetime import datetime
 from typing import Any
@@ -12,28 +12,29 @@ from django.utils import timezone
 from apps.catalogue.models import Subject
 from apps.core.models import LegalText
 from apps.pricing.models import PromoCode
+from apps.pricing.payment_type import PaymentType
 
-# Wider than one price: six of the largest have to fit.
+# Wider than one price: it holds the sum of six of the largest prices.
 EUROS: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
 
 
 class LeadQuerySet(models.QuerySet["Lead"]):
     def mark_answered(self) -> int:
-        """Note that somebody answered, now; an earlier answer keeps its moment."""
+        """Mark the leads as answered now. Leads answered before keep their date."""
         return self.exclude(status=Lead.Status.ANSWERED).update(
             status=Lead.Status.ANSWERED, answered_at=Coalesce("answered_at", timezone.now())
         )
 
 
 class Lead(models.Model):
-    """One form that a visitor sent. What only some forms have stands in rows of its own below."""
+    """One form that a visitor sent. Data of only some kinds of form is in the models below."""
 
     class Kind(models.TextChoices):
         CONTACT = "contact", "Contacto"
         QUOTE = "quote", "Presupuesto"
         DISCOUNT = "discount", "Código de descuento"
         FREE_SUBJECT = "free_subject", "Asignatura gratis"
-        MISSING_SUBJECT = "missing_subject", "Asignatura que falta"
+        SUBJECT_REQUEST = "subject_request", "Asignatura que falta"
         PREVIEW = "preview", "Consulta con archivo"
 
     class Status(models.TextChoices):
@@ -83,16 +84,16 @@ class Lead(models.Model):
         return f"{self.get_kind_display()}: {self.name or self.email}"
 
     def move_to(self, status: str) -> None:
-        """Change the status, with the moment of the first answer. Does not save."""
+        """Set the status, and the date of the first answer. Does not save."""
         self.status = status
         if status == self.Status.ANSWERED and self.answered_at is None:
             self.answered_at = timezone.now()
 
 
 class LeadConsent(models.Model):
-    """What the sender of a form accepted, in which version and which words.
+    """A consent that came with a form, with its wording and the version of the legal text.
 
-    A visitor is no student yet, so `students.Consent` has no place for it.
+    `students.Consent` needs a student, and a visitor is not one yet.
     """
 
     lead = models.ForeignKey(Lead, models.CASCADE, related_name="consents")
@@ -109,7 +110,7 @@ class LeadConsent(models.Model):
 
 
 class Attachment(models.Model):
-    """A file that came with a form: kept under a random name, outside the public folders."""
+    """A file that came with a form. It has a random name outside the public folders."""
 
     lead = models.OneToOneField(Lead, models.CASCADE, related_name="attachment")
     stored_name = models.CharField(max_length=40, unique=True)
@@ -125,10 +126,10 @@ class Attachment(models.Model):
         return self.original_name
 
 
-class WantedSubject(models.Model):
-    """A subject that visitors miss. Requests for the same one, however written, join here."""
+class RequestedSubject(models.Model):
+    """A subject that the catalogue lacks. Requests for the same subject share one row."""
 
-    # As the first visitor wrote them; staff may mend them.
+    # As the first visitor typed them. Staff may correct them.
     name = models.CharField("asignatura", max_length=160)
     career = models.CharField("carrera", max_length=160)
     university = models.CharField("universidad", max_length=160)
@@ -138,7 +139,7 @@ class WantedSubject(models.Model):
         models.SET_NULL,
         null=True,
         blank=True,
-        related_name="wanted",
+        related_name="requested_subjects",
         verbose_name="asignatura del catálogo",
         help_text="El correo de aviso la nombra y enlaza a ella.",
     )
@@ -150,11 +151,11 @@ class WantedSubject(models.Model):
         verbose_name_plural = "asignaturas pedidas"
         ordering = ("-created_at",)
         constraints = (
-            # Who asks after it was published opens a new one, and is told in their turn.
+            # A request after the publication opens a new row, which is published separately.
             models.UniqueConstraint(
                 fields=("key",),
                 condition=Q(published_at__isnull=True),
-                name="wanted_subject_open_once",
+                name="requested_subject_open_once",
             ),
         )
 
@@ -163,7 +164,7 @@ class WantedSubject(models.Model):
 
     @staticmethod
     def counts() -> dict[str, Count]:
-        """Annotations: how many requests there are, and from how many different addresses."""
+        """Return annotations: the number of requests, and of their distinct addresses."""
         return {
             "requests_count": Count("requests"),
             "addresses_count": Count("requests__lead__email", distinct=True),
@@ -171,10 +172,10 @@ class WantedSubject(models.Model):
 
 
 class SubjectRequest(models.Model):
-    """What one visitor typed when they missed a subject."""
+    """One visitor's request for a subject, as typed."""
 
     lead = models.OneToOneField(Lead, models.CASCADE, related_name="subject_request")
-    wanted = models.ForeignKey(WantedSubject, models.PROTECT, related_name="requests")
+    requested_subject = models.ForeignKey(RequestedSubject, models.PROTECT, related_name="requests")
     university = models.CharField("universidad", max_length=160)
     subject_name = models.CharField("asignatura", max_length=160)
 
@@ -188,11 +189,10 @@ class SubjectRequest(models.Model):
 
 
 class Quote(models.Model):
-    """A budget as it was sent, with everything that the offer rests on.
+    """A quote as it was sent, with all its lines.
 
     `binding_price` is what the academy charges until `valid_until` for exactly these subjects and
-    this payment type; `final_price` counts lines too that still have to be checked (decisions.md,
-    "Calculator").
+    this payment type. `final_price` also includes the discounts that staff still have to check.
     """
 
     class DateRange(models.TextChoices):
@@ -200,16 +200,12 @@ class Quote(models.Model):
         SEPTEMBER = "september", "Septiembre"
         OTHER = "other", "Otra fecha"
 
-    class PaymentType(models.TextChoices):
-        FULL = "full_payment", "Pago completo"
-        INSTALMENTS = "installment", "A plazos"
-
     lead = models.OneToOneField(Lead, models.CASCADE, related_name="quote")
     payment_type = models.CharField("forma de pago", max_length=12, choices=PaymentType.choices)
     date_range = models.CharField("fecha", max_length=10, choices=DateRange.choices)
     was_invited = models.BooleanField("invitado por un amigo", default=False)
     friend_code = models.CharField("código de amigo", max_length=40, blank=True)
-    # The code that it is, where it is a real one that this visitor could use.
+    # The referral code, if it exists and this visitor could use it.
     friend_promo = models.ForeignKey(
         PromoCode, models.SET_NULL, null=True, blank=True, related_name="quotes"
     )
@@ -256,6 +252,7 @@ class QuoteSubject(models.Model):
 
 class QuoteDiscount(models.Model):
     quote = models.ForeignKey(Quote, models.CASCADE, related_name="discounts")
+    kind = models.CharField(max_length=16, editable=False)
     name = models.CharField("descuento", max_length=80)
     amount = models.DecimalField("importe", **EUROS)
     is_subject_to_check = models.BooleanField("sujeto a comprobación", default=False)

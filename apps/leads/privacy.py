@@ -1,4 +1,4 @@
-"""What forms leave behind, and when it goes (decisions.md, "Keeping and forgetting")."""
+"""Personal data of the forms: export, erasure and retention."""
 
 from datetime import datetime, timedelta
 from functools import partial
@@ -7,10 +7,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.core.admin_log import forget_entries_of
-from apps.core.mail.outbox import forget_mails_about
-from apps.core.privacy import Holding, counted, register_holding, register_retention
-from apps.leads import files
+from apps.core.admin_log import redact_entries_of
+from apps.core.mail.outbox import delete_mails_about
+from apps.core.privacy import PersonalData, counted, register_personal_data, register_retention
+from apps.leads import attachments
 from apps.leads.models import Attachment, Lead, Quote
 
 LEADS_KEPT = timedelta(days=365)
@@ -42,7 +42,7 @@ def _export(email: str) -> list[dict[str, Any]]:
 
 
 def _details(lead: Lead) -> dict[str, Any]:
-    """What only some forms have."""
+    """Return the data of only some kinds of form."""
     details: dict[str, Any] = {}
     if hasattr(lead, "quote"):
         quote = lead.quote
@@ -57,10 +57,10 @@ def _details(lead: Lead) -> dict[str, Any]:
             "precio": str(quote.final_price),
         }
     if hasattr(lead, "subject_request"):
-        wanted = lead.subject_request
+        request = lead.subject_request
         details["asignatura_pedida"] = {
-            "asignatura": wanted.subject_name,
-            "universidad": wanted.university,
+            "asignatura": request.subject_name,
+            "universidad": request.university,
         }
     if hasattr(lead, "attachment"):
         details["archivo"] = lead.attachment.original_name
@@ -76,15 +76,15 @@ def _preview(email: str) -> list[str]:
 
 @transaction.atomic
 def delete_leads(leads: QuerySet[Lead]) -> int:
-    """Delete leads with all that hangs on them, files included; how many leads."""
+    """Delete leads with their quotes, files and mails. Return the number of leads."""
     ids = list(leads.values_list("pk", flat=True))
     _delete_attachments(Attachment.objects.filter(lead__in=ids))
-    # A mail about a form keeps its sender's address, and would outlive the form.
+    # A mail about a form contains the sender's address and would outlive the lead.
     quotes = Quote.objects.filter(lead__in=ids)
-    forget_mails_about("quote_id", quotes.values_list("pk", flat=True))
-    forget_mails_about("lead_id", ids)
-    # "Contacto: Ana Gil", where somebody assigned or answered it.
-    forget_entries_of(Lead.objects.filter(pk__in=ids))
+    delete_mails_about("quote_id", quotes.values_list("pk", flat=True))
+    delete_mails_about("lead_id", ids)
+    # The admin log names the sender: "Contacto: Ana Gil".
+    redact_entries_of(Lead.objects.filter(pk__in=ids))
     Lead.objects.filter(pk__in=ids).delete()
     return len(ids)
 
@@ -93,14 +93,14 @@ def delete_leads(leads: QuerySet[Lead]) -> int:
 def _delete_attachments(attachments: QuerySet[Attachment]) -> int:
     names = list(attachments.values_list("stored_name", flat=True))
     Attachment.objects.filter(stored_name__in=names).delete()
-    # Only once the rows are gone for good: a row without its file would be a broken link.
+    # Remove the files after the commit: after a rollback a row without its file would remain.
     transaction.on_commit(partial(_remove_files, names))
     return len(names)
 
 
 def _remove_files(names: list[str]) -> None:
     for name in names:
-        files.remove(name)
+        attachments.remove(name)
 
 
 def _purge_leads(now: datetime) -> int:
@@ -119,6 +119,6 @@ def _in_use(email: str) -> bool:
     return _of(email).exists()
 
 
-register_holding(Holding("formularios", _export, _preview, _erase, _in_use))
-register_retention("Archivos adjuntos de más de 90 días", _purge_attachments)
+register_personal_data(PersonalData("formularios", _export, _preview, _erase, _in_use))
+register_retention(f"Archivos adjuntos de más de {ATTACHMENTS_KEPT.days} días", _purge_attachments)
 register_retention("Solicitudes de más de 12 meses", _purge_leads)

@@ -1,7 +1,7 @@
-"""Quotes: priced by the server, kept with all their lines, binding for 14 days (decisions.md)."""
+"""Quotes of the calculator: priced by the server, stored with all lines, binding for 14 days."""
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 
 from django.db import transaction
@@ -15,21 +15,22 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.money import to_cents, to_euros
 from apps.leads.intake import count_mail_to, open_lead
 from apps.leads.models import Lead, Quote, QuoteDiscount, QuoteSubject
-from apps.orders import offers
-from apps.orders import promo as promo_uses
+from apps.orders.checkout import binding_quotes
+from apps.orders.promo import uses as promo_uses
 from apps.orders.serializers import clean_phone
+from apps.pricing.calculator import CalculatorQuote, date_range_of, quote_calculator
 from apps.pricing.models import PromoCode
-from apps.pricing.promo import PromoItem, PromoRefused
+from apps.pricing.payment_type import PaymentType
+from apps.pricing.promo_checks import PromoItem, PromoRefused
 from apps.pricing.reads import campaign_today
-from apps.pricing.rules import INVITED_NAME, INVITEES_NAME, CalculatorQuote, quote_calculator
+from apps.pricing.rules import DiscountKind
 
 QUOTE_LIFE = timedelta(days=14)
-_DATE_RANGES = {8: Quote.DateRange.AUGUST, 9: Quote.DateRange.SEPTEMBER}
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What the visitor chose in the calculator. Names and prices are never the visitor's."""
+    """What the visitor chose in the calculator. Names and prices come from the catalogue."""
 
     subject_ids: tuple[int, ...]
     full_payment: bool
@@ -41,39 +42,32 @@ class Budget:
     def invited_with_code(self) -> bool:
         return self.was_invited and bool(self.friend_code.strip())
 
+    @property
+    def payment_type(self) -> PaymentType:
+        return PaymentType.FULL if self.full_payment else PaymentType.INSTALMENTS
+
 
 def send_quote(budget: Budget, *, email: str, phone: str) -> Quote:
-    """Price the budget, keep it, and owe both mails.
+    """Price and store the budget, and queue the mails to the visitor and to the academy.
 
-    Raises Invalid where a subject is not on sale, TooManyRequests where the address has had its
-    mails of the hour.
+    Raises Invalid if a subject is not on sale, and TooManyRequests if the address has received its
+    mails of this hour.
     """
     subjects = _on_sale(budget.subject_ids)
-    priced = quote_calculator(
-        [to_cents(subject.final_price) for subject in subjects],
-        number_of_subjects=len(subjects),
-        full_payment=budget.full_payment,
-        invited_with_code=budget.invited_with_code,
-        invitees=budget.invitees,
-        campaign=campaign_today(),
-    )
+    priced = _price(budget, subjects)
     count_mail_to(email)
     friend_promo = (
-        _real_referral(budget.friend_code, subjects, email=email, phone=phone)
+        _usable_referral_code(budget.friend_code, subjects, email=email, phone=phone)
         if budget.invited_with_code
         else None
     )
     with transaction.atomic():
-        quote = _store(budget, priced, subjects, friend_promo, email=email, phone=phone)
+        lead = open_lead(Lead.Kind.QUOTE, email=email, phone=phone)
+        quote = _store(lead, budget, priced, subjects, friend_promo)
         queue_mail(
-            key=f"quote:{quote.pk}", template="quote", to=quote.lead.email,
-            context={"quote_id": quote.pk},
-        )  # fmt: skip
+            key=f"quote:{quote.pk}", template="quote", to=lead.email, context={"quote_id": quote.pk}
+        )
     return quote
-
-
-def date_range(day: date) -> Quote.DateRange:
-    return _DATE_RANGES.get(day.month, Quote.DateRange.OTHER)
 
 
 def _on_sale(subject_ids: tuple[int, ...]) -> list[Subject]:
@@ -84,13 +78,21 @@ def _on_sale(subject_ids: tuple[int, ...]) -> list[Subject]:
     return [found[subject_id] for subject_id in subject_ids]
 
 
-def _real_referral(
+def _price(budget: Budget, subjects: list[Subject]) -> CalculatorQuote:
+    return quote_calculator(
+        [to_cents(subject.final_price) for subject in subjects],
+        number_of_subjects=len(subjects),
+        full_payment=budget.full_payment,
+        invited_with_code=budget.invited_with_code,
+        invitees=budget.invitees,
+        campaign=campaign_today(),
+    )
+
+
+def _usable_referral_code(
     code: str, subjects: list[Subject], *, email: str, phone: str
 ) -> PromoCode | None:
-    """The referral code of another that this visitor could use today for these subjects.
-
-    None for anything else: the checkout's own rules decide.
-    """
+    """Return the referral code if checkout would accept it today from this visitor, else None."""
     promo = (
         PromoCode.objects.with_code(code)
         .filter(is_referral_code=True)
@@ -100,50 +102,50 @@ def _real_referral(
     if promo is None:
         return None
     try:
-        number = clean_phone(phone)
-    except ValidationError:  # The calculator takes any nine characters.
-        number = ""
-    try:
         promo_uses.check(
             promo,
-            items=[
-                PromoItem(
-                    subject_id=subject.pk,
-                    degree_id=subject.degree_id,
-                    university_id=subject.degree.university_id,
-                    complete=True,
-                )
-                for subject in subjects
-            ],
+            items=[_promo_item(subject) for subject in subjects],
             subtotal_cents=sum(to_cents(subject.final_price) for subject in subjects),
             email=email,
-            phone=number,
+            phone=_phone_or_blank(phone),
         )
     except PromoRefused:
         return None
     return promo
 
 
+def _promo_item(subject: Subject) -> PromoItem:
+    return PromoItem(
+        subject_id=subject.pk,
+        degree_id=subject.degree_id,
+        university_id=subject.degree.university_id,
+        complete=True,
+    )
+
+
+def _phone_or_blank(phone: str) -> str:
+    """Return the number in E.164. The calculator accepts any nine characters, checkout does not."""
+    try:
+        return clean_phone(phone)
+    except ValidationError:
+        return ""
+
+
 def _store(
+    lead: Lead,
     budget: Budget,
     priced: CalculatorQuote,
     subjects: list[Subject],
     friend_promo: PromoCode | None,
-    *,
-    email: str,
-    phone: str,
 ) -> Quote:
-    unchecked = {INVITEES_NAME} if friend_promo else {INVITED_NAME, INVITEES_NAME}
+    unchecked = _unchecked_kinds(friend_promo)
     certain_cents = sum(
-        discount.amount_cents for discount in priced.discounts if discount.name not in unchecked
+        discount.amount_cents for discount in priced.discounts if discount.kind not in unchecked
     )
-    now = timezone.now()
     quote = Quote.objects.create(
-        lead=open_lead(Lead.Kind.QUOTE, email=email, phone=phone),
-        payment_type=(
-            Quote.PaymentType.FULL if budget.full_payment else Quote.PaymentType.INSTALMENTS
-        ),
-        date_range=date_range(today()),
+        lead=lead,
+        payment_type=budget.payment_type,
+        date_range=date_range_of(today()),
         was_invited=budget.was_invited,
         friend_code=budget.friend_code.strip() if budget.was_invited else "",
         friend_promo=friend_promo,
@@ -151,42 +153,54 @@ def _store(
         base_price=to_euros(priced.base_cents),
         final_price=to_euros(priced.final_cents),
         binding_price=to_euros(max(0, priced.base_cents - certain_cents)),
-        valid_until=now + QUOTE_LIFE,
+        valid_until=timezone.now() + QUOTE_LIFE,
     )
+    _store_subjects(quote, subjects)
+    _store_discounts(quote, priced, unchecked)
+    return quote
+
+
+def _unchecked_kinds(friend_promo: PromoCode | None) -> set[DiscountKind]:
+    """Discounts that staff have to check first. The binding price leaves them out."""
+    if friend_promo:
+        return {DiscountKind.INVITEES}
+    return {DiscountKind.INVITEES, DiscountKind.INVITED}
+
+
+def _store_subjects(quote: Quote, subjects: list[Subject]) -> None:
     QuoteSubject.objects.bulk_create(
         QuoteSubject(quote=quote, subject=subject, name=subject.name, price=subject.final_price)
         for subject in subjects
     )
+
+
+def _store_discounts(quote: Quote, priced: CalculatorQuote, unchecked: set[DiscountKind]) -> None:
     QuoteDiscount.objects.bulk_create(
         QuoteDiscount(
             quote=quote,
+            kind=discount.kind,
             name=discount.name,
             amount=to_euros(discount.amount_cents),
-            is_subject_to_check=discount.name in unchecked,
+            is_subject_to_check=discount.kind in unchecked,
         )
         for discount in priced.discounts
     )
-    return quote
 
 
 @dataclass(frozen=True)
-class Offer:
-    """What of a quote can be bought now.
+class QuotedCart:
+    """The cart that a quote's link fills.
 
-    `binding_price` is None where nothing binds any more, and `notice` then says why.
+    `binding_price` is None if the quote no longer binds; `notice` then says why, in Spanish.
     """
 
     subject_ids: tuple[int, ...]
-    quote: Quote
     binding_price: Decimal | None
     notice: str
 
 
-def current_offer(quote: Quote) -> Offer:
-    """The quote's subjects that are on sale, in its order, and its price where that still binds.
-
-    It binds for 14 days and exactly its subjects (decisions.md, "Calculator"), for one purchase.
-    """
+def quoted_cart(quote: Quote) -> QuotedCart:
+    """Return the quote's subjects that are on sale, in its order, and its price if it binds."""
     quoted = [row.subject_id for row in quote.subjects.all()]
     on_sale = set(
         Subject.objects.on_sale()
@@ -194,11 +208,16 @@ def current_offer(quote: Quote) -> Offer:
         .values_list("pk", flat=True)
     )
     ids = tuple(pk for pk in quoted if pk in on_sale)
-    notice = ""
+    notice = _notice(quote, all_on_sale=len(ids) == len(quoted))
+    return QuotedCart(ids, None if notice else quote.binding_price, notice)
+
+
+def _notice(quote: Quote, *, all_on_sale: bool) -> str:
     if not quote.binds_at(timezone.now()):
-        notice = offers.expired_notice(quote.valid_until)
-    elif offers.is_used(quote.pk):
-        notice = offers.USED
-    elif len(ids) < len(quoted):
-        notice = f"Alguna asignatura de tu presupuesto ya no está a la venta. {offers.TODAY}"
-    return Offer(ids, quote, None if notice else quote.binding_price, notice)
+        return binding_quotes.expired_notice(quote.valid_until)
+    if binding_quotes.is_used(quote.pk):
+        return binding_quotes.USED
+    if not all_on_sale:
+        sentence = "Alguna asignatura de tu presupuesto ya no está a la venta."
+        return f"{sentence} {binding_quotes.TODAY}"
+    return ""

@@ -1,4 +1,4 @@
-"""The shapes of the forms, their order of checks and their words (public site spec, section 5)."""
+"""The fields of the forms, the order of their checks and their error messages."""
 
 from typing import Any
 
@@ -8,10 +8,11 @@ from rest_framework.exceptions import ValidationError
 
 from apps.catalogue.serializers import CatalogueSubjectOut
 from apps.core.errors import TooLarge
-from apps.leads import files
+from apps.leads import attachments
 from apps.leads.careers import CAREERS
 from apps.leads.quotes import Budget
 from apps.orders.serializers import ID
+from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import PRICING
 
 NAME_REQUIRED = "El nombre es obligatorio"
@@ -22,7 +23,7 @@ CAREER_REQUIRED = "La carrera es obligatoria"
 TERMS_REQUIRED = "Debes aceptar los términos y condiciones para continuar."
 ALL_FIELDS_REQUIRED = "Por favor, completa todos los campos"
 PHONE_INVALID = "Por favor, introduce un teléfono válido"
-MAX_SUBJECTS = 6
+MAX_SUBJECTS = PRICING.calculator_max_subjects
 MIN_PHONE = 9
 
 
@@ -31,12 +32,12 @@ def missing(sentence: str) -> dict[str, Any]:
 
 
 def too_long(what: str) -> dict[str, Any]:
-    """What is said of a text beyond its field's `max_length`; `what` begins the sentence."""
+    """Return the message for a text longer than `max_length`. `what` begins the sentence."""
     return {"max_length": f"{what} no puede tener más de {{max_length}} caracteres"}
 
 
 def text(sentence: str, *, max_length: int) -> serializers.CharField:
-    """A text that has to be there, and what is said where it is not: "El nombre es obligatorio"."""
+    """Return a required text field. `sentence` is its message, as in "El nombre es obligatorio"."""
     what, _, _ = sentence.partition(" es ")
     return serializers.CharField(
         max_length=max_length, error_messages={**missing(sentence), **too_long(what)}
@@ -51,7 +52,7 @@ def email(required: str = EMAIL_REQUIRED, *, invalid: str = EMAIL_INVALID) -> An
 
 
 class AcceptedField(serializers.BooleanField):
-    """A box that has to be ticked; anything but true gets the same sentence."""
+    """A checkbox that must be ticked. Every other value gets the same message."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(error_messages={**missing(sentence), "invalid": sentence})
@@ -63,7 +64,7 @@ class AcceptedField(serializers.BooleanField):
 
 
 class FormInput(serializers.Serializer[dict[str, Any]]):
-    """A form. Its fields stand in the order in which the specification checks them."""
+    """A form. Its fields are checked in the order in which they are declared."""
 
     website = serializers.CharField(
         required=False,
@@ -127,26 +128,26 @@ class PreviewContactInput(FormInput):
     acceptTerms = AcceptedField(TERMS_REQUIRED)
 
     def validate_attachment(self, file: "UploadedFile[Any]") -> "UploadedFile[Any]":
-        """Raises TooLarge, which is 413, for what is beyond the 10 MB; else ValidationError."""
-        if (file.size or 0) > files.MAX_BYTES:
-            message = "El archivo no puede superar los 10 MB"
+        """Check size, name and content. A file that is too large raises TooLarge (413)."""
+        if (file.size or 0) > attachments.MAX_BYTES:
+            message = f"El archivo no puede superar los {attachments.MAX_MEGABYTES} MB"
             raise TooLarge(message, fields={"attachment": [message]})
-        if not files.is_allowed_name(file.name or ""):
+        if not attachments.is_allowed_name(file.name or ""):
             raise ValidationError("Solo se admiten archivos PDF, DOC, DOCX, TXT, JPG, JPEG o PNG")
-        if not files.is_what_it_says(file):
+        if not attachments.content_matches_extension(file):
             raise ValidationError("El contenido del archivo no corresponde a su extensión")
         return file
 
 
 class ChosenSubjectInput(serializers.Serializer[dict[str, Any]]):
-    # Sent beside it and left unread: name, final_price, degree_id. The server knows them.
+    # The client also sends name, final_price and degree_id. They are ignored: the server has them.
     id = serializers.IntegerField(**ID)
 
 
 class BudgetFormInput(serializers.Serializer[dict[str, Any]]):
     numberOfSubjects = serializers.ChoiceField(
         [str(number) for number in range(1, MAX_SUBJECTS + 1)],
-        error_messages={"invalid_choice": "El número de asignaturas va de 1 a 6"},
+        error_messages={"invalid_choice": f"El número de asignaturas va de 1 a {MAX_SUBJECTS}"},
     )
     fullPayment = serializers.BooleanField(required=False, default=False)
     wasInvited = serializers.BooleanField(required=False, default=False)
@@ -158,23 +159,25 @@ class BudgetFormInput(serializers.Serializer[dict[str, Any]]):
         default="",
         error_messages=too_long("El código de amigo"),
     )
-    # Taken for what the contract says and left unread: the server knows the date.
+    # Part of the API and ignored: the server uses its own date.
     dateRange = serializers.CharField(required=False, allow_blank=True, allow_null=True)
     numberOfInvitees = serializers.ChoiceField(
         [str(number) for number in range(PRICING.invitee_max + 1)],
         required=False,
         default="0",
-        error_messages={"invalid_choice": "El número de amigos invitados va de 0 a 8"},
+        error_messages={
+            "invalid_choice": f"El número de amigos invitados va de 0 a {PRICING.invitee_max}"
+        },
     )
     selectedSubjects = ChosenSubjectInput(many=True, max_length=MAX_SUBJECTS)  # type: ignore[call-arg]
     selectedUniversityId = serializers.IntegerField(**ID, required=False, allow_null=True)
     selectedDegreeId = serializers.IntegerField(**ID, required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        wanted = int(attrs["numberOfSubjects"])
+        count = int(attrs["numberOfSubjects"])
         chosen = [subject["id"] for subject in attrs["selectedSubjects"]]
-        if len(chosen) != wanted or len(set(chosen)) != wanted:
-            what = "1 asignatura" if wanted == 1 else f"{wanted} asignaturas distintas"
+        if len(chosen) != count or len(set(chosen)) != count:
+            what = "1 asignatura" if count == 1 else f"{count} asignaturas distintas"
             raise ValidationError({"selectedSubjects": [f"Selecciona {what}"]})
         return attrs
 
@@ -209,11 +212,11 @@ class BudgetInput(FormInput):
         },
     )
     formData = BudgetFormInput(error_messages=missing("Falta el presupuesto"))
-    # What the browser computed: taken for what the contract says, and left unread.
+    # The result that the browser computed. Part of the API and ignored.
     budgetResult = serializers.DictField(required=False, allow_null=True)
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """Both empty fields come before what is wrong with either (section 5, "Budget contact")."""
+        """Report empty fields before invalid ones."""
         try:
             return dict(super().to_internal_value(data))
         except ValidationError as error:
@@ -256,7 +259,7 @@ class QuoteOutput(serializers.Serializer[dict[str, Any]]):
     subjects = CatalogueSubjectOut(
         many=True, help_text="Las mismas, como en el catálogo: lo que el carrito necesita."
     )
-    payment_type = serializers.ChoiceField(["full_payment", "installment"])
+    payment_type = serializers.ChoiceField(PaymentType.values)
     valid_until = serializers.DateTimeField()
     final_price = serializers.FloatField()
     binding_price = serializers.FloatField(

@@ -1,11 +1,9 @@
-"""What each form does, but for the quote and the missing subject, which have modules of their own.
+"""Stores the forms, except quotes (`quotes`) and subject requests (`subject_requests`).
 
-Each returns the row that staff work on. None of them says anything about other people's rows.
+Each function returns the lead that staff work on.
 """
 
-import secrets
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
@@ -13,17 +11,15 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail
-from apps.leads import files
+from apps.core.random_codes import random_code
+from apps.leads import attachments
 from apps.leads.intake import count_mail_to, open_lead
 from apps.leads.models import Attachment, Lead
 from apps.pricing.models import PromoCode
+from apps.pricing.rules import PRICING
 from apps.students.models import Consent
 
-# decisions.md, "Campaigns": the code that the discount dialog sends.
-DISCOUNT_PERCENT = Decimal(5)
-DISCOUNT_LIFE = timedelta(days=30)
-# Without letters and digits that look alike, for those who type it.
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+DISCOUNT_CODE_LENGTH = 10
 
 
 @transaction.atomic
@@ -50,18 +46,18 @@ def request_free_subject(*, email: str, phone: str, career: str) -> Lead:
 
 
 def request_discount(*, email: str, phone: str, career: str) -> Lead:
-    """Create a personal 5 % code, for one use within 30 days, and owe the visitor its mail.
+    """Create a personal code for one use, and queue its mail to the visitor.
 
-    Raises TooManyRequests where the address has had its mails of the hour.
+    Raises TooManyRequests if the address has received its mails of this hour.
     """
     count_mail_to(email)
     with transaction.atomic():
         promo = PromoCode.objects.create(
-            code="DTO5-" + "".join(secrets.choice(CODE_LETTERS) for _ in range(10)),
+            code=random_code(f"DTO{PRICING.discount_code_percent}-", DISCOUNT_CODE_LENGTH),
             kind=PromoCode.Kind.PERCENT,
-            value=DISCOUNT_PERCENT,
+            value=PRICING.discount_code_percent,
             max_uses=1,
-            valid_until=timezone.now() + DISCOUNT_LIFE,
+            valid_until=timezone.now() + timedelta(days=PRICING.discount_code_days),
             note="Pedido en el formulario de descuentos",
         )
         lead = open_lead(
@@ -82,18 +78,18 @@ def request_discount(*, email: str, phone: str, career: str) -> Lead:
 
 
 def receive_attachment(*, email: str, file: "UploadedFile[Any]") -> Lead:
-    """Keep a checked file and the row that it belongs to, or neither."""
-    stored_name = files.store(file)
+    """Store a checked file and its lead, both or neither."""
+    stored_name = attachments.store(file)
     try:
         with transaction.atomic():
             lead = open_lead(Lead.Kind.PREVIEW, email=email, accepted=[Consent.Kind.TERMS])
             Attachment.objects.create(
                 lead=lead,
                 stored_name=stored_name,
-                original_name=files.shown_name(file.name or ""),
+                original_name=attachments.shown_name(file.name or ""),
                 size=file.size or 0,
             )
     except BaseException:
-        files.remove(stored_name)
+        attachments.remove(stored_name)
         raise
     return lead

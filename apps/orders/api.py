@@ -1,24 +1,24 @@
 from contextlib import suppress
 from typing import Any
 
-from django.db.models import Q
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.classroom.services import account_status
+from apps.classroom.provisioning import account_status
 from apps.core.api import PublicAPIView
 from apps.core.errors import Invalid
 from apps.core.money import as_json, to_cents
+from apps.core.response_headers import PRIVATE
 from apps.core.throttle import Limit
-from apps.orders import promo as promo_uses
-from apps.orders.cart import resolve
+from apps.orders.checkout.cart import resolve
+from apps.orders.checkout.recover import recover
+from apps.orders.checkout.take_up import open_order
 from apps.orders.errors import AlreadyPaid, OrderNotFound
-from apps.orders.models import Order
-from apps.orders.payments import amount_paid_cents
-from apps.orders.place import open_order
-from apps.orders.recover import recover
+from apps.orders.ledger.payments import amount_paid_cents
+from apps.orders.models import Order, Payment
+from apps.orders.promo import uses as promo_uses
 from apps.orders.serializers import (
     PaidOrderOutput,
     PromoInput,
@@ -27,15 +27,9 @@ from apps.orders.serializers import (
     to_items,
 )
 from apps.pricing.models import PromoCode
-from apps.pricing.promo import PromoRefused
+from apps.pricing.promo_checks import PromoRefused
 from apps.pricing.reads import campaign_today
 from apps.pricing.rules import promo_discount_cents, quote_cart
-
-PRIVATE = {
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",
-    "X-Robots-Tag": "noindex",
-}
 
 
 class ValidatePromoCode(PublicAPIView):
@@ -57,7 +51,7 @@ class ValidatePromoCode(PublicAPIView):
 
 
 def _priced_promo(code: str, data: dict[str, Any]) -> tuple[PromoCode, int]:
-    """The code and what it takes off; raises PromoRefused.
+    """The code and its discount in cents. Raises PromoRefused.
 
     With items the server prices them; with none, cart_total is what other discounts have left.
     """
@@ -84,7 +78,7 @@ def _priced_promo(code: str, data: dict[str, Any]) -> tuple[PromoCode, int]:
 
 
 def _order_of(data: dict[str, Any]) -> Order | None:
-    """The open order that the buyer has already; None where its id and token open nothing."""
+    """The buyer's open order; None if id and token do not match an open order."""
     if data["recovery_order_id"] is None:
         return None
     with suppress(OrderNotFound, AlreadyPaid):
@@ -116,7 +110,7 @@ class RecoverOrder(PublicAPIView):
         order, token = request.query_params.get("order"), request.query_params.get("token")
         if not order or not token:
             raise Invalid("Enlace de recuperación inválido")
-        # Only plain digits: int() would also take " 7 ", "7_0" and digits of other scripts.
+        # Only ASCII digits: int() would also accept " 7 ", "7_0" and digits of other scripts.
         if not (order.isascii() and order.isdigit()) or len(order) > 18:
             raise Invalid("ID de orden inválido")
         return Response(recover(order_id=int(order), token=token).as_json)
@@ -124,7 +118,7 @@ class RecoverOrder(PublicAPIView):
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
-        """Refusals are as private as the order: their address has a token in it."""
+        """Send the private headers with errors too: the address contains the token."""
         answer = super().finalize_response(request, response, *args, **kwargs)
         for name, value in PRIVATE.items():
             answer[name] = value
@@ -155,7 +149,7 @@ class OrderByPayment(PublicAPIView):
                 "total_amount": as_json(order.total_cents),
                 "amount_paid": as_json(amount_paid_cents(order)),
                 "items_count": order.lines.count(),
-                "account_status": account_status(order.reference),
+                "account_status": account_status(order.pk),
                 "student": {"first_name": order.first_name, "email": mask(order.email)},
             },
             headers=PRIVATE,
@@ -163,17 +157,17 @@ class OrderByPayment(PublicAPIView):
 
 
 def order_by_payment(*, session: str = "", payment: str = "") -> Order:
-    """The order that a payment or a session belongs to; raises OrderNotFound."""
+    """The order of a payment or a Checkout Session. Raises OrderNotFound."""
     if "\x00" in session + payment:
         raise OrderNotFound
-    known = Q(payments__reference=session or payment) | Q(stripe_session_id=session or payment)
-    found = Order.objects.prefetch_related("payments").filter(known).first()
+    known = Payment.objects.named(session or payment)
+    found = Order.objects.prefetch_related("payments").filter(payments__in=known).first()
     if found is None:
         raise OrderNotFound("Orden no encontrada. Verifica el enlace de pago.")
     return found
 
 
 def mask(email: str) -> str:
-    """ "a•••@example.com": enough to recognise one's own address, too little to learn another's."""
+    """ "a•••@example.com": the owner recognises the address, and nobody else learns it."""
     local, _, domain = email.partition("@")
     return f"{local[:1]}•••@{domain}"

@@ -7,10 +7,12 @@ class OrdersConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.classroom.access import Cause, register_notice
-        from apps.orders import instalment_mails, mails, refund_mails
-        from apps.orders.instalments import tell_overdue
+        from apps.orders import mails
+        from apps.orders.plan import mails as instalment_mails
+        from apps.orders.plan.plan_link import overdue_pause_notice
+        from apps.orders.refunds import mails as refund_mails
 
         mails.register()
         instalment_mails.register()
         refund_mails.register()
-        register_notice(Cause.OVERDUE, tell_overdue)
+        register_notice(Cause.OVERDUE, overdue_pause_notice)

@@ -1,4 +1,9 @@
+from typing import TYPE_CHECKING
+
 from apps.core.errors import AcademyError, NotFound
+
+if TYPE_CHECKING:
+    from apps.orders.models import Payment
 
 
 class OrderNotFound(NotFound):
@@ -49,3 +54,23 @@ class AlreadyPaid(AcademyError):
     status = 409
     code = "already_paid"
     message = "Este pedido ya está pagado."
+
+
+class FriendCodeReserved(Exception):
+    """Another cart of the buyer holds a friend's code with an open payment.
+
+    The caller cancels that payment at the provider, which gives the code back, and tries again.
+    """
+
+    def __init__(self, payment: "Payment") -> None:
+        self.payment = payment
+
+
+class OpenPaymentInTheWay(Exception):
+    """The order changed while a payment for its former content is open.
+
+    The caller cancels that payment at the provider and tries again.
+    """
+
+    def __init__(self, payment: "Payment") -> None:
+        self.payment = payment

@@ -1,4 +1,4 @@
-"""What the clock does about orders."""
+"""Scheduled jobs of orders."""
 
 from datetime import timedelta
 from typing import Any
@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
+from apps.orders.checkout.remind import queue_due_reminders
 from apps.orders.reads import paid_without_access
-from apps.orders.referrals import release_due_rewards
-from apps.orders.remind import queue_due_reminders
+from apps.orders.rewards.service import release_due_rewards
 
 ACCESS_PATIENCE = timedelta(minutes=15)
 
@@ -22,12 +22,12 @@ def cart_reminders() -> str:
     return f"Avisos enviados: {count}" if count else ""
 
 
-@job("tell_missing_access", "Avisar de pagos sin acceso al aula", when=timedelta(minutes=5))
-def tell_missing_access() -> str:
-    """Staff hear of a paid order whose access does not stand after a quarter of an hour."""
-    # Any: the type checker knows nothing of what a query has annotated.
+@job("alert_missing_access", "Avisar de pagos sin acceso al aula", when=timedelta(minutes=5))
+def alert_missing_access() -> str:
+    """Mail staff about each paid order that has no classroom access after 15 minutes."""
+    # Any: mypy does not know the annotated columns.
     late: Any = paid_without_access().filter(paid_at__lt=timezone.now() - ACCESS_PATIENCE)
-    told = 0
+    mailed = 0
     for order_id, problem in late.values_list("pk", "access_problem"):
         with transaction.atomic():
             mail = queue_mail(
@@ -40,11 +40,11 @@ def tell_missing_access() -> str:
                     + (problem or "el alta no ha llegado a intentarse"),
                 },
             )
-        told += mail is not None
-    return f"Avisos de pagos sin acceso: {told}" if told else ""
+        mailed += mail is not None
+    return f"Avisos de pagos sin acceso: {mailed}" if mailed else ""
 
 
-@job("owe_rewards", "Liberar recompensas por amigos", when=timedelta(hours=1))
-def owe_rewards() -> str:
+@job("release_rewards", "Liberar recompensas por amigos", when=timedelta(hours=1))
+def release_rewards() -> str:
     count = release_due_rewards()
     return f"Recompensas por pagar desde ahora: {count}" if count else ""

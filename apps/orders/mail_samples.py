@@ -1,4 +1,4 @@
-"""How the mails about orders look (`core.mail.samples`)."""
+"""Sample data of the mails about orders (see `apps.core.mail.samples`)."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -11,12 +11,13 @@ from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STAFF, STUDENT, VISITOR, preview_mail, sample
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
-from apps.orders.instalment_mails import REASONS
 from apps.orders.models import CART_LIFE
-from apps.orders.referrals import HOLD
+from apps.orders.models.statuses import RefusalKind
+from apps.orders.plan.mails import REASONS
+from apps.orders.rewards.service import HOLD
 from apps.pricing.rules import PRICING
+from apps.students.consent_wordings import WORDINGS
 from apps.students.models import Consent
-from apps.students.wordings import WORDINGS
 
 NAME = "pedido n.º 1042"
 
@@ -167,7 +168,7 @@ def _unpaid() -> dict[str, dict[str, Any]]:
         **_plan(),
         "number": 2,
         "amount": Decimal("64.80"),
-        "reason": REASONS["insufficient_funds"],
+        "reason": REASONS[RefusalKind.INSUFFICIENT_FUNDS],
         "confirm": False,
         "again_on": timezone.localdate() + timedelta(days=3),
         "same_card": True,
@@ -176,12 +177,12 @@ def _unpaid() -> dict[str, dict[str, Any]]:
         "Se intentará otra vez": refused,
         "El banco pide confirmar": {
             **refused,
-            "reason": REASONS["authentication_required"],
+            "reason": REASONS[RefusalKind.AUTHENTICATION],
             "confirm": True,
         },
         "Con esa tarjeta no": {
             **refused,
-            "reason": REASONS["expired_card"],
+            "reason": REASONS[RefusalKind.EXPIRED_CARD],
             "same_card": False,
         },
         "Último intento": {**refused, "again_on": None},
@@ -233,6 +234,12 @@ preview_mail(
     "cart_saved",
     when="Cuando alguien guarda su carrito para más tarde",
     to=VISITOR,
+    samples=lambda: {"Ejemplo": _cart()},
+)
+preview_mail(
+    "payment_declined",
+    when="Cuando el banco rechaza un pago que estaba confirmando",
+    to=STUDENT,
     samples=lambda: {"Ejemplo": _cart()},
 )
 preview_mail(

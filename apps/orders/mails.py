@@ -2,6 +2,7 @@
 
 - `order_confirmation` {"order_id"}: to the buyer, once the order is paid or its first instalment is
 - `cart_saved` {"order_id"}: to the buyer, with the link that brings the cart back
+- `payment_declined` {"order_id"}: the same, to a buyer whose bank declined after a while
 - `cart_reminder` {"order_id"}: the same, to a buyer who agreed to be reminded
 - `already_bought` {"order_id"}: to the buyer's address, where the order has something they own
 - `referral_code` {"student_id"}: to a student who has just bought for the first time
@@ -17,12 +18,13 @@ from django.utils import timezone
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
-from apps.orders.instalments import plan_url
-from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment, PaymentType
-from apps.orders.owned import owned_of
-from apps.orders.referrals import HOLD
-from apps.orders.remind import unsubscribe_token, wants_reminder
+from apps.orders.checkout.already_bought import order_lines_bought_before
+from apps.orders.checkout.remind import unsubscribe_token, wants_reminder
+from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment
+from apps.orders.plan.plan_link import plan_url
+from apps.orders.rewards.service import HOLD
 from apps.pricing.models import PromoCode
+from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import PRICING
 from apps.students.models import Consent
 
@@ -39,6 +41,11 @@ def register() -> None:
         lambda ids: cart_saved_context(Order.objects.get(pk=ids["order_id"])),
     )
     register_mail(
+        "payment_declined",
+        "Tu banco no ha aceptado el pago",
+        lambda ids: payment_declined_context(Order.objects.get(pk=ids["order_id"])),
+    )
+    register_mail(
         "cart_reminder",
         "Dejaste tu compra a medias",
         lambda ids: cart_reminder_context(Order.objects.get(pk=ids["order_id"])),
@@ -53,10 +60,10 @@ def register() -> None:
 
 
 def order_confirmation_context(order: Order) -> dict[str, Any]:
-    """What was bought and paid, the plan of instalments, and what was accepted (shop spec, 9)."""
+    """What was bought and paid, the plan of instalments, and the texts that were accepted."""
     consents = {
         consent.kind: consent
-        for consent in Consent.objects.filter(source=order.reference)
+        for consent in Consent.objects.filter(order_id=order.pk)
         .select_related("legal_text")
         .order_by("accepted_at")
     }
@@ -95,8 +102,7 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
 def cart_saved_context(order: Order) -> dict[str, Any]:
     """The cart and the link that brings it back, which works until the cart expires.
 
-    No name: whoever saves a cart has not shown that the address is theirs, and could write into the
-    mail of another (decisions.md, "Forms and leads").
+    No name: the address is not verified, and a typed name could carry a message to somebody else.
     """
     return {
         "lines": [_line(line) for line in order.lines.all()],
@@ -108,10 +114,17 @@ def cart_saved_context(order: Order) -> dict[str, Any]:
     }
 
 
+def payment_declined_context(order: Order) -> dict[str, Any]:
+    """The cart as `cart_saved` has it. Raises NoLongerDue where the order is paid or expired."""
+    if not order.is_open:
+        raise NoLongerDue
+    return cart_saved_context(order)
+
+
 def cart_reminder_context(order: Order) -> dict[str, Any]:
     """The cart as `cart_saved` has it, and the link that ends reminders.
 
-    Raises NoLongerDue where it has been paid or bought otherwise since the mail was owed.
+    Raises NoLongerDue if the cart was paid or its items were bought since the mail was queued.
     """
     if not wants_reminder(order):
         raise NoLongerDue
@@ -127,7 +140,7 @@ def already_bought_context(order: Order) -> dict[str, Any]:
 
     No name and nothing else that was typed: it may have been a stranger who typed the address.
     """
-    owned = owned_of(order)
+    owned = order_lines_bought_before(order)
     if not owned:
         raise NoLongerDue
     return {
@@ -138,7 +151,7 @@ def already_bought_context(order: Order) -> dict[str, Any]:
 
 
 def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
-    """The code, what it gives to whom, and the link that carries it."""
+    """The friend code, its amounts for both sides, and the link to share."""
     code = PromoCode.objects.get(student=ids["student_id"], is_referral_code=True)
     return {
         "code": code.code,
@@ -151,7 +164,7 @@ def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def staff_attention_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """What is to be looked at, why, and where in the admin."""
+    """The order or payment to look at, the reason, and its page in the admin."""
     if "order_id" in ids:
         order = Order.objects.get(pk=ids["order_id"])
         what, page = f"el {_name(order)}", reverse("admin:orders_order_change", args=[order.pk])

@@ -1,4 +1,4 @@
-"""Orders: what the law wants kept stays without the buyer, the rest goes."""
+"""Export, erasure and retention of orders. Accounting rows stay, without contact data."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -7,35 +7,35 @@ from django.db import models, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 
-from apps.core.mail.outbox import forget_mails_about, forget_mails_to
+from apps.core.mail.outbox import delete_mails_about, delete_mails_to
 from apps.core.money import format_euros
 from apps.core.privacy import (
     CannotErase,
-    Holding,
+    PersonalData,
     counted,
-    register_holding,
+    register_personal_data,
     register_retention,
 )
-from apps.orders import promo as promo_uses
+from apps.orders.ledger.history import note
 from apps.orders.models import CART_LIFE, Dispute, Order, Payment, ReferralReward, Refund
-from apps.orders.referrals import cancel_reward
-from apps.orders.states import note
+from apps.orders.models.statuses import PLAN_RUNNING, UNPAID, EventKind
+from apps.orders.promo import uses as promo_uses
+from apps.orders.rewards.service import cancel_reward
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
 from apps.students.services import erase_student, erased_email
 
 EXPIRED_KEPT = timedelta(days=90)
 ACCOUNTING_KEPT = timedelta(days=6 * 365 + 2)
-UNPAID = (Order.Status.CART, Order.Status.EXPIRED)
 
 
 def _of(email: str) -> QuerySet[Order]:
-    """What was typed with the address, and what its student bought: staff may have changed it."""
+    """Orders with this address, and orders of its student, whose address staff may have changed."""
     return Order.objects.filter(models.Q(email__iexact=email) | models.Q(student__email=email))
 
 
 def _unpaid(orders: QuerySet[Order]) -> QuerySet[Order]:
-    """Those to which no money ever came, not even money that staff still have to look at."""
+    """Orders without any succeeded payment, flagged payments included."""
     paid = Payment.objects.filter(order=models.OuterRef("pk"), status=Payment.Status.SUCCEEDED)
     return orders.filter(~models.Exists(paid), status__in=UNPAID)
 
@@ -57,7 +57,7 @@ def _export(email: str) -> list[dict[str, Any]]:
             "nombre": order.first_name,
             "apellidos": order.last_name,
             "total": format_euros(order.total_cents),
-            "forma_de_pago": order.get_payment_type_display(),
+            "forma_de_pago": order.payment_type_label,
             "tarjeta": order.card_label or None,
             "código_promocional": order.promo_code.code if order.promo_code else None,
             "líneas": [{"nombre": row.name, "precio": str(row.price)} for row in order.lines.all()],
@@ -95,7 +95,7 @@ def _export(email: str) -> list[dict[str, Any]]:
 
 
 def _export_invitations(email: str) -> list[dict[str, Any]]:
-    """The student's code for friends and what it earned; who the friends are is not theirs."""
+    """The student's friend code and its rewards. The friends' data is theirs and is left out."""
     return [
         {
             "código": code.code,
@@ -130,10 +130,10 @@ def _erase_invitations(email: str) -> None:
         student__email=email.strip().lower(), status=ReferralReward.Status.HELD
     )
     for reward in held.select_related("order").order_by("order"):
-        # The order first, as a refund of it does.
-        Order.objects.select_for_update().get(pk=reward.order_id)
+        # Lock the order before its reward, as a refund does.
+        Order.objects.select_for_update(no_key=True).get(pk=reward.order_id)
         cancel_reward(reward.order, "La cuenta de quien invitó se ha borrado")
-    # The codes after the orders, as a payment takes them.
+    # Lock codes after orders, as a payment does.
     _codes_of(email).update(active=False)
 
 
@@ -143,7 +143,7 @@ def _codes_of(email: str) -> QuerySet[PromoCode]:
 
 def _refuse_unsettled(email: str) -> None:
     open_payments = Payment.objects.open().filter(order=models.OuterRef("pk"))
-    unsettled = models.Q(status__in=(Order.Status.PAYING, Order.Status.OVERDUE))
+    unsettled = models.Q(status__in=PLAN_RUNNING)
     if _of(email).filter(unsettled | models.Exists(open_payments)).exists():
         raise CannotErase(
             "Hay un pedido con plazos o con un pago abierto: primero tiene que quedar cerrado."
@@ -169,18 +169,23 @@ def _preview(email: str) -> list[str]:
 
 
 def _erase(email: str) -> None:
-    # A payment may have come in since the preview; under the locks none does any more.
+    # A payment may have arrived since the preview. Under the locks no other can arrive.
     addresses = {order.email.lower() for order in _lock(_of(email))} | {email}
     _refuse_unsettled(email)
     delete_orders(_unpaid(_of(email)))
     for order in _of(email):
-        note(order, actor="sistema", reason="Datos de contacto borrados a petición o por plazo")
+        note(
+            order,
+            kind=EventKind.ERASED,
+            actor="sistema",
+            reason="Datos de contacto borrados a petición o por plazo",
+        )
         order.email, order.phone = erased_email(order.student_id), ""
         order.first_name = order.last_name = ""
         order.card_reference = order.card_label = ""
         order.save()
     for address in addresses:
-        forget_mails_to(address)
+        delete_mails_to(address)
 
 
 def _in_use(email: str) -> bool:
@@ -188,32 +193,32 @@ def _in_use(email: str) -> bool:
 
 
 def _lock(orders: QuerySet[Order]) -> list[Order]:
-    return list(orders.select_for_update(of=("self",)).order_by("pk"))
+    return list(orders.select_for_update(no_key=True, of=("self",)).order_by("pk"))
 
 
 @transaction.atomic
 def delete_orders(orders: QuerySet[Order]) -> int:
-    """Delete orders with their history, payments and reservations; how many orders.
+    """Delete orders with their history, payments and reserved code uses; return their number.
 
-    Those that are still asked for once they are locked: one that is paid at the same moment stays.
+    The query runs again under the locks: an order that was paid at the same moment stays.
     """
     locked = [order.pk for order in _lock(orders)]
     ids = list(orders.filter(pk__in=locked).values_list("pk", flat=True))
     for order in Order.objects.filter(pk__in=ids).order_by("pk"):
         promo_uses.release(order)
-    forget_mails_about("order_id", ids)
-    _delete_with_what_hangs_on(Order.objects.filter(pk__in=ids))
+    delete_mails_about("order_id", ids)
+    _delete_with_dependents(Order.objects.filter(pk__in=ids))
     return len(ids)
 
 
-def _delete_with_what_hangs_on(rows: QuerySet[Any]) -> None:
-    """Delete rows and, before them, those that protect them from being deleted by mistake."""
+def _delete_with_dependents(rows: QuerySet[Any]) -> None:
+    """Delete rows and, before them, the rows that protect them (`on_delete=PROTECT`)."""
     for relation in rows.model._meta.related_objects:
         if getattr(relation, "on_delete", None) is models.PROTECT:
             held = relation.related_model._base_manager.filter(
                 **{f"{relation.field.name}__in": rows}
             )
-            _delete_with_what_hangs_on(held)
+            _delete_with_dependents(held)
     rows.delete()
 
 
@@ -225,30 +230,30 @@ def _purge_expired(now: datetime) -> int:
 
 
 def _purge_accounting(now: datetime) -> int:
-    # Money that never made an order paid, because it was flagged, counts from the order's own day.
+    # A flagged payment leaves `paid_at` empty: then the order's creation counts.
     booked = Order.objects.annotate(booked_at=Coalesce("paid_at", "created_at"))
     return delete_orders(
         booked.filter(student__erased_at__isnull=False, booked_at__lt=now - ACCOUNTING_KEPT)
     )
 
 
-def _purge_passers_by(now: datetime) -> int:
-    """Students who never bought and of whose carts nothing is left."""
+def _purge_students_without_orders(now: datetime) -> int:
+    """Erase students who never bought and whose carts are all gone."""
     since = now - CART_LIFE - EXPIRED_KEPT
     idle = Student.objects.filter(
         orders=None, provisionings=None, erased_at=None, created_at__lt=since
     )
     with transaction.atomic():
-        students = list(idle.select_for_update(of=("self",)))
+        students = list(idle.select_for_update(no_key=True, of=("self",)))
         for student in students:
             erase_student(student)
     return len(students)
 
 
-register_holding(
-    Holding("invitaciones", _export_invitations, _preview_invitations, _erase_invitations)
+register_personal_data(
+    PersonalData("invitaciones", _export_invitations, _preview_invitations, _erase_invitations)
 )
-register_holding(Holding("pedidos", _export, _preview, _erase, _in_use))
+register_personal_data(PersonalData("pedidos", _export, _preview, _erase, _in_use))
 register_retention("Carritos caducados hace más de 90 días", _purge_expired)
-register_retention("Datos de quien nunca llegó a comprar", _purge_passers_by)
+register_retention("Datos de quien nunca llegó a comprar", _purge_students_without_orders)
 register_retention("Asientos de más de 6 años de cuentas borradas", _purge_accounting)

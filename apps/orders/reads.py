@@ -1,25 +1,22 @@
-"""Questions that staff ask about orders."""
+"""Queries about orders for staff and for the student's account."""
 
-from django.db.models import CharField, Exists, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Cast, Concat
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from apps.classroom.models import Provisioning
 from apps.orders.models import Order
+from apps.orders.models.statuses import ACTIVE
 from apps.students.models import Student
-
-PAID_FOR = (Order.Status.PAID, Order.Status.PAYING, Order.Status.OVERDUE)
 
 
 def paid_without_access() -> QuerySet[Order]:
-    """Orders that have been paid, at least in part, and whose classroom access does not stand.
+    """Orders paid in full or in part whose classroom access has not been provisioned.
 
-    Each with what went wrong at the last try (`access_problem`) and when the next one is due
-    (`access_due_at`); both are null where nothing was ever tried.
+    Annotated with the error of the last attempt (`access_problem`) and the time of the next
+    (`access_due_at`). Both are null before the first attempt.
     """
-    reference = Concat(Value("pedido-"), Cast(OuterRef("pk"), CharField()))
-    access = Provisioning.objects.filter(reference=reference)
+    access = Provisioning.objects.filter(order_id=OuterRef("pk"))
     return Order.objects.filter(
-        ~Exists(access.filter(status=Provisioning.Status.CREATED)), status__in=PAID_FOR
+        ~Exists(access.filter(status=Provisioning.Status.CREATED)), status__in=ACTIVE
     ).annotate(
         access_problem=Subquery(access.values("last_error")[:1]),
         access_due_at=Subquery(
@@ -29,7 +26,7 @@ def paid_without_access() -> QuerySet[Order]:
 
 
 def orders_of(student: Student) -> QuerySet[Order]:
-    """What a student has bought, the newest first, with all that their account shows of it."""
+    """The student's paid orders, newest first, with the rows that the account page shows."""
     return (
         Order.objects.filter(student=student, paid_at__isnull=False)
         .prefetch_related("lines", "discounts", "instalments")

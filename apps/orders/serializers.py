@@ -1,4 +1,4 @@
-"""The shapes that checkout takes in. Everything else that a client sends is left unread."""
+"""Input and output of the order API. Fields that are not listed here are ignored."""
 
 import re
 from decimal import Decimal
@@ -8,8 +8,10 @@ from uuid import UUID
 from rest_framework import serializers
 
 from apps.core.money import to_cents
-from apps.orders.cart import CheckoutItem
-from apps.orders.place import Checkout
+from apps.orders.checkout.cart import CheckoutItem
+from apps.orders.checkout.request import Checkout
+from apps.orders.models.order import PROVIDER_ID_LENGTH
+from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent
 
 REQUIRED: dict[str, Any] = {
@@ -25,12 +27,12 @@ EMAIL: dict[str, Any] = {
 PHONE = {**REQUIRED, "max_length": "El teléfono no puede tener más de {max_length} caracteres"}
 CODE: dict[str, Any] = {"max_length": "Un código tiene como mucho {max_length} caracteres."}
 MONEY: dict[str, Any] = {"max_digits": 8, "decimal_places": 2, "min_value": Decimal(0)}
-# Ids beyond the database's integers are no ids of ours.
+# The range of the database's 64-bit ids.
 ID: dict[str, Any] = {"min_value": 1, "max_value": 2**63 - 1}
 
 
 def clean_phone(value: str) -> str:
-    """E.164 from what the form sends: prefix of at most 3 digits, then at least 9 (decisions.md).
+    """E.164 from the form's text: a prefix of at most 3 digits, then at least 9 digits.
 
     Raises ValidationError. A number without a prefix is Spanish.
     """
@@ -42,12 +44,25 @@ def clean_phone(value: str) -> str:
     return compact
 
 
+class ProviderIdField(serializers.CharField):
+    """One of Stripe's ids. They are opaque: any printable text of up to 255 characters."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=PROVIDER_ID_LENGTH, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = str(super().to_internal_value(data))
+        if not text.isprintable():
+            self.fail("invalid")
+        return text
+
+
 class ItemInput(serializers.Serializer[CheckoutItem]):
     subject_id = serializers.IntegerField(**ID)
     lesson_ids = serializers.ListField(
         child=serializers.IntegerField(**ID), max_length=100, required=False, default=list
     )
-    # Accepted because the contract has them, and never trusted.
+    # Part of the API contract. The server computes prices itself and ignores these.
     subject_price = serializers.FloatField(required=False, allow_null=True)
     lesson_prices = serializers.ListField(
         child=serializers.FloatField(), max_length=100, required=False
@@ -63,7 +78,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
     phone = serializers.CharField(max_length=30, error_messages=PHONE)
     total_amount = serializers.DecimalField(**MONEY, error_messages=REQUIRED)
     payment_type = serializers.ChoiceField(
-        ["full_payment", "installment"],
+        PaymentType.values,
         error_messages={"invalid_choice": "La forma de pago no existe.", **REQUIRED},
     )
     items = ItemInput(many=True, allow_empty=False, max_length=200)  # type: ignore[call-arg]
@@ -120,13 +135,13 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         return clean_phone(value)
 
     def validate_order_key(self, value: UUID | None) -> UUID | None:
-        # It opens the order as its token does: only one of random bits will do.
+        # The key finds the order as its token does, so it must be random (UUID version 4).
         if value is not None and value.version != 4:
             raise serializers.ValidationError("La clave debe ser un UUID 4.")
         return value
 
     def to_checkout(self, *, signed_in_as: int | None) -> Checkout:
-        """The validated input as the order service takes it."""
+        """The validated input as the argument of `place`."""
         data = self.validated_data
         boxes = {
             Consent.Kind.TERMS: data["termsAccepted"],
@@ -138,7 +153,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         return Checkout(
             email=data["email"],
             phone=data["phone"],
-            payment_type=data["payment_type"],
+            payment_type=PaymentType(data["payment_type"]),
             items=to_items(data["items"]),
             expected_total_cents=to_cents(data["total_amount"]),
             accepted=frozenset(kind for kind, ticked in boxes.items() if ticked),
@@ -162,12 +177,12 @@ class PromoInput(serializers.Serializer[dict[str, Any]]):
     cart_total = serializers.DecimalField(**MONEY, required=False, default=Decimal(0))
     cart_items = ItemInput(many=True, required=False, max_length=200)  # type: ignore[call-arg]
     payment_type = serializers.ChoiceField(
-        ["full_payment", "installment"], required=False, default="full_payment"
+        PaymentType.values, required=False, default=PaymentType.FULL.value
     )
     email = serializers.EmailField(
         max_length=254, required=False, allow_blank=True, allow_null=True, default=""
     )
-    # The order that the dialog has already: what it holds of the code must not refuse it.
+    # The dialog's own order: its reservation of the code must not count against it.
     recovery_order_id = serializers.IntegerField(
         **ID, required=False, allow_null=True, default=None
     )
@@ -177,7 +192,7 @@ class PromoInput(serializers.Serializer[dict[str, Any]]):
 
 
 class PromoOutput(serializers.Serializer[dict[str, Any]]):
-    # The contract's name; the base class uses it for something else, which output never calls.
+    # The API contract's name. It hides a method of the base class that output does not use.
     is_valid = serializers.BooleanField()  # type: ignore[assignment]
     discount_amount = serializers.FloatField()
     discount_type = serializers.CharField(allow_null=True)

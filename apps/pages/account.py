@@ -1,6 +1,6 @@
-"""The student's own account: sign-in without a password, /mi-cuenta (decisions.md, "Students").
+"""Sign-in by a link in a mail, and the student's account page /mi-cuenta.
 
-Only with `STUDENT_LOGIN`; without it /login is the maintenance notice and there is no account.
+Without `STUDENT_LOGIN` /login is a maintenance notice, and there is no account page.
 """
 
 from collections.abc import Callable
@@ -17,18 +17,18 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from rest_framework import serializers
 
-from apps.classroom.forms import NewLinkForm, TidyForm
-from apps.classroom.link_requests import ask_for_link
+from apps.classroom.forms import NewLinkForm, SiteForm
+from apps.classroom.link_requests import request_link
 from apps.core.privacy import export_all
-from apps.core.private import private
+from apps.core.response_headers import private_form_page
 from apps.core.throttle import Limit
-from apps.orders.instalments import plan_url
+from apps.orders.plan.plan_link import plan_url
 from apps.orders.reads import orders_of
 from apps.orders.serializers import clean_phone
 from apps.students.models import Student
 from apps.students.services import request_erasure, update_own_data
 from apps.students.session import current_student, sign_in, sign_out
-from apps.students.sign_in_links import send_sign_in_link, student_behind, use_link
+from apps.students.sign_in_links import send_sign_in_link, student_for_link, use_link
 
 LINKS = Limit("login-enlace", times=10, seconds=600)
 MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
@@ -36,7 +36,7 @@ MAILS = Limit("login-enlace-correo", times=3, seconds=3600)
 StudentView = Callable[[HttpRequest, Student], HttpResponse]
 
 
-class OwnDataForm(TidyForm):
+class OwnDataForm(SiteForm):
     first_name = forms.CharField(label="Nombre", max_length=80, required=False)
     last_name = forms.CharField(label="Apellidos", max_length=120, required=False)
     phone = forms.CharField(
@@ -54,7 +54,7 @@ class OwnDataForm(TidyForm):
 
 
 def signed_in(view: StudentView) -> Callable[[HttpRequest], HttpResponse]:
-    """For whoever is signed in; everybody else is sent to sign in."""
+    """Pass the signed-in student to the view. Redirect everybody else to /login."""
 
     @wraps(view)
     def wrapped(request: HttpRequest) -> HttpResponse:
@@ -66,7 +66,7 @@ def signed_in(view: StudentView) -> Callable[[HttpRequest], HttpResponse]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def login(request: HttpRequest) -> HttpResponse:
-    """The maintenance notice, or the form that asks for a link."""
+    """Show the maintenance notice, or the form that requests a sign-in link."""
     return _ask_for_link(request) if settings.STUDENT_LOGIN else _placeholder(request)
 
 
@@ -75,41 +75,41 @@ def _placeholder(request: HttpRequest) -> HttpResponse:
     return render(request, "pages/login.html")
 
 
-@private
+@private_form_page
 def _ask_for_link(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" and current_student(request) is not None:
         return redirect("mi-cuenta")
-    return ask_for_link(
-        request, _page, "entrar", by_visitor=LINKS, by_address=MAILS, send=send_sign_in_link
+    return request_link(
+        request, _page, "sign_in", visitor_limit=LINKS, email_limit=MAILS, send=send_sign_in_link
     )
 
 
-@private
+@private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def login_link(request: HttpRequest) -> HttpResponse:
-    """The link of the mail. Looking uses nothing up: mail scanners open links, too."""
+    """Open the link of the mail. Only POST uses it up, because mail scanners open links too."""
     token = request.GET.get("enlace", "")
     if request.method != "POST":
-        student = student_behind(token)
+        student = student_for_link(token)
         if student is None:
-            return _page(request, "enlace_usado", {"form": NewLinkForm()}, status=410)
-        return _page(request, "confirmar", {"student": student})
+            return _page(request, "link_used", {"form": NewLinkForm()}, status=410)
+        return _page(request, "confirm_sign_in", {"student": student})
     student = use_link(token)
     if student is None:
-        return _page(request, "enlace_usado", {"form": NewLinkForm()}, status=410)
+        return _page(request, "link_used", {"form": NewLinkForm()}, status=410)
     sign_in(request, student)
     rotate_token(request)
     return redirect("mi-cuenta")
 
 
-@private
+@private_form_page
 @require_safe
 @signed_in
 def account(request: HttpRequest, student: Student) -> HttpResponse:
     return _account(request, student, OwnDataForm(initial=_own_data(student)))
 
 
-@private
+@private_form_page
 @require_POST
 @signed_in
 def save_own_data(request: HttpRequest, student: Student) -> HttpResponse:
@@ -121,11 +121,11 @@ def save_own_data(request: HttpRequest, student: Student) -> HttpResponse:
     return redirect("mi-cuenta")
 
 
-@private
+@private_form_page
 @require_safe
 @signed_in
 def download(request: HttpRequest, student: Student) -> HttpResponse:
-    """Everything that is kept about the student, as JSON."""
+    """Download all personal data of the student as JSON."""
     answer = JsonResponse(
         export_all(student.email),
         encoder=DjangoJSONEncoder,
@@ -135,7 +135,7 @@ def download(request: HttpRequest, student: Student) -> HttpResponse:
     return answer
 
 
-@private
+@private_form_page
 @require_POST
 @signed_in
 def ask_for_erasure(request: HttpRequest, student: Student) -> HttpResponse:
@@ -144,7 +144,7 @@ def ask_for_erasure(request: HttpRequest, student: Student) -> HttpResponse:
     return redirect("mi-cuenta")
 
 
-@private
+@private_form_page
 @require_POST
 def leave(request: HttpRequest) -> HttpResponse:
     sign_out(request)
@@ -161,7 +161,7 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
         "consents": student.consents.select_related("legal_text"),
         "erasure_requested": hasattr(student, "erasure_request"),
     }
-    return _page(request, "mi_cuenta", context)
+    return _page(request, "account", context)
 
 
 def _own_data(student: Student) -> dict[str, str]:

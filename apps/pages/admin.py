@@ -1,11 +1,19 @@
 from django.contrib import admin
 
 from apps.core.admin_base import NOTHING, DeskAdmin
-from apps.pages.models import Faq, Institution, Plan, Redirect, Sampled, TeamMember, Testimonial
+from apps.pages.models import (
+    Faq,
+    Institution,
+    PricePlan,
+    Redirect,
+    Sampled,
+    TeamMember,
+    Testimonial,
+)
 
 
 class SampledAdmin(DeskAdmin):
-    """Rows of which some are invented examples, that a real site never shows."""
+    """Rows some of which are samples, which only a site with DEBUG shows."""
 
     list_editable = ("position",)
     list_filter = ("is_sample",)
@@ -40,8 +48,8 @@ class FaqAdmin(DeskAdmin):
     search_fields = ("question", "answer")
 
 
-@admin.register(Plan)
-class PlanAdmin(DeskAdmin):
+@admin.register(PricePlan)
+class PricePlanAdmin(DeskAdmin):
     list_display = ("name", "price", "price_from", "recommended", "position")
     list_editable = ("position",)
     search_fields = ("name",)

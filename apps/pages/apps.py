@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from apps.pages.first_content import publish_first_content
+from apps.pages.initial_content import create_initial_content
 
 
 class PagesConfig(AppConfig):
@@ -9,4 +9,4 @@ class PagesConfig(AppConfig):
     verbose_name = "Páginas"
 
     def ready(self) -> None:
-        post_migrate.connect(publish_first_content, sender=self)
+        post_migrate.connect(create_initial_content, sender=self)

@@ -1,10 +1,11 @@
-"""What the short pages say, as data: figures, method and contents of a subject (both specs)."""
+"""Texts of the pages as data: figures, method, contents of a subject, example budgets."""
 
 from dataclasses import dataclass
 
-from apps.pricing.rules import CampaignTerms, quote_calculator
+from apps.pricing.calculator import quote_calculator
+from apps.pricing.rules import PRICING, CampaignTerms
 
-# value, label (site spec, section 9)
+# (value, label)
 STATISTICS = (
     ("+400", "estudiantes"),
     ("16", "profesores"),
@@ -27,7 +28,7 @@ METHOD = (
     "Asegúrate el aprobado",
 )
 
-# icon, title, text
+# (icon, title, text)
 SUBJECT_CONTENT = (
     ("play", "Vídeo de resolución", "45 minutos, con la PEC resuelta paso a paso."),
     ("document", "Documento resuelto completo", "La PEC entera, con cada respuesta razonada."),
@@ -43,7 +44,7 @@ EXAM = (
 
 @dataclass(frozen=True)
 class ExampleBudget:
-    """One line of the table; `discounts_cents` has one amount for each of its columns."""
+    """A row of the price table. `discounts_cents` has an amount for each discount column."""
 
     subjects: int
     base_cents: int
@@ -52,9 +53,9 @@ class ExampleBudget:
 
 
 def example_budgets(campaign: CampaignTerms | None) -> tuple[list[str], list[ExampleBudget]]:
-    """What 1 to 6 subjects cost at the base price, paid at once: the calculator's own rule.
+    """Return the discount columns and the rows of the price table, for 1 to 6 subjects.
 
-    The names of all discounts that any of them has, in the calculator's order, and the budgets.
+    The prices are those of the calculator at the base price, paid in full.
     """
     quotes = [
         quote_calculator(
@@ -65,9 +66,9 @@ def example_budgets(campaign: CampaignTerms | None) -> tuple[list[str], list[Exa
             invitees=0,
             campaign=campaign,
         )
-        for subjects in range(1, 7)
+        for subjects in range(1, PRICING.calculator_max_subjects + 1)
     ]
-    # The most subjects have every discount there is.
+    # The budget with the most subjects has all discounts.
     columns = [discount.name for discount in quotes[-1].discounts]
     budgets = []
     for subjects, quote in enumerate(quotes, start=1):

@@ -1,4 +1,4 @@
-"""What the owner may want to say otherwise on the public pages (decisions.md, "Pages")."""
+"""Content of the public pages that staff edit."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -20,12 +20,12 @@ PICTURE_TYPES = {
 
 
 def picture_storage() -> FileSystemStorage:
-    """Pictures that anybody may see: a folder of their own, apart from visitors' attachments."""
+    """The folder of public pictures, separate from the private attachments of visitors."""
     return FileSystemStorage(location=settings.VAR_DIR / "pictures", base_url="/imagenes/")
 
 
 def check_picture(file: models.fields.files.FieldFile) -> None:
-    """Refuse a file whose content is not what its name says; SVG is none of the types, ever."""
+    """Refuse a file whose content does not match its extension. SVG is never allowed."""
     file.open()
     file.seek(0)
     expected = PICTURE_TYPES.get((file.name or "").rpartition(".")[2].lower(), b"\0")
@@ -42,12 +42,12 @@ PICTURE: list[Callable[[Any], None]] = [
 
 class ShownQuerySet(models.QuerySet[models.Model]):
     def shown(self) -> Self:
-        """All but the samples, which never show on a real site (decisions.md, "Pages")."""
+        """All rows; without DEBUG the samples are left out."""
         return self if settings.DEBUG else self.filter(is_sample=False)
 
 
-class Placed(models.Model):
-    """A row with its place on the page, which staff choose by number."""
+class Positioned(models.Model):
+    """A row that staff order on its page by a number."""
 
     position = models.PositiveSmallIntegerField("orden", default=0)
 
@@ -56,12 +56,12 @@ class Placed(models.Model):
         ordering = ("position", "pk")
 
 
-class Sampled(Placed):
+class Sampled(Positioned):
     is_sample = models.BooleanField("ejemplo", default=False, editable=False)
 
     objects = ShownQuerySet.as_manager()
 
-    class Meta(Placed.Meta):
+    class Meta(Positioned.Meta):
         abstract = True
 
 
@@ -83,7 +83,7 @@ class Testimonial(Sampled):
 
 
 class TeamMember(Sampled):
-    """One of the teachers of /nosotros; without a photo the initials stand in its place."""
+    """A teacher on /nosotros. Without a photo the page shows the initials."""
 
     name = models.CharField("nombre", max_length=80)
     degree = models.CharField("titulación", max_length=80)
@@ -100,12 +100,12 @@ class TeamMember(Sampled):
 
     @property
     def initials(self) -> str:
-        """ "LM" of "Lucía Martín"."""
+        """Return "LM" for "Lucía Martín"."""
         return "".join(word[0] for word in self.name.split()[:2]).upper()
 
 
 class Institution(Sampled):
-    """An institution where students work: the strip of logos on the home page."""
+    """An institution where students work, for the logos on the home page."""
 
     name = models.CharField("nombre", max_length=80)
     logo = models.FileField(
@@ -127,11 +127,11 @@ class Institution(Sampled):
         return self.name
 
 
-class Faq(Placed):
+class Faq(Positioned):
     question = models.CharField("pregunta", max_length=160)
     answer = models.TextField("respuesta", help_text="Una línea en blanco separa los párrafos.")
 
-    class Meta(Placed.Meta):
+    class Meta(Positioned.Meta):
         verbose_name = "pregunta frecuente"
         verbose_name_plural = "preguntas frecuentes"
 
@@ -139,8 +139,8 @@ class Faq(Placed):
         return self.question
 
 
-class Plan(Placed):
-    """A plan's card: what it costs per PEC, what it includes and what it doesn't."""
+class PricePlan(Positioned):
+    """The card of a price plan: its price per PEC, and what it includes and excludes."""
 
     name = models.CharField("nombre", max_length=60)
     price = models.DecimalField(
@@ -152,7 +152,7 @@ class Plan(Placed):
     included = models.TextField("incluye", help_text="Una cosa por línea.")
     excluded = models.TextField("no incluye", blank=True, help_text="Una cosa por línea.")
 
-    class Meta(Placed.Meta):
+    class Meta(Positioned.Meta):
         verbose_name = "plan"
         verbose_name_plural = "planes"
 
@@ -173,7 +173,7 @@ class Plan(Placed):
 
 
 class Redirect(models.Model):
-    """An address of an earlier site, and where it leads now (301)."""
+    """A path of an earlier site, and the path that it redirects to (301)."""
 
     old_path = models.CharField(
         "dirección antigua",
@@ -186,7 +186,7 @@ class Redirect(models.Model):
         ],
         help_text="p. ej. /tarifas. Solo cuenta donde el sitio no tiene ya una página.",
     )
-    # One leading slash only: "//host" would lead to another site.
+    # Only one leading slash: "//host" would redirect to another site.
     target = models.CharField(
         "lleva a",
         max_length=200,

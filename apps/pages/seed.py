@@ -1,10 +1,10 @@
-"""Invented people and places for the public pages; they never show on a real site."""
+"""Sample people and institutions for the public pages, which only DEBUG shows."""
 
 from django.db import transaction
 
 from apps.pages.models import Institution, TeamMember, Testimonial
 
-# (name, degree, what they say)
+# (name, degree, text)
 TESTIMONIALS = (
     (
         "Marta R.",
@@ -44,7 +44,7 @@ TESTIMONIALS = (
     ),
 )
 
-# (name, degree): the eleven cards of shop spec, section 2, "Team page".
+# (name, degree)
 TEAM = (
     ("Lucía Martín", "ADE"),
     ("Álvaro Benítez", "Economía"),
@@ -69,7 +69,7 @@ INSTITUTIONS = (
 
 @transaction.atomic
 def seed_pages() -> None:
-    """Add what is missing; rows that exist are left as staff have made them."""
+    """Add the sample rows that do not exist. Existing rows are not changed."""
     for position, (name, degree, text) in enumerate(TESTIMONIALS):
         Testimonial.objects.get_or_create(
             name=name,

@@ -1,4 +1,4 @@
-"""schema.org descriptions of the indexable pages; no reviews, which are a third party's."""
+"""schema.org data of the indexable pages."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from django.conf import settings
 from django.urls import reverse
 
 from apps.core.models import SiteSettings
-from apps.pages.models import Faq, Plan
+from apps.pages.models import Faq, PricePlan
 
 Thing = dict[str, Any]
 
-# Every indexable page but the home page, as its breadcrumb calls it (decisions.md, "Pages").
+# URL name and breadcrumb of the indexable pages, without the home page.
 INDEXABLE = {
     "servicios": "Demo plataforma",
     "nosotros": "Nuestros profesores",
@@ -22,13 +22,12 @@ INDEXABLE = {
     "cookies": "Política de cookies",
     "aviso-legal": "Aviso legal",
 }
-# Shop spec, section 2, "Subject content page": 5 PECs with a video of 45 minutes and 2 hours of
-# theory each, and 4 hours of videos about past exams.
+# 5 PECs with a video of 45 minutes and 2 hours of theory each, and 4 hours of exam videos.
 SUBJECT_MINUTES = 5 * (45 + 120) + 240
 
 
 def describe_page(url_name: str) -> list[Thing]:
-    """What schema.org can say of the page with that URL name; nothing of noindex pages."""
+    """Return the schema.org data of the page with this URL name, empty for noindex pages."""
     if url_name == "home":
         return [_academy(), _questions()]
     if url_name not in INDEXABLE:
@@ -117,7 +116,7 @@ def _course() -> Thing:
                 "url": _address("precios"),
                 "availability": "https://schema.org/InStock",
             }
-            for plan in Plan.objects.all()
+            for plan in PricePlan.objects.all()
         ],
         "hasCourseInstance": {
             "@type": "CourseInstance",

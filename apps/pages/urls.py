@@ -1,17 +1,17 @@
 from django.urls import path
 
 from apps.core.models import LegalText
-from apps.pages import account, found, views
-from apps.pages.compra import compra
+from apps.pages import account, site_files, views
+from apps.pages.catalogue_page import compra
 
 Kind = LegalText.Kind
 
 urlpatterns = [
-    path("sitemap.xml", found.sitemap, name="sitemap"),
-    path("robots.txt", found.robots, name="robots"),
-    path("site.webmanifest", found.manifest, name="manifest"),
-    path("favicon.ico", found.favicon),
-    path("imagenes/<path:name>", found.picture),
+    path("sitemap.xml", site_files.sitemap, name="sitemap"),
+    path("robots.txt", site_files.robots, name="robots"),
+    path("site.webmanifest", site_files.manifest, name="manifest"),
+    path("favicon.ico", site_files.favicon),
+    path("imagenes/<path:name>", site_files.picture),
     path("", views.home, name="home"),
     path("inicio", views.inicio),
     path("compra", compra, name="compra"),

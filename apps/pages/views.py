@@ -1,4 +1,4 @@
-"""The public pages. Each is complete without JavaScript, as far as reading goes."""
+"""The public pages. Each can be read without JavaScript."""
 
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
@@ -9,10 +9,10 @@ from apps.catalogue.models import University
 from apps.core.assets import find_asset
 from apps.core.clock import today
 from apps.core.models import LegalText
-from apps.pages.calculator import calculator_props
+from apps.pages.calculator_props import calculator_props
 from apps.pages.content import EXAM, METHOD, STATISTICS, SUBJECT_CONTENT, example_budgets
-from apps.pages.models import Faq, Institution, Plan, Redirect, TeamMember, Testimonial
-from apps.pages.preview import preview_props
+from apps.pages.models import Faq, Institution, PricePlan, Redirect, TeamMember, Testimonial
+from apps.pages.plan_preview import preview_props
 from apps.pricing.models import Campaign
 from apps.pricing.reads import campaign_today
 from apps.pricing.rules import PRICING
@@ -31,7 +31,7 @@ def home(request: HttpRequest) -> HttpResponse:
             "institutions": Institution.objects.shown(),
             "testimonials": Testimonial.objects.shown(),
             "faqs": Faq.objects.all(),
-            "plans": Plan.objects.all(),
+            "plans": PricePlan.objects.all(),
             "calculator": calculator_props(),
         },
     )
@@ -47,7 +47,7 @@ def servicios(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "pages/servicios.html",
-        {"plans": Plan.objects.all(), "preview": preview_props()},
+        {"plans": PricePlan.objects.all(), "preview": preview_props()},
     )
 
 
@@ -64,7 +64,7 @@ def precios(request: HttpRequest) -> HttpResponse:
         request,
         "pages/precios.html",
         {
-            "plans": Plan.objects.all(),
+            "plans": PricePlan.objects.all(),
             "pricing": PRICING,
             "budget_columns": budget_columns,
             "budgets": budgets,
@@ -84,14 +84,14 @@ def contenido_asignatura(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def legal(request: HttpRequest, kinds: tuple[LegalText.Kind, ...]) -> HttpResponse:
-    """One or more legal texts, in the version in force or the one that `?version=` names."""
+    """Show legal texts in the version in force, or in the one that `?version=` names."""
     version = request.GET.get("version", "")
-    texts = [LegalText.objects.asked_for(kind, version) for kind in kinds]
+    texts = [LegalText.objects.version_or_current(kind, version) for kind in kinds]
     return render(request, "pages/legal.html", {"texts": texts, "title": texts[0].title})
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """Every unknown address: where it leads now, or the 404 page; below /api/ its error shape."""
+    """Redirect an old path, or answer 404: below /api/ as JSON, elsewhere as a page."""
     if request.path.startswith("/api/"):
         return JsonResponse(
             {
@@ -109,7 +109,7 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The page after an error of ours. It asks for nothing that may be broken as well."""
+    """The 500 page. It runs no query and needs no context processor, which may be broken too."""
     try:
         stylesheet = find_asset("site.css").url
     except ImproperlyConfigured:

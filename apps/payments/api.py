@@ -1,22 +1,27 @@
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.classroom.services import account_status, grant_access, resend_access_mail
+from apps.classroom.provisioning import account_status, grant_access, resend_access_mail
 from apps.core.api import PublicAPIView
 from apps.core.errors import AcademyError, Forbidden
+from apps.core.response_headers import NO_STORE
 from apps.core.throttle import Limit
 from apps.orders.models import Order, Payment
-from apps.orders.promo import BOUGHT
-from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput
-from apps.payments import stripe_gateway as gateway
-from apps.payments.checkout import order_of, report, start
-from apps.payments.stripe_gateway import PaymentNotFound
+from apps.orders.models.statuses import EVER_PAID
+from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderIdField
+from apps.payments.api_errors import BUSY, CHECKOUT_BUSY, RETRY_AFTER
+from apps.payments.checkout import start
+from apps.payments.report import report
+from apps.payments.stripe.client import PaymentNotFound
+from apps.payments.stripe.events import read_event
+from apps.payments.stripe.intents import HasPaymentIds, PaymentIds, retrieve_payment
 from apps.payments.webhooks import store
 from apps.students.session import current_student
 
@@ -52,7 +57,10 @@ class ProcessCheckout(PublicAPIView):
     limits = (Limit("checkout", times=60, seconds=3600),)
 
     @extend_schema(
-        summary="Crea o retoma un pedido y su pago", request=CheckoutInput, responses=CheckoutOutput
+        summary="Crea o retoma un pedido y su pago",
+        request=CheckoutInput,
+        responses={200: CheckoutOutput, 503: CHECKOUT_BUSY},
+        parameters=[RETRY_AFTER],
     )
     def post(self, request: Request) -> Response:
         form = CheckoutInput(data=request.data)
@@ -61,12 +69,12 @@ class ProcessCheckout(PublicAPIView):
         checkout = form.to_checkout(signed_in_as=student.pk if student else None)
         if checkout.save_for_later:
             SAVED_CARTS.count_key(checkout.email.lower())
-        return Response(start(checkout).as_json, headers={"Cache-Control": "no-store"})
+        return Response(start(checkout).as_json, headers=NO_STORE)
 
 
 class CompletePaymentInput(serializers.Serializer[dict[str, Any]]):
-    payment_intent_id = serializers.CharField(max_length=80, required=False, default="")
-    session_id = serializers.CharField(max_length=80, required=False, default="")
+    payment_intent_id = ProviderIdField(required=False, default="")
+    session_id = ProviderIdField(required=False, default="")
     resend_email = serializers.BooleanField(required=False, default=False)
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -89,48 +97,54 @@ class CompletePayment(PublicAPIView):
     @extend_schema(
         summary="Completa un pago confirmado; repetirlo no cambia nada",
         request=CompletePaymentInput,
-        responses=CompletePaymentOutput,
+        responses={200: CompletePaymentOutput, 503: BUSY},
+        parameters=[RETRY_AFTER],
     )
     def post(self, request: Request) -> Response:
         form = CompletePaymentInput(data=request.data)
         form.is_valid(raise_exception=True)
         data = form.validated_data
-        order, processing = _settle(data["payment_intent_id"] or data["session_id"])
+        order, processing = _settle(_named_payment(data))
         answer: dict[str, object] = {
             "success": True,
             "status": "processing" if processing else _public_status(order),
-            "account_status": account_status(order.reference),
+            "account_status": account_status(order.pk),
         }
         if data["resend_email"]:
             if processing:
                 raise NotConfirmed
-            sent = resend_access_mail(reference=order.reference)
+            sent = resend_access_mail(order_id=order.pk)
             answer |= {"seconds_left": sent.seconds_left, "attempts_left": sent.attempts_left}
-        return Response(answer, headers={"Cache-Control": "no-store"})
+        return Response(answer, headers=NO_STORE)
 
 
-def _settle(reference: str) -> tuple[Order, bool]:
+def _named_payment(data: dict[str, Any]) -> HasPaymentIds:
+    """What a browser names: our row where there is one, since it may mix up the two fields."""
+    provider_id = data["payment_intent_id"] or data["session_id"]
+    row = Payment.objects.named(provider_id).first()
+    if row is not None:
+        return row
+    if data["payment_intent_id"]:
+        return PaymentIds(provider_id)
+    return PaymentIds.of_session(provider_id)
+
+
+def _settle(ids: HasPaymentIds) -> tuple[Order, bool]:
     """The order behind a payment or a session, and whether the bank is still confirming it.
 
     Records a success that nothing has reported yet. Raises PaymentNotFound for a payment that is
     not ours, NotConfirmed while there is no success, ProviderError where nobody can be asked.
     """
-    row = Payment.objects.select_related("order").filter(reference=reference).first()
-    if row is not None and row.order is not None and row.status == Payment.Status.SUCCEEDED:
-        return row.order, False
-    paid = Order.objects.filter(stripe_session_id=reference, status__in=BOUGHT).first()
-    if paid is not None:
-        return paid, False
-    payment = gateway.retrieve_payment(reference)
-    report(payment, actor="comprador")
-    order = order_of(payment)
+    if isinstance(ids, Payment) and ids.order and ids.status == Payment.Status.SUCCEEDED:
+        return ids.order, False
+    payment = retrieve_payment(ids)
+    order = report(payment, actor="comprador")
     if order is None:
         raise PaymentNotFound
     if payment.status == "processing":
         return order, True
     if payment.status != "succeeded":
         raise NotConfirmed
-    order.refresh_from_db()
     return order, False
 
 
@@ -143,8 +157,8 @@ def _public_status(order: Order) -> str:
 
 class CreateAuthUserInput(serializers.Serializer[dict[str, Any]]):
     order_id = serializers.IntegerField(**ID)
-    payment_intent_id = serializers.CharField(max_length=80, required=False, default="")
-    session_id = serializers.CharField(max_length=80, required=False, default="")
+    payment_intent_id = ProviderIdField(required=False, default="")
+    session_id = ProviderIdField(required=False, default="")
     student_id = serializers.IntegerField(**ID, required=False)
     email = serializers.EmailField(required=False)
     first_name = serializers.CharField(max_length=80, required=False, allow_blank=True)
@@ -171,23 +185,20 @@ class CreateAuthUser(PublicAPIView):
         grant_access(
             student=order.student,
             items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],
-            reference=order.reference,
+            order_id=order.pk,
         )
-        return Response({"success": True, "account_status": account_status(order.reference)})
+        return Response({"success": True, "account_status": account_status(order.pk)})
 
 
 def _paid_order(data: dict[str, Any]) -> Order:
     """The paid order that all the given references match; raises Forbidden where one does not."""
     order = Order.objects.select_related("student").filter(pk=data["order_id"]).first()
     payment, session = data["payment_intent_id"], data["session_id"]
+    known = Q(reference=payment) if payment else Q(session=session) & ~Q(session="")
     matches = (
         order is not None
-        and order.status in BOUGHT
-        and (
-            order.payments.filter(reference=payment, status=Payment.Status.SUCCEEDED).exists()
-            if payment
-            else bool(session) and order.stripe_session_id == session
-        )
+        and order.status in EVER_PAID
+        and order.payments.filter(known, status=Payment.Status.SUCCEEDED).exists()
         and data.get("student_id", order.student_id) == order.student_id
         and data.get("email", order.email).lower() == order.email.lower()
         and data.get("first_name", order.first_name) == order.first_name
@@ -213,6 +224,6 @@ class StripeWebhook(PublicAPIView):
         parameters=[OpenApiParameter("Stripe-Signature", str, OpenApiParameter.HEADER)],
     )
     def post(self, request: Request) -> Response:
-        event = gateway.read_event(request.body, request.META.get("HTTP_STRIPE_SIGNATURE", ""))
+        event = read_event(request.body, request.META.get("HTTP_STRIPE_SIGNATURE", ""))
         store(event)
         return Response({"success": True})

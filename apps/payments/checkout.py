@@ -1,27 +1,39 @@
 """From a checkout to a payment that the browser can confirm, and what the provider says of it."""
 
-import time
 from dataclasses import dataclass
-from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import as_json
-from apps.orders import payments as door
-from apps.orders.errors import AlreadyPaid, PaymentInProgress
-from apps.orders.models import Order, Payment
-from apps.orders.payments import ConfirmedPayment
-from apps.orders.place import Checkout, OpenPaymentInTheWay, OrderMadeMeanwhile, Placed, place
-from apps.payments import stripe_gateway as gateway
-from apps.payments.hosted import hosted_cart
-from apps.payments.plans import report_instalments
-from apps.payments.stripe_gateway import PaymentNotFound, ProviderError, ProviderPayment
-from apps.payments.stripe_sessions import create_session
+from apps.orders.checkout.place import place
+from apps.orders.checkout.request import Checkout, Placed, PlacedBefore
+from apps.orders.checkout.take_up import completed_before, credentials, open_order
+from apps.orders.checkout.write import OrderMadeMeanwhile
+from apps.orders.errors import (
+    AlreadyPaid,
+    FriendCodeReserved,
+    InstalmentsUnavailable,
+    OpenPaymentInTheWay,
+    PaymentInProgress,
+    PriceChanged,
+    Unavailable,
+)
+from apps.orders.models import Order
+from apps.orders.models.payment import Payment
+from apps.orders.settlement.mark_paid import complete_free
+from apps.payments.closing import cancel_open_payment
+from apps.payments.opening import payment_for
+from apps.payments.stripe.client import ProviderError
+from apps.payments.stripe.intents import (
+    ProviderPayment,
+)
+from apps.pricing.promo_checks import PromoRefused
 
 # Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
 CARD_MINIMUM_CENTS = 50
+# After these refusals the buyer knows that the former offer is gone.
+OFFER_REFUSALS = (InstalmentsUnavailable, PriceChanged, PromoRefused, Unavailable)
 # Each try cancels the payment that stood in the way; a third means somebody else keeps opening one.
 TRIES = 3
 # Card, bank and second thoughts: a page of Stripe's that lasts no longer gives way to a new one.
@@ -32,7 +44,7 @@ ENOUGH_TO_PAY_S = 10 * 60
 class Started:
     """The answer to process-checkout: what was placed, and how it goes on."""
 
-    placed: Placed
+    placed: Placed | PlacedBefore
     payment: ProviderPayment | None = None
     free_reference: str = ""
     saved: bool = False
@@ -69,22 +81,34 @@ def start(checkout: Checkout) -> Started:
         try:
             placed = place(checkout)
         except OpenPaymentInTheWay as obstacle:
-            cancel(obstacle.payment)
+            cancel_open_payment(obstacle.payment)
+            continue
+        except FriendCodeReserved as reserved:
+            _free_friend_code(reserved.payment)
             continue
         except OrderMadeMeanwhile:
             continue
+        except OFFER_REFUSALS:
+            # The open payment still has the former price: nobody may pay it after this answer.
+            _close_open_payment(checkout)
+            raise
+        except AlreadyPaid:
+            order = completed_before(checkout)
+            if order is None:
+                raise
+            return Started(PlacedBefore(order), free_reference=order.stripe_payment_intent_id)
         if checkout.save_for_later:
             _mail_recovery_link(placed.order)
             return Started(placed, saved=True)
         if placed.quote.total_cents < CARD_MINIMUM_CENTS:
-            reference = door.complete_free(
+            reference = complete_free(
                 order_id=placed.order.pk, revision=placed.order.revision, actor="comprador"
             )
             if reference:
                 return Started(placed, free_reference=reference)
             continue
         try:
-            payment = _payment_for(placed)
+            payment = payment_for(placed)
         except ProviderError as error:
             # With these the dialog's next try takes the same order up.
             error.extra |= {"order_id": placed.order.pk, "token": placed.order.auth_token}
@@ -92,6 +116,29 @@ def start(checkout: Checkout) -> Started:
         if payment is not None:
             return Started(placed, payment=payment)
     raise PaymentInProgress
+
+
+def _close_open_payment(checkout: Checkout) -> None:
+    """Cancel the open payment of the order that a refused checkout names.
+
+    Raises AlreadyPaid or PaymentInProgress where it has been confirmed.
+    """
+    named = credentials(checkout)
+    order = open_order(order_id=named[0], token=named[1]) if named else None
+    payment = order.payments.open().first() if order else None
+    if payment is not None:
+        cancel_open_payment(payment)
+
+
+def _free_friend_code(payment: Payment) -> None:
+    """Cancel the open payment of the buyer's other cart, which gives its friend's code back.
+
+    Raises PromoRefused where that payment is being confirmed or has succeeded.
+    """
+    try:
+        cancel_open_payment(payment)
+    except (AlreadyPaid, PaymentInProgress) as other:
+        raise PromoRefused("Ya estás pagando otra compra con un código de amigo.") from other
 
 
 @transaction.atomic
@@ -103,179 +150,3 @@ def _mail_recovery_link(order: Order) -> None:
         to=order.email,
         context={"order_id": order.pk},
     )
-
-
-def _payment_for(placed: Placed) -> ProviderPayment | None:
-    """The order's one open payment; None where the order moved on and has to be placed again."""
-    order = placed.order
-    existing = order.payments.open().first()
-    if existing is not None:
-        try:
-            payment = gateway.retrieve_payment(existing.reference)
-        except PaymentNotFound:
-            _forget(existing)
-            return None
-        if payment.status == "open" and (payment.is_hosted != is_hosted() or _ends_soon(payment)):
-            # Opened before STRIPE_CHECKOUT was changed, or half an hour ago.
-            cancel(existing)
-            return None
-    else:
-        payment = _adopted(order) or _created(placed)
-    if payment.status == "open" and existing is None:
-        kept = door.open_payment(
-            order_id=order.pk,
-            revision=order.revision,
-            reference=payment.reference,
-            amount_cents=payment.amount_cents,
-            hosted=payment.is_hosted,
-        )
-        if not kept:
-            # Another tab was faster. Nobody has this payment's secret: it can be canceled quietly.
-            gateway.cancel_payment(payment.reference)
-            if Order.objects.filter(pk=order.pk, revision=order.revision, status="cart").exists():
-                # With the same content: its payment is the one to answer with.
-                return None
-            raise PaymentInProgress
-    return _still_payable(payment)
-
-
-def _ends_soon(payment: ProviderPayment) -> bool:
-    """Whether a buyer who is sent to the payment's page now would see it expire under them."""
-    return payment.is_hosted and payment.expires_at - time.time() < ENOUGH_TO_PAY_S
-
-
-def _still_payable(payment: ProviderPayment) -> ProviderPayment | None:
-    """The payment if a card can confirm it; otherwise what it became is recorded, and told."""
-    report(payment, actor="comprador")
-    if payment.status == "succeeded":
-        raise AlreadyPaid(payment_intent_id=payment.reference)
-    if payment.status == "processing":
-        raise PaymentInProgress(payment_intent_id=payment.reference)
-    return None if payment.status == "canceled" else payment
-
-
-def is_hosted() -> bool:
-    """Whether the buyer pays on Stripe's own page (decisions.md, "Card payments")."""
-    return bool(settings.STRIPE_CHECKOUT == "hosted")
-
-
-def _created(placed: Placed) -> ProviderPayment:
-    order = placed.order
-    if not order.customer_reference:
-        order.customer_reference = door.keep_customer(
-            order_id=order.pk,
-            customer=gateway.create_customer(order_id=order.pk, email=order.email),
-        )
-    params: dict[str, Any] = {
-        "order_id": order.pk,
-        "revision": order.revision,
-        "amount_cents": placed.due_now_cents,
-        "customer": order.customer_reference,
-        "email": order.email,
-        "keep_card": order.payment_type == "installment",
-    }
-    if is_hosted():
-        return create_session(cart=hosted_cart(placed), **params)
-    return gateway.create_payment(**params)
-
-
-def _adopted(order: Order) -> ProviderPayment | None:
-    """A payment of this revision that was opened but whose answer never arrived here.
-
-    The idempotency key would find it too, but for 24 hours only. Open ones of earlier revisions are
-    canceled, so that there is never more than one.
-    """
-    if not order.customer_reference:
-        return None
-    try:
-        payments = gateway.list_payments(order.customer_reference)
-    except PaymentNotFound:
-        # Not a customer of this account any more: the order gets a new one.
-        order.customer_reference = ""
-        door.forget_customer(order_id=order.pk)
-        return None
-    adopted = None
-    for payment in payments:
-        if payment.status == "canceled":
-            continue
-        ours = payment.revision == order.revision and payment.is_hosted == is_hosted()
-        if payment.status != "open" or (ours and adopted is None):
-            adopted = adopted or payment
-        else:
-            gateway.cancel_payment(payment.reference)
-    return adopted
-
-
-def cancel(payment: Payment) -> None:
-    """Cancel an open payment at the provider and record what that led to.
-
-    Raises PaymentInProgress where it is being confirmed, AlreadyPaid where it has succeeded.
-    """
-    try:
-        canceled = gateway.cancel_payment(payment.reference)
-    except PaymentNotFound:
-        _forget(payment)
-        return
-    _still_payable(canceled)
-
-
-def _forget(payment: Payment) -> None:
-    """Close a payment that the provider does not know: its keys were changed, or it was reset.
-
-    The order's customer went with it.
-    """
-    if payment.order_id is not None:
-        door.forget_customer(order_id=payment.order_id)
-        door.mark_canceled(
-            order_id=payment.order_id, reference=payment.reference, actor="comprador"
-        )
-
-
-def order_of(payment: ProviderPayment) -> Order | None:
-    """The order that a payment is for: the one that it names, of whose customer it is.
-
-    A number alone proves nothing: another shop on the same account counts its orders too, and a
-    database that was restored gives the same numbers again.
-    """
-    order = Order.objects.filter(pk=payment.order_id or 0).first()
-    if order is None or (payment.customer and payment.customer == order.customer_reference):
-        return order
-    names = (payment.reference, payment.session)
-    return order if order.payments.filter(reference__in=names).exists() else None
-
-
-def _keep_apart(payment: ProviderPayment, confirmed: ConfirmedPayment, *, actor: str) -> None:
-    order_id = payment.order_id
-    if order_id is not None and Order.objects.filter(pk=order_id).exists():
-        door.keep_foreign_payment(order_id, confirmed, actor=actor)
-    else:
-        door.keep_stray_payment(confirmed, reason="Pago que no es de esta tienda")
-
-
-def report(payment: ProviderPayment, *, actor: str) -> None:
-    """Record what the provider says of a payment: from the browser, the webhook or reconciliation.
-
-    Safe to repeat and in any order, since `payment` was fetched afresh by the caller.
-    """
-    confirmed = ConfirmedPayment(
-        reference=payment.reference,
-        amount_cents=payment.amount_cents,
-        currency=payment.currency,
-        payment_method=payment.payment_method,
-        session=payment.session,
-    )
-    order = order_of(payment)
-    if order is None:
-        if payment.status == "succeeded":
-            _keep_apart(payment, confirmed, actor=actor)
-        return
-    if payment.instalments:
-        report_instalments(payment, confirmed, actor=actor)
-    elif payment.status == "succeeded":
-        door.mark_paid(order_id=order.pk, payment=confirmed, actor=actor)
-    elif payment.status == "processing":
-        door.mark_processing(order_id=order.pk, reference=payment.reference)
-    elif payment.status == "canceled":
-        door.mark_canceled(order_id=order.pk, reference=payment.reference, actor=actor)
-    else:
-        door.mark_open_again(order_id=order.pk, reference=payment.reference)

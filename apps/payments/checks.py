@@ -17,8 +17,6 @@ def configuration_problems() -> list[str]:
     missing = [name for name, value in keys.items() if not value]
     if missing and not settings.STRIPE_SANDBOX:
         problems.append(f"Faltan {', '.join(missing)} en el entorno.")
-    if settings.STRIPE_SANDBOX and not settings.STRIPE_API_BASE:
-        problems.append("STRIPE_SANDBOX necesita STRIPE_API_BASE, la dirección del simulador.")
     if settings.STRIPE_CHECKOUT not in ("embedded", "hosted"):
         problems.append("STRIPE_CHECKOUT solo admite embedded o hosted.")
     if not settings.DEBUG:

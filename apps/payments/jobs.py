@@ -10,19 +10,23 @@ from apps.core.clock import today
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
 from apps.payments.audit import audit
-from apps.payments.instalments import charge_instalments
+from apps.payments.plan_charges import charge_instalments
 from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_returns import reconcile_returns
+from apps.payments.reconcile_refunds import reconcile_returns
+
+# The clock runs one job after the other: what is left waits for the next run.
+RECENT_SECONDS = 120
+ALL_SECONDS = 600
 
 
 @job("reconcile_payments", "Aclarar pagos con Stripe", when=timedelta(minutes=5))
 def reconcile_payments() -> str:
-    return reconcile(recent_only=True).summary()
+    return reconcile(recent_only=True, seconds=RECENT_SECONDS).summary()
 
 
 @job("reconcile_all_payments", "Aclarar con Stripe también los carritos viejos", when=time(4, 10))
 def reconcile_all_payments() -> str:
-    return reconcile().summary()
+    return reconcile(seconds=ALL_SECONDS).summary()
 
 
 @job("reconcile_returns", "Aclarar devoluciones y disputas con Stripe", when=timedelta(minutes=15))

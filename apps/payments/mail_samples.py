@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from django.utils import timezone
+
+from apps.core.mail.registry import absolute_url
 from apps.core.mail.samples import STAFF, preview_mail
 
 
@@ -19,4 +22,39 @@ preview_mail(
     when="Una vez al día, si la revisión nocturna de las cuentas encuentra diferencias",
     to=STAFF,
     samples=_differences,
+)
+
+
+def _charge() -> dict[str, dict[str, Any]]:
+    return {
+        "Un cobro": {
+            "amount": "182,40 €",
+            "charged_at": timezone.now(),
+            "charge_id": "ch_3Q9x2b",
+            "payment_reference": "pi_3Q9x2b",
+            "email": "bruno@example.com",
+            "order_number": 1042,
+        }
+    }
+
+
+preview_mail(
+    "charge_without_order",
+    when="Una vez por cada cobro de la tienda en Stripe que no es de ningún pedido, por ejemplo "
+    "tras recuperar una copia de la base de datos",
+    to=STAFF,
+    samples=_charge,
+)
+
+
+def _unreadable() -> dict[str, dict[str, Any]]:
+    page = absolute_url("/admin/payments/providerevent/77/change/")
+    return {"Un evento": {"received_at": timezone.now(), "admin_url": page}}
+
+
+preview_mail(
+    "event_unreadable",
+    when="Una vez por cada envío de Stripe con firma válida que no es un evento",
+    to=STAFF,
+    samples=_unreadable,
 )

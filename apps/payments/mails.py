@@ -1,11 +1,21 @@
-"""The mail about the accounts: `audit_differences` {"differences", "count"}, to the owner.
+"""Mails to staff about money.
 
-Its sentences name orders by their numbers and nobody by their name.
+- `audit_differences` {"differences", "count"}: what the nightly audit found. Orders have their
+  numbers in it, and nobody is named.
+- `charge_without_order` {"charge_id", "payment_reference", "amount_cents", "currency",
+  "charged_at", "email", "order_number"}: money at Stripe that no order of the shop has. There is
+  no row to refer to, so the context has the facts themselves.
+- `event_unreadable` {"event_row_id"}: a signed body that is no event of Stripe's
 """
 
+from datetime import datetime
 from typing import Any
 
-from apps.core.mail.registry import register_mail
+from django.urls import reverse
+
+from apps.core.mail.registry import absolute_url, register_mail
+from apps.payments.charges_without_order import amount_text
+from apps.payments.models import ProviderEvent
 
 
 def register() -> None:
@@ -14,8 +24,37 @@ def register() -> None:
         "Las cuentas no cuadran: {{ count }} diferencia{{ count|pluralize }}",
         differences_context,
     )
+    register_mail(
+        "charge_without_order",
+        "Cobro sin pedido: {{ amount }} de {{ email }}",
+        charge_context,
+    )
+    register_mail(
+        "event_unreadable",
+        "Stripe ha enviado un evento que no se puede leer",
+        unreadable_context,
+    )
 
 
 def differences_context(ids: dict[str, Any]) -> dict[str, Any]:
     """The first differences, and how many there are in all."""
     return {**ids, "more": ids["count"] - len(ids["differences"])}
+
+
+def charge_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """What staff need to make the order or to refund the charge."""
+    return {
+        "amount": amount_text(ids["amount_cents"], ids["currency"]),
+        "charged_at": datetime.fromisoformat(ids["charged_at"]),
+        "charge_id": ids["charge_id"],
+        "payment_reference": ids["payment_reference"],
+        "email": ids["email"] or "un comprador sin correo",
+        "order_number": ids["order_number"],
+    }
+
+
+def unreadable_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """When the event arrived, and its page in the admin."""
+    event = ProviderEvent.objects.get(pk=ids["event_row_id"])
+    page = reverse("admin:payments_providerevent_change", args=[event.pk])
+    return {"received_at": event.received_at, "admin_url": absolute_url(page)}

@@ -1,10 +1,12 @@
 from django.db import models
 
+from apps.orders.models.order import PROVIDER_ID_LENGTH
+
 
 class ProviderEvent(models.Model):
     """An event of the card provider, stored once as it came, then acted on by the worker."""
 
-    event_id = models.CharField("evento", max_length=80, unique=True)
+    event_id = models.CharField("evento", max_length=PROVIDER_ID_LENGTH, unique=True)
     kind = models.CharField("tipo", max_length=60)
     livemode = models.BooleanField("real", default=False)
     payload = models.JSONField("contenido")

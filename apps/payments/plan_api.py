@@ -12,13 +12,20 @@ from apps.core.api import PublicAPIView
 from apps.core.clock import today
 from apps.core.errors import AcademyError
 from apps.core.money import as_json
+from apps.core.response_headers import PRIVATE
 from apps.core.throttle import Limit
-from apps.orders import instalments as plans
-from apps.orders.api import PRIVATE
-from apps.orders.instalments import PlanNotFound, open_plan
+from apps.orders.ledger.plan_end import plan_is_ending
 from apps.orders.models import Instalment, Order, Payment
-from apps.orders.serializers import ID
-from apps.payments import instalments as paying
+from apps.orders.models.statuses import INSTALMENT_SETTLED, PLAN_RUNNING
+from apps.orders.plan.plan_link import PlanNotFound, open_plan
+from apps.orders.serializers import ID, ProviderIdField
+from apps.payments.api_errors import BUSY, RETRY_AFTER
+from apps.payments.plan_by_hand import start_by_hand
+from apps.payments.plan_card import name_card, record_card, start_card_change
+from apps.payments.stripe.transport import stripe_time_limit
+
+# The plan is shown without the name of its card if Stripe takes longer to say it.
+CARD_NAME_SECONDS = 2
 
 
 class PlanRow(serializers.Serializer[dict[str, Any]]):
@@ -86,12 +93,13 @@ class PayPlan(PublicAPIView):
     @extend_schema(
         summary="Prepara el pago del próximo plazo o de todos los que quedan",
         request=PayInput,
-        responses=PayOutput,
+        responses={200: PayOutput, 503: BUSY},
+        parameters=[RETRY_AFTER],
     )
     def post(self, request: Request) -> Response:
         form = PayInput(data=request.data)
         form.is_valid(raise_exception=True)
-        payment = paying.start_by_hand(
+        payment = start_by_hand(
             order_id=form.plan().pk,
             first=form.validated_data["number"],
             everything=form.validated_data["what"] == "all",
@@ -120,14 +128,15 @@ class ChangeCard(PublicAPIView):
     @extend_schema(
         summary="Prepara el cambio de la tarjeta de los plazos",
         request=LinkInput,
-        responses=CardOutput,
+        responses={200: CardOutput, 503: BUSY},
+        parameters=[RETRY_AFTER],
     )
     def post(self, request: Request) -> Response:
         form = LinkInput(data=request.data)
         form.is_valid(raise_exception=True)
         order = form.plan()
         BY_ORDER.count_key(str(order.pk))
-        setup = paying.start_card_change(order)
+        setup = start_card_change(order)
         return Response(
             {
                 "success": True,
@@ -143,7 +152,7 @@ BY_ORDER = Limit("instalments-card-order", times=8, seconds=3600)
 
 
 class CardSavedInput(LinkInput):
-    setup_intent_id = serializers.CharField(max_length=80)
+    setup_intent_id = ProviderIdField()
 
 
 class CardSavedOutput(serializers.Serializer[dict[str, Any]]):
@@ -157,15 +166,14 @@ class CardSaved(PublicAPIView):
     @extend_schema(
         summary="Confirma la nueva tarjeta; repetirlo no cambia nada",
         request=CardSavedInput,
-        responses=CardSavedOutput,
+        responses={200: CardSavedOutput, 503: BUSY},
+        parameters=[RETRY_AFTER],
     )
     def post(self, request: Request) -> Response:
         form = CardSavedInput(data=request.data)
         form.is_valid(raise_exception=True)
         order = form.plan()
-        paying.record_card(
-            form.validated_data["setup_intent_id"], actor="alumno", order_id=order.pk
-        )
+        record_card(form.validated_data["setup_intent_id"], actor="alumno", order_id=order.pk)
         order.refresh_from_db()
         return Response({"success": True, "card": order.card_label or None}, headers=PRIVATE)
 
@@ -173,18 +181,19 @@ class CardSaved(PublicAPIView):
 def plan_as_json(order: Order) -> dict[str, object]:
     """What the plan's page shows. Nobody's name or address: a link may have been passed on."""
     rows = list(order.instalments.order_by("number"))
-    unpaid = [row for row in rows if row.status not in Instalment.SETTLED]
-    payable = order.status in plans.CHARGEABLE
+    unpaid = [row for row in rows if row.status not in INSTALMENT_SETTLED]
+    is_ending = plan_is_ending(order)
+    payable = order.status in PLAN_RUNNING and not is_ending
     paused = order.disputed_at is not None
     if payable and unpaid:
         # How the card is called is nice to have: without the provider the page says less.
-        with suppress(AcademyError):
-            paying.name_card(order)
+        with suppress(AcademyError), stripe_time_limit(CARD_NAME_SECONDS):
+            name_card(order)
     return {
         "order_id": order.pk,
         "status": order.status,
         "items": [line.name for line in order.lines.all()],
-        "instalments": [_row(row, paused=paused) for row in rows],
+        "instalments": [_row(row, paused=paused, is_ending=is_ending) for row in rows],
         "total_amount": as_json(sum(row.amount_cents for row in rows)),
         "next_amount": as_json(unpaid[0].amount_cents if payable and unpaid else 0),
         "rest_amount": as_json(sum(row.amount_cents for row in unpaid) if payable else 0),
@@ -195,20 +204,23 @@ def plan_as_json(order: Order) -> dict[str, object]:
     }
 
 
-def _row(row: Instalment, *, paused: bool) -> dict[str, object]:
+def _row(row: Instalment, *, paused: bool, is_ending: bool) -> dict[str, object]:
     return {
         "number": row.number,
         "amount": as_json(row.amount_cents),
         "due_on": row.due_on,
-        "charge_on": None if paused else row.charge_on,
+        "charge_on": None if paused or is_ending else row.charge_on,
         "paid_at": row.paid_at,
-        "state": _state(row),
+        "state": _state(row, is_ending=is_ending),
     }
 
 
-def _state(row: Instalment) -> str:
-    if row.status in Instalment.SETTLED:
+def _state(row: Instalment, *, is_ending: bool) -> str:
+    """The state that the page shows. A confirmed refund counts before the provider's answer."""
+    if row.status in INSTALMENT_SETTLED:
         return str(row.status)
+    if is_ending:
+        return "canceled"
     if row.status == Instalment.Status.FAILED:
         return "overdue"
     return "refused" if row.first_refused_on and row.due_on <= today() else "due"

@@ -1,11 +1,12 @@
 """The provider's events, which hold what it knows of a buyer."""
 
+import json
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from apps.core.privacy import Holding, counted, register_holding, register_retention
+from apps.core.privacy import PersonalData, counted, register_personal_data, register_retention
 from apps.orders.models import Order, Payment
 from apps.payments.models import ProviderEvent
 
@@ -18,14 +19,12 @@ def _of(email: str) -> QuerySet[ProviderEvent]:
     A charge, a session and a customer have them each in places of their own.
     """
     orders = Order.objects.filter(Q(student__email=email) | Q(email__iexact=email))
-    named = {email, *Payment.objects.filter(order__in=orders).values_list("reference", flat=True)}
-    for row in orders.values_list(
-        "customer_reference", "stripe_payment_intent_id", "stripe_session_id"
-    ):
-        named |= set(row)
+    named = {email, *orders.values_list("customer_reference", flat=True)}
+    for ids in Payment.objects.filter(order__in=orders).values_list("reference", "session"):
+        named |= set(ids)
     asked = Q(pk__in=[])
     for words in named - {""}:
-        asked |= Q(text__icontains=f'"{words}"')
+        asked |= Q(text__icontains=json.dumps(words, ensure_ascii=False))
     return ProviderEvent.objects.annotate(text=Cast("payload", TextField())).filter(asked)
 
 
@@ -56,5 +55,5 @@ def _purge(now: datetime) -> int:
     return ProviderEvent.objects.filter(received_at__lt=now - EVENTS_KEPT).delete()[0]
 
 
-register_holding(Holding("eventos_de_pago", _export, _preview, _erase))
+register_personal_data(PersonalData("eventos_de_pago", _export, _preview, _erase))
 register_retention("Eventos de Stripe de más de 13 meses", _purge)

@@ -1,23 +1,37 @@
 """Reconciliation: what no event told, asked of the provider (decisions.md, "Orders")."""
 
 import logging
+import math
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
+from time import monotonic
+from typing import TypeVar
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.core.errors import AcademyError
-from apps.orders import payments as door
+from apps.orders.checkout.offer_changes import changes_since_placed
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
-from apps.orders.instalments import LEASE
+from apps.orders.ledger.plan_end import takes_no_payments
 from apps.orders.models import CART_LIFE, InstalmentAttempt, Order, Payment, Redemption
-from apps.payments import stripe_gateway as gateway
-from apps.payments.checkout import cancel, report
+from apps.orders.models.statuses import UNPAID
+from apps.orders.plan.charging import LEASE
+from apps.orders.settlement.open_payments import expire, release_reservation
+from apps.payments.charges_without_order import (
+    find_unrecorded_charges,
+    report_charges_without_order,
+)
+from apps.payments.closing import cancel_open_payment
 from apps.payments.models import ProviderEvent
+from apps.payments.report import report
+from apps.payments.stripe.client import ProviderBusy
+from apps.payments.stripe.intents import cancel_payment, list_payments, retrieve_payment
 from apps.payments.webhooks import act_on
 
 logger = logging.getLogger(__name__)
+Row = TypeVar("Row", Payment, Order)
 
 # A promo use is held so long for a payment that does not come (decisions.md, "Promo codes").
 RESERVATION = timedelta(minutes=30)
@@ -35,7 +49,9 @@ class Findings:
     payments: int = 0
     released: int = 0
     expired: int = 0
+    without_order: int = 0
     problems: int = 0
+    postponed: int = 0
 
     def summary(self) -> str:
         """What was found as Spanish sentences; empty where there was nothing."""
@@ -45,59 +61,110 @@ class Findings:
             f"Eventos tratados: {self.events}. Pagos aclarados: {self.payments}. "
             f"Reservas liberadas: {self.released}. Carritos caducados: {self.expired}."
         )
+        if self.without_order:
+            sentences += f" Cobros sin pedido, avisados por correo: {self.without_order}."
         if self.problems:
             sentences += f" Sin respuesta, se repetirán la próxima vez: {self.problems}."
+        if self.postponed:
+            sentences += f" Sin tiempo, quedan para la próxima vez: {self.postponed}."
         return sentences
 
 
-def reconcile(*, recent_only: bool = False) -> Findings:
+class Share:
+    """The time of one part of a run. It ends early if Stripe does not answer."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ends_at = monotonic() + seconds
+
+    def is_over(self) -> bool:
+        return monotonic() >= self._ends_at
+
+    def count_problem(self, error: AcademyError, findings: Findings) -> None:
+        findings.problems += 1
+        if isinstance(error, ProviderBusy):
+            self._ends_at = monotonic()
+
+
+def reconcile(*, recent_only: bool = False, seconds: float = math.inf) -> Findings:
     """Bring orders and provider together. Safe to run at any time, any number of times at once.
 
-    With `recent_only` the provider is asked about what the last day has touched.
+    With `recent_only` the provider is asked about what the last day has touched. After `seconds`
+    what is left waits for the next run, which begins with what was checked least recently.
     """
     findings = Findings()
+    ends_at = monotonic() + seconds
     since = timezone.now() - (RECENT if recent_only else CART_LIFE)
-    _overdue_events(findings)
-    _open_payments(findings, since if recent_only else None)
-    _lost_answers(findings, since)
-    _stale_reservations(findings)
+
+    def share(parts_left: int) -> Share:
+        return Share((ends_at - monotonic()) / parts_left)
+
+    _overdue_events(findings, share(4))
+    _open_payments(findings, share(3), since if recent_only else None)
+    _lost_answers(findings, share(2), since)
+    _stale_reservations(findings, share(1))
     _old_carts(findings)
+    _charges_without_order(findings, since)
     return findings
 
 
-def _overdue_events(findings: Findings) -> None:
+def _in_turn(rows: QuerySet[Row], share: Share, findings: Findings) -> Iterator[Row]:
+    """These payments or orders, least recently checked first, until the share of time is over."""
+    waiting = list(rows.order_by(F("checked_at").asc(nulls_first=True), "pk"))
+    for position, row in enumerate(waiting):
+        if share.is_over():
+            findings.postponed += len(waiting) - position
+            return
+        # Not the row's `save`: an order's moment of change stays as it is.
+        type(row)._default_manager.filter(pk=row.pk).update(checked_at=timezone.now())
+        yield row
+
+
+def _overdue_events(findings: Findings, share: Share) -> None:
     overdue = ProviderEvent.objects.filter(
         processed_at__isnull=True, received_at__lt=timezone.now() - EVENT_PATIENCE
     )
-    for event in overdue.order_by("received_at"):
+    waiting = list(overdue.order_by("attempts", "received_at"))
+    for position, event in enumerate(waiting):
+        if share.is_over():
+            findings.postponed += len(waiting) - position
+            return
         try:
             act_on(event)
             findings.events += 1
-        except AcademyError:
-            findings.problems += 1
+        except AcademyError as error:
+            share.count_problem(error, findings)
         # One event that nobody foresaw must not keep the payments from being looked at.
         except Exception:
             logger.exception("event %s could not be acted on", event.event_id)
             findings.problems += 1
 
 
-def _open_payments(findings: Findings, since: datetime | None) -> None:
+def _open_payments(findings: Findings, share: Share, since: datetime | None) -> None:
     """Ask how each open payment stands; what should not be payable any more is canceled."""
     rows = Payment.objects.open().select_related("order")
     if since is not None:
         rows = rows.filter(Q(created_at__gt=since) | Q(order__updated_at__gt=since))
-    for row in rows:
+    for row in _in_turn(rows, share, findings):
         try:
-            payment = gateway.retrieve_payment(row.reference)
+            payment = retrieve_payment(row)
             report(payment, actor="reconciliación")
             findings.payments += payment.status != "open"
             order = row.order
             # A session gives its reservation back by itself: it expires after 31 minutes.
             patient = payment.is_hosted
-            if payment.status == "open" and order is not None and _is_over(order, patient=patient):
+            if payment.status != "open" or order is None:
+                continue
+            if _is_over(order, patient=patient) or _is_outdated(row, order):
                 findings.released += _cancel_quietly(row)
-        except AcademyError:
-            findings.problems += 1
+        except AcademyError as error:
+            share.count_problem(error, findings)
+
+
+def _is_outdated(row: Payment, order: Order) -> bool:
+    """Whether an open payment is past its time, or the order would be placed otherwise now."""
+    if row.is_past_its_time:
+        return True
+    return order.status in UNPAID and bool(changes_since_placed(order))
 
 
 def _is_over(order: Order, *, patient: bool) -> bool:
@@ -108,22 +175,21 @@ def _is_over(order: Order, *, patient: bool) -> bool:
             status=Redemption.Status.RESERVED, reserved_at__lt=now - RESERVATION
         ).exists()
     )
-    locked = order.locked_until is not None and order.locked_until > now
     is_cart = order.status in (Order.Status.CART, Order.Status.EXPIRED)
-    refunded = order.status == Order.Status.REFUNDED
-    return stale or locked or refunded or (is_cart and order.created_at + CART_LIFE < now)
+    is_expired = is_cart and order.created_at + CART_LIFE < now
+    return stale or order.is_locked or takes_no_payments(order) or is_expired
 
 
 def _cancel_quietly(row: Payment) -> bool:
     """Cancel; False where the payment was confirmed in the meantime, which `cancel` recorded."""
     try:
-        cancel(row)
+        cancel_open_payment(row)
     except (AlreadyPaid, PaymentInProgress):
         return False
     return True
 
 
-def _lost_answers(findings: Findings, since: datetime) -> None:
+def _lost_answers(findings: Findings, share: Share, since: datetime) -> None:
     """Payments that were opened although no answer came: found by the order's customer."""
     unpaid = Q(status__in=(Order.Status.CART, Order.Status.EXPIRED), updated_at__gt=since)
     # Who charges instalments looks at those of which no answer came, but not at those of an order
@@ -134,37 +200,48 @@ def _lost_answers(findings: Findings, since: datetime) -> None:
         outcome=InstalmentAttempt.Outcome.STARTED,
         started_at__range=(since, timezone.now() - LEASE),
     )
-    for order in Order.objects.filter(unpaid | Exists(charging)).exclude(customer_reference=""):
+    orders = Order.objects.filter(unpaid | Exists(charging)).exclude(customer_reference="")
+    for order in _in_turn(orders, share, findings):
         known = set(order.payments.values_list("reference", flat=True))
         try:
-            for payment in gateway.list_payments(order.customer_reference):
+            for payment in list_payments(order.customer_reference):
                 if payment.reference not in known and payment.status == "succeeded":
                     report(payment, actor="reconciliación")
                     findings.payments += 1
-        except AcademyError:
-            findings.problems += 1
+        except AcademyError as error:
+            share.count_problem(error, findings)
 
 
-def _stale_reservations(findings: Findings) -> None:
+def _stale_reservations(findings: Findings, share: Share) -> None:
     """Uses held for payments that were never opened, or whose order nobody came back to."""
     stale = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
         redemptions__status=Redemption.Status.RESERVED,
         redemptions__reserved_at__lt=timezone.now() - RESERVATION,
     ).distinct()
-    for order in stale:
+    for order in _in_turn(stale, share, findings):
         try:
             if order.customer_reference:
-                for payment in gateway.list_payments(order.customer_reference):
+                for payment in list_payments(order.customer_reference):
                     if payment.status == "open":
-                        payment = gateway.cancel_payment(payment.reference)
+                        payment = cancel_payment(payment)
                     report(payment, actor="reconciliación")
-        except AcademyError:
+        except AcademyError as error:
             # Without the provider's word a payment may still succeed: the use stays reserved.
-            findings.problems += 1
+            share.count_problem(error, findings)
             continue
-        door.release_reservation(order_id=order.pk)
+        release_reservation(order_id=order.pk)
         findings.released += 1
+
+
+def _charges_without_order(findings: Findings, since: datetime) -> None:
+    """Tell staff of money that no order of the shop has: a restored database has lost orders."""
+    try:
+        charges = find_unrecorded_charges(since).without_order
+    except AcademyError:
+        findings.problems += 1
+        return
+    findings.without_order += report_charges_without_order(charges)
 
 
 def _old_carts(findings: Findings) -> None:
@@ -175,4 +252,4 @@ def _old_carts(findings: Findings) -> None:
         created_at__lt=timezone.now() - CART_LIFE,
     ).distinct()
     for order_id in old.values_list("pk", flat=True):
-        findings.expired += door.expire(order_id=order_id)
+        findings.expired += expire(order_id=order_id)

@@ -1,4 +1,4 @@
-"""The admin's page "Devolver": how much and why, then what else would change, then the deed."""
+"""The admin's page "Devolver": amount and reason, then a preview, then the confirmed refund."""
 
 from typing import Any
 from uuid import uuid4
@@ -12,14 +12,20 @@ from django.template.response import TemplateResponse
 
 from apps.core.errors import AcademyError
 from apps.core.money import format_euros, to_cents, to_euros
-from apps.orders import refunds as returns
-from apps.orders.models import Instalment, Order, OrderLine, Refund
-from apps.orders.refunds import Wanted
-from apps.payments.refunds import give_back
+from apps.orders.ledger.plan_end import takes_instalments
+from apps.orders.models import Order, OrderLine, Refund
+from apps.orders.models.statuses import INSTALMENT_SETTLED
+from apps.orders.refunds.available import left_today_cents, lines_left, refundable_cents
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.preview import preview
+from apps.payments.refunding import make_refund
 
 
 class RefundForm(forms.Form):
-    """`batch` and `seen` come with the preview: what was confirmed is done once, as it was seen."""
+    """The refund's form.
+
+    `batch` and `seen` come with the preview, so that a refund is made once and as it was seen.
+    """
 
     amount = forms.DecimalField(
         label="Importe (€)",
@@ -48,13 +54,13 @@ class RefundForm(forms.Form):
     def __init__(self, order: Order, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         lines: Any = self.fields["lines"]
-        lines.queryset = returns.lines_left(order)
-        if not order.instalments.exclude(status__in=Instalment.SETTLED).exists():
+        lines.queryset = lines_left(order)
+        if not order.instalments.exclude(status__in=INSTALMENT_SETTLED).exists():
             del self.fields["cancels_plan"]
 
-    def wanted(self) -> Wanted:
+    def refund_request(self) -> RefundRequest:
         data = self.cleaned_data
-        return Wanted(
+        return RefundRequest(
             amount_cents=to_cents(data["amount"]),
             reason=data["reason"],
             line_ids=frozenset(line.pk for line in data["lines"]),
@@ -63,18 +69,18 @@ class RefundForm(forms.Form):
 
 
 def refund_page(request: HttpRequest, order_id: int, *, context: dict[str, Any]) -> HttpResponse:
-    """Form, preview and confirmation. The provider is asked outside any transaction."""
+    """Show form and preview, and make the confirmed refund, outside any transaction."""
     if not request.user.has_perm("orders.refund_order"):
         raise PermissionDenied
     order = get_object_or_404(Order, pk=order_id)
-    most = returns.refundable_cents(order)
+    most = refundable_cents(order)
     context = {
         **context,
         "title": f"Devolver dinero del pedido {order.pk}",
         "order": order,
         "opts": Order._meta,
         "most": format_euros(most),
-        "left_today": format_euros(returns.left_today_cents(request.user)),
+        "left_today": format_euros(left_today_cents(request.user)),
         "preview": None,
     }
     if request.method != "POST":
@@ -83,28 +89,28 @@ def refund_page(request: HttpRequest, order_id: int, *, context: dict[str, Any])
     form = RefundForm(order, request.POST)
     if not form.is_valid():
         return _page(request, {**context, "form": form})
-    wanted = form.wanted()
+    asked = form.refund_request()
     if "confirm" in request.POST and form.cleaned_data["batch"]:
         try:
-            made = give_back(
+            refunds = make_refund(
                 order_id=order.pk,
-                wanted=wanted,
+                request=asked,
                 batch=form.cleaned_data["batch"],
                 user=request.user,
                 seen_cents=form.cleaned_data["seen"] or 0,
             )
-        except AcademyError as refused:
-            form.add_error(None, refused.message)
+        except AcademyError as error:
+            form.add_error(None, error.message)
         else:
-            _tell(request, made)
+            _show_outcomes(request, refunds)
             return redirect("admin:orders_order_change", order.pk)
     if form.is_valid() and "change" not in request.POST:
         try:
-            context["preview"] = returns.preview(order, wanted)
-            context["wanted"] = format_euros(wanted.amount_cents)
+            context["preview"] = preview(order, asked)
+            context["amount"] = format_euros(asked.amount_cents)
             context |= {"batch": uuid4().hex, "seen": most}
-        except AcademyError as refused:
-            form.add_error(None, refused.message)
+        except AcademyError as error:
+            form.add_error(None, error.message)
     return _page(request, {**context, "form": form})
 
 
@@ -112,11 +118,13 @@ def _page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     return TemplateResponse(request, "payments/refund.html", context)
 
 
-def _tell(request: HttpRequest, made: list[Refund]) -> None:
-    """How each part of it stands."""
-    for refund in made:
+def _show_outcomes(request: HttpRequest, refunds: list[Refund]) -> None:
+    """One message for each part of the refund."""
+    for refund in refunds:
         amount = format_euros(refund.amount_cents)
-        if refund.status == Refund.Status.SUCCEEDED:
+        if refund.status == Refund.Status.SUCCEEDED and refund.follows is not None:
+            messages.success(request, f"Devueltos también {amount}, cobrados mientras tanto.")
+        elif refund.status == Refund.Status.SUCCEEDED:
             messages.success(request, f"Devueltos {amount}.")
         elif refund.status == Refund.Status.PENDING:
             messages.success(request, f"Devolución de {amount} aceptada: está en camino.")
@@ -127,4 +135,14 @@ def _tell(request: HttpRequest, made: list[Refund]) -> None:
                 "minutos: no la pidas otra vez.",
             )
         else:
-            messages.error(request, f"No se han devuelto {amount}. {refund.problem}")
+            problem = refund.problem.rstrip(".")
+            messages.error(request, f"No se han devuelto {amount}. {problem}.{_plan_note(refund)}")
+
+
+def _plan_note(refund: Refund) -> str:
+    """What became of the plan that a rejected refund would have ended."""
+    order = refund.payment.order
+    ends_plan = refund.cancels_plan or refund.ends_order
+    if order is None or not ends_plan or not takes_instalments(order):
+        return ""
+    return " El plan sigue como estaba."

@@ -1,7 +1,5 @@
 """The pages around a payment: success, cancel and the recovery link (shop spec, section 2)."""
 
-from collections.abc import Callable
-from functools import wraps
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -12,24 +10,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.core.context import academy_props
 from apps.core.models import SiteSettings
-from apps.orders.remind import order_behind, stop_reminders
-from apps.pricing.reads import current_pricing
-
-PageView = Callable[[HttpRequest], HttpResponse]
-
-
-def private_page(view: PageView) -> PageView:
-    """A page whose address opens an order: never stored, never told to another site."""
-
-    @wraps(view)
-    def wrapped(request: HttpRequest) -> HttpResponse:
-        response = view(request)
-        response["Cache-Control"] = "no-store"
-        response["Referrer-Policy"] = "no-referrer"
-        response["X-Robots-Tag"] = "noindex"
-        return response
-
-    return wrapped
+from apps.core.response_headers import private_page
+from apps.orders.checkout.remind import order_behind, stop_reminders
+from apps.pricing.reads import current_pricing, instalment_plan_on_sale
 
 
 @require_safe
@@ -46,6 +29,7 @@ def success(request: HttpRequest) -> HttpResponse:
         "payment_intent_id": payment_intent_id,
         "portal_url": contact.portal,
         "portal_profile_url": contact.portal_profile,
+        "instalment_count": instalment_plan_on_sale().count,
         "academy": academy_props(contact),
     }
     return render(request, "payments/success.html", {"props": props})
@@ -107,4 +91,4 @@ def plazos(request: HttpRequest) -> HttpResponse:
         "token": request.GET.get("clave", ""),
         "academy": academy_props(),
     }
-    return render(request, "payments/plazos.html", {"props": props})
+    return render(request, "payments/instalments.html", {"props": props})

@@ -15,14 +15,17 @@ from django.utils import timezone
 from django_tasks import task
 
 from apps.core.errors import AcademyError
-from apps.orders import payments as door
-from apps.payments import disputes, refunds
-from apps.payments import stripe_gateway as gateway
-from apps.payments.checkout import cancel, order_of, report
-from apps.payments.instalments import count_refused_setup, record_card
+from apps.core.mail.outbox import queue_mail
+from apps.orders.ledger.refused_cards import count_refused_card
+from apps.payments.closing import cancel_open_payment
 from apps.payments.models import ProviderEvent
-from apps.payments.stripe_gateway import PaymentNotFound, ProviderPayment, SignedEvent
-from apps.payments.stripe_returns import payment_of
+from apps.payments.plan_card import count_refused_setup, record_card
+from apps.payments.refunding import learn_dispute, learn_refunds
+from apps.payments.report import order_of, report
+from apps.payments.stripe.client import PaymentNotFound
+from apps.payments.stripe.events import UNREADABLE, SignedEvent
+from apps.payments.stripe.intents import PaymentIds, ProviderPayment, retrieve_payment
+from apps.payments.stripe.refunds import payment_of
 
 # Minutes until an event that could not be acted on is tried again; reconciliation takes the rest.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
@@ -34,7 +37,7 @@ def store(event: SignedEvent) -> bool:
     row, created = ProviderEvent.objects.get_or_create(
         event_id=event.event_id,
         defaults={
-            "kind": event.kind[:60],
+            "kind": event.kind,
             "livemode": event.livemode,
             "payload": event.payload,
         },
@@ -44,7 +47,7 @@ def store(event: SignedEvent) -> bool:
     return created
 
 
-@task()
+@task(queue_name="provider")
 def process_event(event_row_id: int) -> None:
     """Act on a stored event; where the provider is away, later again."""
     event = ProviderEvent.objects.get(pk=event_row_id)
@@ -64,7 +67,9 @@ def act_on(event: ProviderEvent) -> None:
     if event.processed_at is not None:
         return
     handler = HANDLERS.get(event.kind)
-    if event.livemode == (settings.STRIPE_SANDBOX or "_test_" in settings.STRIPE_SECRET_KEY):
+    if event.kind == UNREADABLE:
+        outcome = _report_unreadable(event)
+    elif event.livemode == (settings.STRIPE_SANDBOX or "_test_" in settings.STRIPE_SECRET_KEY):
         outcome = "No se trata: es de otro modo (real o de pruebas)"
     elif handler is None:
         outcome = "Guardado; este tipo no se usa"
@@ -75,27 +80,48 @@ def act_on(event: ProviderEvent) -> None:
     )
 
 
+def _report_unreadable(event: ProviderEvent) -> str:
+    """Mail staff once about a signed body that is no event; it is never acted on."""
+    queue_mail(
+        key=f"event-unreadable:{event.event_id}",
+        template="event_unreadable",
+        to=settings.STAFF_EMAIL,
+        context={"event_row_id": event.pk},
+    )
+    return "No se puede leer: el equipo está avisado"
+
+
 def _on_payment(payload: dict[str, Any]) -> str:
-    return _look_up(payload)[1]
+    return _look_up(PaymentIds(_object_id(payload)))[1]
 
 
-def _look_up(payload: dict[str, Any]) -> tuple[ProviderPayment, str]:
-    payment = gateway.retrieve_payment(str(payload["data"]["object"]["id"]))
+def _on_session(payload: dict[str, Any]) -> str:
+    return _look_up(PaymentIds.of_session(_object_id(payload)))[1]
+
+
+def _object_id(payload: dict[str, Any]) -> str:
+    """The id of what an event is about."""
+    return str(payload["data"]["object"]["id"])
+
+
+def _look_up(ids: PaymentIds) -> tuple[ProviderPayment, str]:
+    payment = retrieve_payment(ids)
     report(payment, actor="Stripe")
     return payment, f"{payment.reference}: {payment.status}"
 
 
 def _on_refusal(payload: dict[str, Any]) -> str:
-    payment, outcome = _look_up(payload)
+    payment, outcome = _look_up(PaymentIds(_object_id(payload)))
     order = order_of(payment)
     sent = payload["data"]["object"]
     # A charge of ours that was refused is no card that somebody tries.
     if order is None or (sent.get("metadata") or {}).get("automatic"):
         return outcome
     refusal = sent.get("last_payment_error") or {}
-    locked = door.count_refused_card(
+    locked = count_refused_card(
         order_id=order.pk,
         event_id=str(payload["id"]),
+        actor="Stripe",
         reason=str(refusal.get("decline_code") or refusal.get("code") or ""),
     )
     open_payment = order.payments.open().first()
@@ -103,12 +129,12 @@ def _on_refusal(payload: dict[str, Any]) -> str:
         # The browser holds its secret: only a canceled payment stops further tries with stolen
         # cards. A failure must not count the card again; reconciliation cancels what is left.
         with suppress(AcademyError):
-            cancel(open_payment)
+            cancel_open_payment(open_payment)
     return f"{outcome}; tarjeta rechazada"
 
 
 def _on_card(payload: dict[str, Any]) -> str:
-    reference = str(payload["data"]["object"]["id"])
+    reference = _object_id(payload)
     try:
         changed = record_card(reference, actor="Stripe")
     except PaymentNotFound:
@@ -122,6 +148,7 @@ def _on_refused_setup(payload: dict[str, Any]) -> str:
     counted = count_refused_setup(
         str(sent["id"]),
         event_id=str(payload["id"]),
+        actor="Stripe",
         reason=str(refusal.get("decline_code") or refusal.get("code") or ""),
     )
     return f"{sent['id']}: {'tarjeta rechazada' if counted else 'no es de esta tienda'}"
@@ -134,16 +161,16 @@ def _on_refund(payload: dict[str, Any]) -> str:
     reference = str(sent.get("payment_intent") or "")
     try:
         reference = reference or payment_of(str(sent["id"]))
-        changed = refunds.learn(reference)
+        changed = learn_refunds(reference)
     except PaymentNotFound:
         return f"{reference}: no es de esta tienda"
     return f"{reference}: devolución {'anotada' if changed else 'ya conocida'}"
 
 
 def _on_dispute(payload: dict[str, Any]) -> str:
-    reference = str(payload["data"]["object"]["id"])
+    reference = _object_id(payload)
     try:
-        changed = disputes.learn(reference)
+        changed = learn_dispute(reference)
     except PaymentNotFound:
         return f"{reference}: no es de esta tienda"
     return f"{reference}: disputa {'anotada' if changed else 'ya conocida'}"
@@ -151,10 +178,10 @@ def _on_dispute(payload: dict[str, Any]) -> str:
 
 Handler = Callable[[dict[str, Any]], str]
 HANDLERS: dict[str, Handler] = {
-    "checkout.session.completed": _on_payment,
-    "checkout.session.expired": _on_payment,
-    "checkout.session.async_payment_succeeded": _on_payment,
-    "checkout.session.async_payment_failed": _on_payment,
+    "checkout.session.completed": _on_session,
+    "checkout.session.expired": _on_session,
+    "checkout.session.async_payment_succeeded": _on_session,
+    "checkout.session.async_payment_failed": _on_session,
     "payment_intent.succeeded": _on_payment,
     "payment_intent.processing": _on_payment,
     "payment_intent.canceled": _on_payment,

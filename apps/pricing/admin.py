@@ -9,22 +9,22 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
-from apps.catalogue.price_history import charged_lately
+from apps.catalogue.price_history import recently_charged_prices
 from apps.core.admin_base import NOTHING, DeskAdmin, list_link
 from apps.core.money import format_euros, list_price_cents, to_cents
 from apps.pricing.models import Campaign, PromoCode
 
 
-def never_charged(campaign: Campaign) -> int:
-    """How many subjects and lessons would show a list price that nobody paid in 30 days.
+def unproven_list_price_count(campaign: Campaign) -> int:
+    """Count the subjects and lessons whose list price was not charged in the last 30 days.
 
-    0 where the campaign shows no list prices (decisions.md, "Cart").
+    Returns 0 if the campaign shows no list prices.
     """
     if not (campaign.cart and campaign.prices_include_it):
         return 0
     missing = 0
     for rows in (Subject.objects.on_sale(), Lesson.objects.on_sale()):
-        charged = charged_lately(rows)
+        charged = recently_charged_prices(rows)
         for pk, price in rows.order_by().values_list("pk", rows.model.price_field):
             list_price = list_price_cents(to_cents(price), campaign.percent)
             missing += list_price not in charged[pk]
@@ -73,7 +73,7 @@ class CampaignAdmin(DeskAdmin):
 
 
 def _warning(campaign: Campaign) -> str:
-    missing = never_charged(campaign)
+    missing = unproven_list_price_count(campaign)
     if not missing:
         return ""
     return (
@@ -97,7 +97,7 @@ class PromoCodeForm(forms.ModelForm[PromoCode]):
         fields = "__all__"  # noqa: DJ007  (the admin's fieldsets choose)
 
     def clean_code(self) -> str:
-        """Codes are stored upper case (decisions.md, "Promo and referral codes")."""
+        """Store codes in upper case."""
         code: str = self.cleaned_data["code"]
         return code.strip().upper()
 

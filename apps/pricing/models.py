@@ -21,10 +21,9 @@ DAY = [MinValueValidator(1), MaxValueValidator(31)]
 
 class CampaignQuerySet(models.QuerySet["Campaign"]):
     def in_force(self, day: date) -> CampaignTerms | None:
-        """The terms of the campaign that runs on that day, or None where none does.
+        """Return the terms of the campaign that runs on this day, or None.
 
-        One at a time, as the API tells the browser of one (api.md): the largest percentage. Its
-        terms say where it counts.
+        If several run, the one with the largest percentage counts.
         """
         running = [campaign for campaign in self.filter(active=True) if campaign.runs_on(day)]
         best = max(running, key=lambda campaign: (campaign.percent, -campaign.pk), default=None)
@@ -32,7 +31,7 @@ class CampaignQuerySet(models.QuerySet["Campaign"]):
 
 
 class Campaign(models.Model):
-    """A discount that returns every year between two days (decisions.md, "Campaigns")."""
+    """A discount that runs every year between two days."""
 
     name = models.CharField("nombre", max_length=60, help_text="p. ej. Agosto")
     percent = models.PositiveSmallIntegerField(
@@ -71,16 +70,16 @@ class Campaign(models.Model):
     def runs_on(self, day: date) -> bool:
         first, last = (self.first_month, self.first_day), (self.last_month, self.last_day)
         now = (day.month, day.day)
-        # From December into January the span crosses the turn of the year.
+        # The campaign runs across New Year.
         return first <= now <= last if first <= last else now >= first or now <= last
 
     def ends_on(self, day: date) -> date:
-        """The last day of the run that `day` belongs to."""
+        """Return the last day of the run that includes `day`."""
         year = day.year + ((self.last_month, self.last_day) < (day.month, day.day))
         for last_day in range(self.last_day, 27, -1):
             try:
                 return date(year, self.last_month, last_day)
-            except ValueError:  # 31 June, 29 February: the month's last day is meant.
+            except ValueError:  # 31 June or 29 February: use the last day of the month.
                 continue
         return date(year, self.last_month, self.last_day)
 
@@ -101,7 +100,7 @@ class PromoCodeQuerySet(models.QuerySet["PromoCode"]):
 
 
 class PromoCode(models.Model):
-    """A discount code. The rules that accept or refuse it are in `pricing.promo`."""
+    """A discount code. `promo_checks` has the rules that refuse it."""
 
     class Kind(models.TextChoices):
         PERCENT = "PORCENTAJE", "Porcentaje"
@@ -140,8 +139,8 @@ class PromoCode(models.Model):
     )
     note = models.CharField("nota", max_length=200, blank=True)
     created_at = models.DateTimeField("creado", auto_now_add=True)
-    # Reserved and used together, counted under the row's lock. The check constraint below is what
-    # stands behind the code: a use too many cannot be written.
+    # Reserved and used uses, counted under the row's lock. The check constraint below refuses a use
+    # above the limit even if the code is wrong.
     uses_taken = models.PositiveIntegerField("usos", default=0, editable=False)
 
     objects = PromoCodeQuerySet.as_manager()
@@ -182,14 +181,14 @@ class PromoCode(models.Model):
         super().save(*args, **kwargs)
 
     def clean(self) -> None:
-        """No form has `uses_taken`, so that Django leaves its constraint out of a form's checks."""
+        """Check the limit here: `uses_taken` is in no form, so Django skips its constraint."""
         if self.max_uses is not None and self.uses_taken > self.max_uses:
             raise ValidationError(
                 {"max_uses": "El código ya se ha usado más veces que ese límite."}
             )
 
     def terms(self) -> PromoTerms:
-        # Percentages are stored with two decimals, so their hundredths are basis points.
+        # Percentages have two decimals, so to_cents gives hundredths of a percent.
         return PromoTerms(
             kind="PORCENTAJE" if self.kind == self.Kind.PERCENT else "FIJO",
             value=to_cents(self.value),

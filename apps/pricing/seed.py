@@ -1,4 +1,4 @@
-"""The campaigns of the decisions, and a promo code of every kind to try."""
+"""The campaigns of August and September, and sample promo codes of every kind."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,7 +13,7 @@ PERCENT, FIXED = PromoCode.Kind.PERCENT, PromoCode.Kind.FIXED
 LONG_AGO = datetime(2024, 12, 31, tzinfo=UTC)
 FAR_AHEAD = datetime(2099, 1, 1, tzinfo=UTC)
 
-# (code, kind, value, what else, note)
+# (code, kind, value, other fields, note)
 CODES: tuple[tuple[str, str, str, dict[str, Any], str], ...] = (
     ("BIENVENIDA10", PERCENT, "10", {}, "válido"),
     ("MENOS20", FIXED, "20", {}, "importe fijo"),
@@ -32,7 +32,7 @@ CODES: tuple[tuple[str, str, str, dict[str, Any], str], ...] = (
 
 @transaction.atomic
 def seed_campaigns() -> None:
-    """August and September (decisions.md, "Campaigns"); kept as staff have made them."""
+    """Add the campaigns of August and September. Existing ones are not changed."""
     for month, last_day, name, percent, where in (
         (8, 31, "Agosto", 20, {"calculator": True, "cart": True, "banner": True}),
         (9, 30, "Septiembre", 10, {"calculator": True, "cart": False, "banner": False}),
@@ -53,13 +53,13 @@ def seed_campaigns() -> None:
 
 @transaction.atomic
 def seed_promo_codes() -> None:
-    """The codes above; they want the seeded catalogue. What exists is left as it is."""
+    """Add the sample codes. Existing ones are not changed. Needs the sample catalogue."""
     for code, kind, value, more, note in CODES:
         PromoCode.objects.get_or_create(
             code=code,
             defaults={"kind": kind, "value": value, "note": f"Ejemplo: {note}", **more},
         )
-    # Setting the same restriction again changes nothing.
+    # Setting the same restrictions again changes nothing.
     PromoCode.objects.get(code="SOLOMEDIODIA").universities.set(
         University.objects.filter(acronym="UAMED")
     )

@@ -19,7 +19,7 @@ from apps.students.models import Consent, ErasureRequest, SignIn, Student
 
 class ConsentRows(ReadOnlyRowsInline):
     model = Consent
-    fields = ("accepted_at", "kind", "legal_text", "source")
+    fields = ("accepted_at", "kind", "legal_text", "order_id")
     verbose_name_plural = "consentimientos"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Consent]:
@@ -38,20 +38,20 @@ class StudentAdmin(DeskAdmin):
     actions = ("erase",)
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        # Orders and consents are kept; erasing a person is not deleting a row.
+        # Orders and consents refer to the row, so it is anonymized and never deleted.
         return False
 
     @admin.action(description="Borrar los datos personales…", permissions=["erase"])
     def erase(self, request: HttpRequest, students: QuerySet[Student]) -> HttpResponse | None:
-        """First what would go and what the law keeps, then, once confirmed, the erasure."""
-        chosen = list(students.filter(erased_at=None).order_by("email"))
+        """Show what erasure would delete and keep; erase after confirmation."""
+        selected = list(students.filter(erased_at=None).order_by("email"))
         if "confirmed" in request.POST:
-            self._erase_all(request, chosen)
+            self._erase_all(request, selected)
             return None
         context = {
             **self.admin_site.each_context(request),
             "title": "Borrar datos personales",
-            "previews": [(student, *self._preview(student)) for student in chosen],
+            "previews": [(student, *self._preview(student)) for student in selected],
             "action_name": ACTION_CHECKBOX_NAME,
             "opts": self.opts,
         }
@@ -73,7 +73,7 @@ class StudentAdmin(DeskAdmin):
             else:
                 student.refresh_from_db()
                 self.log_change(request, student, "Datos personales borrados")
-                # By its number: the address is gone from here as well.
+                # Name the student by number, because the address has just been erased.
                 self.message_user(
                     request, f"Borrados los datos del alumno n.º {student.pk}.", messages.SUCCESS
                 )
@@ -100,16 +100,16 @@ class StudentAdmin(DeskAdmin):
 
 @admin.register(Consent)
 class ConsentAdmin(ReadOnlyAdmin):
-    list_display = ("student", moment("accepted_at", "aceptado"), "kind", "legal_text", "source")
+    list_display = ("student", moment("accepted_at", "aceptado"), "kind", "legal_text", "order_id")
     list_select_related = ("student", "legal_text")
     list_filter = ("kind", "legal_text")
-    search_fields = ("student__email", "source")
+    search_fields = ("student__email", "order_id")
     date_hierarchy = "accepted_at"
 
 
 @admin.register(SignIn)
 class SignInAdmin(ReadOnlyAdmin):
-    """Who is or was signed in, and since when; at most two at a time for each student."""
+    """Open and ended sign-ins. A student has at most two open ones."""
 
     list_display = ("student", moment("started_at", "desde"), moment("ended_at", "hasta"))
     list_select_related = ("student",)
@@ -120,7 +120,7 @@ class SignInAdmin(ReadOnlyAdmin):
 
 @admin.register(ErasureRequest)
 class ErasureRequestAdmin(ReadOnlyAdmin):
-    """Who asked to be forgotten; the action on students does it, and takes the row away."""
+    """Requests for erasure. The admin action on students carries them out and deletes the row."""
 
     list_display = ("student", moment("requested_at", "pedido el"))
     list_select_related = ("student",)

@@ -6,6 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.api import PublicAPIView
+from apps.core.response_headers import NO_STORE
 from apps.students.models import Student
 from apps.students.session import current_student
 
@@ -27,4 +28,4 @@ class Me(PublicAPIView):
     def get(self, request: Request) -> Response:
         student = current_student(request)
         data = StudentOutput(student).data if student else None
-        return Response({"student": data}, headers={"Cache-Control": "no-store"})
+        return Response({"student": data}, headers=NO_STORE)

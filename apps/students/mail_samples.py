@@ -1,4 +1,4 @@
-"""How the mails of a student's account look (`core.mail.samples`)."""
+"""Samples of the mails about a student's account."""
 
 from django.urls import reverse
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.core.mail.registry import NoLongerDue, absolute_url, register_mail
 from apps.students.models import SignInLink, Student
-from apps.students.sign_in_links import LINK_LIFE, link_url
+from apps.students.sign_in_links import LINK_LIFETIME, link_url
 
 
 def register() -> None:
@@ -22,14 +22,14 @@ def register() -> None:
 
 
 def sign_in_link_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """The link; nothing is sent once it is used or would be too old to be of use."""
+    """Build the mail with the link. Raises NoLongerDue if the link was used or has expired."""
     link = SignInLink.objects.select_related("student").get(pk=ids["link_id"])
-    if link.used_at is not None or link.created_at < timezone.now() - LINK_LIFE:
+    if link.used_at is not None or link.created_at < timezone.now() - LINK_LIFETIME:
         raise NoLongerDue
     return {
         "first_name": link.student.first_name,
         "link_url": link_url(link),
-        "minutes": int(LINK_LIFE.total_seconds() // 60),
+        "minutes": int(LINK_LIFETIME.total_seconds() // 60),
     }
 
 

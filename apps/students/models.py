@@ -8,12 +8,12 @@ from apps.core.models import LegalText
 
 class StudentQuerySet(models.QuerySet["Student"]):
     def with_email(self, email: str) -> "Student | None":
-        """The student with that address, whatever its capitals; None where there is none."""
+        """The student with that e-mail, case-insensitive; None if there is none."""
         return self.filter(email=email.strip().lower()).first()
 
 
 class Student(models.Model):
-    """Who buys. Found by e-mail, without regard to capitals (decisions.md, "Students")."""
+    """A buyer, identified by a case-insensitive e-mail (docs/rules.md, "Students")."""
 
     email = models.EmailField("correo", max_length=254)
     first_name = models.CharField("nombre", max_length=80, blank=True)
@@ -43,7 +43,7 @@ class Student(models.Model):
 
 
 class Consent(models.Model):
-    """One acceptance: who, what, when, and the version of the text that was accepted."""
+    """One acceptance: the student, the box's wording, the time and the legal text's version."""
 
     class Kind(models.TextChoices):
         TERMS = "terms", "Términos y condiciones"
@@ -58,7 +58,7 @@ class Consent(models.Model):
     kind = models.CharField("qué acepta", max_length=12, choices=Kind.choices)
     legal_text = models.ForeignKey(LegalText, models.PROTECT, verbose_name="versión del texto")
     wording = models.CharField("texto de la casilla", max_length=300)
-    source = models.CharField("dónde", max_length=40, help_text="p. ej. pedido-12")
+    order_id = models.PositiveBigIntegerField("pedido")
     accepted_at = models.DateTimeField("aceptado", auto_now_add=True)
 
     class Meta:
@@ -67,7 +67,7 @@ class Consent(models.Model):
         ordering = ("-accepted_at",)
         constraints = (
             models.UniqueConstraint(
-                fields=("source", "kind", "legal_text"), name="consent_once_per_source"
+                fields=("order_id", "kind", "legal_text"), name="consent_once_per_order"
             ),
         )
 
@@ -76,12 +76,12 @@ class Consent(models.Model):
 
 
 class SignIn(models.Model):
-    """One sign-in of a student, open or ended. Kept for 6 months ("Keeping and forgetting")."""
+    """A student's sign-in, open or ended. Deleted after 6 months."""
 
     student = models.ForeignKey(
         Student, models.CASCADE, related_name="sign_ins", verbose_name="alumno"
     )
-    # Empty once it has ended: nobody needs the key any more.
+    # Empty after the sign-in has ended.
     session_key = models.CharField(max_length=40, blank=True, editable=False, db_index=True)
     started_at = models.DateTimeField("desde", auto_now_add=True)
     ended_at = models.DateTimeField("hasta", null=True, blank=True)
@@ -96,7 +96,7 @@ class SignIn(models.Model):
 
 
 class SignInLink(models.Model):
-    """A one-time link by which a student signs in; the link itself is signed and not stored."""
+    """A one-time sign-in link. Its token is signed and not stored."""
 
     student = models.ForeignKey(Student, models.CASCADE, related_name="sign_in_links")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -107,7 +107,7 @@ class SignInLink(models.Model):
 
 
 class ErasureRequest(models.Model):
-    """A student's wish to have their data erased; the law gives a month."""
+    """A student's request to erase their data. The law allows a month for it."""
 
     student = models.OneToOneField(
         Student, models.CASCADE, related_name="erasure_request", verbose_name="alumno"

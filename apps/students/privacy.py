@@ -1,13 +1,13 @@
-"""The student: the row stays as a number behind orders, without anything of the person."""
+"""Export and erasure of a student. The anonymized row stays, because orders refer to it."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from apps.core.privacy import Holding, register_holding, register_retention
+from apps.core.privacy import PersonalData, register_personal_data, register_retention
 from apps.students.models import SignIn, SignInLink, Student
 from apps.students.services import erase_student
 
-SIGN_INS_KEPT = timedelta(days=183)
+SIGN_IN_RETENTION = timedelta(days=183)
 
 
 def _export(email: str) -> dict[str, Any] | None:
@@ -26,7 +26,7 @@ def _export(email: str) -> dict[str, Any] | None:
                 "texto": consent.wording,
                 "versión": str(consent.legal_text),
                 "cuándo": consent.accepted_at.isoformat(),
-                "dónde": consent.source,
+                "dónde": f"pedido-{consent.order_id}",
             }
             for consent in student.consents.select_related("legal_text").order_by("accepted_at")
         ],
@@ -53,10 +53,10 @@ def _erase(email: str) -> None:
 
 
 def _purge_sign_ins(now: datetime) -> int:
-    links = SignInLink.objects.filter(created_at__lt=now - SIGN_INS_KEPT)
-    sign_ins = SignIn.objects.filter(started_at__lt=now - SIGN_INS_KEPT)
+    links = SignInLink.objects.filter(created_at__lt=now - SIGN_IN_RETENTION)
+    sign_ins = SignIn.objects.filter(started_at__lt=now - SIGN_IN_RETENTION)
     return links.delete()[0] + sign_ins.delete()[0]
 
 
-register_holding(Holding("alumno", _export, _preview, _erase))
+register_personal_data(PersonalData("alumno", _export, _preview, _erase))
 register_retention("Inicios de sesión de más de 6 meses", _purge_sign_ins)

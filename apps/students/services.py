@@ -1,4 +1,7 @@
-"""Students and what they have accepted (decisions.md, "Students and the classroom")."""
+"""Students, their consents and their erasure.
+
+See docs/rules.md, "Students" and "Consents and legal texts".
+"""
 
 from collections.abc import Collection
 
@@ -6,21 +9,21 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from apps.core.admin_log import forget_entries_of
+from apps.core.admin_log import redact_entries_of
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText
+from apps.students.consent_wordings import TEXTS, WORDINGS
 from apps.students.models import Consent, ErasureRequest, Student
 from apps.students.session import end_sessions
-from apps.students.wordings import TEXTS, WORDINGS
 
 
 def find_or_create_student(
     *, email: str, phone: str, first_name: str = "", last_name: str = ""
 ) -> Student:
-    """The student with that e-mail, whatever its capitals; made from the rest where there is none.
+    """Return the student with that e-mail, case-insensitive; create one if there is none.
 
-    Data of an existing student is never touched: whoever types an address into a checkout has not
-    shown that it is theirs. Two checkouts at once get the same student. `phone` is E.164.
+    An existing student is never changed, because typing an address into a checkout doesn't prove
+    that it is one's own. Concurrent checkouts get the same student. `phone` is E.164.
     """
     student, _ = Student.objects.get_or_create(
         email=email.strip().lower(),
@@ -32,17 +35,17 @@ def find_or_create_student(
 def update_own_data(
     student: Student, *, phone: str = "", first_name: str = "", last_name: str = ""
 ) -> None:
-    """Take over what a student typed while signed in; what was left empty stays as it was."""
+    """Update a signed-in student's own data. Empty values leave the field unchanged."""
     student.phone = phone or student.phone
     student.first_name = first_name or student.first_name
     student.last_name = last_name or student.last_name
     student.save(update_fields=["phone", "first_name", "last_name"])
 
 
-def record_consents(*, student: Student, source: str, kinds: Collection[Consent.Kind]) -> None:
-    """Keep what was accepted where ("pedido-12"), with the text's version in force and the words.
+def record_consents(*, student: Student, order_id: int, kinds: Collection[Consent.Kind]) -> None:
+    """Record what an order's buyer accepted: the legal text's current version and the wording.
 
-    The same acceptance again (a second click, a retry) adds nothing.
+    Recording the same acceptance twice (a second click, a retry) adds nothing.
     """
     texts = {kind: LegalText.objects.current(kind) for kind in {TEXTS[k] for k in kinds}}
     Consent.objects.bulk_create(
@@ -52,7 +55,7 @@ def record_consents(*, student: Student, source: str, kinds: Collection[Consent.
                 kind=kind,
                 legal_text=texts[TEXTS[kind]],
                 wording=WORDINGS[kind],
-                source=source,
+                order_id=order_id,
             )
             for kind in kinds
         ],
@@ -60,36 +63,35 @@ def record_consents(*, student: Student, source: str, kinds: Collection[Consent.
     )
 
 
-def accepted_current(source: str) -> set[Consent.Kind]:
-    """What was accepted there with the versions that are in force now.
+def accepted_current(order_id: int) -> set[Consent.Kind]:
+    """What the order's buyer accepted, in the versions of the legal texts that are current.
 
-    An acceptance of an older version does not count: it has to be asked again (api.md,
-    process-checkout with `recovery_order_id`).
+    An acceptance of an older version doesn't count: the buyer has to accept the new one.
     """
     current = {kind: LegalText.objects.current(kind).pk for kind in set(TEXTS.values())}
-    given = Consent.objects.filter(source=source).values_list("kind", "legal_text_id")
+    accepted = Consent.objects.filter(order_id=order_id).values_list("kind", "legal_text_id")
     return {
         Consent.Kind(kind)
-        for kind, text_id in given
+        for kind, text_id in accepted
         if current[TEXTS[Consent.Kind(kind)]] == text_id
     }
 
 
 def erased_email(student_id: int) -> str:
-    """What stands in the place of an address that has been erased. Nobody gets mail there."""
+    """The placeholder address of an erased student. Nobody receives mail there."""
     return f"borrado-{student_id}@borrado.invalid"
 
 
 def erase_student(student: Student) -> None:
-    """Take everything of the person out of the row; orders and consents go on pointing at it.
+    """Anonymize the student's row in the caller's transaction. Orders keep referring to it.
 
-    Part of the caller's transaction. Consents stay as proof for as long as the row does.
+    Consents are kept as proof.
     """
     end_sessions(student)
     student.sign_ins.all().delete()
     student.sign_in_links.all().delete()
     ErasureRequest.objects.filter(student=student).delete()
-    forget_entries_of(Student.objects.filter(pk=student.pk))
+    redact_entries_of(Student.objects.filter(pk=student.pk))
     student.email = erased_email(student.pk)
     student.first_name = student.last_name = student.phone = ""
     student.erased_at = timezone.now()
@@ -98,7 +100,7 @@ def erase_student(student: Student) -> None:
 
 @transaction.atomic
 def request_erasure(student: Student) -> None:
-    """Keep a student's wish to be forgotten, and tell staff; asked again, it changes nothing."""
+    """Store a request for erasure and notify staff. A repeated request changes nothing."""
     _, is_new = ErasureRequest.objects.get_or_create(student=student)
     if is_new:
         queue_mail(

@@ -1,6 +1,7 @@
-"""Signing in without a password: a one-time link by e-mail (decisions.md, "Students").
+"""Passwordless sign-in with a one-time link by e-mail (docs/rules.md, "Students").
 
-The link is opened by a button, so that a mail scanner that follows it uses nothing up.
+The page behind the link has a button that uses it up, so that a mail scanner that follows the link
+doesn't.
 """
 
 from datetime import timedelta
@@ -16,13 +17,13 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.students.models import SignInLink, Student
 
-LINK_LIFE = timedelta(minutes=30)
+LINK_LIFETIME = timedelta(minutes=30)
 _SALT = "apps.students.sign-in"
 
 
 @transaction.atomic
 def send_sign_in_link(email: str) -> None:
-    """Mail a link where a student has that address; else do nothing, and nobody can tell."""
+    """Mail a sign-in link if a student has that address; otherwise do nothing."""
     student = Student.objects.with_email(email)
     if student is None or student.erased_at is not None:
         return
@@ -36,36 +37,36 @@ def send_sign_in_link(email: str) -> None:
 
 
 def link_url(link: SignInLink) -> SecretUrl:
-    token = signing.dumps([link.pk, _address_mark(link)], salt=_SALT)
+    token = signing.dumps([link.pk, _email_digest(link)], salt=_SALT)
     return SecretUrl(absolute_url(f"{reverse('login-link')}?enlace={token}"))
 
 
-def student_behind(token: str) -> Student | None:
-    """Whom the link would sign in; None where it is not ours, expired or used."""
-    link = _usable(token)
+def student_for_link(token: str) -> Student | None:
+    """The student whom the link would sign in; None if it is invalid, expired or used."""
+    link = _usable_link(token)
     return link.student if link else None
 
 
 def use_link(token: str) -> Student | None:
-    """Use the link up and say whom it signs in. Of two at once, one gets nobody."""
-    link = _usable(token)
+    """Use the link up and return its student. Of two concurrent calls, one gets None."""
+    link = _usable_link(token)
     if link is None:
         return None
     used = SignInLink.objects.filter(pk=link.pk, used_at=None).update(used_at=timezone.now())
     return link.student if used else None
 
 
-def _usable(token: str) -> SignInLink | None:
+def _usable_link(token: str) -> SignInLink | None:
     try:
-        link_id, mark = signing.loads(token, salt=_SALT)
+        link_id, digest = signing.loads(token, salt=_SALT)
     except signing.BadSignature:
         return None
-    since = timezone.now() - LINK_LIFE
+    since = timezone.now() - LINK_LIFETIME
     links = SignInLink.objects.filter(pk=link_id, used_at=None, created_at__gt=since)
     link = links.select_related("student").first() if settings.STUDENT_LOGIN else None
-    return link if link and constant_time_compare(mark, _address_mark(link)) else None
+    return link if link and constant_time_compare(digest, _email_digest(link)) else None
 
 
-def _address_mark(link: SignInLink) -> str:
-    """Who reads the mail of an address that is the student's no more does not get in by it."""
+def _email_digest(link: SignInLink) -> str:
+    """A digest of the student's address: a link is invalid after the address has changed."""
     return salted_hmac(_SALT, link.student.email, algorithm="sha256").hexdigest()[:16]

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { scrollDelay } from "./anchors";
 
-describe("a page that was opened with a target", () => {
+describe("scroll delay of a page opened with a #target", () => {
   test.each(["#contacto", "#presupuesto", "#calculadora", "#descuentos"])(
-    "scrolls 300 ms after a link of another page has led to %s",
+    "is 300 ms for %s after following a link of another page",
     (hash) => expect(scrollDelay(hash, true)).toBe(300),
   );
 
-  test("scrolls to any other target after 200 ms", () => {
+  test("is 200 ms for any other target", () => {
     expect(scrollDelay("#faq", true)).toBe(200);
     expect(scrollDelay("#testimonios", false)).toBe(200);
   });
 
-  test("scrolls after 200 ms where its address was typed, whatever the target", () => {
+  test("is 200 ms for every target when the address was typed", () => {
     expect(scrollDelay("#contacto", false)).toBe(200);
   });
 });

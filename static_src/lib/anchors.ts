@@ -1,16 +1,19 @@
 /**
- * Where a page that was opened with a #target scrolls, and when (site spec, section 2, "Routes";
- * decisions.md, "Pages"). Clicks within a page and going back are the browser's own business.
+ * Smooth scrolling to the #target that a page was opened with. The browser itself handles clicks on
+ * links within the page and the back button.
  */
 
 const AFTER_NAVIGATION_MS = 300;
 const ON_ENTRY_MS = 200;
-// What the links of other pages lead to.
-const LINKED_FROM_AFAR = /^#(contacto|presupuesto|calculadora|descuentos)$/;
+// Targets that the site's other pages link to.
+const LINKED_FROM_OTHER_PAGES = /^#(contacto|presupuesto|calculadora|descuentos)$/;
 
-/** How long to wait before scrolling to `hash`; `isFollowed`: it was a link of another page. */
+/**
+ * Milliseconds to wait before scrolling to `hash`. `isFollowed` says whether the visitor followed a
+ * link of another page of the site.
+ */
 export function scrollDelay(hash: string, isFollowed: boolean): number {
-  return isFollowed && LINKED_FROM_AFAR.test(hash) ? AFTER_NAVIGATION_MS : ON_ENTRY_MS;
+  return isFollowed && LINKED_FROM_OTHER_PAGES.test(hash) ? AFTER_NAVIGATION_MS : ON_ENTRY_MS;
 }
 
 export function startAnchors(): void {
@@ -18,10 +21,10 @@ export function startAnchors(): void {
   const target = hash && document.getElementById(hash.slice(1));
   const [navigation] = performance.getEntriesByType("navigation");
   if (!target || (navigation as PerformanceNavigationTiming).type !== "navigate") return;
-  // Without motion the browser's own jump is just right.
+  // With reduced motion the browser's own jump to the target is what the visitor wants.
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
 
-  // The browser jumps now or once everything has loaded: either way back to the top first.
+  // The browser jumps to the target either now or after loading: undo both jumps first.
   const toTop = () => scrollTo({ top: 0, behavior: "instant" });
   toTop();
   addEventListener("load", () => {

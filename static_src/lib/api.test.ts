@@ -20,13 +20,13 @@ const failureOf = (promise: Promise<unknown>): Promise<ApiError> =>
     (error) => error,
   );
 
-describe("an answer", () => {
-  it("is parsed where it comes in", async () => {
+describe("a successful response", () => {
+  it("is parsed with the given schema", async () => {
     answering(200, '{"count": 3, "more": true}');
     expect(await get("/api/x", Answer)).toEqual({ count: 3 });
   });
 
-  it("of another shape is an error, and its details go to the console alone", async () => {
+  it("that does not match the schema is an ApiError whose details are only logged", async () => {
     const logged = vi.spyOn(console, "error").mockImplementation(() => undefined);
     answering(200, '{"count": "three"}');
     const error = await failureOf(get("/api/x", Answer));
@@ -38,8 +38,8 @@ describe("an answer", () => {
   });
 });
 
-describe("a refusal", () => {
-  it("carries the server's word, sentence, fields and everything it adds", async () => {
+describe("an error response", () => {
+  it("becomes an ApiError with the server's code, message, field errors and extra data", async () => {
     answering(
       409,
       '{"success": false, "error": "El precio ha cambiado.", "code": "price_changed", "fields": {"total_amount": ["Antes 20 €."]}, "total_amount": 177.5}',
@@ -53,7 +53,7 @@ describe("a refusal", () => {
     expect(error.data.total_amount).toBe(177.5);
   });
 
-  it("that is no JSON of ours still has a Spanish sentence", async () => {
+  it("that is not the API's JSON still gets a Spanish message", async () => {
     answering(502, "<h1>Bad Gateway</h1>");
     const error = await failureOf(get("/api/x", Answer));
     expect([error.status, error.code]).toEqual([502, "unexpected"]);
@@ -61,8 +61,8 @@ describe("a refusal", () => {
   });
 });
 
-describe("the way there", () => {
-  it("sends JSON from the own site", async () => {
+describe("a request", () => {
+  it("posts JSON with same-origin credentials", async () => {
     answering(200, '{"count": 1}');
     await post("/api/x", { code: "ÑU" }, Answer);
     expect(fetch).toHaveBeenCalledExactlyOnceWith("/api/x", {
@@ -73,7 +73,7 @@ describe("the way there", () => {
     });
   });
 
-  it("says so when there is no connection", async () => {
+  it("without connection is an ApiError with code network", async () => {
     vi.stubGlobal("fetch", () => Promise.reject(new TypeError("Failed to fetch")));
     const error = await failureOf(get("/api/x", Answer));
     expect([error.status, error.code, error.message]).toEqual([
@@ -83,7 +83,7 @@ describe("the way there", () => {
     ]);
   });
 
-  it("does not take an aborted read for a lost connection", async () => {
+  it("that was aborted rejects with the abort reason, not with a network error", async () => {
     const abort = new AbortController();
     vi.stubGlobal("fetch", () => {
       abort.abort();

@@ -1,4 +1,4 @@
-/** The site's own API. Every answer is parsed at this edge; every failure is an ApiError. */
+/** Calls of the site's own API. Responses are validated here, and every failure is an ApiError. */
 import * as z from "zod/mini";
 
 const Failure = z.looseObject({
@@ -8,14 +8,15 @@ const Failure = z.looseObject({
 });
 
 const NO_CONNECTION = "Error de conexión. Verifica tu conexión a internet.";
-const NOT_UNDERSTOOD = "El servidor no ha respondido como se esperaba. Inténtalo de nuevo.";
+const UNEXPECTED_RESPONSE = "El servidor no ha respondido como se esperaba. Inténtalo de nuevo.";
 
 /**
- * A refusal of the server, or no answer at all.
+ * An error response of the server, or no response at all.
  *
- * `message` is a Spanish sentence to show, `code` the machine word (`network` without connection,
- * `unexpected` for an answer that is not ours), `fields` the sentences per field, `data` the whole
- * answer: some refusals carry more, as the fresh total of `price_changed`.
+ * `message`: Spanish text to show to the visitor. `code`: the machine-readable error code
+ * (`network` without a connection, `unexpected` for a response that is not in the API's format).
+ * `fields`: the messages of each form field. `data`: the whole response; some errors carry more
+ * data, for example `price_changed` carries the new total.
  */
 export class ApiError extends Error {
   constructor(
@@ -50,7 +51,7 @@ export function post<Schema extends z.ZodMiniType>(
   });
 }
 
-/** A form with a file: the browser writes the multipart header itself. */
+/** Post a form that contains a file. The browser sets the multipart content type itself. */
 export function postForm<Schema extends z.ZodMiniType>(
   path: string,
   form: FormData,
@@ -65,27 +66,27 @@ async function request<Schema extends z.ZodMiniType>(
   init: RequestInit,
 ): Promise<z.output<Schema>> {
   const response = await fetch(path, { ...init, credentials: "same-origin" }).catch((error) => {
-    // An aborted read is the caller's own wish, not a lost connection.
+    // The caller aborted the request: this is not a lost connection.
     if (init.signal?.aborted) throw error;
     throw new ApiError(0, "network", NO_CONNECTION);
   });
   const data: unknown = await response.json().catch(() => null);
   if (!response.ok) {
     const failure = z.safeParse(Failure, data);
-    if (!failure.success) throw new ApiError(response.status, "unexpected", NOT_UNDERSTOOD);
+    if (!failure.success) throw new ApiError(response.status, "unexpected", UNEXPECTED_RESPONSE);
     const { error, code, fields } = failure.data;
-    throw new ApiError(response.status, code, error, sentencesOf(fields), failure.data);
+    throw new ApiError(response.status, code, error, fieldMessages(fields), failure.data);
   }
   const parsed = z.safeParse(schema, data);
   if (!parsed.success) {
-    console.error(`${path} answered in another shape`, parsed.error);
-    throw new ApiError(response.status, "unexpected", NOT_UNDERSTOOD);
+    console.error(`${path}: the response does not match its schema`, parsed.error);
+    throw new ApiError(response.status, "unexpected", UNEXPECTED_RESPONSE);
   }
   return parsed.data;
 }
 
-/** The sentences per field; half a kilobyte less on every page than `z.record` would take. */
-function sentencesOf(fields: unknown): Record<string, string[]> {
+/** The messages of each field. `z.record` would do the same but costs 0.5 KB on every page. */
+function fieldMessages(fields: unknown): Record<string, string[]> {
   const entries = Object.entries(fields ?? {});
-  return Object.fromEntries(entries.filter(([, sentences]) => Array.isArray(sentences)));
+  return Object.fromEntries(entries.filter(([, messages]) => Array.isArray(messages)));
 }

@@ -1,10 +1,10 @@
-/** A photo that does not load goes, and the initials that it covers are seen (`avatar.css`). */
+/** Removes photos that fail to load, so that the initials behind them show (`avatar.css`). */
 
 export function startAvatars(): void {
   for (const photo of document.querySelectorAll<HTMLImageElement>(".avatar img")) {
     const drop = () => photo.remove();
     photo.addEventListener("error", drop);
-    // It may have failed before anybody listened.
+    // The photo may have failed before this listener was added.
     if (photo.complete && !photo.naturalWidth) drop();
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The calculator's price, apart from the cart's because home and /precios load it alone. Runs the
- * golden cases too (`quote.test.ts`).
+ * The price of the budget calculator. It is separate from the cart's price because home and
+ * /precios load only this one. `quote.test.ts` runs the golden cases on both.
  */
 import type { Pricing } from "../schemas/pricing";
 import {
@@ -19,9 +19,9 @@ const INVITED_NAME = "Código de amigo";
 const INVITEES_NAME = "Amigos invitados";
 
 /**
- * The price of the calculator (decisions, "Calculator"). Percentages are of the base, half up
- * to whole euros. With no subject chosen the base is the unit price times `numberOfSubjects`; a
- * partial choice is an error.
+ * The calculator's price for a budget. Percentages are taken of the base and rounded half up to
+ * whole euros. Without chosen subjects the base is the unit price times `numberOfSubjects`.
+ * Choosing some of the subjects but not all is an error.
  */
 export function quoteCalculator(
   pricing: Pricing,

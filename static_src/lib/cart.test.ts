@@ -41,24 +41,24 @@ describe("ticking lessons", () => {
     expect(ids(cart)).toEqual([[1, [11, 14]]]);
   });
 
-  it("does not make a subject complete when every lesson is ticked by hand", () => {
+  it("does not make a subject complete when every lesson is ticked one by one", () => {
     const cart = toggleLesson(toggleLesson([], macro, 21), macro, 22);
     expect(ids(cart)).toEqual([[2, [21, 22]]]);
     expect(cart.map(isComplete)).toEqual([false]);
   });
 
-  it("takes the line away with its last lesson, and never leaves one that says complete", () => {
+  it("removes the line with its last lesson, because an empty line would mean complete", () => {
     expect(toggleLesson(toggleLesson([], micro, 11), micro, 11)).toEqual([]);
   });
 
-  it("changes nothing for an expired lesson or one of another subject", () => {
+  it("ignores expired lessons and lessons of another subject", () => {
     expect(toggleLesson([], micro, 13)).toEqual([]);
     expect(toggleLesson([], micro, 21)).toEqual([]);
   });
 });
 
 describe("select all", () => {
-  it("makes the subject complete, ticking its active lessons and no other", () => {
+  it("makes the subject complete and ticks its active lessons only", () => {
     const cart = toggleAll([], micro);
     expect(ids(cart)).toEqual([[1, []]]);
     expect(micro.lessons.map((lesson) => isTicked(cart, lesson))).toEqual([
@@ -73,7 +73,7 @@ describe("select all", () => {
     expect(toggleAll(toggleAll([], micro), micro)).toEqual([]);
   });
 
-  it("takes the place of lessons that were ticked before, in the same position", () => {
+  it("replaces single lessons of the subject, in the same position of the cart", () => {
     const cart = toggleAll(toggleAll(toggleLesson([], micro, 11), macro), micro);
     expect(ids(cart)).toEqual([
       [1, []],
@@ -86,13 +86,13 @@ describe("select all", () => {
   });
 });
 
-describe("the complete mark", () => {
-  it("goes when one lesson is unticked, and the other active ones stay", () => {
+describe("a complete subject", () => {
+  it("becomes its other active lessons when one lesson is unticked", () => {
     expect(ids(toggleLesson(toggleAll([], micro), micro, 12))).toEqual([[1, [11, 14]]]);
     expect(ids(removeLesson(toggleAll([], micro), 1, 12))).toEqual([[1, [11, 14]]]);
   });
 
-  it("does not come back when that lesson is ticked again", () => {
+  it("does not become complete again when that lesson is ticked again", () => {
     const cart = toggleLesson(toggleLesson(toggleAll([], micro), micro, 12), micro, 12);
     expect(ids(cart)).toEqual([[1, [11, 14, 12]]]);
   });
@@ -101,17 +101,17 @@ describe("the complete mark", () => {
 describe("removing", () => {
   const cart = toggleLesson(toggleAll([], macro), micro, 11);
 
-  it("removes a lesson without adding one that is not there", () => {
+  it("removes a lesson, and ignores a lesson that is not in the cart", () => {
     expect(ids(removeLesson(cart, 1, 11))).toEqual([[2, []]]);
     expect(ids(removeLesson(cart, 1, 12))).toEqual(ids(cart));
     expect(ids(removeLesson(cart, 2, 13))).toEqual(ids(cart));
   });
 
-  it("removes a subject whole, however it was chosen", () => {
+  it("removes a subject with all of its lessons", () => {
     expect(ids(removeSubject(cart, 2))).toEqual([[1, [11]]]);
   });
 
-  it("leaves the cart it was given as it was", () => {
+  it("does not change the cart that was passed in", () => {
     removeSubject(cart, 2);
     toggleLesson(cart, micro, 12);
     expect(ids(cart)).toEqual([
@@ -121,7 +121,7 @@ describe("removing", () => {
   });
 });
 
-describe("what others get of the cart", () => {
+describe("conversions of the cart", () => {
   const cart = toggleLesson(toggleLesson(toggleAll([], macro), micro, 14), micro, 11);
 
   it("counts order lines: one for a complete subject, one for each lesson", () => {
@@ -129,7 +129,7 @@ describe("what others get of the cart", () => {
     expect(countLines([])).toBe(0);
   });
 
-  it("prices in the order in which it shows, in cents", () => {
+  it("lists the priced items in the order shown, in cents", () => {
     expect(toPricedItems(cart)).toEqual([
       { priceCents: 19250, complete: true },
       { priceCents: 5510, complete: false },
@@ -137,7 +137,7 @@ describe("what others get of the cart", () => {
     ]);
   });
 
-  it("is sent as process-checkout takes it, in euros", () => {
+  it("builds the items of process-checkout, in euros", () => {
     expect(toCheckoutItems(cart)).toEqual([
       { subject_id: 2, lesson_ids: [], subject_price: 192.5, lesson_prices: [] },
       { subject_id: 1, lesson_ids: [11, 14], subject_price: null, lesson_prices: [55.1, 55.1] },

@@ -1,16 +1,17 @@
 /**
- * The cart, as pure functions on its lines (shop spec, sections 2 and 3).
+ * The cart, as pure functions on its lines.
  *
- * A line without lesson ids is the whole subject ("complete"): select-all sets that, and removing
- * one lesson ends it. Ticking every lesson by hand does not make a subject complete.
+ * A line without lesson ids is a complete subject. "Select all" makes a subject complete; removing
+ * one of its lessons turns it into single lessons. Ticking every lesson one by one does not make a
+ * subject complete.
  */
 import type { CatalogueLesson, CatalogueSubject } from "../schemas/catalogue";
-import type { Item } from "./quote";
+import type { PricedItem } from "./quote";
 
 export type CartLine = { subject: CatalogueSubject; lessonIds: number[] };
 export type Cart = readonly CartLine[];
 
-/** One item of process-checkout's `items` (api.md), in euros. */
+/** One of the `items` of process-checkout; prices in euros. */
 export type CheckoutItem = {
   subject_id: number;
   lesson_ids: number[];
@@ -24,7 +25,7 @@ export function activeLessons(subject: CatalogueSubject): CatalogueLesson[] {
   return subject.lessons.filter((lesson) => lesson.active);
 }
 
-/** The single lessons of a line, in the subject's order; none for a complete subject. */
+/** The single lessons of a line, in the subject's order. Empty for a complete subject. */
 export function chosenLessons(line: CartLine): CatalogueLesson[] {
   return line.subject.lessons.filter((lesson) => line.lessonIds.includes(lesson.id));
 }
@@ -40,7 +41,9 @@ export function isTicked(cart: Cart, lesson: CatalogueLesson): boolean {
   );
 }
 
-/** Tick or untick one lesson. Expired ones cannot be bought and change nothing. */
+/**
+ * Tick or untick one lesson. Expired lessons cannot be bought: for them the cart stays as it is.
+ */
 export function toggleLesson(cart: Cart, subject: CatalogueSubject, lessonId: number): CartLine[] {
   const active = activeLessons(subject).map((lesson) => lesson.id);
   if (!active.includes(lessonId)) return [...cart];
@@ -53,7 +56,7 @@ export function toggleLesson(cart: Cart, subject: CatalogueSubject, lessonId: nu
   return withLessons(cart, line, lessonIds);
 }
 
-/** Select all active lessons of the subject; a second time, deselect them. */
+/** Make the subject complete, or remove it when it is complete already. */
 export function toggleAll(cart: Cart, subject: CatalogueSubject): CartLine[] {
   const line = lineOf(cart, subject.id);
   if (line && isComplete(line)) return removeSubject(cart, subject.id);
@@ -64,30 +67,28 @@ export function toggleAll(cart: Cart, subject: CatalogueSubject): CartLine[] {
 
 export function removeLesson(cart: Cart, subjectId: number, lessonId: number): CartLine[] {
   const line = lineOf(cart, subjectId);
-  return line && isTickedId(line, lessonId)
-    ? toggleLesson(cart, line.subject, lessonId)
-    : [...cart];
+  return line && hasLesson(line, lessonId) ? toggleLesson(cart, line.subject, lessonId) : [...cart];
 }
 
 export function removeSubject(cart: Cart, subjectId: number): CartLine[] {
   return cart.filter((line) => line.subject.id !== subjectId);
 }
 
-/** What will be charged for: order lines, so a complete subject counts one and lessons one each. */
+/** The number of order lines: one for a complete subject, one for each single lesson. */
 export function countLines(cart: Cart): number {
   return cart.reduce((total, line) => total + Math.max(1, line.lessonIds.length), 0);
 }
 
-/** The cart as `lib/quote.ts` prices it, one item per order line. */
-export function toPricedItems(cart: Cart): Item[] {
-  return cart.flatMap<Item>((line) =>
+/** The cart as `lib/quote.ts` takes it: one item per order line. */
+export function toPricedItems(cart: Cart): PricedItem[] {
+  return cart.flatMap<PricedItem>((line) =>
     isComplete(line)
       ? [{ priceCents: line.subject.finalPriceCents, complete: true }]
       : chosenLessons(line).map(({ priceCents }) => ({ priceCents, complete: false })),
   );
 }
 
-/** The cart as process-checkout takes it. */
+/** The cart as process-checkout takes it; prices in euros. */
 export function toCheckoutItems(cart: Cart): CheckoutItem[] {
   return cart.map((line) => {
     const lessons = chosenLessons(line);
@@ -100,13 +101,13 @@ export function toCheckoutItems(cart: Cart): CheckoutItem[] {
   });
 }
 
-function isTickedId(line: CartLine, lessonId: number): boolean {
+function hasLesson(line: CartLine, lessonId: number): boolean {
   if (isComplete(line)) return activeLessons(line.subject).some(({ id }) => id === lessonId);
   return line.lessonIds.includes(lessonId);
 }
 
 function withLessons(cart: Cart, line: CartLine, lessonIds: number[]): CartLine[] {
-  // An empty list would say "complete": a line without lessons leaves the cart instead.
+  // An empty list would mean "complete", so a line without lessons is removed.
   if (lessonIds.length === 0) return removeSubject(cart, line.subject.id);
   return cart.map((other) => (other === line ? { ...line, lessonIds } : other));
 }

@@ -4,34 +4,34 @@ import { debounce } from "./debounce";
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("waits for 300 ms of silence and then tells the last word only", () => {
-  const told: string[] = [];
-  const tell = debounce((word: string) => told.push(word), 300);
-  tell("d");
+it("calls the function with the last arguments after 300 ms without another call", () => {
+  const calls: string[] = [];
+  const debounced = debounce((text: string) => calls.push(text), 300);
+  debounced("d");
   vi.advanceTimersByTime(299);
-  tell("de");
+  debounced("de");
   vi.advanceTimersByTime(299);
-  expect(told).toEqual([]);
+  expect(calls).toEqual([]);
   vi.advanceTimersByTime(1);
-  expect(told).toEqual(["de"]);
+  expect(calls).toEqual(["de"]);
 });
 
-it("tells at once when flushed, and not a second time", () => {
-  const told: string[] = [];
-  const tell = debounce((word: string) => told.push(word), 300);
-  tell("derecho");
-  tell.flush();
+it("calls the function at once when flushed, and only once", () => {
+  const calls: string[] = [];
+  const debounced = debounce((text: string) => calls.push(text), 300);
+  debounced("derecho");
+  debounced.flush();
   vi.advanceTimersByTime(1000);
-  tell.flush();
-  expect(told).toEqual(["derecho"]);
+  debounced.flush();
+  expect(calls).toEqual(["derecho"]);
 });
 
-it("tells nothing after it was cancelled", () => {
-  const told: string[] = [];
-  const tell = debounce((word: string) => told.push(word), 300);
-  tell("derecho");
-  tell.cancel();
-  tell.flush();
+it("does not call the function after it was canceled", () => {
+  const calls: string[] = [];
+  const debounced = debounce((text: string) => calls.push(text), 300);
+  debounced("derecho");
+  debounced.cancel();
+  debounced.flush();
   vi.advanceTimersByTime(1000);
-  expect(told).toEqual([]);
+  expect(calls).toEqual([]);
 });

@@ -1,4 +1,7 @@
-/** Calls `run` once nothing has been said for `ms`; `flush` calls it at once, `cancel` never. */
+/**
+ * A function that calls `run` after `ms` milliseconds without another call. `flush` runs the
+ * waiting call at once, `cancel` drops it.
+ */
 export type Debounced<Args extends unknown[]> = ((...args: Args) => void) & {
   flush(): void;
   cancel(): void;

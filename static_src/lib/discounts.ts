@@ -1,18 +1,24 @@
-/** What the cart's price and the calculator's have in common: `lib/quote.ts`, `lib/calculator.ts`. */
+/**
+ * Discount rules shared by the cart's price (`quote.ts`) and the calculator's (`calculator.ts`).
+ */
 import type { Campaign, Pricing } from "../schemas/pricing";
 
-/** A named amount that is taken off; always more than 0. */
+/** A named discount. `amountCents` is always more than 0. */
 export type Discount = { name: string; amountCents: number };
 
 export const VOLUME_NAME = "Descuento por volumen";
 
 export const fullPaymentName = (percent: number) => `Pago completo (${percent} %)`;
+
 const MONTHS =
   "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split(
     " ",
   );
 
-/** Months are common nouns in Spanish; any other name is written as its owner writes it. */
+/**
+ * The discount's name for the campaign, as `apps/pricing/rules.py` writes it. Spanish writes months
+ * in lower case; any other campaign name stays as staff wrote it.
+ */
 export function campaignName({ name, percent }: Campaign): string {
   const own = name.trim();
   const month = own.toLowerCase();

@@ -1,21 +1,34 @@
-/** Form fields with their labels, hints and errors; links that keep the page. */
+/** Form fields with labels, hints and errors, and the texts that several forms share. */
 import type { ComponentProps, ReactNode } from "react";
 import { useId } from "react";
+import type { Academy } from "../schemas/academy";
 
-export type FrameProps = {
+export type FieldFrameProps = {
   label: string;
   hint?: string | undefined;
   error?: string | undefined;
 };
-type FieldProps = ComponentProps<"input"> & FrameProps;
+export type FieldProps = ComponentProps<"input"> & FieldFrameProps;
 
 export function Field({ label, hint, error, className, ...input }: FieldProps) {
   return (
-    <Frame label={label} hint={hint} error={error} className={className}>
+    <FieldFrame label={label} hint={hint} error={error} className={className}>
       {(attributes) => <input {...input} {...attributes} />}
-    </Frame>
+    </FieldFrame>
   );
 }
+
+export const EmailField = (props: Omit<FieldProps, "label"> & { label?: string }) => (
+  <Field
+    label="Email"
+    name="email"
+    type="email"
+    autoComplete="email"
+    placeholder="tu@email.com"
+    required
+    {...props}
+  />
+);
 
 type Attributes = {
   id: string;
@@ -24,14 +37,16 @@ type Attributes = {
   "aria-describedby": string | undefined;
 };
 
-/** Label, hint and error around any control, which takes the attributes that tie them to it. */
-export function Frame({
+/**
+ * Label, hint and error of a control. The control gets the attributes that connect it with them.
+ */
+export function FieldFrame({
   label,
   hint,
   error,
   className,
   children,
-}: FrameProps & {
+}: FieldFrameProps & {
   className?: string | undefined;
   children: (attributes: Attributes) => ReactNode;
 }) {
@@ -61,9 +76,9 @@ export function Frame({
   );
 }
 
-type CheckProps = {
+type CheckboxProps = {
   name?: string;
-  /** Left out, with `onChange`, the box keeps its own state until the form is read. */
+  /** Without `checked` and `onChange` the checkbox keeps its own state. */
   checked?: boolean;
   onChange?(checked: boolean): void;
   error?: string | undefined;
@@ -72,7 +87,7 @@ type CheckProps = {
   children: ReactNode;
 };
 
-export function Check({
+export function Checkbox({
   name,
   checked,
   onChange,
@@ -80,7 +95,7 @@ export function Check({
   required,
   disabled,
   children,
-}: CheckProps) {
+}: CheckboxProps) {
   const id = useId();
   return (
     <div>
@@ -106,13 +121,40 @@ export function Check({
   );
 }
 
-/** A link that keeps what was typed: carts and half-filled forms live in this page only. */
-export function NewTab({ href, children }: { href: string; children: ReactNode }) {
+/**
+ * A link that opens a new tab, because leaving the page would lose the cart or the form's input.
+ */
+export function NewTabLink({ href, children }: { href: string; children: ReactNode }) {
   return (
     <a href={href} target="_blank" rel="noopener">
       {children}
       <span className="visually-hidden"> (se abre en otra pestaña)</span>
     </a>
+  );
+}
+
+export const TermsLabel = () => (
+  <>
+    Acepto los <NewTabLink href="/terminos">términos y condiciones</NewTabLink>
+  </>
+);
+
+export const PrivacyLabel = () => (
+  <>
+    Acepto la <NewTabLink href="/privacidad">política de privacidad</NewTabLink>
+  </>
+);
+
+/**
+ * The privacy information next to a form's button: who processes the data and why. `purpose`
+ * completes the sentence "trata tus datos para …".
+ */
+export function PrivacyNote({ academy, purpose }: { academy: Academy; purpose: string }) {
+  return (
+    <p className="form__note">
+      {academy.legalName} trata tus datos para {purpose}. Más en la{" "}
+      <NewTabLink href="/privacidad">información sobre privacidad</NewTabLink>.
+    </p>
   );
 }
 

@@ -1,4 +1,4 @@
-/** What the forms of visitors have in common: checking, sending, errors at their fields. */
+/** Shared code of the lead forms: validation, sending, and error messages at the fields. */
 import {
   type ComponentProps,
   type FormEvent,
@@ -8,14 +8,13 @@ import {
   useState,
 } from "react";
 import * as z from "zod/mini";
-import type { Academy } from "../schemas/academy";
 import { ApiError } from "./api";
-import { Frame, type FrameProps, NewTab } from "./fields";
+import { Field, FieldFrame, type FieldFrameProps, type FieldProps } from "./fields";
 import { toast } from "./toast";
 
 type Errors = { [field: string]: string | undefined };
 
-export type LeadForm = {
+type LeadForm = {
   errors: Errors;
   sending: boolean;
   /** For the `<form>`. */
@@ -28,10 +27,12 @@ export type LeadForm = {
 };
 
 /**
- * A form whose fields are named like the schema's keys, in the order in which they are checked
- * (site spec, section 5). What is wrong is said in a toast, the first message of that order, and
- * at each field; the focus goes to the first of them on the page, else to the button. `send` may throw an ApiError,
- * which is shown likewise: the server's sentence where it refuses, else `failure`.
+ * State and event handlers of a lead form. The form's fields have the names of the schema's keys,
+ * and the schema's order is the order of the checks. When the input is invalid, a toast shows the
+ * first message in that order, each field shows its own message, and the first invalid field on the
+ * page gets the focus. An ApiError from `send` is shown in the same way, with the server's message
+ * if the server rejected the input, otherwise with the text `failure`; if no field is invalid, the
+ * submit button gets the focus.
  */
 export function useLeadForm<Schema extends z.ZodMiniType<object>>(
   schema: Schema,
@@ -41,21 +42,22 @@ export function useLeadForm<Schema extends z.ZodMiniType<object>>(
   const ref = useRef<HTMLFormElement>(null);
   const [errors, setErrors] = useState<Errors>({});
   const [sending, setSending] = useState(false);
-  const refused = useRef(false);
+  const focusPending = useRef(false);
 
-  function show(found: Errors, sentence: string) {
+  function showErrors(found: Errors, message: string) {
     setErrors(found);
-    toast({ title: "Error", text: sentence, tone: "error" });
-    refused.current = true;
+    toast({ title: "Error", text: message, tone: "error" });
+    focusPending.current = true;
   }
 
-  // Only now are fields that were disabled meanwhile ready to take the focus, and the button too.
+  // Fields and button may be disabled while sending: set the focus only once they are enabled
+  // again.
   useEffect(() => {
-    if (sending || !refused.current) return;
-    refused.current = false;
+    if (sending || !focusPending.current) return;
+    focusPending.current = false;
     const fields = [...(ref.current?.elements ?? [])] as HTMLInputElement[];
-    const wrong = fields.find(({ name }) => errors[name]);
-    (wrong ?? fields.find(({ type }) => type === "submit"))?.focus();
+    const invalid = fields.find(({ name }) => errors[name]);
+    (invalid ?? fields.find(({ type }) => type === "submit"))?.focus();
   });
 
   async function onSubmit(event: FormEvent<HTMLFormElement>) {
@@ -63,20 +65,20 @@ export function useLeadForm<Schema extends z.ZodMiniType<object>>(
     if (sending) return;
     const parsed = z.safeParse(schema, Object.fromEntries(new FormData(event.currentTarget)));
     if (!parsed.success) {
-      return show(messagesByField(parsed.error), parsed.error.issues[0]?.message ?? failure);
+      return showErrors(messagesByField(parsed.error), parsed.error.issues[0]?.message ?? failure);
     }
     setErrors({});
     setSending(true);
     try {
       await send(parsed.data);
     } catch (error) {
-      show(fieldsOf(error), refusal(error, failure));
+      showErrors(fieldErrors(error), errorMessage(error, failure));
     } finally {
       setSending(false);
     }
   }
 
-  /** A message goes as soon as its field is mended; the next press checks again. */
+  /** Typing into a field removes its message. The next submit validates it again. */
   function onInput(event: FormEvent<HTMLFormElement>) {
     const { name } = event.target as HTMLInputElement;
     if (errors[name]) setErrors({ ...errors, [name]: undefined });
@@ -86,28 +88,28 @@ export function useLeadForm<Schema extends z.ZodMiniType<object>>(
 }
 
 /** The first message of each field. */
-export function messagesByField(error: z.core.$ZodError): Errors {
+function messagesByField(error: z.core.$ZodError): Errors {
   const found: Errors = {};
   for (const { path, message } of error.issues) found[String(path[0])] ??= message;
   return found;
 }
 
-/** The server's own sentence where it refuses; `failure` where it is away or at fault. */
-export function refusal(error: unknown, failure: string): string {
-  const refused = error instanceof ApiError && error.status >= 400 && error.status < 500;
-  if (refused && error.code !== "unexpected") return error.message;
+/** The server's message if it rejected the request (4xx), otherwise the text `failure`. */
+export function errorMessage(error: unknown, failure: string): string {
+  const rejected = error instanceof ApiError && error.status >= 400 && error.status < 500;
+  if (rejected && error.code !== "unexpected") return error.message;
   console.error(error);
   return failure;
 }
 
-function fieldsOf(error: unknown): Errors {
+function fieldErrors(error: unknown): Errors {
   if (!(error instanceof ApiError)) return {};
   return Object.fromEntries(
-    Object.entries(error.fields).map(([field, sentences]) => [field, sentences[0]]),
+    Object.entries(error.fields).map(([field, messages]) => [field, messages[0]]),
   );
 }
 
-/** People neither see nor reach it; who fills it in is a machine (decisions, "Forms and leads"). */
+/** A field that visitors neither see nor reach. The server discards forms where it is filled in. */
 export function Honeypot() {
   return (
     <div className="visually-hidden" aria-hidden="true">
@@ -116,21 +118,18 @@ export function Honeypot() {
   );
 }
 
-/** Who processes the data and why, at the button. `purpose` goes on after "para". */
-export function PrivacyNote({ academy, purpose }: { academy: Academy; purpose: string }) {
+export const PhoneField = (props: Omit<FieldProps, "label"> & { label?: string }) => (
+  <Field label="Teléfono" name="phone" type="tel" autoComplete="tel" required {...props} />
+);
+
+/** The submit button of a lead form. */
+export function SubmitButton({ sending, children }: { sending: boolean; children: string }) {
   return (
-    <p className="form__note">
-      {academy.legalName} trata tus datos para {purpose}. Más en la{" "}
-      <NewTab href="/privacidad">información sobre privacidad</NewTab>.
-    </p>
+    <button type="submit" className="button button--large" disabled={sending}>
+      {sending ? "Enviando..." : children}
+    </button>
   );
 }
-
-export const TermsWords = () => (
-  <>
-    Acepto los <NewTab href="/terminos">términos y condiciones</NewTab>
-  </>
-);
 
 export function SelectField({
   label,
@@ -138,11 +137,11 @@ export function SelectField({
   error,
   className,
   ...select
-}: ComponentProps<"select"> & FrameProps) {
+}: ComponentProps<"select"> & FieldFrameProps) {
   return (
-    <Frame label={label} hint={hint} error={error} className={className}>
+    <FieldFrame label={label} hint={hint} error={error} className={className}>
       {(attributes) => <select {...select} {...attributes} />}
-    </Frame>
+    </FieldFrame>
   );
 }
 
@@ -152,10 +151,10 @@ export function TextField({
   error,
   className,
   ...area
-}: ComponentProps<"textarea"> & FrameProps) {
+}: ComponentProps<"textarea"> & FieldFrameProps) {
   return (
-    <Frame label={label} hint={hint} error={error} className={className}>
+    <FieldFrame label={label} hint={hint} error={error} className={className}>
       {(attributes) => <textarea {...area} {...attributes} />}
-    </Frame>
+    </FieldFrame>
   );
 }

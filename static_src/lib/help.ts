@@ -1,4 +1,6 @@
-/** The help widget: there 4 s after the page has loaded, until it is closed or the page reloaded. */
+/**
+ * The help widget: appears 4 s after the page has loaded. Once closed it stays away until a reload.
+ */
 
 const APPEARS_AFTER_MS = 4000;
 
@@ -16,9 +18,9 @@ export function startHelp(): void {
     card.querySelector("summary")?.focus();
   };
   help.addEventListener("click", ({ target }) => {
-    const wish = (target as Element).closest<HTMLElement>("[data-help]")?.dataset.help;
-    if (wish === "close") help.remove();
-    if (wish === "minimise") minimise();
+    const action = (target as Element).closest<HTMLElement>("[data-help]")?.dataset.help;
+    if (action === "close") help.remove();
+    if (action === "minimise") minimise();
   });
   help.addEventListener("keydown", ({ key }) => {
     if (key === "Escape" && card.open) minimise();

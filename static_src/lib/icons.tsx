@@ -1,4 +1,7 @@
-/** The one icon set, drawn inline: 24-unit grid, 1.75 stroke. Twins: templates/includes/icons. */
+/**
+ * The icons of the islands, on a 24-unit grid with a stroke of 1.75. templates/includes/icons has
+ * the same icons for the server's HTML.
+ */
 import type { ReactNode } from "react";
 
 export function Icon({ children }: { children: ReactNode }) {

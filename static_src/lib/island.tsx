@@ -1,4 +1,4 @@
-/** Mounts a React component over the server's HTML. An island is a schema and a component. */
+/** Mounts a React component in place of the server's HTML. */
 import {
   Component,
   type ComponentType,
@@ -12,10 +12,10 @@ import * as z from "zod/mini";
 /**
  * Make a component an island: `export default defineIsland(Props, Component)`.
  *
- * The result takes the element that the template tag `island` wrote, parses its JSON props and
- * renders, in slices between which the browser answers what is tapped. The server's HTML stays until
- * React has drawn; the focus is kept on the element with the same id. Props that do not fit throw,
- * and the server's HTML stays for good.
+ * The returned function takes the element that the template tag `island` wrote, validates its JSON
+ * props and renders the component as a transition, so that the browser can handle input meanwhile.
+ * The server's HTML stays visible until React has rendered. If an element in it had the focus, the
+ * element with the same id gets the focus. Invalid props throw, and the server's HTML stays.
  */
 export function defineIsland<Schema extends z.ZodMiniType<object>>(
   schema: Schema,
@@ -32,31 +32,31 @@ export function defineIsland<Schema extends z.ZodMiniType<object>>(
     const onMount = () => {
       element.removeEventListener("focusin", onFocus);
       element.dataset.mounted = "";
-      // What had the focus has gone with the server's HTML; elsewhere on the page it stays.
+      // Restore the focus only if its element was removed with the server's HTML.
       if (!focusedId || document.activeElement !== document.body) return;
       document.getElementById(focusedId)?.focus({ preventScroll: true });
     };
     startTransition(() =>
       createRoot(element).render(
-        <Mount onMount={onMount}>
-          <Boundary>
+        <OnMount onMount={onMount}>
+          <ErrorBoundary>
             <Island {...props} />
-          </Boundary>
-        </Mount>,
+          </ErrorBoundary>
+        </OnMount>,
       ),
     );
   };
 }
 
-/** Tells once that what is inside stands on the page. */
-function Mount({ onMount, children }: { onMount(): void; children: ReactNode }) {
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once.
+/** Calls `onMount` once, when the children are in the page. */
+function OnMount({ onMount, children }: { onMount(): void; children: ReactNode }) {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once.
   useLayoutEffect(onMount, []);
   return children;
 }
 
-/** What is left to say when a component throws while it renders (site spec, section 8). */
-class Boundary extends Component<{ children: ReactNode }, { error: Error | null }> {
+/** Shows the error when a component throws while it renders. */
+class ErrorBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state: { error: Error | null } = { error: null };
 
   static getDerivedStateFromError(error: Error) {

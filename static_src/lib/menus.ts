@@ -1,41 +1,42 @@
-/** The header's menus. HTML and CSS draw them; this only opens and closes. */
+/** Opens and closes the header's menus. HTML and CSS do the rest. */
 
 type Menu = {
-  holder: HTMLElement;
+  /** The element that contains the button and the menu. */
+  container: HTMLElement;
   isOpen(): boolean;
   show(open: boolean): void;
   opener: HTMLElement;
 };
 
-/** Hover menus: by mouse on entering and leaving, by keyboard and touch with their button. */
-function hoverMenu(holder: HTMLElement): Menu {
-  const opener = holder.querySelector("button") as HTMLElement;
+/** A submenu: the mouse opens it on entering, keyboard and touch with its button. */
+function hoverMenu(container: HTMLElement): Menu {
+  const opener = container.querySelector("button") as HTMLElement;
   const isOpen = () => opener.getAttribute("aria-expanded") === "true";
   const show = (open: boolean) => opener.setAttribute("aria-expanded", String(open));
   const onMouse = ({ type, pointerType }: PointerEvent) => {
     if (pointerType === "mouse") show(type === "pointerenter");
   };
-  holder.addEventListener("pointerenter", onMouse);
-  holder.addEventListener("pointerleave", onMouse);
-  // A mouse that presses the button has opened the menu on its way there.
+  container.addEventListener("pointerenter", onMouse);
+  container.addEventListener("pointerleave", onMouse);
+  // A mouse has already opened the menu by entering it, so a mouse click must not close it.
   opener.addEventListener("click", (event) =>
     show((event as PointerEvent).pointerType === "mouse" || !isOpen()),
   );
-  return { holder, opener, isOpen, show };
+  return { container, opener, isOpen, show };
 }
 
-/** The small screen's menu is a <details>: it opens by itself, and a followed link closes it. */
-function smallMenu(holder: HTMLDetailsElement): Menu {
+/** The menu of small screens: a <details> element, which following a link closes. */
+function mobileMenu(container: HTMLDetailsElement): Menu {
   const show = (open: boolean) => {
-    holder.open = open;
+    container.open = open;
   };
-  holder.addEventListener("click", ({ target }) => {
+  container.addEventListener("click", ({ target }) => {
     if ((target as Element).closest("a")) show(false);
   });
   return {
-    holder,
-    opener: holder.querySelector("summary") as HTMLElement,
-    isOpen: () => holder.open,
+    container,
+    opener: container.querySelector("summary") as HTMLElement,
+    isOpen: () => container.open,
     show,
   };
 }
@@ -43,18 +44,18 @@ function smallMenu(holder: HTMLDetailsElement): Menu {
 export function startMenus(): void {
   const menus = [
     ...Array.from(document.querySelectorAll<HTMLElement>(".submenu"), hoverMenu),
-    ...Array.from(document.querySelectorAll<HTMLDetailsElement>(".menu"), smallMenu),
+    ...Array.from(document.querySelectorAll<HTMLDetailsElement>(".menu"), mobileMenu),
   ];
-  for (const { holder, opener, isOpen, show } of menus) {
-    holder.addEventListener("keydown", ({ key }) => {
+  for (const { container, opener, isOpen, show } of menus) {
+    container.addEventListener("keydown", ({ key }) => {
       if (key !== "Escape" || !isOpen()) return;
       show(false);
       opener.focus();
     });
-    // Whoever touches or tabs to anything else is done with the menu.
+    // Touching or focusing anything outside closes the menu.
     for (const type of ["pointerdown", "focusin"]) {
       document.addEventListener(type, ({ target }) => {
-        if (isOpen() && !holder.contains(target as Node)) show(false);
+        if (isOpen() && !container.contains(target as Node)) show(false);
       });
     }
   }

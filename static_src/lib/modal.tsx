@@ -1,7 +1,7 @@
 /**
- * The site's dialog. The rest of the page is inert while it is open and Tab goes round inside. Not
- * so what Stripe mounts on the body: the bank's 3-D Secure question comes in a frame there, and has
- * to be reached by pointer and keyboard.
+ * The site's modal dialog. While it is open, the rest of the page is inert and Tab stays inside.
+ * The frames that Stripe adds to the body are an exception: the bank's 3-D Secure challenge appears
+ * there and must be usable by pointer and keyboard.
  */
 import {
   type ComponentProps,
@@ -17,14 +17,17 @@ import { createPortal } from "react-dom";
 import { CloseIcon } from "./icons";
 
 type ButtonProps = {
-  /** The button's words. */
+  /** The text of the button. */
   label: string;
   className: string;
   title: string;
   children(close: () => void): ReactNode;
 };
 
-/** A button and its dialog, an island that arrives with the first press (`load="click"`): open. */
+/**
+ * A button that opens a dialog. Its island loads on the first click, so it starts with the dialog
+ * open.
+ */
 export function ModalButton({ label, className, title, children }: ButtonProps) {
   const [open, setOpen] = useState(true);
   const button = useRef<HTMLButtonElement>(null);
@@ -51,46 +54,47 @@ export function ModalButton({ label, className, title, children }: ButtonProps) 
 }
 
 type Props = {
-  /** Has the focus when the dialog opens and whenever it changes. */
+  /** The heading. It gets the focus when the dialog opens and when the title changes. */
   title: string;
-  /** What gets the focus when the dialog has gone. */
+  /** The element that gets the focus when the dialog closes. */
   opener: RefObject<HTMLElement | null>;
-  /** Asked for by the cross and by Escape; the dialog stays until it is no longer rendered. */
+  /** Called by the close button and by Escape. The caller closes the dialog by not rendering it. */
   onClose(): void;
-  /** Nothing can be closed now: the cross is disabled. Escape is for `onClose` to refuse. */
+  /** The dialog cannot be closed now: disables the close button. `onClose` must ignore Escape. */
   locked?: boolean;
-  /** The bank may be asking in its frame: Tab leads there too. */
-  sharesFocus?: boolean;
-  /** Before and below the title. */
+  /** Tab may leave the dialog: the bank's 3-D Secure frame may be open. */
+  allowTabOut?: boolean;
+  /** Content before the title. */
   before?: ReactNode;
+  /** Content below the title. */
   note?: ReactNode;
-  /** For the dialog's own element. */
+  /** Attributes of the element with role dialog. */
   attributes?: ComponentProps<"div">;
   children: ReactNode;
 };
 
-/** Not `aria-modal`: toasts and the bank's frame, which stand outside of it, are read out too. */
+/** Has no `aria-modal`, because screen readers must also read the toasts and the bank's frame. */
 export function Modal({ title, opener, onClose, children, ...props }: Props) {
-  const { locked = false, sharesFocus = false, before, note, attributes } = props;
+  const { locked = false, allowTabOut = false, before, note, attributes } = props;
   const id = useId();
   const frame = useRef<HTMLDivElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
 
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     if (event.key === "Escape") onClose();
-    if (event.key === "Tab" && !sharesFocus && frame.current) keepInside(frame.current, event);
+    if (event.key === "Tab" && !allowTabOut && frame.current) keepTabInside(frame.current, event);
   });
 
   useEffect(() => {
     const others = ([...document.body.children] as HTMLElement[]).filter(
-      (element) => element !== frame.current && !element.inert && !staysAlive(element),
+      (element) => element !== frame.current && !element.inert && !staysInteractive(element),
     );
     for (const element of others) element.inert = true;
     document.addEventListener("keydown", onKey);
     return () => {
       document.removeEventListener("keydown", onKey);
       for (const element of others) element.inert = false;
-      giveBack(opener.current);
+      restoreFocus(opener.current);
     };
   }, [opener]);
 
@@ -132,30 +136,35 @@ export function Modal({ title, opener, onClose, children, ...props }: Props) {
   );
 }
 
-/** Toasts speak while a dialog is open, and a frame on the body, bare or in a box, is Stripe's. */
-function staysAlive(element: HTMLElement): boolean {
+/**
+ * Toasts stay interactive, and so do frames on the body, with or without a box: they are Stripe's.
+ */
+function staysInteractive(element: HTMLElement): boolean {
   return element.matches("#toasts,iframe") || !!element.querySelector(":scope>iframe");
 }
 
-const STOPS = "a[href],button,input,select,textarea,summary,iframe";
+const FOCUSABLE = "a[href],button,input,select,textarea,summary,iframe";
 
-/** Beyond the last stop Tab goes on with the first, and the other way round. */
-function keepInside(frame: HTMLElement, event: KeyboardEvent): void {
-  const stops = [...frame.querySelectorAll<HTMLElement>(STOPS)].filter(
-    (stop) => stop.tabIndex >= 0 && !stop.matches(":disabled") && stop.getClientRects().length > 0,
+/** Tab on the last focusable element goes to the first; Shift+Tab on the first goes to the last. */
+function keepTabInside(frame: HTMLElement, event: KeyboardEvent): void {
+  const focusable = [...frame.querySelectorAll<HTMLElement>(FOCUSABLE)].filter(
+    (element) =>
+      element.tabIndex >= 0 && !element.matches(":disabled") && element.getClientRects().length > 0,
   );
-  const here = document.activeElement;
-  const wanted = event.shiftKey
+  const current = document.activeElement;
+  const direction = event.shiftKey
     ? Node.DOCUMENT_POSITION_PRECEDING
     : Node.DOCUMENT_POSITION_FOLLOWING;
-  const goesOn = stops.some((stop) => here && here.compareDocumentPosition(stop) & wanted);
-  if (frame.contains(here) && goesOn) return;
+  const hasNext = focusable.some(
+    (element) => current && current.compareDocumentPosition(element) & direction,
+  );
+  if (frame.contains(current) && hasNext) return;
   event.preventDefault();
-  stops.at(event.shiftKey ? -1 : 0)?.focus();
+  focusable.at(event.shiftKey ? -1 : 0)?.focus();
 }
 
-/** The focus to what opened the dialog; to its menu's button where that has closed over it. */
-function giveBack(opener: HTMLElement | null): void {
+/** Focus the element that opened the dialog, or its menu's button if that menu is closed now. */
+function restoreFocus(opener: HTMLElement | null): void {
   const menu = opener?.closest("details");
   const target = menu && !menu.open ? menu.querySelector("summary") : opener;
   (target ?? document.getElementById("contenido"))?.focus();

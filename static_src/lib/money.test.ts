@@ -2,11 +2,11 @@ import { expect, it } from "vitest";
 import golden from "../../apps/pricing/golden_cases.json";
 import { formatEuros, halfUp, toCents } from "./money";
 
-it.each(golden.money)("writes $cents cents as the server does", ({ cents, text }) => {
+it.each(golden.money)("formats $cents cents as the server does", ({ cents, text }) => {
   expect(formatEuros(cents)).toBe(text);
 });
 
-it.each(golden.money)("reads the API's number for $cents cents", ({ cents, json }) => {
+it.each(golden.money)("converts the API's number for $cents cents", ({ cents, json }) => {
   expect(toCents(json)).toBe(cents);
 });
 
@@ -17,7 +17,7 @@ it.each(golden.half_up)(
   },
 );
 
-it("loses no cent on the way from JSON", () => {
+it("converts every amount up to 1,000 euros from JSON without losing a cent", () => {
   const lost = Array.from({ length: 100_000 }, (_, cents) => cents).filter(
     (cents) => toCents(JSON.parse((cents / 100).toFixed(2))) !== cents,
   );

@@ -1,8 +1,9 @@
 /**
- * The price rules of `apps/pricing/rules.py` for instant feedback, over the numbers that the server
- * sends as data, on integer cents. Both run `apps/pricing/golden_cases.json`, so that they
- * cannot drift; the server alone decides what is charged.
+ * The price rules of `apps/pricing/rules.py`, in integer cents, so that the page can show prices
+ * without a request. The server sends the percentages and amounts. Both implementations are tested
+ * with `apps/pricing/golden_cases.json`. The server decides what is charged.
  */
+import type { PaymentType } from "../schemas/paymentType";
 import type { Campaign, Pricing } from "../schemas/pricing";
 import {
   campaignName,
@@ -14,43 +15,40 @@ import {
 } from "./discounts";
 import { halfUp } from "./money";
 
-export type PaymentType = "full_payment" | "installment";
 export type InstalmentsRefusal = "no_complete_subject" | "below_minimum";
 
-/** A complete subject at its final price, or a single lesson at its price. */
-export type Item = { priceCents: number; complete: boolean };
+/** A complete subject with its final price, or a single lesson with its price. */
+export type PricedItem = { priceCents: number; complete: boolean };
 
-/** `value` is in hundredths: of a percent for PORCENTAJE, of a euro (cents) for FIJO. */
+/** `value`: hundredths of a percent for PORCENTAJE, cents for FIJO. */
 export type Promo = { kind: "PORCENTAJE" | "FIJO"; value: number; isReferral: boolean };
 
-export type CartLine = { listPriceCents: number; priceCents: number };
+export type CartLinePrice = { listPriceCents: number; priceCents: number };
 
-/** The list total less all discounts is the total; `promoCents` is the promo code's part. */
-export type CartQuote = {
-  lines: CartLine[];
+/** The price of a cart. `totalCents` is `listTotalCents` minus all discounts. */
+type CartQuote = {
+  lines: CartLinePrice[];
   discounts: Discount[];
   listTotalCents: number;
-  subtotalCents: number;
   totalCents: number;
-  promoCents: number;
 };
 
 const PROMO_NAME = "Código promocional";
-export const OFFER_NAME = "Precio de tu presupuesto";
+export const BINDING_QUOTE_NAME = "Precio de tu presupuesto";
 
 function listPriceCents(priceCents: number, campaign: Campaign | null): number {
   return campaign?.pricesIncludeIt ? halfUp(priceCents * 100, 100 - campaign.percent) : priceCents;
 }
 
 /**
- * The price of a cart (decisions, "Cart"). Discounts in order: campaign, volume (complete subjects
- * only), full payment, promo code on what remains. None takes more than remains: they add up
- * to the list total less the total. `bindingCents` is the price of a quote that binds for this cart
- * (`lib/offer.ts`): one line takes the place of all others, a promo code's included.
+ * The price of a cart. Discounts apply in this order: campaign, volume (complete subjects only),
+ * full payment, promo code (on the remaining amount). No discount takes more than the remaining
+ * amount. `bindingCents` is the binding price of a quote for this cart (`lib/bindingQuote.ts`):
+ * then one discount leads to that price and replaces all others, the promo code's too.
  */
 export function quoteCart(
   pricing: Pricing,
-  items: readonly Item[],
+  items: readonly PricedItem[],
   {
     paymentType,
     promo,
@@ -68,58 +66,42 @@ export function quoteCart(
 
   const discounts: Discount[] = [];
   let remainingCents = listTotalCents;
-  const take = (name: string, cents: number): number => {
+  const take = (name: string, cents: number): void => {
     const amountCents = Math.min(cents, remainingCents);
-    if (amountCents > 0) {
-      discounts.push({ name, amountCents });
-      remainingCents -= amountCents;
-    }
-    return amountCents;
+    if (amountCents <= 0) return;
+    discounts.push({ name, amountCents });
+    remainingCents -= amountCents;
   };
 
   if (bindingCents !== null) {
-    take(OFFER_NAME, listTotalCents - bindingCents);
-    return {
-      lines,
-      discounts,
-      listTotalCents,
-      subtotalCents,
-      totalCents: remainingCents,
-      promoCents: 0,
-    };
+    take(BINDING_QUOTE_NAME, listTotalCents - bindingCents);
+  } else {
+    if (campaign) {
+      take(
+        campaignName(campaign),
+        campaign.pricesIncludeIt
+          ? listTotalCents - subtotalCents
+          : halfUp(subtotalCents * campaign.percent, 100),
+      );
+    }
+    take(VOLUME_NAME, volumeDiscountCents(pricing, completeSubjects));
+    if (paymentType === "full_payment") {
+      const percent = pricing.fullPaymentPercent;
+      take(fullPaymentName(percent), halfUp(subtotalCents * percent, 100));
+    }
+    if (promo && (completeSubjects > 0 || !promo.isReferral)) {
+      take(PROMO_NAME, promoDiscountCents(promo, remainingCents));
+    }
   }
-  if (campaign) {
-    take(
-      campaignName(campaign),
-      campaign.pricesIncludeIt
-        ? listTotalCents - subtotalCents
-        : halfUp(subtotalCents * campaign.percent, 100),
-    );
-  }
-  take(VOLUME_NAME, volumeDiscountCents(pricing, completeSubjects));
-  if (paymentType === "full_payment") {
-    const percent = pricing.fullPaymentPercent;
-    take(fullPaymentName(percent), halfUp(subtotalCents * percent, 100));
-  }
-  const promoApplies = promo !== null && (completeSubjects > 0 || !promo.isReferral);
-  const promoCents = promoApplies ? take(PROMO_NAME, promoDiscountCents(promo, remainingCents)) : 0;
-
-  return {
-    lines,
-    discounts,
-    listTotalCents,
-    subtotalCents,
-    totalCents: remainingCents,
-    promoCents,
-  };
+  return { lines, discounts, listTotalCents, totalCents: remainingCents };
 }
 
-/** What a code takes off the rest that other discounts left; never more than it. */
+/** The promo code's discount on the amount that the other discounts leave; never more than that. */
 export function promoDiscountCents({ kind, value }: Promo, remainingCents: number): number {
   return kind === "FIJO" ? Math.min(value, remainingCents) : halfUp(remainingCents * value, 10_000);
 }
 
-/** Equal payments; what does not divide goes on the first (decisions, "Cart"). */
+/** Equal instalments; the remainder of the division is added to the first. */
 export function splitInstalments(pricing: Pricing, totalCents: number): [number, ...number[]] {
   const { count } = pricing.instalments;
   const rest = totalCents % count;
@@ -127,7 +109,7 @@ export function splitInstalments(pricing: Pricing, totalCents: number): [number,
   return [share + rest, ...Array<number>(count - 1).fill(share)];
 }
 
-/** What the first payment takes: the total, or the first instalment. */
+/** The amount of today's payment: the total, or the first instalment. */
 export function dueNowCents(
   pricing: Pricing,
   totalCents: number,
@@ -140,14 +122,17 @@ export function dueNowCents(
 /** Why a cart can't be paid in instalments, or null when it can. */
 export function instalmentsRefusal(
   pricing: Pricing,
-  items: readonly Item[],
+  items: readonly PricedItem[],
   totalCents: number,
 ): InstalmentsRefusal | null {
   if (!items.some((item) => item.complete)) return "no_complete_subject";
   return totalCents < pricing.instalments.minimumTotalCents ? "below_minimum" : null;
 }
 
-/** A card's list price final / (1 - d) and discount in whole euros (decisions, "Catalogue"). */
+/**
+ * The list price on a subject's card, final price / (1 - discount), and the discount in whole
+ * euros.
+ */
 export function subjectCard(
   finalPriceCents: number,
   totalDiscountsPercent: number,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ResourceCache } from "./resource";
 
-it("remembers an answer for one minute, by its key", () => {
+it("caches a response for one minute under its key", () => {
   let now = 1_000;
   const cache = new ResourceCache<string>(() => now);
   cache.put("/api/catalogue?page=1", "first page");
@@ -12,7 +12,7 @@ it("remembers an answer for one minute, by its key", () => {
   expect(cache.peek("/api/catalogue?page=1")).toBeUndefined();
 });
 
-it("counts the minute anew when the answer is read again", () => {
+it("restarts the minute when the response is stored again", () => {
   let now = 0;
   const cache = new ResourceCache<string>(() => now);
   cache.put("key", "old");

@@ -1,15 +1,15 @@
-/** Reads with a short memory: fresh for one minute, never read again because a tab gets the focus. */
+/** Loading of API data with a cache of one minute. Focusing the tab does not reload anything. */
 import { useEffect, useEffectEvent, useState } from "react";
 
 const FRESH_MS = 60_000;
 
-/** Answers by key. `now` is for tests. */
+/** Responses by key. Tests pass another clock as `now`. */
 export class ResourceCache<T> {
   private entries = new Map<string, { data: T; at: number }>();
 
   constructor(private now: () => number = Date.now) {}
 
-  /** The answer if it is younger than a minute. */
+  /** The response, if it is less than a minute old. */
   peek(key: string): T | undefined {
     const entry = this.entries.get(key);
     return entry && this.now() - entry.at < FRESH_MS ? entry.data : undefined;
@@ -28,8 +28,9 @@ export type Resource<T> =
 type Settled<T> = { key: string; attempt: number } & ({ data: T } | { error: unknown });
 
 /**
- * The answer for `key`, read with `load` where the cache has none. A read that is no longer
- * wanted is aborted; what was read stays shown for as long as the key stays. With key null nothing is read.
+ * The response for `key`, from the cache or else from `load`. When the key changes, the pending
+ * request is aborted. A loaded response stays until the key changes, even after its minute in the
+ * cache. With key null nothing is loaded.
  */
 export function useResource<T>(
   cache: ResourceCache<T>,

@@ -12,8 +12,8 @@ function source(fetchKey: () => Promise<unknown>) {
   return { ...createStripeSource({ fetchKey, injectScript, log }), construct, injectScript, log };
 }
 
-describe("the payment key", () => {
-  it("is fetched once and kept, with the script that the server names, in Spanish", async () => {
+describe("the publishable key", () => {
+  it("is fetched once and cached; Stripe.js loads from the server's address, in Spanish", async () => {
     const fetchKey = vi.fn(async () => KEY);
     const stripe = source(fetchKey);
     expect(await stripe.get()).toBe(STRIPE);
@@ -32,7 +32,7 @@ describe("the payment key", () => {
     expect(fetchKey).toHaveBeenCalledTimes(2);
   });
 
-  it("says so when it can't be fetched, and a failure is not kept", async () => {
+  it("rejects with a message when it can't be fetched, and the failure is not cached", async () => {
     const fetchKey = vi.fn(async () => KEY).mockRejectedValueOnce(new Error("offline"));
     const stripe = source(fetchKey);
     await expect(stripe.get()).rejects.toThrow("Failed to get Stripe public key");
@@ -40,18 +40,21 @@ describe("the payment key", () => {
     expect(await stripe.get()).toBe(STRIPE);
   });
 
-  it.each([{}, { ...KEY, publishableKey: "" }, null])("is missing from %j", async (answer) => {
-    const stripe = source(async () => answer);
-    await expect(stripe.get()).rejects.toThrow("No publishable key received from server");
-    expect(stripe.injectScript).not.toHaveBeenCalled();
-  });
+  it.each([{}, { ...KEY, publishableKey: "" }, null])(
+    "is reported as missing when the response is %j",
+    async (answer) => {
+      const stripe = source(async () => answer);
+      await expect(stripe.get()).rejects.toThrow("No publishable key received from server");
+      expect(stripe.injectScript).not.toHaveBeenCalled();
+    },
+  );
 });
 
-describe("following", () => {
+describe("followStripe", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("tries again 3 s after each failure, until it is ready", async () => {
+  it("retries 3 s after each failure until Stripe is ready", async () => {
     const get = vi
       .fn(async () => STRIPE)
       .mockRejectedValueOnce(new Error("one"))
@@ -69,7 +72,7 @@ describe("following", () => {
     expect(get).toHaveBeenCalledTimes(3);
   });
 
-  it("stops when nobody follows any more", async () => {
+  it("stops retrying once it is stopped", async () => {
     const get = vi.fn(async (): Promise<Stripe> => {
       throw new Error("away");
     });

@@ -1,33 +1,35 @@
 /**
- * Stripe.js, loaded by hand: stripe-js's own loader knows only Stripe's address, and the local
- * stand-in has another one (architecture, "Traps").
+ * Loading of Stripe.js. The loader of the package @stripe/stripe-js always loads from Stripe's
+ * address, but the sandbox used in development serves its own script: the server says which address
+ * to use.
  */
 import type { Appearance, Stripe, StripeConstructor } from "@stripe/stripe-js";
 import * as z from "zod/mini";
-import { StripeKey } from "../schemas/payments";
+import { StripeKey } from "../schemas/checkout";
 import { get } from "./api";
 
-export const RETRY_AFTER_MS = 3000;
-export const KEY_FAILED = "Failed to get Stripe public key";
-export const KEY_MISSING = "No publishable key received from server";
+const RETRY_AFTER_MS = 3000;
+const KEY_FAILED = "Failed to get Stripe public key";
+const KEY_MISSING = "No publishable key received from server";
 
 export type StripeState =
   | { status: "loading" }
   | { status: "ready"; stripe: Stripe }
   | { status: "failed"; message: string };
 
-type Outside = {
+type Dependencies = {
   fetchKey(): Promise<unknown>;
   injectScript(url: string): Promise<StripeConstructor>;
   log(message: string): void;
 };
 
 /**
- * Fetches the key once and keeps Stripe from then on; a failure is forgotten, so that the next
- * call tries again. Rejects with an Error whose message is the specification's (section 8).
+ * Fetches the publishable key, loads Stripe.js and caches the result. A failure is not cached, so
+ * the next call tries again. `get` rejects with an Error whose message is one of the two above, or
+ * says that the script did not load.
  */
-export function createStripeSource({ fetchKey, injectScript, log }: Outside) {
-  let kept: Promise<Stripe> | null = null;
+export function createStripeSource({ fetchKey, injectScript, log }: Dependencies) {
+  let cached: Promise<Stripe> | null = null;
 
   async function load(): Promise<Stripe> {
     const answer = await fetchKey().catch(() => {
@@ -41,37 +43,37 @@ export function createStripeSource({ fetchKey, injectScript, log }: Outside) {
 
   return {
     get(): Promise<Stripe> {
-      kept ??= load().catch((error: Error) => {
-        kept = null;
+      cached ??= load().catch((error: Error) => {
+        cached = null;
         log(error.message);
         throw error;
       });
-      return kept;
+      return cached;
     },
     clear(): void {
-      kept = null;
+      cached = null;
     },
   };
 }
 
 /**
- * Follow a source until it is ready: after each failure it is asked again 3 s later. The
- * returned function stops that.
+ * Report the state of loading Stripe until it is ready, retrying 3 s after each failure. The
+ * returned function stops this.
  */
 export function followStripe(
   source: { get(): Promise<Stripe> },
-  tell: (state: StripeState) => void,
+  onChange: (state: StripeState) => void,
 ): () => void {
   let stopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const attempt = () => {
     source.get().then(
       (stripe) => {
-        if (!stopped) tell({ status: "ready", stripe });
+        if (!stopped) onChange({ status: "ready", stripe });
       },
       (error: Error) => {
         if (stopped) return;
-        tell({ status: "failed", message: error.message });
+        onChange({ status: "failed", message: error.message });
         timer = setTimeout(attempt, RETRY_AFTER_MS);
       },
     );
@@ -111,7 +113,7 @@ export const stripeSource = createStripeSource({
   log: (message) => console.warn(message),
 });
 
-/** The Payment Element in the colours of the page, read from the design tokens. */
+/** The colours of the Payment Element, read from the page's design tokens. */
 export function stripeAppearance(): Appearance {
   const style = getComputedStyle(document.documentElement);
   const token = (name: string, fallback: string) => style.getPropertyValue(name).trim() || fallback;

@@ -1,19 +1,19 @@
 /**
- * Short messages in the region of base.html: about 4 s each, at most 3 at a time (site spec,
- * section 9). Plain DOM, so that every island and the loader can raise one.
+ * Toasts: short messages in the region `#toasts` of base.html, each shown for 4 s, at most 3 at a
+ * time. Written without React, so that the loader can show one too.
  */
-import { stored } from "./storage";
+import { trySessionStorage } from "./sessionStorage";
 
 export type Toast = { title: string; text?: string; tone: "info" | "success" | "error" };
 
 const SHOWN_MS = 4000;
-const MOST = 3;
+const MAX_VISIBLE = 3;
 const PENDING = "toast";
 
 export function toast({ title, text, tone }: Toast): void {
   const region = document.getElementById("toasts");
   if (!region) return;
-  while (region.children.length >= MOST) region.firstElementChild?.remove();
+  while (region.children.length >= MAX_VISIBLE) region.firstElementChild?.remove();
 
   const item = document.createElement("div");
   item.className = `toast toast--${tone}`;
@@ -30,7 +30,7 @@ export function toast({ title, text, tone }: Toast): void {
   item.append(words, close);
   region.append(item);
 
-  // Time stands still while somebody is reading with the pointer or the focus on it.
+  // The 4 s start again when the pointer or the focus leaves the toast.
   let timer = window.setTimeout(() => item.remove(), SHOWN_MS);
   const hold = () => window.clearTimeout(timer);
   const release = () => {
@@ -43,14 +43,14 @@ export function toast({ title, text, tone }: Toast): void {
   item.addEventListener("focusout", release);
 }
 
-/** Keep a toast for the page that comes next: it survives a redirect, and only one. */
+/** Store a toast that the next page of this tab shows, once. */
 export function toastOnNextPage(message: Toast): void {
-  stored((storage) => storage.setItem(PENDING, JSON.stringify(message)));
+  trySessionStorage((storage) => storage.setItem(PENDING, JSON.stringify(message)));
 }
 
 export function showPendingToast(): void {
-  const pending = stored((storage) => storage.getItem(PENDING));
-  stored((storage) => storage.removeItem(PENDING));
+  const pending = trySessionStorage((storage) => storage.getItem(PENDING));
+  trySessionStorage((storage) => storage.removeItem(PENDING));
   if (pending) toast(JSON.parse(pending) as Toast);
 }
 

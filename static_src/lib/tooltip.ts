@@ -1,9 +1,10 @@
 /**
- * Tooltips of `[data-tooltip]`: after 700 ms, at once where another was shown up to 300 ms ago (site
- * spec, section 9). An empty attribute stands for text that is cut off, and shows it whole.
+ * Tooltips of elements with `data-tooltip`. They open after 700 ms, or at once if another tooltip
+ * closed less than 300 ms ago. With an empty attribute the tooltip shows the element's own text, if
+ * that is cut off.
  *
- * What a tooltip says is in the page already, as a name or as the text itself; so it is hidden from
- * screen readers.
+ * The page already has each tooltip's text, as an accessible name or as visible text, so tooltips
+ * are hidden from screen readers.
  */
 
 const OPEN_DELAY_MS = 700;
@@ -15,9 +16,9 @@ let trigger: HTMLElement | undefined;
 let timer = 0;
 let closedAt = Number.NEGATIVE_INFINITY;
 
-/** Begin to watch the page; `first` is what the pointer or the focus has already reached. */
+/** Start the tooltips. `first` is the element that has the pointer or the focus already. */
 export function startTooltips(first: Element): void {
-  const onEnter = ({ target }: Event) => reach(target as Element);
+  const onEnter = ({ target }: Event) => enter(target as Element);
   addEventListener("pointerover", onEnter);
   addEventListener("focusin", onEnter);
   addEventListener("focusout", close);
@@ -26,33 +27,34 @@ export function startTooltips(first: Element): void {
   addEventListener("keydown", ({ key }) => {
     if (key === "Escape") close();
   });
-  reach(first);
+  enter(first);
 }
 
-function reach(target: Element): void {
-  // The tooltip itself may be pointed at: it stays.
+function enter(target: Element): void {
+  // Keep the tooltip open while the pointer is on the tooltip itself.
   if (tooltip?.contains(target)) return;
   const next = target.closest<HTMLElement>(SELECTOR) ?? undefined;
   if (next === trigger) return;
   close();
   trigger = next;
-  if (!next || !words(next)) return;
+  if (!next || !textOf(next)) return;
   const wait = performance.now() - closedAt < SKIP_DELAY_MS ? 0 : OPEN_DELAY_MS;
   timer = window.setTimeout(() => open(next), wait);
 }
 
-function words(element: HTMLElement): string {
+function textOf(element: HTMLElement): string {
   if (element.dataset.tooltip) return element.dataset.tooltip;
   return element.scrollWidth > element.clientWidth ? (element.textContent ?? "") : "";
 }
 
 function open(element: HTMLElement): void {
-  // Pressed and gone, as a toast's cross: browsers do not say that the focus has left it.
+  // The element may have been removed when it was pressed, like the close button of a toast.
+  // Browsers fire no focusout event for a removed element.
   if (!element.isConnected) return;
   tooltip = document.createElement("div");
   tooltip.className = "tooltip";
   tooltip.setAttribute("aria-hidden", "true");
-  tooltip.textContent = words(element);
+  tooltip.textContent = textOf(element);
   document.body.append(tooltip);
   const box = element.getBoundingClientRect();
   const { width, height } = tooltip.getBoundingClientRect();

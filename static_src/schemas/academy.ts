@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 
-/** The `academy` prop of islands: who it is in law, how to reach it, and where it is paid. */
+/** The `academy` prop of islands: legal name, contact data and the checkout mode. */
 export const Academy = z.pipe(
   z.object({
     legal_name: z.string(),
@@ -12,7 +12,7 @@ export const Academy = z.pipe(
     legalName: academy.legal_name,
     supportEmail: academy.support_email,
     supportPhone: academy.support_phone,
-    /** On Stripe's own page (STRIPE_CHECKOUT=hosted) rather than in the dialog. */
+    /** Payments are made on Stripe's hosted page (STRIPE_CHECKOUT=hosted), not in the dialog. */
     hostedCheckout: academy.hosted_checkout,
   })),
 );

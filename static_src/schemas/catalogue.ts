@@ -1,26 +1,9 @@
-/** GET /api/universities, /api/degrees and /api/catalogue (api.md); parsed, money is in cents. */
+/** Responses of the catalogue's API calls. Parsed amounts are in cents. */
 import * as z from "zod/mini";
-import { toCents } from "../lib/money";
+import { cents } from "./money";
+import { PaymentType } from "./paymentType";
 
 const count = z.number().check(z.nonnegative());
-const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
-
-export const University = z.pipe(
-  z.object({
-    id: z.number(),
-    name: z.string(),
-    acronym: z.string(),
-    coming_soon: z.boolean(),
-  }),
-  z.transform(({ coming_soon, ...rest }) => ({ ...rest, comingSoon: coming_soon })),
-);
-export type University = z.output<typeof University>;
-
-export const Degree = z.pipe(
-  z.object({ id: z.number(), name: z.string(), acronym: z.string(), university_id: z.number() }),
-  z.transform(({ university_id, ...rest }) => ({ ...rest, universityId: university_id })),
-);
-export type Degree = z.output<typeof Degree>;
 
 export const CatalogueLesson = z.pipe(
   z.object({
@@ -47,11 +30,7 @@ export const CatalogueSubject = z.pipe(
     final_price: cents,
     total_discounts: z.number().check(z.gte(0), z.lte(90)),
     enrolled_students_count: count,
-    degree: z.object({
-      id: z.number(),
-      name: z.string(),
-      university: z.object({ id: z.number(), name: z.string(), acronym: z.string() }),
-    }),
+    degree: z.object({ name: z.string() }),
     lessons: z.array(CatalogueLesson),
   }),
   z.transform(({ id, name, degree, lessons, ...rest }) => ({
@@ -66,12 +45,15 @@ export const CatalogueSubject = z.pipe(
 );
 export type CatalogueSubject = z.output<typeof CatalogueSubject>;
 
-/** GET /api/quotes: the subjects of a quote's link, and its price while that binds. */
+/**
+ * The response of GET /api/quotes: the subjects of a quote's link, and `terms` while its price
+ * binds.
+ */
 export const QuotedCart = z.pipe(
   z.object({
     items: z.array(z.number()),
     subjects: z.array(CatalogueSubject),
-    payment_type: z.enum(["full_payment", "installment"]),
+    payment_type: PaymentType,
     valid_until: z.string(),
     binding_price: z.nullable(cents),
     notice: z.nullable(z.string()),
@@ -93,14 +75,10 @@ export const QuotedCart = z.pipe(
 
 export type QuotedCart = z.output<typeof QuotedCart>;
 
-export const CataloguePage = z.pipe(
-  z.object({
-    count,
-    page: count,
-    pages: count,
-    page_size: count,
-    results: z.array(CatalogueSubject),
-  }),
-  z.transform(({ page_size, ...rest }) => ({ ...rest, pageSize: page_size })),
-);
+export const CataloguePage = z.object({
+  count,
+  page: count,
+  pages: count,
+  results: z.array(CatalogueSubject),
+});
 export type CataloguePage = z.output<typeof CataloguePage>;

@@ -1,9 +1,7 @@
 import * as z from "zod/mini";
-import { toCents } from "../lib/money";
+import { cents } from "./money";
 
-const cents = z.pipe(z.number().check(z.nonnegative()), z.transform(toCents));
-
-const PlanRow = z.pipe(
+const Instalment = z.pipe(
   z.object({
     number: z.number(),
     amount: cents,
@@ -21,15 +19,18 @@ const PlanRow = z.pipe(
     state,
   })),
 );
-export type PlanRow = z.output<typeof PlanRow>;
+export type Instalment = z.output<typeof Instalment>;
 
-/** GET /api/instalments: a plan behind its personal link. */
-export const Plan = z.pipe(
+/**
+ * The response of GET /api/instalments: the instalment plan of an order. Parsed amounts are in
+ * cents.
+ */
+export const InstalmentPlan = z.pipe(
   z.object({
     order_id: z.number(),
     status: z.string(),
     items: z.array(z.string()),
-    instalments: z.array(PlanRow),
+    instalments: z.array(Instalment),
     total_amount: cents,
     next_amount: cents,
     rest_amount: cents,
@@ -42,7 +43,7 @@ export const Plan = z.pipe(
     orderId: plan.order_id,
     status: plan.status,
     items: plan.items,
-    rows: plan.instalments,
+    instalments: plan.instalments,
     totalCents: plan.total_amount,
     nextCents: plan.next_amount,
     restCents: plan.rest_amount,
@@ -52,9 +53,10 @@ export const Plan = z.pipe(
     inProgress: plan.in_progress,
   })),
 );
-export type Plan = z.output<typeof Plan>;
+export type InstalmentPlan = z.output<typeof InstalmentPlan>;
 
-export const PlanPayment = z.pipe(
+/** What the card form needs to pay one or all instalments. */
+export const InstalmentPaymentSecret = z.pipe(
   z.object({ client_secret: z.string(), payment_intent_id: z.string(), amount: cents }),
   z.transform(({ client_secret, payment_intent_id, amount }) => ({
     clientSecret: client_secret,
@@ -63,7 +65,8 @@ export const PlanPayment = z.pipe(
   })),
 );
 
-export const CardSetup = z.pipe(
+/** What the card form needs to save another card. `cents` is 0: nothing is charged. */
+export const CardSetupSecret = z.pipe(
   z.object({ client_secret: z.string(), setup_intent_id: z.string() }),
   z.transform(({ client_secret, setup_intent_id }) => ({
     clientSecret: client_secret,

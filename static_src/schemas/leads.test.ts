@@ -1,17 +1,21 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod/mini";
-import { BudgetContact, ContactMessage, FreeSubjectRequest, SentBudget } from "./leads";
-import { DiscountRequest, PreviewContact, SubjectRequest } from "./requests";
+import { BudgetContact, SentBudget } from "./budget";
+import { ContactMessage } from "./contact";
+import { DiscountRequest } from "./discountRequest";
+import { FreeSubjectRequest } from "./freeSubject";
+import { PreviewContact } from "./previewContact";
+import { SubjectRequest } from "./subjectRequest";
 
-/** The messages of a form in the order in which they are said, each with its field. */
-function complaints(schema: z.ZodMiniType, form: object): string[] {
+/** The first message of each field, in the order of the checks. */
+function messages(schema: z.ZodMiniType, form: object): string[] {
   const parsed = z.safeParse(schema, form);
-  const said = new Map<string, string>();
+  const byField = new Map<string, string>();
   for (const { path, message } of parsed.error?.issues ?? []) {
     const field = String(path[0]);
-    if (!said.has(field)) said.set(field, `${field}: ${message}`);
+    if (!byField.has(field)) byField.set(field, `${field}: ${message}`);
   }
-  return [...said.values()];
+  return [...byField.values()];
 }
 
 const contact = {
@@ -23,8 +27,8 @@ const contact = {
 };
 
 describe("the contact form", () => {
-  it("says what is missing in the order of the specification", () => {
-    expect(complaints(ContactMessage, { name: " ", email: "", phone: "", message: "" })).toEqual([
+  it("checks name, email, message and privacy acceptance, in this order", () => {
+    expect(messages(ContactMessage, { name: " ", email: "", phone: "", message: "" })).toEqual([
       "name: El nombre es obligatorio",
       "email: El email es obligatorio",
       "message: El mensaje es obligatorio",
@@ -32,9 +36,9 @@ describe("the contact form", () => {
     ]);
   });
 
-  it("refuses what is no address, and takes a message without a phone", () => {
+  it("rejects malformed e-mail addresses and accepts a message without a phone", () => {
     for (const email of ["ana", "ana@casa", "a na@example.com", "@example.com"]) {
-      expect(complaints(ContactMessage, { ...contact, email })).toEqual([
+      expect(messages(ContactMessage, { ...contact, email })).toEqual([
         "email: Por favor, introduce un email válido",
       ]);
     }
@@ -46,12 +50,12 @@ describe("the contact form", () => {
   });
 });
 
-describe("what is too long", () => {
+describe("length limits", () => {
   const long = "x".repeat(5001);
 
-  it("is said in the server's words, and what is just as long as it may be is taken", () => {
+  it("have the server's messages, and texts of exactly the maximum length are accepted", () => {
     const form = { ...contact, name: long, phone: long, message: long };
-    expect(complaints(ContactMessage, form)).toEqual([
+    expect(messages(ContactMessage, form)).toEqual([
       "name: El nombre no puede tener más de 120 caracteres",
       "phone: El teléfono no puede tener más de 30 caracteres",
       "message: El mensaje no puede tener más de 5000 caracteres",
@@ -61,13 +65,13 @@ describe("what is too long", () => {
       phone: "6".repeat(30),
       message: `\n${"x".repeat(4999)}`,
     };
-    expect(complaints(ContactMessage, { ...contact, ...most })).toEqual([]);
+    expect(messages(ContactMessage, { ...contact, ...most })).toEqual([]);
   });
 
-  it("names the field in the dialogs too", () => {
+  it("name the field in the dialogs too", () => {
     const form = { name: "Ana", email: "ana@example.com", phone: long };
     const rest = { university: long, career: long, subjectName: long };
-    expect(complaints(SubjectRequest, { ...form, ...rest })).toEqual([
+    expect(messages(SubjectRequest, { ...form, ...rest })).toEqual([
       "phone: El teléfono no puede tener más de 30 caracteres",
       "university: La universidad no puede tener más de 160 caracteres",
       "career: La carrera no puede tener más de 160 caracteres",
@@ -75,45 +79,45 @@ describe("what is too long", () => {
     ]);
   });
 
-  it("is no address beyond 254 characters, and no phone beyond 30", () => {
+  it("are 254 characters for an e-mail address and 30 for a phone", () => {
     const address = (characters: number) => `${"a".repeat(characters - 12)}@example.com`;
-    expect(complaints(ContactMessage, { ...contact, email: address(254) })).toEqual([]);
-    expect(complaints(ContactMessage, { ...contact, email: address(255) })).toEqual([
+    expect(messages(ContactMessage, { ...contact, email: address(254) })).toEqual([]);
+    expect(messages(ContactMessage, { ...contact, email: address(255) })).toEqual([
       "email: Por favor, introduce un email válido",
     ]);
     const budget = { email: "ana@example.com", phone: "1".repeat(31) };
-    expect(complaints(BudgetContact, budget)).toEqual([
+    expect(messages(BudgetContact, budget)).toEqual([
       "phone: Por favor, introduce un teléfono válido",
     ]);
-    expect(complaints(BudgetContact, { ...budget, phone: "1".repeat(30) })).toEqual([]);
+    expect(messages(BudgetContact, { ...budget, phone: "1".repeat(30) })).toEqual([]);
   });
 });
 
-describe("the budget's contact", () => {
+describe("the budget's contact form", () => {
   const all = "Por favor, completa todos los campos";
 
-  it("asks for both fields before it looks at either", () => {
-    expect(complaints(BudgetContact, { email: "", phone: "" })).toEqual([
+  it("checks that both fields are filled in first", () => {
+    expect(messages(BudgetContact, { email: "", phone: "" })).toEqual([
       `email: ${all}`,
       `phone: ${all}`,
     ]);
-    expect(complaints(BudgetContact, { email: "ana", phone: " " })).toEqual([`phone: ${all}`]);
+    expect(messages(BudgetContact, { email: "ana", phone: " " })).toEqual([`phone: ${all}`]);
   });
 
-  it("then refuses what is no address or too short", () => {
-    expect(complaints(BudgetContact, { email: "ana", phone: "12345678" })).toEqual([
+  it("then rejects malformed e-mail addresses and phones of less than 9 characters", () => {
+    expect(messages(BudgetContact, { email: "ana", phone: "12345678" })).toEqual([
       "email: Por favor, introduce un email válido",
       "phone: Por favor, introduce un teléfono válido",
     ]);
-    expect(complaints(BudgetContact, { email: "ana@example.com", phone: " 12345678 " })).toEqual([
+    expect(messages(BudgetContact, { email: "ana@example.com", phone: " 12345678 " })).toEqual([
       "phone: Por favor, introduce un teléfono válido",
     ]);
-    expect(complaints(BudgetContact, { email: "ana@example.com", phone: "123456789" })).toEqual([]);
+    expect(messages(BudgetContact, { email: "ana@example.com", phone: "123456789" })).toEqual([]);
   });
 });
 
-it("asks a discount request for the terms first, then for each field", () => {
-  expect(complaints(DiscountRequest, { phone: "", email: "", career: "" })).toEqual([
+it("checks the acceptance of the terms of a discount request first, then each field", () => {
+  expect(messages(DiscountRequest, { phone: "", email: "", career: "" })).toEqual([
     "acceptTerms: Debes aceptar los términos y condiciones para continuar.",
     "phone: El teléfono es obligatorio",
     "email: El email es obligatorio",
@@ -121,9 +125,9 @@ it("asks a discount request for the terms first, then for each field", () => {
   ]);
 });
 
-it("asks a subject request for all six fields", () => {
+it("requires all six fields of a subject request", () => {
   const empty = { name: "", email: "", phone: "", university: "", career: "", subjectName: "" };
-  expect(complaints(SubjectRequest, empty)).toEqual([
+  expect(messages(SubjectRequest, empty)).toEqual([
     "name: El nombre es obligatorio",
     "email: El email es obligatorio",
     "phone: El teléfono es obligatorio",
@@ -131,10 +135,10 @@ it("asks a subject request for all six fields", () => {
     "career: La carrera es obligatoria",
     "subjectName: El nombre de asignatura es obligatorio",
   ]);
-  expect(complaints(SubjectRequest, { ...empty, email: "ana" })).toContain("email: Email inválido");
+  expect(messages(SubjectRequest, { ...empty, email: "ana" })).toContain("email: Email inválido");
 });
 
-it("takes a free-subject request with the terms accepted", () => {
+it("accepts a free-subject request with accepted terms", () => {
   const request = { email: "ana@example.com", phone: "1", career: "ADE", acceptTerms: "on" };
   expect(z.parse(FreeSubjectRequest, request)).toEqual({
     ...request,
@@ -152,11 +156,11 @@ describe("the preview's attachment", () => {
   const file = (name: string, bytes: number) => new File([new Uint8Array(bytes)], name);
   const most = 10 * 1024 * 1024;
 
-  it("has a type of the list, whatever its case, and at most 10 MB", () => {
+  it("may have the listed file types in upper or lower case, and up to 10 MB", () => {
     for (const name of ["a.pdf", "a.doc", "a.docx", "a.txt", "a.jpg", "a.JPEG", "a.png"]) {
-      expect(complaints(PreviewContact, form(file(name, 1)))).toEqual([]);
+      expect(messages(PreviewContact, form(file(name, 1)))).toEqual([]);
     }
-    expect(complaints(PreviewContact, form(file("a.pdf", most)))).toEqual([]);
+    expect(messages(PreviewContact, form(file("a.pdf", most)))).toEqual([]);
   });
 
   it.each([
@@ -164,14 +168,12 @@ describe("the preview's attachment", () => {
     ["a.exe", 1, "Solo se admiten archivos PDF, DOC, DOCX, TXT, JPG, JPEG o PNG"],
     ["pdf", 1, "Solo se admiten archivos PDF, DOC, DOCX, TXT, JPG, JPEG o PNG"],
     ["a.pdf", most + 1, "El archivo no puede superar los 10 MB"],
-  ])("is refused with a reason: %j of %d bytes", (name, bytes, sentence) => {
-    expect(complaints(PreviewContact, form(file(name, bytes)))).toEqual([
-      `attachment: ${sentence}`,
-    ]);
+  ])("is rejected with a message: %j of %d bytes", (name, bytes, sentence) => {
+    expect(messages(PreviewContact, form(file(name, bytes)))).toEqual([`attachment: ${sentence}`]);
   });
 });
 
-it("reads the server's budget as cents, and knows an answer without one", () => {
+it("parses the server's budget in cents, and a response without a budget", () => {
   const budgetResult = {
     selectedSubjects: [{ id: 7, name: "Microeconomía", final_price: 400 }],
     basePrice: 400,

@@ -1,13 +1,11 @@
-/** What `apps/pages` hands to its islands. */
+/** Props that the views of `apps/pages` pass to their islands. */
 import * as z from "zod/mini";
 
 const Video = z.object({ id: z.number(), title: z.string(), duration: z.string() });
-export type Video = z.output<typeof Video>;
 
 const Document = z.object({ id: z.number(), title: z.string(), pages: z.number() });
-export type Document = z.output<typeof Document>;
 
-/** PEC 1 to PEC 5, or EXAMEN, which has no resolution and no test. */
+/** An item of the plan preview: PEC 1 to PEC 5, or EXAMEN, which has no resolution and no test. */
 export const PreviewItem = z.pipe(
   z.object({
     id: z.number(),

@@ -23,7 +23,7 @@ def rows():
 
 
 @pytest.mark.usefixtures("developing")
-def test_there_is_a_catalogue_of_the_size_that_was_asked_for():
+def test_seed_creates_a_catalogue_of_the_documented_size():
     call_command("seed", verbosity=0)
 
     assert University.objects.filter(status=University.Status.OPEN).count() == 1
@@ -52,7 +52,7 @@ def test_there_is_a_catalogue_of_the_size_that_was_asked_for():
 
 
 @pytest.mark.usefixtures("developing")
-def test_a_second_seed_adds_nothing():
+def test_second_seed_adds_nothing():
     call_command("seed", verbosity=0)
     first = rows()
     call_command("seed", verbosity=0)
@@ -61,7 +61,7 @@ def test_a_second_seed_adds_nothing():
 
 
 @pytest.mark.usefixtures("developing")
-def test_what_staff_changed_stays_as_it_is():
+def test_seed_keeps_changes_made_by_staff():
     call_command("seed", verbosity=0)
     subject = Subject.objects.get(name="Microeconomía")
     subject.final_price = Decimal("199.00")
@@ -75,7 +75,7 @@ def test_what_staff_changed_stays_as_it_is():
 
 
 @pytest.mark.usefixtures("developing")
-def test_the_sample_orders_went_through_the_shop():
+def test_sample_orders_are_placed_through_the_shop():
     call_command("seed", verbosity=0)
 
     assert sorted(Order.objects.values_list("status", flat=True)) == ["cart", "paid", "paying"]
@@ -89,7 +89,7 @@ def test_the_sample_orders_went_through_the_shop():
 
 
 @pytest.mark.usefixtures("developing")
-def test_an_existing_admin_keeps_the_password():
+def test_seed_keeps_the_password_of_an_existing_admin():
     get_user_model().objects.create_superuser("admin", password="otra-clave")
 
     call_command("seed", verbosity=0)
@@ -98,7 +98,7 @@ def test_an_existing_admin_keeps_the_password():
 
 
 @pytest.mark.usefixtures("developing")
-def test_if_empty_leaves_a_catalogue_alone():
+def test_if_empty_skips_an_existing_catalogue():
     University.objects.create(name="Universidad propia", acronym="UP")
 
     call_command("seed", "--if-empty", verbosity=0)
@@ -107,7 +107,7 @@ def test_if_empty_leaves_a_catalogue_alone():
     assert rows()["Subject"] == 0
 
 
-def test_a_real_site_refuses_with_one_sentence():
+def test_seed_is_refused_without_debug():
     with pytest.raises(CommandError, match="--sample") as refusal:
         call_command("seed", verbosity=0)
 
@@ -115,7 +115,7 @@ def test_a_real_site_refuses_with_one_sentence():
     assert rows()["University"] == 0
 
 
-def test_on_a_real_site_samples_are_hidden_and_nothing_is_given_away(client):
+def test_seed_without_debug_adds_no_codes_orders_or_accounts(client):
     call_command("seed", "--sample", verbosity=0)
 
     assert Subject.objects.count() > 120

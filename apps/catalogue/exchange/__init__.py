@@ -1,6 +1,6 @@
-"""The catalogue as a file, out and in: .csv, .xlsx, .json.
+"""Export and import of the catalogue as a .csv, .xlsx or .json file.
 
-One flat layout (`columns`): a line for each lesson, with its subject, degree and university beside
-it. Rows are matched by what identifies them on the site: a university by its acronym, the others by
-their name within the one above. Nothing is ever deleted by a file.
+The layout is flat (`columns`): one line for each lesson, with its subject, degree and university in
+the same line. A university is matched by its acronym, and a degree, subject or lesson by its name
+within its parent. An import never deletes rows.
 """

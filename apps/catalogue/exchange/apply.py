@@ -1,20 +1,20 @@
-"""A plan carried out: everything in one transaction, or nothing."""
+"""Applies the differences between a file and the catalogue in one transaction."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from apps.catalogue.exchange.columns import KEYS, LEVELS, PARENTS
-from apps.catalogue.exchange.plan import Entry, Plan, make_plan
+from apps.catalogue.exchange.diff import CatalogueDiff, Entry, diff_catalogue
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.models import Lesson, Recorded
-from apps.catalogue.services import change_rows, counts_at_the_end
+from apps.catalogue.services import change_rows, deferred_counts
 
 BATCH = 1000
 
 
-class PlanChanged(Exception):
-    """Since it was looked at, the file would do something else: somebody changed the catalogue."""
+class CatalogueHasChanged(Exception):
+    """The catalogue changed after the preview, so the file would no longer do what was shown."""
 
 
 def import_lines(
@@ -22,34 +22,34 @@ def import_lines(
     *,
     expected: str = "",
     on_progress: Callable[[int], object] = lambda _: None,
-) -> Plan:
-    """Make the catalogue as the lines say, and return what was done. Deletes nothing.
+) -> CatalogueDiff:
+    """Add and change rows as the lines say, and return the differences. Deletes nothing.
 
-    Prices are recorded as changed by whom `services.prices_changed_by` names. `expected` is the
-    fingerprint of the plan that was looked at. `on_progress` is told how many rows were dealt with
-    since the last time. Raises BadFile or PlanChanged, and then nothing has changed.
+    The price history names the user of `services.prices_changed_by`. `expected` is the fingerprint
+    of the previewed differences. `on_progress` gets the number of rows processed since its last
+    call. Raises BadFile or CatalogueHasChanged, and then changes nothing.
     """
-    with counts_at_the_end():
-        plan = make_plan(lines)
-        if expected and plan.fingerprint() != expected:
-            raise PlanChanged
+    with deferred_counts():
+        diff = diff_catalogue(lines)
+        if expected and diff.fingerprint() != expected:
+            raise CatalogueHasChanged
         for model in LEVELS:
-            _change(model, plan.changed(model), on_progress)
-            on_progress(plan.unchanged_count(model))
-        _add(plan, on_progress)
-    return plan
+            _change(model, diff.changed(model), on_progress)
+            on_progress(diff.unchanged_count(model))
+        _add(diff, on_progress)
+    return diff
 
 
-def _add(plan: Plan, on_progress: Callable[[int], object]) -> None:
+def _add(diff: CatalogueDiff, on_progress: Callable[[int], object]) -> None:
     made: dict[int, Recorded] = {}
-    new = {model: plan.new(model) for model in LEVELS}
+    new = {model: diff.new(model) for model in LEVELS}
     for model in LEVELS:
         for entry in new[model]:
             made[id(entry)] = _instance(entry, made)
-    # Counted beforehand: to write every subject a second time costs as much as to add it.
+    # Set the counts before the insert: updating every subject later costs as much as the insert.
     for entry in new[Lesson]:
         lesson = made[id(entry)]
-        if entry.above and id(entry.above) in made and isinstance(lesson, Lesson):
+        if entry.parent and id(entry.parent) in made and isinstance(lesson, Lesson):
             lesson.subject.active_lessons_count += lesson.status == Lesson.Status.ACTIVE
     for model in LEVELS:
         for batch in _batches(new[model]):
@@ -62,24 +62,24 @@ def _instance(entry: Entry, made: dict[int, Recorded]) -> Recorded:
         **{KEYS[entry.model].attribute: entry.path[-1]},
         **{column.attribute: value for column, value in entry.values.items()},
     )
-    if entry.above:
-        parent = PARENTS[entry.model]
-        above = made.get(id(entry.above))
-        if above:
-            setattr(row, parent, above)
+    if entry.parent:
+        field = PARENTS[entry.model]
+        new_parent = made.get(id(entry.parent))
+        if new_parent:
+            setattr(row, field, new_parent)
         else:
-            setattr(row, f"{parent}_id", entry.above.pk)
+            setattr(row, f"{field}_id", entry.parent.pk)
     return row
 
 
 def _change(
     model: type[Recorded], entries: Sequence[Entry], on_progress: Callable[[int], object]
 ) -> None:
-    # Rows in which the same columns change are written together.
-    alike: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
+    # Rows with the same changed columns are written in one batch.
+    by_columns: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
     for entry in entries:
-        alike[tuple(change.column.attribute for change in entry.changes)].append(entry)
-    for attributes, group in alike.items():
+        by_columns[tuple(change.column.attribute for change in entry.changes)].append(entry)
+    for attributes, group in by_columns.items():
         for batch in _batches(group):
             before_after: list[tuple[Recorded, dict[str, Any]]] = [
                 (

@@ -1,6 +1,6 @@
-"""The layout of an exchanged file: its columns, and how each cell is read and shown.
+"""The columns of an import or export file, and how each cell is read and written.
 
-An empty cell, like a column that is missing, leaves things as they are.
+An empty cell or an absent column leaves the stored value unchanged.
 """
 
 import re
@@ -17,16 +17,16 @@ from django.db.models import Field
 from apps.catalogue.models import Degree, Lesson, Recorded, Subject, University
 from apps.catalogue.text import search_form
 
-# From the top down: each belongs to the one before.
+# Each model is the parent of the next one.
 LEVELS: tuple[type[Recorded], ...] = (University, Degree, Subject, Lesson)
 
 
 class BadCell(ValueError):
-    """What is wrong with a cell, as a Spanish sentence."""
+    """A cell that can't be read. The message is a Spanish sentence."""
 
 
 def clean(text: str) -> str:
-    """A text as it is kept and compared: composed accents, no spaces but single ones inside."""
+    """Return the text as it is stored and compared: composed accents, single spaces inside."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
@@ -40,7 +40,7 @@ _EUROS = re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+(?=,))(?:[.,]\d{1,2})?", re.ASCI
 
 
 def _euros(text: str) -> Decimal:
-    """ "192", "192.5", "1.234,50 €"; never "1.234", which some read as a thousand and some as 1."""
+    """Read "192", "192.5" or "1.234,50 €". Refuse "1.234": it may mean a thousand or 1.234."""
     bare = text.removesuffix("€").strip()
     if not _EUROS.fullmatch(bare):
         raise BadCell(f"«{text}» no es un precio. Escríbelo así: 192,50.")
@@ -95,10 +95,10 @@ class Column:
     model: type[Recorded]
     attribute: str
     parse: Callable[[str], Any] = _text
-    # What names the row among those of the same parent.
+    # The column that identifies a row among those of the same parent.
     is_key: bool = False
-    # A new row can't do without it.
-    needed: bool = False
+    # Required for a new row.
+    required: bool = False
 
     @cached_property
     def field(self) -> "Field[Any, Any]":
@@ -111,7 +111,7 @@ class Column:
         return dict(self.field.flatchoices) if self.field.choices else {}
 
     def read(self, text: str) -> Any:
-        """The cell's value, checked as the admin checks it. Raises BadCell."""
+        """Return the cell's value, validated as in the admin. Raises BadCell."""
         value = self.parse(text.strip())
         try:
             return self.field.clean(value, None)
@@ -119,7 +119,7 @@ class Column:
             raise BadCell(" ".join(error.messages)) from None
 
     def show(self, value: Any) -> Any:
-        """The value as a file has it: choices by their Spanish name, the rest as it is."""
+        """Return the value as a file has it: a choice by its label, a boolean as "sí" or "no"."""
         if self._labels:
             return self._labels[value]
         if isinstance(value, bool):
@@ -129,7 +129,7 @@ class Column:
 
 COLUMNS = (
     Column("universidad_siglas", University, "acronym", is_key=True),
-    Column("universidad", University, "name", needed=True),
+    Column("universidad", University, "name", required=True),
     Column("universidad_estado", University, "status", _one_of(University.Status)),
     Column("universidad_logo", University, "logo_url"),
     Column("universidad_alumnos_anteriores", University, "students_offset", _whole),
@@ -139,12 +139,12 @@ COLUMNS = (
     Column("grado_cursos", Degree, "number_of_courses", _whole),
     Column("grado_alumnos_anteriores", Degree, "students_offset", _whole),
     Column("asignatura", Subject, "name", is_key=True),
-    Column("precio", Subject, "final_price", _euros, needed=True),
+    Column("precio", Subject, "final_price", _euros, required=True),
     Column("descuento", Subject, "total_discounts", _percent),
     Column("a_la_venta", Subject, "active", _yes_no),
     Column("matriculados_anteriores", Subject, "enrolled_offset", _whole),
     Column("leccion", Lesson, "title", is_key=True),
-    Column("leccion_precio", Lesson, "price", _euros, needed=True),
+    Column("leccion_precio", Lesson, "price", _euros, required=True),
     Column("leccion_estado", Lesson, "status", _one_of(Lesson.Status)),
     Column("leccion_orden", Lesson, "position", _whole),
 )

@@ -1,4 +1,4 @@
-"""A file as lines of text by column. Raises BadFile for what can't be read at all."""
+"""Reads a file into lines of cells. Raises BadFile if the file can't be read."""
 
 import csv
 import io
@@ -17,17 +17,17 @@ from openpyxl import load_workbook
 from openpyxl.utils.exceptions import InvalidFileException
 
 from apps.catalogue.exchange.columns import BY_NAME, KEYS
-from apps.catalogue.exchange.errors import BadFile, Fault, Faults
-from apps.catalogue.exchange.reasons import csv_reason, json_reason, xlsx_reason
+from apps.catalogue.exchange.error_messages import csv_reason, json_reason, xlsx_reason
+from apps.catalogue.exchange.faults import BadFile, Fault, Faults
 from apps.catalogue.models import University
 from apps.catalogue.text import search_form
 
-# A sheet of Excel ends here; with six lessons each, room for 170,000 subjects.
+# The largest Excel sheet: 170,000 subjects with six lessons each.
 MOST_LINES = 1_048_576
 MOST_COLUMNS = 64
-# What an .xlsx may become when unpacked: a few kilobytes can hold gigabytes of nothing.
+# The unpacked size that is accepted: a zip bomb of a few kilobytes unpacks to gigabytes.
 MOST_UNPACKED_BYTES = 500_000_000
-# What a spreadsheet would take for a formula; see `writing`.
+# A spreadsheet takes a cell that begins with one of these for a formula (see `writing`).
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 _NOT_UTF8 = (
     "El archivo no está en UTF-8. En Excel, guárdalo como «CSV UTF-8 (delimitado por comas)», "
@@ -37,16 +37,16 @@ _NOT_UTF8 = (
 
 @dataclass(frozen=True)
 class Line:
-    # "línea 12", to be named in an error.
+    # "línea 12", for error messages.
     place: str
-    # By the name of the column; empty cells are left out.
+    # Cells by column name, without the empty ones.
     cells: dict[str, str]
 
 
 def read_lines(data: bytes, name: str) -> list[Line]:
-    """The lines of a .csv, .xlsx or .json file, told apart by its name.
+    """Return the lines of a .csv, .xlsx or .json file. The suffix of `name` decides the format.
 
-    Raises BadFile with every unknown column and every line that is too long.
+    Raises BadFile with all unknown columns and all lines with too many cells.
     """
     match PurePath(name).suffix.lower():
         case ".csv":
@@ -82,7 +82,7 @@ def _by_header(rows: Iterable[tuple[int, Sequence[str]]], *, unit: str) -> list[
 
 
 def _columns(titles: Sequence[str]) -> list[str]:
-    """The header's columns, checked; columns without a title at its end are dropped."""
+    """Return the checked columns of the header, without untitled columns at its end."""
     columns = list(titles)
     while columns and not columns[-1]:
         columns.pop()
@@ -118,17 +118,17 @@ def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
     text = _decoded(data)
     head, _, rest = text.partition("\n")
     skipped = 0
-    if head.startswith("sep="):  # Excel's own way to name the separator
+    if head.startswith("sep="):  # Excel names the separator this way.
         delimiter, text, skipped = head[4:5] or ";", rest, 1
     else:
-        # Spanish Excel separates by semicolons, since the comma is in the numbers.
+        # Spanish Excel uses semicolons, because the comma is the decimal separator.
         delimiter = max(";,\t", key=head.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     before = 0
     try:
         for row in reader:
-            # A cell may hold line breaks: a row is named by the line in which it begins.
-            yield before + 1 + skipped, [_unguarded(cell) for cell in row]
+            # A cell may contain line breaks. Errors name the line in which the row begins.
+            yield before + 1 + skipped, [_without_apostrophe(cell) for cell in row]
             before = reader.line_num
     except csv.Error as error:
         fault = Fault(
@@ -138,8 +138,8 @@ def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
         raise BadFile(fault) from None
 
 
-def _unguarded(cell: str) -> str:
-    """Without the apostrophe that keeps spreadsheets from calculating (see `writing`)."""
+def _without_apostrophe(cell: str) -> str:
+    """Remove the apostrophe that `writing` puts before text that looks like a formula."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
@@ -151,7 +151,7 @@ def _xlsx_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
             raise BadFile(Fault("El archivo es demasiado grande una vez descomprimido."))
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         sheet: Any = book.worksheets[0]
-        # The size that the file claims to have is its own affair.
+        # Ignore the sheet's stated dimensions: some programs write wrong ones.
         sheet.reset_dimensions()
         rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)
         for number, row in enumerate(rows, start=1):
@@ -173,7 +173,7 @@ def _cell_text(value: Any) -> str:
         case bool():
             return "sí" if value else "no"
         case float():
-            # 49.900000000000006 is how a formula's 49.90 is kept.
+            # The result of a formula may be stored as 49.900000000000006.
             return f"{value:.6f}".rstrip("0").rstrip(".")
         case date():
             return value.isoformat()
@@ -182,7 +182,7 @@ def _cell_text(value: Any) -> str:
 
 def _json_lines(data: bytes) -> list[Line]:
     try:
-        # Numbers keep the digits that were written.
+        # Parse numbers as text to keep their digits.
         found = json.loads(_decoded(data), parse_float=str, parse_int=str)
     except json.JSONDecodeError as error:
         fault = Fault(f"No es JSON: {json_reason(error)}.", place=f"línea {error.lineno}")

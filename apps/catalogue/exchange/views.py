@@ -1,4 +1,4 @@
-"""Import and export in the admin: a file is uploaded, looked at, and only then carried out."""
+"""Import and export in the admin. An uploaded file is previewed and then confirmed."""
 
 from datetime import timedelta
 from itertools import islice
@@ -16,19 +16,19 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
-from apps.catalogue.exchange.apply import PlanChanged, import_lines
+from apps.catalogue.exchange.apply import CatalogueHasChanged, import_lines
 from apps.catalogue.exchange.columns import LEVELS
-from apps.catalogue.exchange.errors import BadFile
-from apps.catalogue.exchange.plan import make_plan
+from apps.catalogue.exchange.diff import diff_catalogue
+from apps.catalogue.exchange.faults import BadFile
 from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue
 from apps.catalogue.models import CatalogueUpload, Subject
-from apps.catalogue.services import after_many_changes, prices_changed_by
+from apps.catalogue.services import prices_changed_by, refresh_statistics
 
-# Some 20,000 subjects with their lessons. What is larger goes by the command.
+# About 20,000 subjects with their lessons. Larger files need the import command.
 MOST_UPLOADED_BYTES = 20_000_000
 MOST_SHOWN = 500
-KEPT = timedelta(days=1)
+UPLOAD_LIFE = timedelta(days=1)
 
 
 class UploadForm(forms.Form):
@@ -53,12 +53,12 @@ def _may(request: HttpRequest, *actions: str) -> bool:
 
 
 def _staff(request: HttpRequest) -> Any:
-    """Who is signed in; only staff come through the admin's door."""
+    """Return the signed-in member of staff. `admin_view` has refused everybody else."""
     return request.user
 
 
 def may_import(request: HttpRequest) -> bool:
-    """A file may add and change at every level: so must whoever uploads it."""
+    """An import may add and change rows of all four models, so it needs all those permissions."""
     return _may(request, "add", "change")
 
 
@@ -75,7 +75,7 @@ def exchange_urls(site: admin.AdminSite) -> list[URLPattern]:
 
 
 def upload(request: HttpRequest) -> HttpResponse:
-    """The form; a file without faults is kept and its preview shown."""
+    """Show the form. Store a file without errors and redirect to its preview."""
     if not may_import(request):
         raise PermissionDenied
     form = UploadForm(request.POST or None, request.FILES or None)
@@ -84,49 +84,49 @@ def upload(request: HttpRequest) -> HttpResponse:
         file = form.cleaned_data["file"]
         data = file.read()
         try:
-            make_plan(read_lines(data, file.name))
+            diff_catalogue(read_lines(data, file.name))
         except BadFile as error:
             faults = error.lines
         else:
-            CatalogueUpload.objects.filter(uploaded_at__lt=timezone.now() - KEPT).delete()
-            kept = CatalogueUpload.objects.create(
+            CatalogueUpload.objects.filter(uploaded_at__lt=timezone.now() - UPLOAD_LIFE).delete()
+            stored = CatalogueUpload.objects.create(
                 uploaded_by=_staff(request), name=file.name, content=data
             )
-            return redirect("admin:catalogue_import_preview", kept.pk)
+            return redirect("admin:catalogue_import_preview", stored.pk)
     return _page(request, "catalogue/import.html", form=form, faults=faults)
 
 
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
-    """What the file would change; with POST it is changed, if it is still the same."""
+    """Show what the file would change. POST imports it if that is still the same."""
     if not may_import(request):
         raise PermissionDenied
-    kept = get_object_or_404(CatalogueUpload, pk=pk, uploaded_by=request.user.pk)
+    stored = get_object_or_404(CatalogueUpload, pk=pk, uploaded_by=request.user.pk)
     try:
-        lines = read_lines(bytes(kept.content), kept.name)
+        lines = read_lines(bytes(stored.content), stored.name)
         if request.method == "POST":
-            return _carry_out(request, kept, lines)
-        plan = make_plan(lines)
+            return _import(request, stored, lines)
+        diff = diff_catalogue(lines)
     except BadFile as error:
-        # The catalogue has changed since the upload: what existed is gone.
+        # The catalogue changed after the upload: a row that the file relies on was deleted.
         return _page(request, "catalogue/import.html", form=UploadForm(), faults=error.lines)
-    details = plan.details()
+    details = diff.details()
     return _page(
         request,
         "catalogue/import_preview.html",
-        upload=kept,
-        summary=plan.summary(),
-        is_empty=plan.is_empty,
-        fingerprint=plan.fingerprint(),
+        upload=stored,
+        summary=diff.summary(),
+        is_empty=diff.is_empty,
+        fingerprint=diff.fingerprint(),
         details=list(islice(details, MOST_SHOWN)),
         more=sum(1 for _ in details),
     )
 
 
-def _carry_out(request: HttpRequest, kept: CatalogueUpload, lines: list[Any]) -> HttpResponse:
+def _import(request: HttpRequest, stored: CatalogueUpload, lines: list[Any]) -> HttpResponse:
     try:
         with prices_changed_by(request.user):
-            plan = import_lines(lines, expected=request.POST.get("fingerprint", "-") or "-")
-    except PlanChanged:
+            diff = import_lines(lines, expected=request.POST.get("fingerprint", "-") or "-")
+    except CatalogueHasChanged:
         messages.warning(
             request, "El catálogo ha cambiado entretanto. Mira otra vez qué cambiaría el archivo."
         )
@@ -134,18 +134,18 @@ def _carry_out(request: HttpRequest, kept: CatalogueUpload, lines: list[Any]) ->
     LogEntry.objects.create(
         user=_staff(request),
         content_type=ContentType.objects.get_for_model(Subject),
-        object_repr=kept.name[:200],
+        object_repr=stored.name[:200],
         action_flag=CHANGE,
-        change_message="Importación. " + ". ".join(plan.summary()),
+        change_message="Importación. " + ". ".join(diff.summary()),
     )
-    kept.delete()
-    after_many_changes()
-    messages.success(request, f"Importado: {kept.name}. " + ". ".join(plan.summary()) + ".")
+    stored.delete()
+    refresh_statistics()
+    messages.success(request, f"Importado: {stored.name}. " + ". ".join(diff.summary()) + ".")
     return redirect("admin:catalogue_subject_changelist")
 
 
 def export(request: HttpRequest, ending: str) -> HttpResponse:
-    """The whole catalogue as a download."""
+    """Download the whole catalogue."""
     if not may_export(request):
         raise PermissionDenied
     name = f"catalogo-{timezone.localdate():%Y-%m-%d}.{ending}"

@@ -1,4 +1,4 @@
-"""The catalogue as a file that `reading` reads back to the same."""
+"""Writes the catalogue to a file. `reading` reads the same catalogue back."""
 
 import csv
 import io
@@ -14,7 +14,7 @@ from openpyxl.cell import WriteOnlyCell
 from openpyxl.utils.exceptions import IllegalCharacterError
 
 from apps.catalogue.exchange.columns import COLUMNS, DATA, KEYS
-from apps.catalogue.exchange.errors import BadFile, Fault
+from apps.catalogue.exchange.faults import BadFile, Fault
 from apps.catalogue.exchange.reading import FORMULA_STARTS
 from apps.catalogue.models import Degree, Lesson, Subject, University
 
@@ -26,15 +26,15 @@ CONTENT_TYPES = {
 }
 
 Row = list[Any]
-# Where there is nothing below: one row that ends here. No row has this id.
+# Stands for a parent without children: one line with empty cells. No row has id 0.
 _NOTHING: list[tuple[int, Row]] = [(0, [])]
 
 
 def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: None) -> bytes:
-    """The whole catalogue as .csv, .xlsx or .json, by the name's ending.
+    """Return the whole catalogue as .csv, .xlsx or .json. The suffix of `name` decides the format.
 
-    `on_progress` is told after each university how many subjects it had. Raises BadFile for another
-    ending, and for what a format can't hold.
+    `on_progress` gets the number of subjects after each university. Raises BadFile for another
+    suffix, and for a character that the format can't hold.
     """
     rows = catalogue_rows(on_progress)
     match PurePath(name).suffix.lower():
@@ -48,11 +48,11 @@ def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: 
 
 
 def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
-    """A row for each lesson, in the order of the names; what has none below has a row of its own.
+    """Yield a line for each lesson, and one for each parent without children, ordered by name.
 
-    Three queries for each university; no more than one university is held at a time.
+    Runs three queries for each university and holds one university in memory at a time.
     """
-    for university, ((_, its_cells),) in _cells(University.objects.by_name(), "pk").items():
+    for university, ((_, university_cells),) in _cells(University.objects.by_name(), "pk").items():
         degrees = Degree.objects.filter(university=university).by_name()
         subjects = Subject.objects.filter(degree__university=university)
         lessons = Lesson.objects.filter(subject__degree__university=university)
@@ -61,24 +61,24 @@ def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
         for degree, degree_cells in _cells(degrees, "university").get(university, _NOTHING):
             for subject, subject_cells in by_degree.get(degree, _NOTHING):
                 for _, lesson_cells in by_subject.get(subject, _NOTHING):
-                    cells = its_cells + degree_cells + subject_cells + lesson_cells
+                    cells = university_cells + degree_cells + subject_cells + lesson_cells
                     yield cells + [None] * (len(TITLES) - len(cells))
         on_progress(sum(map(len, by_degree.values())))
 
 
 def _cells(rows: QuerySet[Any], parent: str) -> dict[int, list[tuple[int, Row]]]:
-    """The id and the cells of each row, by the id of its parent."""
+    """Return the id and the cells of each row, grouped by the id of the parent."""
     columns = (KEYS[rows.model], *DATA[rows.model])
     found: dict[int, list[tuple[int, Row]]] = {}
     attributes = [column.attribute for column in columns]
-    for above, pk, *values in rows.values_list(parent, "pk", *attributes):
+    for parent_id, pk, *values in rows.values_list(parent, "pk", *attributes):
         cells = [column.show(value) for column, value in zip(columns, values, strict=True)]
-        found.setdefault(above, []).append((pk, cells))
+        found.setdefault(parent_id, []).append((pk, cells))
     return found
 
 
 def _csv(rows: Iterator[Row]) -> bytes:
-    """As Spanish Excel writes and opens it: semicolons, decimal commas, a byte order mark."""
+    """Write CSV as Spanish Excel does: semicolons, decimal commas and a byte order mark."""
     data = io.BytesIO()
     text = io.TextIOWrapper(data, encoding="utf-8-sig", newline="")
     writer = csv.writer(text, delimiter=";")
@@ -95,7 +95,7 @@ def _csv_cell(value: Any) -> str:
         case Decimal():
             return str(value).replace(".", ",")
         case str() if value.startswith(FORMULA_STARTS):
-            # A name "=HYPERLINK(…)" would be calculated by whoever opens the file.
+            # A spreadsheet would run a name such as "=HYPERLINK(…)" as a formula.
             return f"'{value}"
     return str(value)
 
@@ -120,7 +120,7 @@ def _xlsx_cell(sheet: Any, value: Any) -> Any:
     except IllegalCharacterError:
         fault = Fault(f"Excel no admite un carácter de «{value}». Exporta en .csv o .json.")
         raise BadFile(fault) from None
-    # A text, whatever it begins with.
+    # Mark the cell as text, so that Excel does not run it as a formula.
     cell.data_type = "s"
     return cell
 
@@ -133,7 +133,7 @@ def _json(rows: Iterator[Row]) -> bytes:
             for title, value in zip(TITLES, row, strict=True)
             if value is not None
         }
-        # Object by object: all of them at once would be held many times as large as their text.
+        # Write one object at a time: a list of all of them would take much more memory.
         data.write(b",\n" if data.tell() else b"[\n")
         data.write(json.dumps(item, ensure_ascii=False).encode())
     data.write(b"\n]\n" if data.tell() else b"[]\n")

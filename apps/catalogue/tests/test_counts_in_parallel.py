@@ -3,12 +3,12 @@ from itertools import count
 import pytest
 from django.db import transaction
 
-from academy.tests.factories import make_degree, make_subject
-from academy.tests.parallel import in_parallel
 from apps.catalogue.models import Lesson
-from apps.catalogue.services import subject_enrolled
+from apps.catalogue.services import refresh_counts_of_subjects
 from apps.classroom.models import Enrolment
 from apps.students.models import Student
+from tests.helpers.factories import make_degree, make_subject
+from tests.helpers.parallel import in_parallel
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 MANY = 12
@@ -18,7 +18,7 @@ def failures(results):
     return [result for result in results if isinstance(result, Exception)]
 
 
-def test_purchases_at_the_same_moment_are_all_counted():
+def test_concurrent_purchases_are_all_counted():
     degree = make_degree()
     subjects = [make_subject(f"Asignatura {n}", degree=degree, lessons=1) for n in range(2)]
     numbers = count()
@@ -27,10 +27,10 @@ def test_purchases_at_the_same_moment_are_all_counted():
         number = next(numbers)
         student = Student.objects.create(email=f"alumna{number}@example.com")
         with transaction.atomic():
-            # Half of them buy in the other order: they could wait for each other in a circle.
+            # Half of them buy in the opposite order, which would deadlock without ordered locks.
             for subject in subjects if number % 2 else reversed(subjects):
-                Enrolment.objects.create(student=student, subject=subject, reference="pedido-1")
-                subject_enrolled(subject.pk)
+                Enrolment.objects.create(student=student, subject=subject, order_id=1)
+                refresh_counts_of_subjects(subject.pk)
 
     assert failures(in_parallel(buy, MANY)) == []
 
@@ -41,7 +41,7 @@ def test_purchases_at_the_same_moment_are_all_counted():
     assert degree.university.students == MANY
 
 
-def test_lessons_saved_at_the_same_moment_are_all_counted():
+def test_concurrent_lesson_saves_are_all_counted():
     subject = make_subject(lessons=0)
     numbers = count(1)
 

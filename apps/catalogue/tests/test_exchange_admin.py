@@ -10,10 +10,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from academy.tests.factories import make_subject
 from apps.catalogue.exchange import views
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import CatalogueUpload, PriceChange, Subject, University
+from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
 IMPORT = "/admin/catalogue/subject/importar/"
@@ -53,7 +53,7 @@ def fingerprint(page):
     return page.context["fingerprint"]
 
 
-def test_a_file_is_looked_at_and_then_carried_out(client, carla):
+def test_upload_is_previewed_and_imported_after_confirmation(client, carla):
     subject = make_subject(price="192.00", lessons=1)
 
     shown = client.post(IMPORT, dearer(), follow=True)
@@ -71,7 +71,7 @@ def test_a_file_is_looked_at_and_then_carried_out(client, carla):
     assert not CatalogueUpload.objects.exists()
 
 
-def test_a_file_with_errors_lists_them_and_is_not_kept(client, carla):
+def test_file_with_errors_lists_them_and_is_not_stored(client, carla):
     page = client.post(IMPORT, file("universidad_siglas;precio\nU;diez\n"))
 
     assert "Línea 2, columna «precio»: «diez» no es un precio." in page.text
@@ -80,7 +80,7 @@ def test_a_file_with_errors_lists_them_and_is_not_kept(client, carla):
     assert not University.objects.exists()
 
 
-def test_what_somebody_changed_meanwhile_is_looked_at_again(client, carla):
+def test_catalogue_change_after_the_preview_requires_a_new_preview(client, carla):
     subject = make_subject(price="192.00", lessons=1)
     shown = client.post(IMPORT, dearer(), follow=True)
     subject.final_price = Decimal("195.00")
@@ -93,11 +93,11 @@ def test_what_somebody_changed_meanwhile_is_looked_at_again(client, carla):
     assert "El catálogo ha cambiado entretanto." in again.text
     assert "precio: 195,00 → 201,00" in again.text
     assert Subject.objects.get().final_price == 195
-    client.post(shown.request["PATH_INFO"])  # without having looked at anything
+    client.post(shown.request["PATH_INFO"])  # without a preview
     assert Subject.objects.get().final_price == 195
 
 
-def test_a_file_that_changes_nothing_has_no_button(client, carla):
+def test_preview_without_changes_has_no_button(client, carla):
     make_subject()
 
     shown = client.post(IMPORT, file(), follow=True)
@@ -106,7 +106,7 @@ def test_a_file_that_changes_nothing_has_no_button(client, carla):
     assert "Hacer estos cambios" not in shown.text
 
 
-def test_a_file_that_is_too_large_is_refused(client, carla, monkeypatch):
+def test_too_large_upload_is_refused(client, carla, monkeypatch):
     monkeypatch.setattr(views, "MOST_UPLOADED_BYTES", 10)
 
     assert "El archivo es demasiado grande" in client.post(IMPORT, file()).text
@@ -114,7 +114,7 @@ def test_a_file_that_is_too_large_is_refused(client, carla, monkeypatch):
 
 
 @pytest.mark.parametrize("actions", [(), ("view",), ("view", "change"), ("add",)])
-def test_only_who_may_add_and_change_everything_may_import(client, actions):
+def test_import_needs_add_and_change_permissions_for_all_models(client, actions):
     client.force_login(staff("bruno", *actions))
 
     assert client.get(IMPORT).status_code == 403
@@ -124,7 +124,7 @@ def test_only_who_may_add_and_change_everything_may_import(client, actions):
     assert IMPORT not in listed.text
 
 
-def test_only_who_may_see_everything_may_export(client):
+def test_export_needs_view_permissions_for_all_models(client):
     client.force_login(staff("bruno"))
     assert client.get(f"{LIST}exportar/csv/").status_code == 403
     assert Client().get(f"{LIST}exportar/csv/").status_code == 302
@@ -133,7 +133,7 @@ def test_only_who_may_see_everything_may_export(client):
     assert f"{LIST}exportar/csv/" in client.get(LIST).text
 
 
-def test_another_s_upload_is_nobody_else_s(client, carla):
+def test_upload_of_another_user_can_not_be_opened(client, carla):
     make_subject()
     shown = client.post(IMPORT, dearer(), follow=True)
     other = Client()
@@ -145,7 +145,7 @@ def test_another_s_upload_is_nobody_else_s(client, carla):
     assert Subject.objects.get().final_price == 192
 
 
-def test_a_form_of_another_site_can_upload_and_confirm_nothing(carla):
+def test_import_forms_require_a_csrf_token(carla):
     careful = Client(enforce_csrf_checks=True)
     careful.force_login(carla)
 
@@ -153,7 +153,7 @@ def test_a_form_of_another_site_can_upload_and_confirm_nothing(carla):
     assert not CatalogueUpload.objects.exists()
 
 
-def test_uploads_that_nobody_confirmed_are_thrown_away_after_a_day(client, carla):
+def test_unconfirmed_uploads_are_deleted_after_a_day(client, carla):
     make_subject()
     client.post(IMPORT, dearer())
     with time_machine.travel(timezone.now() + timedelta(days=1, hours=1)):
@@ -164,7 +164,7 @@ def test_uploads_that_nobody_confirmed_are_thrown_away_after_a_day(client, carla
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "json"])
-def test_the_catalogue_is_downloaded_as_it_is(client, carla, ending):
+def test_admin_downloads_the_catalogue(client, carla, ending):
     make_subject()
 
     answer = client.get(f"{LIST}exportar/{ending}/")
@@ -178,7 +178,7 @@ def test_the_catalogue_is_downloaded_as_it_is(client, carla, ending):
     assert "Este archivo no cambia nada." in shown.text
 
 
-def test_another_ending_is_no_export(client, carla):
+def test_export_refuses_another_suffix(client, carla):
     answer = client.get(f"{LIST}exportar/pdf/", follow=True)
 
     assert answer.request["PATH_INFO"] == LIST

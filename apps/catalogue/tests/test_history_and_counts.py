@@ -5,16 +5,16 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, connection, transaction
 
-from academy.tests.factories import make_degree, make_subject, make_university
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
 from apps.catalogue.services import (
     prices_changed_by,
     refresh_counts,
+    refresh_counts_of_subjects,
     set_lesson_status,
-    subject_enrolled,
 )
 from apps.classroom.models import Enrolment
 from apps.students.models import Student
+from tests.helpers.factories import make_degree, make_subject, make_university
 
 pytestmark = pytest.mark.django_db
 
@@ -29,13 +29,13 @@ def changes_of(row):
     return list(row.price_changes.order_by("pk").values_list("before", "after"))
 
 
-def test_the_first_price_of_a_subject_is_kept():
+def test_first_price_of_a_subject_is_recorded():
     subject = make_subject(price="192.00", lessons=0)
 
     assert changes_of(subject) == [(None, Decimal("192.00"))]
 
 
-def test_a_new_price_is_kept_with_the_old_one_and_who_set_it():
+def test_price_change_is_recorded_with_old_price_and_user():
     carla = get_user_model().objects.create_user("carla")
     subject = make_subject(price="192.00", lessons=0)
 
@@ -52,7 +52,7 @@ def test_a_new_price_is_kept_with_the_old_one_and_who_set_it():
     assert second.changed_by == carla
 
 
-def test_a_lesson_s_price_is_kept_as_well():
+def test_lesson_price_is_recorded():
     lesson = make_subject(lessons=1).lessons.get()
     lesson.price = Decimal("60.00")
     lesson.save(update_fields=["price"])
@@ -63,7 +63,7 @@ def test_a_lesson_s_price_is_kept_as_well():
     ]
 
 
-def test_saving_without_a_new_price_keeps_nothing():
+def test_save_without_a_new_price_records_nothing():
     subject = make_subject(price="192.00", lessons=0)
     subject.name = "Macroeconomía"
     subject.save()
@@ -73,7 +73,7 @@ def test_saving_without_a_new_price_keeps_nothing():
     assert changes_of(subject) == [(None, Decimal("192.00"))]
 
 
-def test_a_price_that_is_not_written_is_not_kept():
+def test_price_outside_update_fields_is_not_recorded():
     subject = make_subject(price="192.00", lessons=0)
     subject.final_price = Decimal("1.00")
     subject.save(update_fields=["name"])
@@ -82,7 +82,7 @@ def test_a_price_that_is_not_written_is_not_kept():
     assert Subject.objects.get().final_price == Decimal("192.00")
 
 
-def test_subjects_added_in_bulk_have_their_first_price_names_and_counts_too():
+def test_bulk_created_subjects_have_first_price_names_and_counts():
     degree = make_degree()
     subjects = Subject.objects.bulk_create(
         [Subject(degree=degree, name=name, final_price=200) for name in ("Ética", "Lógica")]
@@ -98,7 +98,7 @@ def test_subjects_added_in_bulk_have_their_first_price_names_and_counts_too():
     assert degree.subjects_count == 1
 
 
-def test_a_price_cannot_be_changed_past_its_history():
+def test_update_of_a_price_without_history_is_refused():
     subject = make_subject(lessons=1)
 
     with pytest.raises(TypeError):
@@ -112,7 +112,7 @@ def test_a_price_cannot_be_changed_past_its_history():
     assert Subject.objects.get().final_price == Decimal("192.00")
 
 
-def test_a_save_that_fails_keeps_no_price_change():
+def test_failed_save_records_no_price_change():
     degree = make_degree()
     make_subject("Microeconomía", degree=degree, lessons=0)
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -121,7 +121,7 @@ def test_a_save_that_fails_keeps_no_price_change():
     assert PriceChange.objects.count() == 1
 
 
-def test_a_renamed_subject_is_found_under_its_new_name_whatever_is_saved():
+def test_renamed_subject_is_found_even_if_only_the_name_is_saved():
     subject = make_subject(name="Microeconomía", lessons=0)
     subject.name = "Ética"
     subject.save(update_fields=["name"])
@@ -133,7 +133,7 @@ def test_a_renamed_subject_is_found_under_its_new_name_whatever_is_saved():
 # ---------------------------------------------------------------- counts
 
 
-def test_counts_follow_subjects_and_lessons():
+def test_counts_follow_saved_subjects_and_lessons():
     university = make_university()
     degree = make_degree(university)
     make_degree(university, "Derecho")
@@ -159,7 +159,7 @@ def test_counts_follow_subjects_and_lessons():
     assert (university.subjects_count, degree.subjects_count) == (0, 0)
 
 
-def test_counts_follow_what_is_deleted():
+def test_counts_follow_deletions():
     degree = make_degree()
     subject = make_subject(degree=degree, lessons=2)
     subject.lessons.first().delete()
@@ -173,7 +173,7 @@ def test_counts_follow_what_is_deleted():
     assert degree.subjects_count == 0
 
 
-def test_a_subject_that_moves_is_counted_where_it_came_from_and_where_it_goes():
+def test_moving_a_subject_refreshes_both_degrees():
     here, there = make_university("Una"), make_university("Otra")
     old, new = make_degree(here), make_degree(there)
     subject = make_subject(degree=old)
@@ -187,7 +187,7 @@ def test_a_subject_that_moves_is_counted_where_it_came_from_and_where_it_goes():
     assert (there.subjects_count, new.subjects_count) == (1, 1)
 
 
-def test_a_stale_copy_does_not_bring_old_counts_back():
+def test_saving_a_stale_copy_does_not_restore_old_counts():
     subject = make_subject(lessons=0)
     stale = Subject.objects.get(pk=subject.pk)
     Lesson.objects.create(subject=subject, title="PEC 1", price=55)
@@ -198,20 +198,18 @@ def test_a_stale_copy_does_not_bring_old_counts_back():
     assert Subject.objects.get().active_lessons_count == 1
 
 
-def test_students_are_counted_once_wherever_they_are_enrolled():
+def test_student_with_several_enrolments_counts_once():
     university = make_university(students_offset=1000)
     degree = make_degree(university)
     micro = make_subject("Microeconomía", degree=degree, enrolled_offset=40)
     macro = make_subject("Macroeconomía", degree=degree, lessons=1)
     ana = Student.objects.create(email="ana@example.com")
     bruno = Student.objects.create(email="bruno@example.com")
-    Enrolment.objects.create(student=ana, subject=micro, reference="pedido-1")
-    Enrolment.objects.create(
-        student=ana, subject=macro, lesson=macro.lessons.get(), reference="pedido-1"
-    )
-    Enrolment.objects.create(student=bruno, subject=micro, reference="pedido-2")
+    Enrolment.objects.create(student=ana, subject=micro, order_id=1)
+    Enrolment.objects.create(student=ana, subject=macro, lesson=macro.lessons.get(), order_id=1)
+    Enrolment.objects.create(student=bruno, subject=micro, order_id=2)
 
-    subject_enrolled(micro.pk, macro.pk)
+    refresh_counts_of_subjects(micro.pk, macro.pk)
 
     for row in (university, degree, micro, macro):
         row.refresh_from_db()
@@ -220,13 +218,13 @@ def test_students_are_counted_once_wherever_they_are_enrolled():
     assert university.students == 1002
 
 
-def test_an_offset_never_makes_a_count_negative():
+def test_negative_offset_never_gives_a_negative_count():
     subject = make_subject(enrolled_offset=-5)
 
     assert subject.enrolled_students_count == 0
 
 
-def test_refreshing_repairs_every_count_in_a_few_queries(
+def test_refresh_counts_repairs_all_counts_in_few_queries(
     django_assert_max_num_queries,
 ):
     university = make_university()
@@ -259,7 +257,7 @@ def stored_counts():
 
 
 def any_change(chance, students):
-    """One change of the catalogue or of enrolments, as staff and purchases make them."""
+    """Make one random change of the catalogue or of enrolments, as staff and purchases do."""
     degrees, subjects, lessons, enrolments = (
         list(model.objects.order_by("pk")) for model in (Degree, Subject, Lesson, Enrolment)
     )
@@ -274,14 +272,14 @@ def any_change(chance, students):
             student = chance.choice(students)
             for subject in chosen:
                 Enrolment.objects.get_or_create(
-                    student=student, subject=subject, lesson=None, defaults={"reference": "p"}
+                    student=student, subject=subject, lesson=None, defaults={"order_id": 1}
                 )
-            subject_enrolled(*(subject.pk for subject in chosen))
+            refresh_counts_of_subjects(*(subject.pk for subject in chosen))
         case "leave":
             if enrolments:
                 row = chance.choice(enrolments)
                 row.delete()
-                subject_enrolled(row.subject_id)
+                refresh_counts_of_subjects(row.subject_id)
         case "lesson":
             Lesson.objects.create(subject=chance.choice(subjects), title=name, price=1)
         case "expire":
@@ -319,7 +317,7 @@ def any_change(chance, students):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_counts_after_any_change_are_those_of_a_whole_recount(seed):
+def test_incremental_counts_equal_a_full_recount(seed):
     chance = random.Random(seed)
     for university in (make_university("Una"), make_university("Otra")):
         for _ in range(2):
@@ -335,24 +333,24 @@ def test_counts_after_any_change_are_those_of_a_whole_recount(seed):
         assert kept == stored_counts()
 
 
-def test_a_purchase_counts_no_degree_but_its_own():
+def test_purchase_refreshes_only_its_own_degree():
     university = make_university()
     here = make_subject("Aquí", degree=make_degree(university))
     elsewhere = make_subject("En otro grado", degree=make_degree(university))
     Subject.objects.filter(pk=elsewhere.pk).update(enrolled_counted=7)
     student = Student.objects.create(email="ana@example.com")
-    Enrolment.objects.create(student=student, subject=here, reference="pedido-1")
+    Enrolment.objects.create(student=student, subject=here, order_id=1)
 
-    subject_enrolled(here.pk)
+    refresh_counts_of_subjects(here.pk)
 
     for row in (here, elsewhere, university):
         row.refresh_from_db()
     assert (here.enrolled_counted, university.students_counted) == (1, 1)
-    # A university of twenty thousand subjects would take most of a second, under its lock.
+    # Refreshing a university of 20,000 subjects would hold its lock for most of a second.
     assert elsewhere.enrolled_counted == 7
 
 
-# ---------------------------------------------------------------- what the database refuses
+# ---------------------------------------------------------------- database constraints
 
 
 @pytest.mark.parametrize(
@@ -371,13 +369,13 @@ def test_a_purchase_counts_no_degree_but_its_own():
         lambda s: PriceChange.objects.create(subject=s, lesson=s.lessons.get(), after=1),
     ],
 )
-def test_the_database_itself_refuses(make):
+def test_database_refuses_invalid_rows(make):
     subject = make_subject(lessons=1)
     with pytest.raises(IntegrityError), transaction.atomic():
         make(subject)
 
 
-def test_what_has_children_is_protected():
+def test_rows_with_children_can_not_be_deleted():
     subject = make_subject()
     for row in (subject.degree.university, subject.degree, subject):
         with pytest.raises(IntegrityError):

@@ -1,4 +1,4 @@
-"""Every list of the catalogue finds its subjects by an index, at a size where it matters."""
+"""All lists of the catalogue use an index, tested with thousands of subjects."""
 
 import re
 
@@ -6,18 +6,18 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from academy.tests.factories import make_degree, make_university
 from apps.catalogue import reads
 from apps.catalogue.models import Lesson, Subject, University
-from apps.catalogue.services import after_many_changes, counts_at_the_end, refresh_counts
+from apps.catalogue.services import deferred_counts, refresh_counts, refresh_statistics
+from tests.helpers.factories import make_degree, make_university
 
 pytestmark = pytest.mark.django_db
 UNIVERSITIES, DEGREES, SUBJECTS = 10, 8, 50
 
 
 def fill():
-    """Four thousand subjects; statistics as after an import."""
-    with counts_at_the_end():
+    """Four thousand subjects, with fresh statistics as after an import."""
+    with deferred_counts():
         for number in range(UNIVERSITIES):
             university = make_university(f"Universidad {number}")
             degrees = [make_degree(university) for _ in range(DEGREES)]
@@ -67,7 +67,7 @@ def plan_of(sql):
 
 
 @pytest.mark.parametrize("asked", READS.values(), ids=READS)
-def test_a_list_reads_no_table_through(asked, many):
+def test_lists_never_scan_a_whole_table(asked, many):
     degree = many.degrees.first()
     with CaptureQueriesContext(connection) as captured:
         assert reads.catalogue_page(**asked(many, degree))["results"]
@@ -80,13 +80,13 @@ def test_a_list_reads_no_table_through(asked, many):
         plan = plan_of(sql)
         assert "Seq Scan on catalogue_subject" not in plan, plan
         assert "Seq Scan on catalogue_lesson" not in plan, plan
-        # SQLite has no index for the search alone; all its other lists have one.
+        # On SQLite the search has no index of its own; all other lists have one.
         if "search" not in asked(many, degree) or "university_id" in asked(many, degree):
             assert not [line for line in plan.splitlines() if line.startswith("SCAN catalogue")]
 
 
 @pytest.mark.postgres
-def test_a_search_of_three_letters_uses_the_trigrams(many):
+def test_search_of_three_letters_uses_the_trigram_index(many):
     with CaptureQueriesContext(connection) as captured:
         reads.catalogue_page(search="a010 sobre y3")
 
@@ -104,12 +104,12 @@ OVER_ALL = {
 }
 
 
-# Outside a transaction, for only then can the tables be vacuumed, as after a seed or an import.
+# VACUUM, which a seed and an import run, works only outside a transaction.
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_after_many_changes_a_list_of_everything_is_read_from_an_index_alone():
+def test_full_list_uses_an_index_only_scan_after_refresh_statistics():
     fill()
-    after_many_changes()
+    refresh_statistics()
 
     with connection.cursor() as cursor:
         cursor.execute(
@@ -128,7 +128,7 @@ def test_after_many_changes_a_list_of_everything_is_read_from_an_index_alone():
             for query in captured.captured_queries
             if 'FROM "catalogue_subject"' in query["sql"]
         ]
-        # The count and the page.
+        # The query that counts and the query of the page.
         assert len(plans) == 2
         for plan in plans:
             assert "Seq Scan on catalogue_subject" not in plan, (asked, plan)
@@ -136,7 +136,7 @@ def test_after_many_changes_a_list_of_everything_is_read_from_an_index_alone():
 
 
 @pytest.mark.parametrize("search", ["a", "ab", "sobre", "ñ", "x3", "%", "_", "\\", "'", "so bre"])
-def test_whatever_is_searched_finds_what_the_names_contain(search):
+def test_search_finds_the_same_names_as_a_plain_substring_match(search):
     degree = make_degree()
     Subject.objects.bulk_create(
         Subject(degree=degree, name=name, final_price=1, active_lessons_count=1)
@@ -147,10 +147,10 @@ def test_whatever_is_searched_finds_what_the_names_contain(search):
         name for name in Subject.objects.values_list("name_search", flat=True) if form in name
     ]
 
-    assert Subject.objects.named_like(search).count() == len(expected)
+    assert Subject.objects.name_contains(search).count() == len(expected)
 
 
-def test_a_degree_that_moves_takes_its_subjects_along(many):
+def test_moving_a_degree_updates_the_university_of_its_subjects(many):
     other = University.objects.last()
     degree = many.degrees.first()
     degree.university = other
@@ -161,7 +161,7 @@ def test_a_degree_that_moves_takes_its_subjects_along(many):
     assert reads.catalogue_page(university_id=many.pk)["count"] == (DEGREES - 1) * SUBJECTS
 
 
-def test_a_wrong_university_is_repaired_with_the_counts(many):
+def test_refresh_counts_repairs_a_wrong_university(many):
     Subject.objects.filter(degree=many.degrees.first()).update(university=University.objects.last())
 
     refresh_counts()

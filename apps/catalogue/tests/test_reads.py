@@ -4,10 +4,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from academy.tests.factories import make_degree, make_subject, make_university
 from apps.catalogue import reads
 from apps.catalogue.models import Lesson, University
 from apps.core.errors import NotFound
+from tests.helpers.factories import make_degree, make_subject, make_university
 
 pytestmark = pytest.mark.django_db
 
@@ -16,10 +16,10 @@ def names(page):
     return [subject["name"] for subject in page["results"]]
 
 
-# ---------------------------------------------------------------- shapes (api.md, "Reads")
+# ---------------------------------------------------------------- shapes
 
 
-def test_universities_have_the_documented_shape(client):
+def test_universities_answer_has_the_documented_shape(client):
     university = make_university(
         "Universidad Abierta", acronym="UA", logo_url="/logo.svg", students_offset=1200
     )
@@ -50,7 +50,7 @@ def test_universities_have_the_documented_shape(client):
     ]
 
 
-def test_degrees_have_the_documented_shape(client):
+def test_degrees_answer_has_the_documented_shape(client):
     university = make_university("Universidad Abierta", acronym="UA")
     degree = university.degrees.create(
         name="Economía", acronym="ECO", number_of_courses=4, students_offset=50
@@ -81,7 +81,7 @@ def test_degrees_have_the_documented_shape(client):
     }
 
 
-def test_a_degree_s_subjects_have_the_documented_shape(client):
+def test_subjects_answer_has_the_documented_shape(client):
     degree = make_degree()
     subject = make_subject("Microeconomía", "199.50", degree=degree)
     make_subject("Álgebra", degree=degree)
@@ -97,7 +97,7 @@ def test_a_degree_s_subjects_have_the_documented_shape(client):
     }
 
 
-def test_a_catalogue_page_has_the_documented_shape(client):
+def test_catalogue_answer_has_the_documented_shape(client):
     university = make_university("Universidad Abierta", acronym="UA")
     degree = university.degrees.create(name="Economía", acronym="ECO")
     subject = make_subject(
@@ -156,7 +156,7 @@ def test_a_catalogue_page_has_the_documented_shape(client):
 # ---------------------------------------------------------------- order, search, pages
 
 
-def test_most_enrolled_come_first_then_names_in_spanish_order():
+def test_catalogue_sorts_by_enrolments_then_by_name_with_spanish_collation():
     degree = make_degree()
     for name in ("Nutrición", "Ñandú", "Ópera", "Zoología", "ética", "Estética", "Derecho civil"):
         make_subject(name, degree=degree, lessons=1)
@@ -191,7 +191,7 @@ def test_most_enrolled_come_first_then_names_in_spanish_order():
         ("   ", ["Economía española", "Marketing 100 %", "Microeconomía"]),
     ],
 )
-def test_search_is_about_letters_not_about_accents_or_capitals(search, found):
+def test_search_ignores_accents_and_capitals(search, found):
     degree = make_degree()
     for name in ("Microeconomía", "Economía española", "Marketing 100 %"):
         make_subject(name, degree=degree, lessons=1)
@@ -199,7 +199,7 @@ def test_search_is_about_letters_not_about_accents_or_capitals(search, found):
     assert names(reads.catalogue_page(search=search)) == found
 
 
-def test_only_what_is_on_sale_is_listed():
+def test_catalogue_omits_subjects_without_active_lessons_and_whatever_is_not_on_sale():
     open_university = make_university()
     degree = make_degree(open_university)
     make_subject("A la venta", degree=degree)
@@ -214,7 +214,7 @@ def test_only_what_is_on_sale_is_listed():
     assert [s["name"] for s in reads.subjects_of_degree(degree_id=degree.pk)] == ["A la venta"]
 
 
-def test_a_subject_whose_last_lesson_expires_is_listed_no_more():
+def test_subject_is_unlisted_when_its_last_lesson_expires():
     lesson = make_subject(lessons=1).lessons.get()
     lesson.status = Lesson.Status.EXPIRED
     lesson.save()
@@ -222,7 +222,7 @@ def test_a_subject_whose_last_lesson_expires_is_listed_no_more():
     assert reads.catalogue_page()["count"] == 0
 
 
-def test_filters_narrow_down_to_university_and_degree():
+def test_filters_by_university_and_degree():
     here, there = make_university("Una"), make_university("Otra")
     economics, law = make_degree(here, "Economía"), make_degree(here, "Derecho")
     make_subject("Microeconomía", degree=economics)
@@ -234,7 +234,7 @@ def test_filters_narrow_down_to_university_and_degree():
     assert names(reads.catalogue_page(university_id=there.pk, degree_id=law.pk)) == []
 
 
-def test_a_page_beyond_the_last_answers_the_last():
+def test_page_beyond_the_last_returns_the_last():
     degree = make_degree()
     for number in range(7):
         make_subject(f"Asignatura {number}", degree=degree, lessons=1)
@@ -245,7 +245,7 @@ def test_a_page_beyond_the_last_answers_the_last():
     assert names(page) == ["Asignatura 6"]
 
 
-def test_an_empty_catalogue_has_one_empty_page():
+def test_empty_catalogue_has_one_empty_page():
     assert reads.catalogue_page() == {
         "count": 0,
         "page": 1,
@@ -255,7 +255,7 @@ def test_an_empty_catalogue_has_one_empty_page():
     }
 
 
-def test_samples_never_show_on_a_real_site(settings):
+def test_samples_are_hidden_without_debug(settings):
     university = make_university(is_sample=True)
     subject = make_subject(degree=make_degree(university))
 
@@ -290,7 +290,7 @@ def grow(university):
         lambda u, d: reads.catalogue_page(university_id=u.pk, search="a", page_size=18),
     ],
 )
-def test_a_read_takes_as_many_queries_for_much_as_for_little(read):
+def test_number_of_queries_does_not_grow_with_the_catalogue(read):
     university = make_university()
     degree = make_degree(university)
     make_subject("Una", degree=degree, lessons=1)
@@ -337,9 +337,7 @@ HUGE = "9" * 40
         ("catalogue", {"page_size": HUGE}, 400, "page_size"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused_in_the_documented_shape(
-    client, path, query, status, field
-):
+def test_invalid_query_is_refused_in_the_documented_shape(client, path, query, status, field):
     response = client.get(f"/api/{path}", query)
     answer = response.json()
 
@@ -351,14 +349,14 @@ def test_a_question_that_makes_no_sense_is_refused_in_the_documented_shape(
     assert "Cache-Control" not in response.headers
 
 
-def test_a_huge_page_number_answers_the_last_page(client):
+def test_huge_page_number_returns_the_last_page(client):
     make_subject()
 
     assert client.get("/api/catalogue", {"page": HUGE}).json()["page"] == 1
 
 
 @pytest.mark.parametrize("path", ["universities", "catalogue"])
-def test_everybody_may_keep_an_answer_for_a_minute(client, path):
+def test_answers_are_cacheable_for_a_minute(client, path):
     response = client.get(f"/api/{path}")
 
     assert response.headers["Cache-Control"] == "public, max-age=60"
@@ -366,13 +364,13 @@ def test_everybody_may_keep_an_answer_for_a_minute(client, path):
     assert "Cookie" not in response.headers.get("Vary", "")
 
 
-def test_head_answers_like_get_and_nothing_can_be_posted(client):
+def test_head_answers_like_get_and_post_is_refused(client):
     assert client.head("/api/catalogue").status_code == 200
     refused = client.post("/api/catalogue", {}, content_type="application/json")
     assert (refused.status_code, refused.json()["code"]) == (405, "method_not_allowed")
 
 
-def test_the_reads_are_described(client):
+def test_schema_describes_the_reads(client):
     schema = client.get("/api/schema", {"format": "json"}).json()
 
     parameters = {

@@ -19,27 +19,27 @@ def seed(settings):
     def run(count):
         call_command("seed", sample=True, subjects=count)
 
-    settings.DEBUG = False  # leaves out the orders, which are not what this is about
+    settings.DEBUG = False  # without the sample orders, which these tests do not need
     return run
 
 
-def test_a_seed_has_as_many_subjects_as_were_asked_for_and_can_be_repeated(seed, capsys):
+def test_seed_adds_the_requested_number_and_can_be_repeated(seed, capsys):
     seed(300)
     assert Subject.objects.count() == 300
-    assert capsys.readouterr().err == ""  # no bar where there is no terminal
+    assert capsys.readouterr().err == ""  # no progress bar without a terminal
     before = rows()
 
     seed(300)
     assert rows() == before
     seed(360)
     assert Subject.objects.count() == 360
-    # Those that were there before have stayed as they were.
+    # The existing rows are unchanged.
     assert rows()[2][: len(before[2])] == [
         {**row} for row in rows()[2] if row["id"] <= before[2][-1]["id"]
     ]
 
 
-def test_a_larger_seed_begins_with_the_same_subjects(seed):
+def test_larger_seed_begins_with_the_same_subjects(seed):
     seed(200)
     few = list(Subject.objects.order_by("pk").values_list("degree__name", "name", "final_price"))
     seed(260)
@@ -48,7 +48,7 @@ def test_a_larger_seed_begins_with_the_same_subjects(seed):
     assert list(more)[:200] == few
 
 
-def test_seeded_counts_names_and_price_history_are_right(seed):
+def test_seeded_rows_have_counts_names_and_price_history(seed):
     seed(300)
     before = rows()
 
@@ -66,7 +66,7 @@ def test_seeded_counts_names_and_price_history_are_right(seed):
     assert Subject.objects.filter(active=False).exists()
 
 
-def test_a_seed_that_staff_have_changed_is_left_alone(seed):
+def test_seed_does_not_change_rows_edited_by_staff(seed):
     seed(200)
     subject = Subject.objects.latest("pk")
     subject.final_price = 1
@@ -78,7 +78,7 @@ def test_a_seed_that_staff_have_changed_is_left_alone(seed):
     assert Subject.objects.get(pk=subject.pk).final_price == 1
 
 
-def test_no_two_names_of_a_large_seed_are_the_same():
+def test_names_of_a_large_seed_are_unique():
     names = [university_name(index) for index in range(300)]
     assert len({name.name for name in names}) == len({name.acronym for name in names}) == 300
     assert max(len(name.acronym) for name in names) <= 20
@@ -88,7 +88,7 @@ def test_no_two_names_of_a_large_seed_are_the_same():
     assert SUBJECTS < PER_UNIVERSITY
 
 
-def test_articles_contract_as_in_spanish():
+def test_spanish_articles_are_contracted():
     every = {subject_name(degree, place) for degree in range(40) for place in range(50)}
 
     assert "Introducción al comercio exterior" in every

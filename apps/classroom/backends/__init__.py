@@ -1,4 +1,4 @@
-"""The virtual classroom that `settings.CLASSROOM` names."""
+"""The classroom backends; `settings.CLASSROOM` selects one."""
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -13,7 +13,7 @@ CLASSROOMS = {
 
 
 def current_classroom() -> Classroom:
-    """The classroom in use. Raises ImproperlyConfigured where the setting names none."""
+    """The configured classroom. Raises ImproperlyConfigured for an unknown name."""
     if settings.CLASSROOM not in CLASSROOMS:
         raise ImproperlyConfigured(
             f"CLASSROOM={settings.CLASSROOM}: hay que elegir entre {', '.join(CLASSROOMS)}."

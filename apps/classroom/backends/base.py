@@ -7,7 +7,7 @@ from apps.students.models import Student
 
 
 class Item(NamedTuple):
-    """A whole subject (no lesson) or one lesson of it, by their ids here."""
+    """A whole subject (`lesson_id` is None) or one lesson of it."""
 
     subject_id: int
     lesson_id: int | None
@@ -15,49 +15,47 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True)
 class Right:
-    """What a student may do with an item: study it until the end of a day (none: for good), not
-    for the time being ("paused"), or not any more ("gone").
-    """
+    """A student's right to an item, until the end of `ends_on` (None: no end)."""
 
     item: Item
-    state: Literal["open", "paused", "gone"]
+    state: Literal["open", "paused", "withdrawn"]
     ends_on: date | None = None
 
-    def strength(self) -> tuple[int, date]:
-        """What several rights to the same thing are compared by: the strongest counts."""
-        return ("gone", "paused", "open").index(self.state), self.ends_on or date.max
+    def priority(self) -> tuple[int, date]:
+        """Sort key for several rights to the same item: the highest one applies."""
+        return ("withdrawn", "paused", "open").index(self.state), self.ends_on or date.max
 
 
 class ExternalAccount(NamedTuple):
-    """An account there: its id (60 characters), and what its owner types to sign in."""
+    """An account in the classroom: its id (at most 60 characters) and its sign-in name."""
 
     external_id: str
     username: str
 
 
 class ClassroomError(Exception):
-    """The classroom is away or refuses; the text is for staff."""
+    """The classroom is unavailable or refuses a call. The message is for staff."""
 
 
 class PasswordRefused(ClassroomError):
-    """The classroom's own rules for passwords refuse this one; says so in a Spanish sentence."""
+    """The classroom's policy refuses a password. The message is Spanish, for the student."""
 
 
 class Classroom(Protocol):
-    """A virtual classroom. Every step may be repeated at any time without doing anything twice.
+    """The interface of a classroom. Every method is idempotent.
 
-    They run outside any transaction, as they may go over the network, and raise whatever went
-    wrong: the caller keeps the error and tries again.
+    The methods may call another site, so they run outside any transaction. They raise their errors;
+    the caller stores the error and retries.
     """
 
     def ensure_account(self, student: Student, known_id: str) -> ExternalAccount:
-        """Make the student's account unless there is one; `known_id` is what it was, else empty."""
+        """Find or create the student's account. `known_id` is its last known id, or empty."""
 
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
-        """Let the account into what is open, keep it out of the rest."""
+        """Enrol the account in the open items; suspend paused and remove withdrawn ones."""
 
     def set_password(self, external_id: str, student: Student, password: str) -> None:
-        """Set what the student chose on the one-time link; the student's names go with it.
+        """Set the password and the names that the student entered on the one-time link's page.
 
-        Raises PasswordRefused where the classroom wants another password.
+        Raises PasswordRefused if the classroom's policy refuses the password.
         """

@@ -5,9 +5,9 @@ from apps.students.models import Student
 
 
 class LocalClassroom:
-    """The small classroom of this site, /aula: it shows our own Account and Enrolment rows.
+    """The site's own small classroom at /aula, which reads the Account and Enrolment rows.
 
-    Those rows are written for every classroom, so that nothing remains to be done elsewhere.
+    Those rows are written for every backend, so these methods have nothing to do.
     """
 
     def ensure_account(self, student: Student, known_id: str) -> ExternalAccount:

@@ -1,7 +1,7 @@
-"""A real Moodle site through its web services (decisions.md, "Students and the classroom").
+"""The Moodle backend: accounts, enrolments and passwords through Moodle's web services.
 
-Accounts, enrolments and passwords; the site must offer the functions named here to its token.
-Moodle answers errors with status 200 as well: what has an `exception` in it has failed.
+The token must be allowed to call the functions used here. Moodle returns errors with status 200:
+an answer with the key `exception` is an error.
 """
 
 import re
@@ -21,25 +21,24 @@ from apps.classroom.backends.base import (
     PasswordRefused,
     Right,
 )
-from apps.classroom.courses import course_id_for
-from apps.classroom.reads import item_name
+from apps.classroom.backends.moodle_courses import course_id_for, item_name
 from apps.students.models import Student
 
 TIMEOUT_S = 20
-# What Moodle takes as a username unless it was told to take more.
+# The usernames that Moodle accepts by default.
 PLAIN_USERNAME = re.compile(r"[a-z0-9_.@-]+")
-NO_WORDS = (
+DEFAULT_POLICY_MESSAGE = (
     "El aula no acepta esta contraseña. Prueba con otra más larga, con mayúsculas, números y algún "
     "símbolo."
 )
-# Error codes are words; what the password policy says stands itself in the place of one.
-CODE = re.compile(r"[a-z0-9_]*")
-# Moodle wants names; the student gives theirs on the one-time link.
+# An error code is one word. For a refused password Moodle puts the policy's text in its place.
+ERROR_CODE = re.compile(r"[a-z0-9_]*")
+# Moodle requires names. The student enters theirs later, on the one-time link's page.
 UNKNOWN_FIRST_NAME, UNKNOWN_LAST_NAME = "Estudiante", "de la academia"
 
 
 class MoodleError(ClassroomError):
-    """What Moodle said, or that it said nothing; `code` is its error code, else empty."""
+    """An error from Moodle, or no answer from it. `code` is Moodle's error code."""
 
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -48,52 +47,31 @@ class MoodleError(ClassroomError):
 
 class MoodleClassroom:
     def ensure_account(self, student: Student, known_id: str) -> ExternalAccount:
-        """The student's Moodle user: the one it was, the one that we marked as theirs, the one with
-        that address, else a new one.
-        """
-        found = (_user("id", known_id) if known_id else None) or _find_user(student)
-        if found is None:
+        """Find the student's Moodle user by known id, by idnumber or by e-mail; else create it."""
+        user = (_get_user("id", known_id) if known_id else None) or _find_user(student)
+        if user is None:
             try:
-                found = _create_user(student)
+                user = _create_user(student)
             except MoodleError as refusal:
-                # Another worker was faster, or our own call whose answer was lost.
-                found = _find_user(student)
-                if found is None:
+                # A concurrent worker, or an earlier call whose answer was lost, created the user.
+                user = _find_user(student)
+                if user is None:
                     raise refusal
-        # Moodle tells usernames to those alone whose role may see all details of a user.
-        return ExternalAccount(str(found["id"]), found.get("username") or student.email)
+        # Moodle omits the username if the token's role may not see all details of a user.
+        return ExternalAccount(str(user["id"]), user.get("username") or student.email)
 
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
-        """Enrol, suspend and unenrol, once for each course: the best right to it counts."""
-        best: dict[int, Right] = {}
-        for right in rights:
-            course_id = course_id_for(right.item, find=find_course)
-            if course_id is None:
-                if right.state == "open":
-                    raise MoodleError(f"Falta el curso de Moodle de «{item_name(right.item)}».")
-                continue
-            best[course_id] = max(best.get(course_id, right), right, key=Right.strength)
-        enrolled = {course: right for course, right in best.items() if right.state != "gone"}
-        gone = [course for course in best if course not in enrolled]
+        """Enrol, suspend and unenrol the user, with one call each for all courses."""
+        best = _best_right_by_course(rights)
+        enrolled = {course: right for course, right in best.items() if right.state != "withdrawn"}
+        withdrawn = sorted(course for course in best if course not in enrolled)
         if enrolled:
-            call(
-                "enrol_manual_enrol_users",
-                enrolments=[
-                    {
-                        "roleid": settings.MOODLE_STUDENT_ROLE,
-                        "userid": external_id,
-                        "courseid": course,
-                        "timeend": _end_of(right.ends_on),
-                        "suspend": int(right.state == "paused"),
-                    }
-                    for course, right in sorted(enrolled.items())
-                ],
-            )
-        if gone:
-            # Nothing happens to one who is not enrolled.
+            call("enrol_manual_enrol_users", enrolments=_enrolments(external_id, enrolled))
+        if withdrawn:
+            # Unenrolling a user who is not enrolled does nothing.
             call(
                 "enrol_manual_unenrol_users",
-                enrolments=[{"userid": external_id, "courseid": course} for course in sorted(gone)],
+                enrolments=[{"userid": external_id, "courseid": course} for course in withdrawn],
             )
 
     def set_password(self, external_id: str, student: Student, password: str) -> None:
@@ -102,26 +80,51 @@ class MoodleClassroom:
             _update_user(external_id, password=password, **names)
         except MoodleError as refusal:
             if refusal.code == "invalidresponse":
-                # From 3.10 on Moodle trips over its own answer that tells of the policy.
-                raise PasswordRefused(NO_WORDS) from refusal
-            if CODE.fullmatch(refusal.code):
+                # Since 3.10 Moodle's answer about the policy fails Moodle's own validation.
+                raise PasswordRefused(DEFAULT_POLICY_MESSAGE) from refusal
+            if ERROR_CODE.fullmatch(refusal.code):
                 raise
-            # Its own policy, in the words that its owner wrote for it.
+            # The policy's text as configured in Moodle.
             policy = str(refusal).removeprefix("error/")
             raise PasswordRefused(f"El aula no acepta esta contraseña: {policy}") from refusal
 
 
+def _best_right_by_course(rights: Sequence[Right]) -> dict[int, Right]:
+    """Several lessons may share a course: the right with the highest priority applies."""
+    best: dict[int, Right] = {}
+    for right in rights:
+        course_id = course_id_for(right.item, find=find_course)
+        if course_id is not None:
+            best[course_id] = max(best.get(course_id, right), right, key=Right.priority)
+        elif right.state == "open":
+            raise MoodleError(f"Falta el curso de Moodle de «{item_name(right.item)}».")
+    return best
+
+
+def _enrolments(external_id: str, rights: dict[int, Right]) -> list[dict[str, Any]]:
+    return [
+        {
+            "roleid": settings.MOODLE_STUDENT_ROLE,
+            "userid": external_id,
+            "courseid": course,
+            "timeend": _end_of(right.ends_on),
+            "suspend": int(right.state == "paused"),
+        }
+        for course, right in sorted(rights.items())
+    ]
+
+
 def find_course(field: str, value: str) -> dict[str, Any] | None:
-    """The course with that "idnumber", "shortname" or "id"; None where there is none."""
+    """The course with that "idnumber", "shortname" or "id"; None if there is none."""
     answer = call("core_course_get_courses_by_field", field=field, value=value)
     courses = answer.get("courses", []) if isinstance(answer, dict) else []
     return courses[0] if courses else None
 
 
 def call(function: str, **params: Any) -> Any:
-    """Call a web service function; its answer, or MoodleError.
+    """Call a web service function and return its answer. Raises MoodleError.
 
-    The token travels in the body, so that it is in no log of addresses.
+    The token is sent in the body, because URLs end up in logs.
     """
     if not settings.MOODLE_URL or not settings.MOODLE_TOKEN:
         raise MoodleError("Faltan MOODLE_URL y MOODLE_TOKEN en el entorno.", "unavailable")
@@ -146,7 +149,7 @@ def call(function: str, **params: Any) -> Any:
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """PHP's way to write lists and objects in a form: users[0][email]=…"""
+    """Encode lists and objects as PHP form fields: users[0][email]=…"""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(inner, f"{name}[{key}]" if name else key)
@@ -158,30 +161,30 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _find_user(student: Student) -> dict[str, Any] | None:
-    ours = _user("idnumber", _idnumber(student))
-    if ours is not None:
-        return ours
-    same = _user("email", student.email)
-    # Marked as ours, so that it is found again when the address changes on either side.
-    if same is not None and not same.get("idnumber"):
-        _update_user(same["id"], idnumber=_idnumber(student))
-    return same
+    by_idnumber = _get_user("idnumber", _idnumber(student))
+    if by_idnumber is not None:
+        return by_idnumber
+    by_email = _get_user("email", student.email)
+    # Set our idnumber, so that the user is found even after an address has changed.
+    if by_email is not None and not by_email.get("idnumber"):
+        _update_user(by_email["id"], idnumber=_idnumber(student))
+    return by_email
 
 
-def _user(field: str, value: str) -> dict[str, Any] | None:
-    found = call("core_user_get_users_by_field", field=field, values=[value])
-    return dict(found[0]) if found else None
+def _get_user(field: str, value: str) -> dict[str, Any] | None:
+    users = call("core_user_get_users_by_field", field=field, values=[value])
+    return dict(users[0]) if users else None
 
 
 def _create_user(student: Student) -> dict[str, Any]:
-    plain = PLAIN_USERNAME.fullmatch(student.email) is not None
+    is_username = PLAIN_USERNAME.fullmatch(student.email) is not None
     created = call(
         "core_user_create_users",
         users=[
             {
-                "username": student.email if plain else f"alumno-{student.pk}",
-                # Nobody learns it: the student sets another on the one-time link. The beginning is
-                # for the site's password policy.
+                "username": student.email if is_username else f"alumno-{student.pk}",
+                # Replaced when the student uses the one-time link. The prefix satisfies Moodle's
+                # password policy.
                 "password": f"Aa1-{secrets.token_urlsafe(24)}",
                 "firstname": student.first_name or UNKNOWN_FIRST_NAME,
                 "lastname": student.last_name or UNKNOWN_LAST_NAME,
@@ -196,7 +199,7 @@ def _create_user(student: Student) -> dict[str, Any]:
 
 def _update_user(user_id: str | int, **fields: str) -> None:
     answer = call("core_user_update_users", users=[{"id": user_id, **fields}])
-    # Later Moodles answer what went wrong as a warning instead of an exception.
+    # Newer versions of Moodle return an error as a warning instead of an exception.
     warnings = answer.get("warnings") if isinstance(answer, dict) else None
     if warnings:
         code = str(warnings[0].get("warningcode") or "warning")
@@ -208,7 +211,7 @@ def _idnumber(student: Student) -> str:
 
 
 def _end_of(day: date | None) -> int:
-    """The end of a day in Madrid as Moodle wants it: seconds since 1970, 0 for no end."""
+    """The end of a day in Madrid as a Unix timestamp; 0 means no end."""
     if day is None:
         return 0
     midnight = datetime.combine(day + timedelta(days=1), time.min)

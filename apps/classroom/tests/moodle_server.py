@@ -1,6 +1,6 @@
-"""A server that speaks Moodle's REST protocol, errors with status 200 included.
+"""A fake Moodle server with Moodle's REST protocol, including errors with status 200.
 
-Rules and words of the errors are those of Moodle's own `externallib.php` files.
+The error codes and messages are taken from Moodle's own `externallib.php` files.
 """
 
 import json
@@ -40,10 +40,11 @@ def invalid(debuginfo: str) -> MoodleException:
 
 
 class FakeMoodle:
-    """Users, courses and enrolments, and what is to go wrong.
+    """Users, courses and enrolments, and switches for failures.
 
-    `drop_answers` does the work and says nothing, `down` answers an HTML page with status 503. What
-    stands in `before` or `after` a function is called around its work, and may wait.
+    With `drop_answers` a call is executed but gets no response. With `down` the server answers an
+    HTML page with status 503. The functions in `before` and `after` run around a call and may
+    block.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class FakeMoodle:
         self.calls: list[str] = []
         self.drop_answers = 0
         self.down = False
-        # From 3.10 on what can't be updated is a warning.
+        # Since 3.10 a failed update is a warning instead of an error.
         self.warns_instead = False
         self.hides_usernames = False
         self.before: dict[str, Callable[[], object]] = {}
@@ -96,8 +97,8 @@ class FakeMoodle:
     def core_user_get_users_by_field(self, field: str, values: list[str]) -> list[dict[str, Any]]:
         if field not in ("id", "idnumber", "username", "email"):
             raise invalid(f"field: {field}")
-        # user_get_user_details: what is empty is left out, and usernames are for those who may see
-        # all details of a user.
+        # As in Moodle's user_get_user_details: empty fields are omitted, and the username is shown
+        # only to roles that may see all details of a user.
         shown = ("id", "email", "idnumber", *(() if self.hides_usernames else ("username",)))
         return [
             {key: user[key] for key in shown if user[key]}
@@ -132,7 +133,7 @@ class FakeMoodle:
                 except MoodleException:
                     if not self.warns_instead:
                         raise
-                    # The warning's code would be the policy's text, and may only have letters.
+                    # Moodle puts the policy's text into the warning's code, which must be a word.
                     raise MoodleException(
                         "invalid_response_exception",
                         "invalidresponse",
@@ -174,13 +175,13 @@ class FakeMoodle:
     @staticmethod
     def _check_password(password: str) -> None:
         if not re.search(r"[^A-Za-z0-9]", password):
-            # `new moodle_exception($errmsg)`: no code, and no such string to translate either.
+            # Moodle raises `new moodle_exception($errmsg)`: the text takes the place of the code.
             policy = f"<div>{POLICY}</div>"
             raise MoodleException("moodle_exception", policy, f"error/{policy}")
 
 
 def _nested(pairs: list[tuple[str, str]]) -> dict[str, Any]:
-    """users[0][email]=… as PHP reads it; lists are objects with the keys "0", "1"…"""
+    """Decode users[0][email]=… as PHP does; lists are objects with the keys "0", "1"…"""
     tree: dict[str, Any] = {}
     for name, value in pairs:
         head, *rest = re.findall(r"[^\[\]]+", name)
@@ -228,7 +229,7 @@ def running_moodle() -> Iterator[FakeMoodle]:
             if drop:
                 self.close_connection = True
                 return
-            # Whoever asked may have been killed meanwhile.
+            # The client may have been killed in the meantime.
             with suppress(ConnectionError):
                 self._say(200, json.dumps(answer).encode(), "application/json")
 

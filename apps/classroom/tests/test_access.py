@@ -1,4 +1,4 @@
-"""What a student may study, after pauses, refunds and semesters."""
+"""Pausing, resuming and withdrawing access, and the end of a semester."""
 
 from datetime import date, timedelta
 
@@ -6,33 +6,21 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from academy.tests.factories import make_subject
-from academy.tests.parallel import in_parallel
-from apps.classroom import access
-from apps.classroom.access import (
-    Cause,
-    access_end,
-    pause_access,
-    resume_access,
-    rights_of,
-    tell_classroom,
-    withdraw_access,
-)
+from apps.classroom import classroom_sync
+from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
 from apps.classroom.backends.base import Item, Right
 from apps.classroom.backends.local import LocalClassroom
+from apps.classroom.classroom_sync import sync_classroom
 from apps.classroom.models import AccessChange, Enrolment, Provisioning, Semester
+from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.reads import subjects_of
-from apps.classroom.services import grant_access, provision
-from apps.core.owed import PAUSES
-from apps.students.services import find_or_create_student
+from apps.classroom.rights import access_end, rights_of
+from apps.core.retries import RETRY_DELAYS
+from tests.helpers.factories import make_subject
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
-ORDER, OTHER = "pedido-7", "pedido-8"
-
-
-@pytest.fixture
-def ana(db):
-    return find_or_create_student(email="ana@example.com", phone="+34600111111")
+ORDER, OTHER = 7, 8
 
 
 @pytest.fixture
@@ -50,125 +38,125 @@ def granted(ana, micro, stats):
     """Ana's order of Microeconomía whole and one lesson of Estadística, provided."""
     lesson = stats.lessons.first()
     items = [(micro.pk, None), (stats.pk, lesson.pk)]
-    grant_access(student=ana, items=items, reference=ORDER)
-    provision.func(reference=ORDER)
+    grant_access(student=ana, items=items, order_id=ORDER)
+    provision.func(order_id=ORDER)
     return items
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """A classroom that writes down what it is told."""
-    heard = []
+def received(monkeypatch):
+    """The rights that a recording classroom received."""
+    calls = []
 
-    class ListeningClassroom(LocalClassroom):
+    class RecordingClassroom(LocalClassroom):
         def apply_rights(self, external_id, rights):
-            heard.append((external_id, [(right.item, right.state) for right in rights]))
+            calls.append((external_id, [(right.item, right.state) for right in rights]))
 
-    monkeypatch.setattr(access, "current_classroom", ListeningClassroom)
-    return heard
+    monkeypatch.setattr(classroom_sync, "current_classroom", RecordingClassroom)
+    return calls
 
 
 def states(student):
     return {(row.subject.name, row.state) for row in Enrolment.objects.filter(student=student)}
 
 
-def tell_all():
+def sync_all():
     for change in AccessChange.objects.order_by("pk"):
-        tell_classroom.func(change_id=change.pk)
+        sync_classroom.func(change_id=change.pk)
 
 
 @pytest.mark.usefixtures("granted")
-def test_a_pause_rests_everything_of_the_order_and_its_end_opens_it(ana):
-    pause_access(reference=ORDER, cause=Cause.OVERDUE)
+def test_pause_and_resume_change_every_item_of_the_order(ana):
+    pause_access(order_id=ORDER, cause=Cause.OVERDUE)
     assert states(ana) == {("Microeconomía", "paused"), ("Estadística", "paused")}
     assert [studied.paused for studied in subjects_of(ana)] == [True, True]
-    resume_access(reference=ORDER, cause=Cause.OVERDUE)
+    resume_access(order_id=ORDER, cause=Cause.OVERDUE)
     assert states(ana) == {("Microeconomía", "open"), ("Estadística", "open")}
 
 
 @pytest.mark.usefixtures("granted")
-def test_it_stays_paused_while_another_cause_holds(ana):
-    pause_access(reference=ORDER, cause=Cause.OVERDUE)
-    pause_access(reference=ORDER, cause=Cause.DISPUTE)
-    resume_access(reference=ORDER, cause=Cause.OVERDUE)
+def test_access_stays_paused_until_every_cause_is_removed(ana):
+    pause_access(order_id=ORDER, cause=Cause.OVERDUE)
+    pause_access(order_id=ORDER, cause=Cause.DISPUTE)
+    resume_access(order_id=ORDER, cause=Cause.OVERDUE)
     assert states(ana) == {("Microeconomía", "paused"), ("Estadística", "paused")}
-    resume_access(reference=ORDER, cause=Cause.DISPUTE)
+    resume_access(order_id=ORDER, cause=Cause.DISPUTE)
     assert {state for _, state in states(ana)} == {"open"}
 
 
 @pytest.mark.usefixtures("granted")
-def test_what_is_repeated_changes_and_tells_nothing():
+def test_repeated_pauses_change_nothing_and_queue_one_sync():
     for _ in range(3):
-        pause_access(reference=ORDER, cause=Cause.OVERDUE)
-    resume_access(reference=ORDER, cause=Cause.DISPUTE)
-    pause_access(reference="pedido-99", cause=Cause.OVERDUE)
+        pause_access(order_id=ORDER, cause=Cause.OVERDUE)
+    resume_access(order_id=ORDER, cause=Cause.DISPUTE)
+    pause_access(order_id=99, cause=Cause.OVERDUE)
     assert Provisioning.objects.get().paused_for == ["overdue"]
     assert AccessChange.objects.count() == 1
 
 
-def test_what_another_order_opens_stays_open(ana, micro, granted):
-    grant_access(student=ana, items=[(micro.pk, None)], reference=OTHER)
-    provision.func(reference=OTHER)
-    withdraw_access(reference=ORDER)
+def test_an_item_stays_open_if_another_order_opens_it(ana, micro, granted):
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=OTHER)
+    provision.func(order_id=OTHER)
+    withdraw_access(order_id=ORDER)
     assert states(ana) == {("Microeconomía", "open")}
-    pause_access(reference=OTHER, cause=Cause.DISPUTE)
+    pause_access(order_id=OTHER, cause=Cause.DISPUTE)
     assert states(ana) == {("Microeconomía", "paused")}
-    withdraw_access(reference=OTHER)
+    withdraw_access(order_id=OTHER)
     assert states(ana) == set()
 
 
-def test_a_refund_in_part_takes_back_its_items_alone(ana, micro, granted):
-    withdraw_access(reference=ORDER, items=[granted[1]])
-    withdraw_access(reference=ORDER, items=[granted[1]])
+def test_partial_withdrawal_removes_only_its_items(ana, micro, granted):
+    withdraw_access(order_id=ORDER, items=[granted[1]])
+    withdraw_access(order_id=ORDER, items=[granted[1]])
     assert states(ana) == {("Microeconomía", "open")}
     assert AccessChange.objects.count() == 1
 
 
 @pytest.mark.usefixtures("granted")
-def test_a_student_who_has_left_is_not_counted_any_more(micro):
+def test_withdrawal_lowers_the_subject_s_student_count(micro):
     micro.refresh_from_db()
     assert micro.enrolled_students_count == 1
-    withdraw_access(reference=ORDER)
+    withdraw_access(order_id=ORDER)
     micro.refresh_from_db()
     assert micro.enrolled_students_count == 0
 
 
-def test_the_classroom_is_told_what_holds_when_it_is_told(ana, micro, stats, granted, told):
-    pause_access(reference=ORDER, cause=Cause.OVERDUE)
-    withdraw_access(reference=ORDER, items=[granted[1]])
-    tell_all()
-    now = [(Item(micro.pk, None), "paused"), (Item(*granted[1]), "gone")]
-    assert told == [(str(ana.pk), now)] * 2
+def test_each_sync_sends_the_rights_as_they_are_at_that_time(ana, micro, stats, granted, received):
+    pause_access(order_id=ORDER, cause=Cause.OVERDUE)
+    withdraw_access(order_id=ORDER, items=[granted[1]])
+    sync_all()
+    now = [(Item(micro.pk, None), "paused"), (Item(*granted[1]), "withdrawn")]
+    assert received == [(str(ana.pk), now)] * 2
     assert {change.status for change in AccessChange.objects.all()} == {"done"}
 
 
 @pytest.mark.usefixtures("granted")
-def test_a_classroom_that_is_away_is_told_later(monkeypatch):
-    class AwayClassroom(LocalClassroom):
+def test_a_failed_sync_is_retried(monkeypatch):
+    class FailingClassroom(LocalClassroom):
         def apply_rights(self, external_id, rights):
             raise ConnectionError("the classroom is away")
 
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        pause_access(reference=ORDER, cause=Cause.OVERDUE)
+        pause_access(order_id=ORDER, cause=Cause.OVERDUE)
         with monkeypatch.context() as patch:
-            patch.setattr(access, "current_classroom", AwayClassroom)
-            tell_all()
+            patch.setattr(classroom_sync, "current_classroom", FailingClassroom)
+            sync_all()
         change = AccessChange.objects.get()
         assert (change.status, change.last_error) == (
             "pending",
             "ConnectionError: the classroom is away",
         )
-        clock.shift(PAUSES[0])
-        tell_all()
+        clock.shift(RETRY_DELAYS[0])
+        sync_all()
     assert AccessChange.objects.get().status == "done"
 
 
-def test_what_is_paused_before_it_was_provided_is_provided_paused(ana, micro, told):
-    grant_access(student=ana, items=[(micro.pk, None)], reference=ORDER)
-    pause_access(reference=ORDER, cause=Cause.DISPUTE)
-    provision.func(reference=ORDER)
+def test_access_that_is_paused_before_provisioning_is_provided_as_paused(ana, micro, received):
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
+    pause_access(order_id=ORDER, cause=Cause.DISPUTE)
+    provision.func(order_id=ORDER)
     assert states(ana) == {("Microeconomía", "paused")}
-    assert told == [(str(ana.pk), [(Item(micro.pk, None), "paused")])]
+    assert received == [(str(ana.pk), [(Item(micro.pk, None), "paused")])]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +164,7 @@ def test_what_is_paused_before_it_was_provided_is_provided_paused(ana, micro, to
     [
         (date(2026, 10, 1), date(2027, 2, 28)),
         (date(2027, 1, 29), date(2027, 2, 28)),
-        # Less than 30 days are sold to nobody: the next semester's end counts.
+        # Less than 30 days are left: access lasts until the end of the next semester.
         (date(2027, 1, 30), date(2027, 9, 30)),
         (date(2027, 9, 15), date(2028, 2, 29)),
     ],
@@ -190,7 +178,7 @@ def test_access_ends_with_the_semester(bought_on, ends_on):
 
 
 @pytest.mark.usefixtures("granted")
-def test_on_the_day_after_its_end_a_subject_is_listed_no_more(ana):
+def test_a_subject_is_not_listed_after_its_last_day(ana):
     last = Provisioning.objects.get().ends_on
     assert last is not None
     assert Enrolment.objects.first().ends_on == last
@@ -201,34 +189,34 @@ def test_on_the_day_after_its_end_a_subject_is_listed_no_more(ana):
         assert subjects_of(ana) == []
 
 
-def test_the_latest_end_of_several_orders_counts(ana, micro):
-    for reference, ends_on in ((ORDER, date(2027, 2, 28)), (OTHER, date(2027, 9, 30))):
-        grant_access(student=ana, items=[(micro.pk, None)], reference=reference)
-        Provisioning.objects.filter(reference=reference).update(ends_on=ends_on)
-        provision.func(reference=reference)
+def test_the_latest_end_of_several_orders_applies(ana, micro):
+    for order_id, ends_on in ((ORDER, date(2027, 2, 28)), (OTHER, date(2027, 9, 30))):
+        grant_access(student=ana, items=[(micro.pk, None)], order_id=order_id)
+        Provisioning.objects.filter(order_id=order_id).update(ends_on=ends_on)
+        provision.func(order_id=order_id)
     assert rights_of(ana) == [Right(Item(micro.pk, None), "open", date(2027, 9, 30))]
-    withdraw_access(reference=OTHER)
+    withdraw_access(order_id=OTHER)
     assert Enrolment.objects.get().ends_on == date(2027, 2, 28)
 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_pauses_and_ends_of_pauses_at_once_leave_what_the_rows_say(ana, micro, stats):
-    for reference in (ORDER, OTHER):
-        grant_access(student=ana, items=[(micro.pk, None)], reference=reference)
-        provision.func(reference=reference)
-    todo = [
-        lambda: pause_access(reference=ORDER, cause=Cause.OVERDUE),
-        lambda: pause_access(reference=OTHER, cause=Cause.OVERDUE),
-        lambda: pause_access(reference=ORDER, cause=Cause.DISPUTE),
-        lambda: resume_access(reference=ORDER, cause=Cause.DISPUTE),
+def test_concurrent_pauses_and_resumes_leave_a_consistent_state(ana, micro, stats):
+    for order_id in (ORDER, OTHER):
+        grant_access(student=ana, items=[(micro.pk, None)], order_id=order_id)
+        provision.func(order_id=order_id)
+    calls = [
+        lambda: pause_access(order_id=ORDER, cause=Cause.OVERDUE),
+        lambda: pause_access(order_id=OTHER, cause=Cause.OVERDUE),
+        lambda: pause_access(order_id=ORDER, cause=Cause.DISPUTE),
+        lambda: resume_access(order_id=ORDER, cause=Cause.DISPUTE),
     ]
-    assert in_parallel(lambda: todo.pop()(), 4) == [None] * 4
+    assert in_parallel(lambda: calls.pop()(), 4) == [None] * 4
     assert Enrolment.objects.get().state == "paused"
-    todo += [
-        lambda: resume_access(reference=ORDER, cause=Cause.OVERDUE),
-        lambda: resume_access(reference=ORDER, cause=Cause.DISPUTE),
-        lambda: withdraw_access(reference=OTHER),
+    calls += [
+        lambda: resume_access(order_id=ORDER, cause=Cause.OVERDUE),
+        lambda: resume_access(order_id=ORDER, cause=Cause.DISPUTE),
+        lambda: withdraw_access(order_id=OTHER),
     ]
-    assert in_parallel(lambda: todo.pop()(), 3) == [None] * 3
+    assert in_parallel(lambda: calls.pop()(), 3) == [None] * 3
     assert Enrolment.objects.get().state == "open"

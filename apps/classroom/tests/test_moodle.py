@@ -1,4 +1,4 @@
-"""The Moodle classroom against a server that speaks Moodle's protocol."""
+"""The Moodle backend, against a fake Moodle server."""
 
 from datetime import date, datetime, timedelta
 from threading import Event
@@ -9,43 +9,24 @@ import time_machine
 from django.test import Client
 from django.utils import timezone
 
-from academy.tests.factories import make_subject
-from academy.tests.parallel import in_parallel
-from apps.classroom import access, privacy, services
-from apps.classroom.access import (
-    Cause,
-    pause_access,
-    resume_access,
-    tell_classroom,
-    withdraw_access,
-)
+from apps.classroom import classroom_sync, privacy, provisioning
+from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
+from apps.classroom.access_links import make_token
 from apps.classroom.backends.moodle import MoodleClassroom
-from apps.classroom.links import make_token
+from apps.classroom.classroom_sync import sync_classroom
 from apps.classroom.models import AccessChange, Account, Enrolment, MoodleCourse, Provisioning
-from apps.classroom.services import account_status, grant_access, provision
-from apps.classroom.tests.moodle_server import POLICY, TOKEN, FakeMoodle, running_moodle
+from apps.classroom.provisioning import account_status, grant_access, provision
+from apps.classroom.tests.moodle_server import POLICY, TOKEN, FakeMoodle
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
-from apps.core.owed import PAUSES
 from apps.core.privacy import erase_all
+from apps.core.retries import RETRY_DELAYS
 from apps.students.services import find_or_create_student
+from tests.helpers.factories import make_subject
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
-ORDER = "pedido-7"
-
-
-@pytest.fixture
-def moodle(settings):
-    with running_moodle() as moodle:
-        settings.CLASSROOM = "moodle"
-        settings.MOODLE_URL, settings.MOODLE_TOKEN = moodle.url, TOKEN
-        settings.PORTAL_URL = f"{moodle.url}/my/"
-        yield moodle
-
-
-@pytest.fixture
-def ana(db):
-    return find_or_create_student(email="ana@example.com", phone="+34600111111", first_name="Ana")
+ORDER = 7
 
 
 @pytest.fixture
@@ -53,14 +34,14 @@ def micro(db):
     return make_subject("Microeconomía")
 
 
-def buy(student, *items, reference=ORDER):
-    grant_access(student=student, items=items, reference=reference)
-    provision.func(reference=reference)
+def buy(student, *items, order_id=ORDER):
+    grant_access(student=student, items=items, order_id=order_id)
+    provision.func(order_id=order_id)
 
 
-def tell_all():
+def sync_all():
     for change in AccessChange.objects.order_by("pk"):
-        tell_classroom.func(change_id=change.pk)
+        sync_classroom.func(change_id=change.pk)
 
 
 def only_user(moodle: FakeMoodle):
@@ -68,11 +49,11 @@ def only_user(moodle: FakeMoodle):
     return user
 
 
-def test_a_purchase_makes_the_user_and_enrols_until_the_end_of_the_semester(moodle, ana, micro):
+def test_a_purchase_creates_the_user_and_enrols_until_the_end_of_the_semester(moodle, ana, micro):
     course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
-    grant_access(student=ana, items=[(micro.pk, None)], reference=ORDER)
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
     Provisioning.objects.update(ends_on=date(2027, 2, 28))
-    provision.func(reference=ORDER)
+    provision.func(order_id=ORDER)
 
     user = only_user(moodle)
     assert (user["username"], user["email"]) == ("ana@example.com", "ana@example.com")
@@ -96,13 +77,13 @@ def test_a_second_order_uses_the_same_user(moodle, ana, micro):
     other = make_subject("Estadística")
     moodle.add_course("EST", f"asignatura-{other.pk}")
     buy(ana, (micro.pk, None))
-    buy(ana, (other.pk, None), reference="pedido-8")
+    buy(ana, (other.pk, None), order_id=8)
     assert len(moodle.users) == 1
     assert len(moodle.enrolments) == 2
     assert moodle.calls.count("core_user_create_users") == 1
 
 
-def test_a_user_that_moodle_had_before_is_taken_up_and_marked(moodle, ana, micro):
+def test_an_existing_moodle_user_is_reused_and_gets_our_idnumber(moodle, ana, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     there = moodle.add_user(username="ana.gil", email="ana@example.com", password="x")
     buy(ana, (micro.pk, None))
@@ -115,7 +96,7 @@ def test_a_user_that_moodle_had_before_is_taken_up_and_marked(moodle, ana, micro
     assert "Tu usuario es ana.gil." in text
 
 
-def test_an_address_that_is_no_username_there_gets_one_that_is(moodle, micro):
+def test_an_email_that_is_no_valid_username_gets_a_generated_one(moodle, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     odd = find_or_create_student(email="ana+uned@example.com", phone="+34600111111")
     buy(odd, (micro.pk, None))
@@ -123,21 +104,21 @@ def test_an_address_that_is_no_username_there_gets_one_that_is(moodle, micro):
     assert (user["username"], user["email"]) == (f"alumno-{odd.pk}", "ana+uned@example.com")
 
 
-def test_a_lost_answer_makes_no_second_user(moodle, ana, micro):
+def test_a_lost_answer_creates_no_second_user(moodle, ana, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     with time_machine.travel(timezone.now(), tick=False) as clock:
         moodle.drop_answers = 3
         buy(ana, (micro.pk, None))
         while account_status(ORDER) == "pending":
-            clock.shift(PAUSES[0])
-            clock.shift(PAUSES[1])
-            provision.func(reference=ORDER)
+            clock.shift(RETRY_DELAYS[0])
+            clock.shift(RETRY_DELAYS[1])
+            provision.func(order_id=ORDER)
     assert len(moodle.users) == 1
     assert len(moodle.enrolments) == 1
 
 
 @pytest.mark.parametrize(
-    ("break_it", "said"),
+    ("break_it", "message"),
     [
         (lambda m, s: setattr(s, "MOODLE_TOKEN", "wrong"), "Invalid token - token not found"),
         (lambda m, s: setattr(m, "down", True), "core_user_get_users_by_field: HTTPError"),
@@ -145,25 +126,23 @@ def test_a_lost_answer_makes_no_second_user(moodle, ana, micro):
         (lambda m, s: m.courses.clear(), "Falta el curso de Moodle de «Microeconomía»."),
     ],
 )
-def test_what_goes_wrong_is_kept_for_staff_and_tried_again(
-    moodle, settings, ana, micro, break_it, said
-):
+def test_an_error_is_stored_for_staff_and_retried(moodle, settings, ana, micro, break_it, message):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     break_it(moodle, settings)
     buy(ana, (micro.pk, None))
     row = Provisioning.objects.get()
     assert (row.status, row.attempts) == ("pending", 1)
-    assert said in row.last_error
+    assert message in row.last_error
     assert not Mail.objects.exists()
 
 
-def test_a_course_that_moodle_has_lost_is_an_error_with_status_200(moodle, ana, micro):
+def test_a_deleted_moodle_course_is_reported_as_an_error(moodle, ana, micro):
     MoodleCourse.objects.create(subject=micro, shortname="MICRO", course_id=77, full_name="Micro")
     buy(ana, (micro.pk, None))
     assert "Course context not valid" in Provisioning.objects.get().last_error
 
 
-def test_the_course_that_staff_named_comes_before_the_agreed_number(moodle, ana, micro):
+def test_the_course_entered_by_staff_wins_over_the_idnumber(moodle, ana, micro):
     moodle.add_course("AGREED", f"asignatura-{micro.pk}")
     named = moodle.add_course("NAMED")
     MoodleCourse.objects.create(subject=micro, shortname="NAMED", course_id=named, full_name="N")
@@ -172,26 +151,26 @@ def test_the_course_that_staff_named_comes_before_the_agreed_number(moodle, ana,
     assert "core_course_get_courses_by_field" not in moodle.calls
 
 
-def test_pause_end_of_pause_and_refund_arrive_in_moodle(moodle, ana, micro):
+def test_pause_resume_and_withdrawal_reach_moodle(moodle, ana, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     buy(ana, (micro.pk, None))
 
     def suspended():
         return [row["suspended"] for row in moodle.enrolments.values()]
 
-    pause_access(reference=ORDER, cause=Cause.OVERDUE)
-    tell_all()
+    pause_access(order_id=ORDER, cause=Cause.OVERDUE)
+    sync_all()
     assert suspended() == [True]
-    resume_access(reference=ORDER, cause=Cause.OVERDUE)
-    tell_all()
+    resume_access(order_id=ORDER, cause=Cause.OVERDUE)
+    sync_all()
     assert suspended() == [False]
-    withdraw_access(reference=ORDER)
-    tell_all()
+    withdraw_access(order_id=ORDER)
+    sync_all()
     assert moodle.enrolments == {}
     assert {change.status for change in AccessChange.objects.all()} == {"done"}
 
 
-def test_lessons_that_share_a_course_keep_it_while_one_is_open(moodle, ana, micro):
+def test_a_course_shared_by_lessons_stays_open_while_one_lesson_is_open(moodle, ana, micro):
     course = moodle.add_course("MICRO")
     first, second = micro.lessons.all()
     for lesson in (first, second):
@@ -199,8 +178,8 @@ def test_lessons_that_share_a_course_keep_it_while_one_is_open(moodle, ana, micr
             subject=micro, lesson=lesson, shortname="MICRO", course_id=course, full_name="M"
         )
     buy(ana, (micro.pk, first.pk), (micro.pk, second.pk))
-    withdraw_access(reference=ORDER, items=[(micro.pk, first.pk)])
-    tell_all()
+    withdraw_access(order_id=ORDER, items=[(micro.pk, first.pk)])
+    sync_all()
     assert [course for _, course in moodle.enrolments] == [course]
 
 
@@ -215,21 +194,21 @@ def test_the_one_time_link_sets_names_and_password_in_moodle(moodle, ana, micro)
     user = only_user(moodle)
     assert (user["password"], user["lastname"]) == ("Estudiar-de-noche-7", "Gil")
     account.refresh_from_db()
-    # Here stands only that there is one: it fits no password.
+    # The stored value is unusable: it matches no password.
     assert account.password.startswith("!")
     assert "Estudiar" not in account.password
     assert client.get(link).status_code == 410, "it works once"
 
 
 @pytest.mark.parametrize(
-    ("warns_instead", "said"),
+    ("warns_instead", "message"),
     [
         (False, f"El aula no acepta esta contraseña: {POLICY}"),
         (True, "El aula no acepta esta contraseña. Prueba con otra más larga"),
     ],
 )
-def test_a_password_against_moodle_s_policy_says_so_and_keeps_the_link(
-    moodle, ana, micro, warns_instead, said
+def test_a_password_that_violates_moodle_s_policy_keeps_the_link_usable(
+    moodle, ana, micro, warns_instead, message
 ):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     moodle.warns_instead = warns_instead
@@ -237,11 +216,11 @@ def test_a_password_against_moodle_s_policy_says_so_and_keeps_the_link(
     link = f"/aula/acceso/{make_token(Account.objects.get())}"
     answer = Client().post(link, password_form("EstudiarDeNoche7"))
     assert answer.status_code == 200
-    assert said in answer.content.decode()
+    assert message in answer.content.decode()
     assert Client().get(link).status_code == 200
 
 
-def test_a_moodle_that_is_away_keeps_the_link(moodle, ana, micro):
+def test_the_link_stays_usable_if_moodle_is_down(moodle, ana, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     buy(ana, (micro.pk, None))
     link = f"/aula/acceso/{make_token(Account.objects.get())}"
@@ -253,7 +232,9 @@ def test_a_moodle_that_is_away_keeps_the_link(moodle, ana, micro):
     assert Client().post(link, password_form("Estudiar-de-noche-7")).status_code == 302
 
 
-def test_the_id_of_the_classroom_before_is_nobody_s_in_moodle(moodle, ana, settings, micro):
+def test_an_account_id_of_the_previous_classroom_is_not_used_in_moodle(
+    moodle, ana, settings, micro
+):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     settings.CLASSROOM = "local"
     buy(ana, (micro.pk, None))
@@ -273,35 +254,35 @@ def test_the_id_of_the_classroom_before_is_nobody_s_in_moodle(moodle, ana, setti
     assert moodle.users[int(account.external_id)]["email"] == "ana@example.com"
 
 
-def test_who_is_forgotten_is_kept_out_of_the_account_there_was_and_of_no_other(moodle, micro):
+def test_erasure_unenrols_the_student_s_moodle_user_and_creates_none(moodle, micro):
     course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
-    # The university's number stands where ours would, so that the address is all that joins them.
+    # The user has another idnumber, so only the e-mail matches.
     there = moodle.add_user(username="ana.gil", email="ana@example.com", idnumber="UNED-7")
     ana = find_or_create_student(email="ana@example.com", phone="+34600111111")
     buy(ana, (micro.pk, None))
     assert set(moodle.enrolments) == {(there, course)}
 
     erase_all("ana@example.com")
-    tell_all()
+    sync_all()
     assert moodle.enrolments == {}
     assert len(moodle.users) == 1
     account = Account.objects.get()
     assert (account.username, account.password) == ("", "")
 
 
-def test_who_is_forgotten_while_moodle_is_asked_leaves_no_name_behind(moodle, micro, monkeypatch):
+def test_erasure_during_a_moodle_call_leaves_no_username_behind(moodle, micro, monkeypatch):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     ana = find_or_create_student(email="ana@example.com", phone="+34600111111")
     ensure = MoodleClassroom.ensure_account
 
-    def forgotten_meanwhile(self, student, known_id):
-        there = ensure(self, student, known_id)
+    def erase_meanwhile(self, student, known_id):
+        account = ensure(self, student, known_id)
         erase_all("ana@example.com")
-        return there
+        return account
 
-    monkeypatch.setattr(MoodleClassroom, "ensure_account", forgotten_meanwhile)
+    monkeypatch.setattr(MoodleClassroom, "ensure_account", erase_meanwhile)
     buy(ana, (micro.pk, None))
-    tell_all()
+    sync_all()
     assert Account.objects.get().username == ""
     assert moodle.enrolments == {}
     assert not Mail.objects.filter(template="classroom_access").exists()
@@ -309,40 +290,39 @@ def test_who_is_forgotten_while_moodle_is_asked_leaves_no_name_behind(moodle, mi
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_forgetting_and_providing_at_once_take_their_locks_in_one_order(
-    moodle, ana, micro, monkeypatch
-):
+def test_concurrent_erasure_and_provisioning_do_not_deadlock(moodle, ana, micro, monkeypatch):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     buy(ana, (micro.pk, None))
-    grant_access(student=ana, items=[(micro.pk, None)], reference="pedido-8")
-    provides, has_student = Event(), Event()
-    settle, withdraw = services.settle, privacy.withdraw_access
+    grant_access(student=ana, items=[(micro.pk, None)], order_id=8)
+    provisioning_started, student_locked = Event(), Event()
+    update, withdraw = provisioning.update_enrolments, privacy.withdraw_access
 
-    def settle_late(student, **how):
-        # It holds its own row; the other has taken the student's if it did not wait for this one.
-        provides.set()
-        has_student.wait(1)
-        settle(student, **how)
+    def update_late(student, **options):
+        # The worker holds its provisioning. With a wrong lock order the erasure now holds the
+        # student, and the two deadlock.
+        provisioning_started.set()
+        student_locked.wait(1)
+        update(student, **options)
 
-    def withdraw_and_say(**how):
-        withdraw(**how)
-        has_student.set()
+    def withdraw_and_signal(**options):
+        withdraw(**options)
+        student_locked.set()
 
-    monkeypatch.setattr(services, "settle", settle_late)
-    monkeypatch.setattr(privacy, "withdraw_access", withdraw_and_say)
+    monkeypatch.setattr(provisioning, "update_enrolments", update_late)
+    monkeypatch.setattr(privacy, "withdraw_access", withdraw_and_signal)
 
-    def forget():
-        assert provides.wait(20)
+    def erase():
+        assert provisioning_started.wait(20)
         erase_all("ana@example.com")
 
-    work = [forget, lambda: provision.func(reference="pedido-8")]
-    in_parallel(lambda: work.pop()(), 2)
+    calls = [erase, lambda: provision.func(order_id=8)]
+    in_parallel(lambda: calls.pop()(), 2)
     assert not Enrolment.objects.exists()
-    assert account_status("pedido-8") == "created"
-    assert Provisioning.objects.get(reference="pedido-8").attempts == 1
+    assert account_status(8) == "created"
+    assert Provisioning.objects.get(order_id=8).attempts == 1
 
 
-def test_an_access_that_was_still_owed_when_its_student_was_forgotten_is_nobody_s(moodle, micro):
+def test_pending_access_is_dropped_when_its_student_is_erased(moodle, micro):
     moodle.down = True
     ana = find_or_create_student(email="ana@example.com", phone="+34600111111")
     with time_machine.travel(timezone.now(), tick=False) as clock:
@@ -350,13 +330,13 @@ def test_an_access_that_was_still_owed_when_its_student_was_forgotten_is_nobody_
         erase_all("ana@example.com")
         moodle.down = False
         clock.shift(timedelta(hours=1))
-        provision.func(reference=ORDER)
-    assert account_status(ORDER) == "created", "nobody waits for it any more"
+        provision.func(order_id=ORDER)
+    assert account_status(ORDER) == "created"
     assert moodle.users == {}
     assert not Mail.objects.filter(template="classroom_access").exists()
 
 
-def test_a_username_that_moodle_does_not_tell_is_the_address(moodle, ana, micro):
+def test_the_email_is_the_username_if_moodle_hides_usernames(moodle, ana, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     moodle.hides_usernames = True
     moodle.add_user(username="ana@example.com", email="ana@example.com", password="x")
@@ -364,32 +344,32 @@ def test_a_username_that_moodle_does_not_tell_is_the_address(moodle, ana, micro)
     assert Account.objects.get().username == "ana@example.com"
 
 
-def test_who_comes_to_moodle_late_with_old_rights_puts_them_right(moodle, ana, micro, monkeypatch):
+def test_a_worker_that_sends_outdated_rights_corrects_them(moodle, ana, micro, monkeypatch):
     course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     buy(ana, (micro.pk, None))
-    pause_access(reference=ORDER, cause=Cause.OVERDUE)
-    resume_access(reference=ORDER, cause=Cause.OVERDUE)
+    pause_access(order_id=ORDER, cause=Cause.OVERDUE)
+    resume_access(order_id=ORDER, cause=Cause.OVERDUE)
     slow = AccessChange.objects.earliest("pk")
-    bring, overtaken = access.bring_to_classroom, []
+    send, overtaken = classroom_sync.send_rights, []
 
     def overtaken_by_a_pause(student, rights):
-        # It has read the rights; now they change, and another worker is there first with the news.
+        # The rights change after this worker has read them, and another worker sends them first.
         if not overtaken:
             overtaken.append(True)
-            pause_access(reference=ORDER, cause=Cause.DISPUTE)
-            tell_classroom.func(change_id=AccessChange.objects.latest("pk").pk)
-        bring(student, rights)
+            pause_access(order_id=ORDER, cause=Cause.DISPUTE)
+            sync_classroom.func(change_id=AccessChange.objects.latest("pk").pk)
+        send(student, rights)
 
-    monkeypatch.setattr(access, "bring_to_classroom", overtaken_by_a_pause)
-    tell_classroom.func(change_id=slow.pk)
+    monkeypatch.setattr(classroom_sync, "send_rights", overtaken_by_a_pause)
+    sync_classroom.func(change_id=slow.pk)
     assert moodle.enrolments[only_user(moodle)["id"], course]["suspended"]
 
 
-def test_the_site_s_own_classroom_leads_to_moodle(moodle):
+def test_aula_redirects_to_moodle(moodle):
     assert Client().get("/aula")["Location"] == f"{moodle.url}/my/"
 
 
-def test_staff_name_courses_that_moodle_has(moodle, admin_client, micro):
+def test_staff_can_only_enter_courses_that_exist_in_moodle(moodle, admin_client, micro):
     other = make_subject("Estadística")
     course = moodle.add_course("MICRO")
     url = "/admin/classroom/moodlecourse/add/"
@@ -411,7 +391,7 @@ def test_staff_name_courses_that_moodle_has(moodle, admin_client, micro):
     assert "Asignaturas a la venta sin curso: 1." in page
 
 
-def test_the_token_is_in_no_log(moodle, settings, ana, micro, caplog):
+def test_the_token_is_not_logged(moodle, settings, ana, micro, caplog):
     caplog.set_level("DEBUG")
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     moodle.down = True
@@ -423,18 +403,18 @@ def test_the_token_is_in_no_log(moodle, settings, ana, micro, caplog):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_orders_provided_at_once_make_one_user(moodle, ana, micro):
+def test_concurrent_provisioning_of_several_orders_creates_one_user(moodle, ana, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
-    references = [f"pedido-{number}" for number in range(6)]
+    order_ids = [*range(6)]
     with time_machine.travel(timezone.now(), tick=False) as clock:
-        for reference in references:
-            grant_access(student=ana, items=[(micro.pk, None)], reference=reference)
-        waiting = list(references)
-        in_parallel(lambda: provision.func(reference=waiting.pop()), 6)
-        clock.shift(PAUSES[0] + timedelta(seconds=1))
-        for reference in references:
-            provision.func(reference=reference)
-    assert {account_status(reference) for reference in references} == {"created"}
+        for order_id in order_ids:
+            grant_access(student=ana, items=[(micro.pk, None)], order_id=order_id)
+        waiting = list(order_ids)
+        in_parallel(lambda: provision.func(order_id=waiting.pop()), 6)
+        clock.shift(RETRY_DELAYS[0] + timedelta(seconds=1))
+        for order_id in order_ids:
+            provision.func(order_id=order_id)
+    assert {account_status(order_id) for order_id in order_ids} == {"created"}
     assert len(moodle.users) == 1
 
 

@@ -1,4 +1,4 @@
-"""/aula as a student meets it."""
+"""The pages of /aula: one-time links, sign-in and the list of subjects."""
 
 import re
 from datetime import timedelta
@@ -7,20 +7,20 @@ from html import unescape
 import pytest
 import time_machine
 from django.contrib.auth.hashers import check_password, get_hasher, make_password
-from django.core.management import call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from academy.tests.factories import make_subject
-from academy.tests.parallel import in_parallel
 from apps.classroom import accounts
+from apps.classroom.access_links import account_for, make_token
 from apps.classroom.accounts import LinkUsed, set_password
-from apps.classroom.links import account_for, make_token
 from apps.classroom.models import Account, Enrolment
-from apps.classroom.services import grant_access, provision
+from apps.classroom.provisioning import grant_access, provision
 from apps.core.models import Mail
 from apps.students.services import find_or_create_student
+from tests.helpers.factories import make_subject
+from tests.helpers.parallel import in_parallel
+from tests.helpers.worker import run_worker
 
 PASSWORD = "marea-alta-42"
 WRONG = "El correo o la contraseña no son correctos."
@@ -59,7 +59,7 @@ def new_password(**changes):
 
 
 def read(response) -> str:
-    """The page as it is read."""
+    """The page's text with single spaces."""
     return unescape(re.sub(r"\s+", " ", response.content.decode()))
 
 
@@ -70,7 +70,7 @@ def sign_in(client, email="ana@example.com", password=PASSWORD):
 # ---------------------------------------------------------------- the one-time link
 
 
-def test_looking_at_the_link_shows_the_form_and_uses_nothing_up(client, account):
+def test_opening_the_link_shows_the_form_and_does_not_use_it_up(client, account):
     token = make_token(account)
     for _ in range(2):
         page = client.get(f"/aula/acceso/{token}")
@@ -110,7 +110,7 @@ def test_the_link_works_once(client, account):
     assert check_password(PASSWORD, account.password)
 
 
-def test_the_link_is_good_for_seven_days(client, account):
+def test_the_link_is_valid_for_seven_days(client, account):
     with time_machine.travel("2026-11-21 10:00:00+00:00", tick=False) as clock:
         token = make_token(account)
         clock.shift(timedelta(days=7))
@@ -120,11 +120,11 @@ def test_the_link_is_good_for_seven_days(client, account):
 
 
 @pytest.mark.parametrize("token", ["x", "a:b:c", "%00", "ImEi:1abc:zzz"])
-def test_a_made_up_link_is_a_used_link(client, token):
+def test_an_invalid_token_shows_the_used_link_page(client, token):
     assert client.get(f"/aula/acceso/{token}").status_code == 410
 
 
-def test_a_link_for_one_account_does_not_open_another_and_dies_with_a_changed_e_mail(account):
+def test_a_link_opens_only_its_own_account_until_the_email_changes(account):
     other = Account.objects.create(
         student=find_or_create_student(email="bruno@example.com", phone="+34600222222")
     )
@@ -156,7 +156,7 @@ def test_a_link_for_one_account_does_not_open_another_and_dies_with_a_changed_e_
         ({"password": "ana@example.com"}, "password", "demasiado similar"),
     ],
 )
-def test_what_does_not_fit_is_said_at_its_field(client, account, changes, field, message):
+def test_each_error_is_shown_at_its_field(client, account, changes, field, message):
     if changes.get("password"):
         changes["password_again"] = changes["password"]
     answer = client.post(f"/aula/acceso/{make_token(account)}", new_password(**changes))
@@ -175,7 +175,7 @@ def test_what_does_not_fit_is_said_at_its_field(client, account, changes, field,
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_of_two_that_use_a_link_at_once_one_finds_it_used(account):
+def test_concurrent_uses_of_a_link_succeed_once(account):
     token = make_token(account)
     use = {"first_name": "Ana", "last_name": "Gil", "password": PASSWORD}
     answers = in_parallel(lambda: set_password(token=token, **use), 8)
@@ -185,7 +185,7 @@ def test_of_two_that_use_a_link_at_once_one_finds_it_used(account):
 # ---------------------------------------------------------------- a new link
 
 
-def test_a_new_link_comes_by_mail_and_the_page_is_the_same_for_a_stranger(client, account):
+def test_a_new_link_is_mailed_and_an_unknown_address_gets_the_same_page(client, account):
     known = client.post("/aula/enlace", {"email": "Ana@Example.com"})
     unknown = client.post("/aula/enlace", {"email": "zoe@example.com"})
 
@@ -195,9 +195,9 @@ def test_a_new_link_comes_by_mail_and_the_page_is_the_same_for_a_stranger(client
     assert (mail.template, mail.to) == ("classroom_link", "ana@example.com")
 
 
-def test_a_new_link_also_replaces_a_forgotten_password(client, with_password, mailoutbox):
+def test_a_new_link_resets_a_forgotten_password(client, with_password, mailoutbox):
     client.post("/aula/enlace", {"email": "ana@example.com"})
-    call_command("db_worker", batch=True, interval=0, startup_delay=False, verbosity=0)
+    run_worker()
 
     (path,) = set(re.findall(r"/aula/acceso/\S+", mailoutbox[0].body))
     client.post(path, new_password(password="otra-marea-77", password_again="otra-marea-77"))
@@ -220,7 +220,7 @@ def test_a_recipient_gets_at_most_three_links_an_hour(client, account):
 # ---------------------------------------------------------------- signing in
 
 
-def test_e_mail_and_password_open_the_classroom(client, with_password):
+def test_sign_in_with_email_and_password(client, with_password):
     answer = sign_in(client, email=" ANA@example.com ")
     assert (answer.status_code, answer["Location"]) == (302, "/aula")
     assert "Hola, Ana" in read(client.get("/aula"))
@@ -228,7 +228,7 @@ def test_e_mail_and_password_open_the_classroom(client, with_password):
     assert with_password.last_sign_in_at is not None
 
 
-def test_every_wrong_sign_in_gets_the_same_answer(client, with_password):
+def test_every_failed_sign_in_gets_the_same_answer(client, with_password):
     no_password = Account.objects.create(
         student=find_or_create_student(email="bruno@example.com", phone="+34600222222")
     )
@@ -246,7 +246,7 @@ def test_every_wrong_sign_in_gets_the_same_answer(client, with_password):
 
 
 @pytest.mark.parametrize("email", ["ana@example.com", "bruno@example.com", "zoe@example.com"])
-def test_every_wrong_sign_in_hashes_a_password_once(client, with_password, email, monkeypatch):
+def test_every_failed_sign_in_hashes_a_password_once(client, with_password, email, monkeypatch):
     Account.objects.create(
         student=find_or_create_student(email="bruno@example.com", phone="+34600222222")
     )
@@ -261,13 +261,13 @@ def test_every_wrong_sign_in_hashes_a_password_once(client, with_password, email
     assert len(hashed) == 1
 
 
-def test_a_missing_field_is_said_at_the_field(client):
+def test_a_missing_field_is_reported_at_the_field(client):
     text = read(sign_in(client, email="ana", password=""))
     assert "Escribe un correo electrónico válido." in text
     assert "Escribe tu contraseña." in text
 
 
-def test_guessing_at_one_account_is_stopped(client, with_password):
+def test_password_guesses_for_one_account_are_rate_limited(client, with_password):
     with time_machine.travel("2026-11-21 10:00:00+00:00", tick=False):
         for number in range(10):
             client.post("/aula", {"email": "ana@example.com", "password": str(number)})
@@ -278,7 +278,7 @@ def test_guessing_at_one_account_is_stopped(client, with_password):
         assert "sessionid" not in client.cookies
 
 
-def test_guessing_from_one_address_is_stopped(client):
+def test_password_guesses_from_one_ip_address_are_rate_limited(client):
     with time_machine.travel("2026-11-21 10:00:00+00:00", tick=False):
         statuses = [
             sign_in(client, email=f"a{number}@example.com").status_code for number in range(21)
@@ -286,7 +286,7 @@ def test_guessing_from_one_address_is_stopped(client):
     assert statuses == [200] * 20 + [429]
 
 
-def test_signing_in_takes_a_fresh_session(client, with_password):
+def test_sign_in_changes_the_session_key(client, with_password):
     session = client.session
     session["before"] = 1
     session.save()
@@ -295,7 +295,7 @@ def test_signing_in_takes_a_fresh_session(client, with_password):
     assert client.session.session_key != old_key
 
 
-def test_signing_out_ends_the_session(client, with_password):
+def test_sign_out_ends_the_session(client, with_password):
     sign_in(client)
     assert client.get("/aula/salir").status_code == 405
     assert client.post("/aula/salir")["Location"] == "/aula"
@@ -315,7 +315,7 @@ def test_forms_from_another_site_are_refused(with_password):
     assert not Mail.objects.exists()
 
 
-# ---------------------------------------------------------------- inside
+# ---------------------------------------------------------------- the list of subjects
 
 
 def test_the_classroom_lists_whole_subjects_and_single_lessons(client, student, with_password):
@@ -325,9 +325,9 @@ def test_the_classroom_lists_whole_subjects_and_single_lessons(client, student, 
     grant_access(
         student=student,
         items=[(micro.pk, None), (stats.pk, stats.lessons.all()[1].pk)],
-        reference="pedido-1",
+        order_id=1,
     )
-    provision.func(reference="pedido-1")
+    provision.func(order_id=1)
     sign_in(client)
 
     text = read(client.get("/aula"))
@@ -341,19 +341,19 @@ def test_the_classroom_lists_whole_subjects_and_single_lessons(client, student, 
     assert "Derecho Civil" not in text
 
 
-def test_nobody_sees_another_student_s_subjects(client, with_password):
+def test_a_student_does_not_see_another_student_s_subjects(client, with_password):
     bruno = find_or_create_student(email="bruno@example.com", phone="+34600222222")
     subject = make_subject("Microeconomía")
-    Enrolment.objects.create(student=bruno, subject=subject, reference="pedido-2")
+    Enrolment.objects.create(student=bruno, subject=subject, order_id=2)
     sign_in(client)
     text = read(client.get("/aula"))
     assert "Microeconomía" not in text
     assert "Todavía no tienes asignaturas." in text
 
 
-def test_whose_access_has_ended_is_told_so(client, student, with_password):
+def test_the_page_says_when_all_access_has_ended(client, student, with_password):
     Enrolment.objects.create(
-        student=student, subject=make_subject(), reference="pedido-2", ends_on="2020-01-31"
+        student=student, subject=make_subject(), order_id=2, ends_on="2020-01-31"
     )
     sign_in(client)
     text = read(client.get("/aula"))
@@ -361,23 +361,21 @@ def test_whose_access_has_ended_is_told_so(client, student, with_password):
     assert "Microeconomía" not in text
 
 
-def test_what_is_paused_is_listed_and_says_so(client, student, with_password):
-    Enrolment.objects.create(
-        student=student, subject=make_subject(), reference="pedido-2", state="paused"
-    )
+def test_a_paused_subject_is_listed_without_its_lessons(client, student, with_password):
+    Enrolment.objects.create(student=student, subject=make_subject(), order_id=2, state="paused")
     sign_in(client)
     text = read(client.get("/aula"))
     assert "El acceso está en pausa" in text
     assert "PEC 1" not in text
 
 
-def test_the_list_takes_the_same_queries_however_long(client, student, with_password):
+def test_the_list_makes_a_constant_number_of_queries(client, student, with_password):
     sign_in(client)
     client.get("/aula")
 
     def queries_with_one_more(number):
         Enrolment.objects.create(
-            student=student, subject=make_subject(f"Asignatura {number}"), reference="pedido-1"
+            student=student, subject=make_subject(f"Asignatura {number}"), order_id=1
         )
         with CaptureQueriesContext(connection) as queries:
             client.get("/aula")

@@ -1,38 +1,35 @@
-"""Places in a legal text for what the owner keeps in the site's settings: `{{ legal_name }}`."""
+"""Placeholders in a legal text, such as `{{ legal_name }}`, for the owner's data."""
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-if TYPE_CHECKING:
-    from apps.core.models import SiteSettings
-
 PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
-OF_THE_OWNER = ("legal_name", "tax_id", "legal_address", "support_email", "support_phone")
-OF_THE_SITE = ("brand", "site_url")
+# Fields of `SiteSettings`, and values of the Django settings.
+OWNER_FIELDS = ("legal_name", "tax_id", "legal_address", "support_email", "support_phone")
+SITE_FIELDS = ("brand", "site_url")
 
 
-def fill_placeholders(body: str, owner: "SiteSettings") -> SafeString:
-    """The text with each placeholder replaced by the owner's data, escaped.
+def fill_placeholders(body: str, owner: Mapping[str, str]) -> SafeString:
+    """Replace each placeholder in the body with the escaped value of `owner` or of the site.
 
-    Only words are replaced: the body is HTML that staff wrote, never a template that could run.
+    The body is HTML that staff wrote. It is not a Django template: nothing in it is executed.
     """
-    values = {name: str(getattr(owner, name)) for name in OF_THE_OWNER}
-    values |= {"brand": settings.BRAND_NAME, "site_url": settings.SITE_URL}
+    values = {**owner, "brand": settings.BRAND_NAME, "site_url": settings.SITE_URL}
     filled = PLACEHOLDER.sub(
-        lambda found: escape(values[found[1]]) if found[1] in values else found[0], body
+        lambda match: escape(values[match[1]]) if match[1] in values else match[0], body
     )
-    # Written by staff in the admin or shipped with the code; what was filled in is escaped.
+    # The body comes from staff or from the code, and the inserted values are escaped.
     return mark_safe(filled)  # noqa: S308
 
 
 def check_placeholders(body: str) -> None:
-    """Refuse a text with a place that nothing would fill (model validator, for the admin)."""
-    known = {*OF_THE_OWNER, *OF_THE_SITE}
+    """Model validator: refuse a body with an unknown placeholder."""
+    known = {*OWNER_FIELDS, *SITE_FIELDS}
     unknown = [name for name in PLACEHOLDER.findall(body) if name not in known]
     if unknown:
         raise ValidationError(

@@ -6,7 +6,7 @@ from django.apps import apps as current_apps
 from django.apps.registry import Apps
 
 FIRST_VERSION = Path(__file__).parent / "v1"
-FIRST_VERSION_DATE = date(2025, 7, 10)  # shop spec, section 9, "Legal"
+FIRST_VERSION_DATE = date(2025, 7, 10)
 TITLES = {
     "terminos": "Términos y condiciones",
     "privacidad": "Política de privacidad",
@@ -16,14 +16,15 @@ TITLES = {
 
 
 def publish_first_versions(apps: Apps = current_apps, **kwargs: Any) -> None:
-    """Store version 1 of the legal texts where a text has no version yet (post_migrate).
+    """Create version 1 of each legal text that has no version yet (post_migrate handler).
 
-    A signal and not a data migration: consents need the texts, and `flush`, which ends every
-    transactional test, brings them back only this way. Staff publish later versions in the admin.
+    This is a signal handler and not a data migration because `flush`, which ends every
+    transactional test, deletes the texts and sends post_migrate. Staff add later versions in the
+    admin.
     """
     try:
         legal_texts = apps.get_model("core", "LegalText")._default_manager
-    except LookupError:  # Migrated back to before there were legal texts.
+    except LookupError:  # Migrating backwards: the model is gone.
         return
     published = set(legal_texts.values_list("kind", flat=True))
     legal_texts.bulk_create(

@@ -10,10 +10,10 @@ from django.core.mail.backends.base import BaseEmailBackend
 
 
 class FileBackend(BaseEmailBackend):
-    """Keeps every mail as one .eml file under `settings.EMAIL_FILE_PATH`, where nothing is sent.
+    """Writes each mail to an .eml file under `settings.EMAIL_FILE_PATH` instead of sending it.
 
-    The file is named after the Message-ID: a mail sent again takes its own place. It appears
-    whole or not at all, and only its owner may read it, for it can hold a one-time link.
+    The file is named after the Message-ID, so a second attempt overwrites the first. The write is
+    atomic. The file is readable by its owner only, because a mail can contain a one-time link.
     """
 
     def send_messages(self, email_messages: Sequence[EmailMessage]) -> int:
@@ -22,7 +22,7 @@ class FileBackend(BaseEmailBackend):
         for email in email_messages:
             message = email.message()
             name = re.sub(r"[^\w.-]", "_", message["Message-ID"].strip("<>").rpartition("@")[0])
-            # mkstemp's files are readable by their owner alone.
+            # mkstemp creates files with mode 0600.
             handle, draft = tempfile.mkstemp(dir=folder, suffix=".part")
             with os.fdopen(handle, "wb") as file:
                 file.write(message.as_bytes())

@@ -1,4 +1,4 @@
-"""A rendered mail as a message with its headers, and what the mail server says about it."""
+"""Building the e-mail message, connecting to the mail server and reading its errors."""
 
 import smtplib
 import textwrap
@@ -15,23 +15,23 @@ from django.utils.timezone import localtime
 from apps.core.mail.registry import RenderedMail
 from apps.core.models import SiteSettings
 
-# "No such mailbox", "user not local", "mailbox name not allowed" (RFC 5321, section 4.2.3).
+# "No such mailbox", "user not local" and "mailbox name not allowed" (RFC 5321, section 4.2.3).
 NO_SUCH_MAILBOX = {550, 551, 553}
-# A line of plain text that is read without effort (RFC 5322 asks for 78 at most).
+# RFC 5322 recommends at most 78 characters in a line of plain text.
 TEXT_WIDTH = 76
 
 
 class ServerUnreachable(Exception):
-    """No connection to the mail server, or no sign-in there: no mail's fault."""
+    """Connecting or signing in to the mail server failed. No single mail is the cause."""
 
 
 def compose(
     rendered: RenderedMail, *, to: str, message_id: str, written_at: datetime
 ) -> EmailMultiAlternatives:
-    """The message as it travels.
+    """Build the message with its headers.
 
-    `written_at` is when the mail became due, not when it is tried: a mail that is sent again is
-    the same mail. Auto-Submitted keeps holiday notices from answering (RFC 3834).
+    `written_at` is when the mail was queued, so that every attempt has the same Date header. The
+    Auto-Submitted header suppresses automatic replies (RFC 3834).
     """
     headers = {
         "Message-ID": message_id,
@@ -53,7 +53,7 @@ def compose(
 
 
 def _wrapped(line: str) -> str:
-    """A paragraph as lines of readable length; links stay whole."""
+    """Wrap a paragraph into lines; links are not broken."""
     if len(line) <= TEXT_WIDTH:
         return line
     return textwrap.fill(
@@ -67,25 +67,25 @@ def _wrapped(line: str) -> str:
 
 @contextmanager
 def open_connection() -> Iterator[BaseEmailBackend]:
-    """A connection to the mail server, open. Raises ServerUnreachable where there is none."""
+    """Open a connection to the mail server. Raises ServerUnreachable if that fails."""
     connection = get_connection()
     try:
         connection.open()
-    # Whatever it is (no route, no TLS, a wrong password): it would befall every mail.
+    # Any error here (no route, no TLS, a wrong password) would affect every mail.
     except Exception as error:
         raise ServerUnreachable(f"{type(error).__name__}: {error}") from error
     try:
         yield connection
     finally:
-        # The mail has been taken or not by now; a farewell that fails changes nothing.
+        # The mail was accepted or refused before this, so an error on closing doesn't matter.
         with suppress(Exception):
             connection.close()
 
 
-def is_refused_for_good(error: Exception) -> bool:
-    """Whether the address will never take a mail, so that trying all day would be of no use.
+def is_permanent_refusal(error: Exception) -> bool:
+    """Whether the server refuses this address permanently, so that a retry is pointless.
 
-    A server that relays nothing for us (5.7.x) is badly set up, which somebody will mend.
+    A refusal to relay (5.7.x) is not permanent: it is a configuration error of the server.
     """
     if isinstance(error, AnymailRecipientsRefused):
         return True

@@ -1,6 +1,6 @@
-"""The outbox: mails are owed in the transaction that makes them due, and sent by the worker.
+"""The outbox: a mail is queued in the transaction that makes it due, and sent by the worker.
 
-Delivery is at least once, with the same Message-ID on every try (decisions.md, "Card payments").
+Delivery is at least once, with the same Message-ID on every attempt (docs/rules.md, "Mails").
 """
 
 import secrets
@@ -19,7 +19,7 @@ from django_tasks import task
 from apps.core.mail.delivery import (
     ServerUnreachable,
     compose,
-    is_refused_for_good,
+    is_permanent_refusal,
     open_connection,
 )
 from apps.core.mail.registry import NoLongerDue, is_registered, render_mail
@@ -27,12 +27,13 @@ from apps.core.models import Mail
 
 
 def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> Mail | None:
-    """Owe a mail. Call it inside the transaction that makes the mail due: both stand or fall.
+    """Queue a mail. Call this inside the transaction that makes the mail due, so that both are
+    committed or rolled back together.
 
-    `key` names the occasion ("order-confirmation:12"); the same occasion again adds nothing and
-    returns None. `template` is a registered mail, `context` the ids its builder needs (JSON, no
-    tokens). Raises LookupError for an unknown template, TransactionManagementError outside a
-    transaction.
+    `key` identifies the occasion ("order-confirmation:12"). A second call with the same key queues
+    nothing and returns None. `template` is the name of a registered mail. `context` holds the ids
+    that its builder needs: JSON, without tokens. Raises LookupError for an unknown template and
+    TransactionManagementError outside a transaction.
     """
     if not is_registered(template):
         raise LookupError(f"No mail is registered as {template!r}")
@@ -54,47 +55,47 @@ def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> 
 
 
 def new_message_id() -> str:
-    """A Message-ID of our own domain; it begins with the moment, so that kept files sort by it."""
+    """A Message-ID of our own domain. It starts with the time, so that stored files sort by it."""
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2]
     return f"<{timezone.now():%Y%m%d%H%M%S%f}.{secrets.token_hex(8)}@{domain}>"
 
 
-@task
+@task(queue_name="mail")
 def deliver_mail(mail_id: int) -> None:
-    """Try to send one mail, then look after those whose task was lost."""
+    """Attempt to send one mail, then requeue mails whose task was lost."""
     mail = Mail.claim(pk=mail_id)
     if mail is not None:
-        _deliver_in_turn(mail)
+        _deliver_in_order(mail)
     requeue_stuck_mails()
 
 
-def _deliver_in_turn(mail: Mail) -> None:
-    """Send a mail, behind those that wait since the server could not be reached.
+def _deliver_in_order(mail: Mail) -> None:
+    """Send a mail after all older mails that wait for an unreachable mail server.
 
-    The oldest of them is tried in its stead: one try tells for all whether the server is back,
-    and then they go in the order in which they were owed.
+    The oldest waiting mail is sent first. One attempt shows whether the server is back, and if it
+    is, the waiting mails are sent in the order in which they were queued.
     """
     first = Mail.claim_waiting(before=mail) or mail
     try:
-        reached = _try(first)
+        reached = _attempt(first)
     except ServerUnreachable as error:
         if first is not mail:
-            # Only asked before its time: it keeps its own tries for the day that it has.
-            first.hand_back()
-        _put_off(mail, error)
+            # An early probe. It does not count as an attempt of that mail.
+            first.release()
+        _schedule_retry(mail, error)
         return
     if reached:
         for pk in Mail.wake_waiting():
             deliver_mail.enqueue(mail_id=pk)
     if first is not mail:
-        mail.hand_back()
+        mail.release()
         deliver_mail.enqueue(mail_id=mail.pk)
 
 
-def _try(mail: Mail) -> bool:
-    """One try, and its outcome in the row; whether the server was reached.
+def _attempt(mail: Mail) -> bool:
+    """Attempt to send a mail and store the outcome; return whether the server was reached.
 
-    Raises ServerUnreachable with the row as it was.
+    Raises ServerUnreachable without changing the row.
     """
     reached = False
     try:
@@ -106,40 +107,38 @@ def _try(mail: Mail) -> bool:
             reached = True
             connection.send_messages([message])
     except NoLongerDue:
-        Mail.objects.filter(pk=mail.pk).update(
-            status=Mail.Status.DROPPED, leased_until=None, waits_for_server=False, last_error=""
-        )
+        _finish(mail, Mail.Status.DROPPED)
     except ServerUnreachable:
         raise
-    # Whatever went wrong, the mail is still owed: the row says what it was.
+    # Any other error is stored in the row, and the mail stays queued for a retry.
     except Exception as error:
-        _put_off(mail, error, for_good=is_refused_for_good(error))
+        _schedule_retry(mail, error, permanent=is_permanent_refusal(error))
     else:
-        Mail.objects.filter(pk=mail.pk).update(
-            status=Mail.Status.SENT,
-            sent_at=timezone.now(),
-            leased_until=None,
-            waits_for_server=False,
-            last_error="",
-        )
+        _finish(mail, Mail.Status.SENT, sent_at=timezone.now())
     return reached
 
 
-def _put_off(mail: Mail, error: Exception, *, for_good: bool = False) -> None:
+def _finish(mail: Mail, status: Mail.Status, **fields: Any) -> None:
+    Mail.objects.filter(pk=mail.pk).update(
+        status=status, leased_until=None, waits_for_server=False, last_error="", **fields
+    )
+
+
+def _schedule_retry(mail: Mail, error: Exception, *, permanent: bool = False) -> None:
     with transaction.atomic():
-        mail.put_off(error, lambda due_at: _enqueue_at(due_at, mail.pk), for_good=for_good)
+        mail.schedule_retry(error, lambda due_at: _enqueue_at(due_at, mail.pk), permanent=permanent)
         Mail.objects.filter(pk=mail.pk).update(
             waits_for_server=isinstance(error, ServerUnreachable)
         )
 
 
 def retry_mail(mail: Mail) -> bool:
-    """Owe a mail again that was given up; False where it was not. For staff."""
-    return mail.reopen(lambda: deliver_mail.enqueue(mail_id=mail.pk))
+    """Requeue a mail that has failed; False if it has not. For staff."""
+    return mail.restart(lambda: deliver_mail.enqueue(mail_id=mail.pk))
 
 
 def requeue_stuck_mails() -> int:
-    """Enqueue again what is due and has lost its task (a worker died); return how many."""
+    """Enqueue due mails whose task was lost, for example with its worker; return how many."""
     return Mail.requeue_stuck(deliver_mail, "mail_id")
 
 
@@ -147,15 +146,15 @@ def _enqueue_at(due_at: datetime, mail_id: int) -> None:
     deliver_mail.using(run_after=due_at).enqueue(mail_id=mail_id)
 
 
-def forget_mails_to(email: str) -> int:
-    """Delete the mails to an address, sent or not, and those to staff that name it; how many."""
-    named = Cast("context", TextField())
-    about = Mail.objects.annotate(named=named).filter(
-        Q(to__iexact=email) | Q(named__icontains=email)
+def delete_mails_to(email: str) -> int:
+    """Delete every mail to an address and every mail to staff that names it; return how many."""
+    context_text = Cast("context", TextField())
+    about = Mail.objects.annotate(context_text=context_text).filter(
+        Q(to__iexact=email) | Q(context_text__icontains=email)
     )
     return about.delete()[0]
 
 
-def forget_mails_about(name: str, ids: Collection[int]) -> int:
-    """Delete the mails about rows that are deleted, by the name that their context has for them."""
+def delete_mails_about(name: str, ids: Collection[int]) -> int:
+    """Delete the mails about deleted rows; `name` is the context key that holds their ids."""
     return Mail.objects.filter(**{f"context__{name}__in": list(ids)}).delete()[0]

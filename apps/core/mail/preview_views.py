@@ -1,4 +1,4 @@
-"""The admin's pages "Modelos de correo": every mail of the shop, as it looks, from sample data."""
+"""The admin pages "Modelos de correo": a preview of every mail, rendered from sample data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +20,10 @@ from apps.core.mail.delivery import compose, open_connection
 from apps.core.mail.outbox import new_message_id
 from apps.core.mail.registry import RenderedMail
 from apps.core.mail.samples import MailPreview, mail_preview, mail_previews, render_sample
+from apps.core.response_headers import NO_STORE
 from apps.core.throttle import Limit
 
-SAMPLES_TO_ONESELF = Limit("mail-sample", times=10, seconds=600)
+SAMPLE_SENDS = Limit("mail-sample", times=10, seconds=600)
 DARK = "(prefers-color-scheme: dark)"
 SHOWN_HEADERS = (
     "From", "To", "Reply-To", "Subject", "Auto-Submitted", "List-Unsubscribe",
@@ -31,7 +32,7 @@ SHOWN_HEADERS = (
 MODES = (("claro", "Claro"), ("oscuro", "Oscuro"))
 WIDTHS = (("movil", "Móvil"), ("escritorio", "Escritorio"))
 
-# Nothing runs in a mail's frame and nothing is loaded; links open elsewhere.
+# The preview frame runs no script and loads no resource. Links open in a new window.
 mail_frame = csp(
     {
         "default-src": ["'none'"],
@@ -45,7 +46,7 @@ mail_frame = csp(
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several links of which one is the present page."""
+    """A link in a row of alternatives; one of them is the current page."""
 
     label: str
     url: str
@@ -54,7 +55,7 @@ class Choice:
 
 def preview_urls(site: AdminSite) -> list[URLPattern]:
     def page(route: str, view: Any, name: str) -> URLPattern:
-        checked: Any = site.admin_view(_for_readers(view))
+        checked: Any = site.admin_view(_require_mail_permission(view))
         pattern: URLPattern = path(f"modelos/{route}", checked, name=name)
         return pattern
 
@@ -66,8 +67,8 @@ def preview_urls(site: AdminSite) -> list[URLPattern]:
     ]
 
 
-def _for_readers(view: Any) -> Any:
-    """Only for who may read the shop's mails."""
+def _require_mail_permission(view: Any) -> Any:
+    """Require the permission to read mails."""
 
     def checked(request: HttpRequest, **kwargs: Any) -> HttpResponse:
         if not request.user.has_perm("core.view_mail"):
@@ -99,71 +100,78 @@ def _mail(site: AdminSite) -> Any:
     def view(request: HttpRequest, template: str) -> HttpResponse:
         preview = _preview(template)
         variant = _variant(request, preview)
-        mail = render_sample(template, variant)
-        message = compose(
-            mail,
-            to="ana.ejemplo@example.com",
-            message_id="<ejemplo>",
-            written_at=timezone.now(),
-        )
-        encoded = message.message()
-        query = request.GET
-        mode, width = query.get("modo", "claro"), query.get("ancho", "escritorio")
-        frame = QueryDict(mutable=True)
-        frame.update({"variante": variant, "modo": mode})
         context = {
             **site.each_context(request),
-            "title": mail.subject,
-            "preview": preview,
-            "variant": variant,
-            "variants": _choices(query, "variante", [(v, v) for v in preview.samples()], variant),
-            "modes": _choices(query, "modo", MODES, mode),
-            "widths": _choices(query, "ancho", WIDTHS, width),
-            "is_narrow": width == "movil",
-            "frame_url": f"{reverse('admin:core_mail_sample_html', args=[template])}"
-            f"?{frame.urlencode()}",
-            "headers": [
-                (name, mail.subject if name == "Subject" else encoded[name])
-                for name in SHOWN_HEADERS
-                if encoded[name]
-            ],
-            "text": message.body,
+            **_navigation(request.GET, preview, variant),
+            **_sample_context(render_sample(template, variant)),
         }
         return TemplateResponse(request, "core/mail_sample.html", context)
 
     return view
 
 
+def _navigation(query: QueryDict, preview: MailPreview, variant: str) -> dict[str, Any]:
+    """The preview, the links to its other forms, and the URL of its frame."""
+    mode, width = query.get("modo", "claro"), query.get("ancho", "escritorio")
+    frame = QueryDict(mutable=True)
+    frame.update({"variante": variant, "modo": mode})
+    frame_url = reverse("admin:core_mail_sample_html", args=[preview.template])
+    return {
+        "preview": preview,
+        "variant": variant,
+        "variants": _choices(query, "variante", [(v, v) for v in preview.samples()], variant),
+        "modes": _choices(query, "modo", MODES, mode),
+        "widths": _choices(query, "ancho", WIDTHS, width),
+        "is_narrow": width == "movil",
+        "frame_url": f"{frame_url}?{frame.urlencode()}",
+    }
+
+
+def _sample_context(mail: RenderedMail) -> dict[str, Any]:
+    """Subject, headers and text of the mail as it would be sent."""
+    message = compose(
+        mail, to="ana.ejemplo@example.com", message_id="<ejemplo>", written_at=timezone.now()
+    )
+    encoded = message.message()
+    headers = [
+        # The encoded subject is not readable.
+        (name, mail.subject if name == "Subject" else encoded[name])
+        for name in SHOWN_HEADERS
+        if encoded[name]
+    ]
+    return {"title": mail.subject, "headers": headers, "text": message.body}
+
+
 @xframe_options_sameorigin
 @mail_frame  # type: ignore[arg-type]
 def _html(request: HttpRequest, template: str) -> HttpResponse:
-    """The mail's HTML alone, light or dark whatever the reader's own computer prefers."""
+    """The mail's HTML for the frame, light or dark regardless of the browser's preference."""
     mail = render_sample(template, _variant(request, _preview(template)))
-    wanted = "all" if request.GET.get("modo") == "oscuro" else "not all"
-    return HttpResponse(mail.html.replace(DARK, wanted), headers={"Cache-Control": "no-store"})
+    media = "all" if request.GET.get("modo") == "oscuro" else "not all"
+    return HttpResponse(mail.html.replace(DARK, media), headers=NO_STORE)
 
 
 @require_POST
 def _send_to_me(request: HttpRequest, template: str) -> HttpResponse:
-    """Send the sample to whoever asks, at their own address, and nowhere else.
+    """Send the sample to the signed-in clerk's own address only.
 
-    At once and not by the outbox: it says whether the mail server takes it, and leaves no row.
+    It bypasses the outbox, so that the page shows the mail server's answer and no row is stored.
     """
     preview = _preview(template)
     variant = _variant(request, preview)
-    level, said = _sent(request, render_sample(template, variant))
-    messages.add_message(request, level, said)
+    level, text = _send_sample(request, render_sample(template, variant))
+    messages.add_message(request, level, text)
     query = QueryDict(mutable=True)
     query["variante"] = variant
     return redirect(f"{reverse('admin:core_mail_sample', args=[template])}?{query.urlencode()}")
 
 
-def _sent(request: HttpRequest, mail: RenderedMail) -> tuple[int, str]:
+def _send_sample(request: HttpRequest, mail: RenderedMail) -> tuple[int, str]:
     address = getattr(request.user, "email", "")
     if not address:
         return messages.WARNING, "Tu usuario no tiene correo: ponlo primero en tu ficha."
     try:
-        SAMPLES_TO_ONESELF.count_key(str(request.user.pk))
+        SAMPLE_SENDS.count_key(str(request.user.pk))
     except TooManyRequests as refusal:
         return messages.WARNING, refusal.message
     message = compose(mail, to=address, message_id=new_message_id(), written_at=timezone.now())
@@ -171,7 +179,7 @@ def _sent(request: HttpRequest, mail: RenderedMail) -> tuple[int, str]:
     try:
         with open_connection() as connection:
             connection.send_messages([message])
-    # Whatever it is, it is what the clerk wanted to know.
+    # The clerk is testing the mail server, so any error is shown.
     except Exception as error:
         return messages.ERROR, f"El servidor de correo no lo ha aceptado: {error}"
     return messages.SUCCESS, f"Prueba enviada a {address}."
@@ -185,16 +193,16 @@ def _preview(template: str) -> MailPreview:
 
 
 def _variant(request: HttpRequest, preview: MailPreview) -> str:
-    """The variant that is asked for, else the first."""
+    """The requested variant, or the first one if it doesn't exist."""
     names = list(preview.samples())
-    asked = request.POST.get("variante") or request.GET.get("variante", "")
-    return asked if asked in names else names[0]
+    requested = request.POST.get("variante") or request.GET.get("variante", "")
+    return requested if requested in names else names[0]
 
 
 def _choices(query: QueryDict, name: str, options: Any, current: str) -> list[Choice]:
     choices = []
     for value, label in options:
-        there = query.copy()
-        there[name] = value
-        choices.append(Choice(label, f"?{there.urlencode()}", value == current))
+        target = query.copy()
+        target[name] = value
+        choices.append(Choice(label, f"?{target.urlencode()}", value == current))
     return choices

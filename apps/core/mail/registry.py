@@ -1,6 +1,6 @@
-"""Which mails there are, and how each becomes text.
+"""The registry of mails, and their rendering.
 
-A row keeps ids, not texts: what the mail says is built when it is rendered, so that one-time links
+A `Mail` row stores ids, not text. The text is built when the mail is rendered, so one-time links
 and tokens are never stored. Each app registers its mails in `ready()`.
 """
 
@@ -12,30 +12,30 @@ from urllib.parse import urljoin
 from django.conf import settings
 from django.template import Context, Engine
 
-from apps.core.models import SiteSettings
+from apps.core.models import Mail, SiteSettings
 
-# What a builder makes of the ids in Mail.context: the template's variables.
+# A builder turns the ids in `Mail.context` into the template's variables.
 Build = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class NoLongerDue(Exception):
-    """Raised by a builder: what the mail is about has been overtaken, and nothing is sent."""
+    """Raised by a builder when the mail is out of date and must not be sent."""
 
 
-# What every mail reader shows of a subject.
+# The length of a subject line that every mail program shows.
 SUBJECT_WIDTH = 78
 
 HIDDEN = "[enlace personal, solo en el correo]"
 
 
 class SecretUrl(str):
-    """A link that opens something for whoever has it. Staff do not see it."""
+    """A link that grants access to whoever has it. It is hidden from staff."""
 
     __slots__ = ()
 
 
 def absolute_url(path: str) -> str:
-    """A path of this site, or an address that is whole already, as a mail needs it."""
+    """Return the absolute URL of a path of this site; an absolute URL stays as it is."""
     return str(urljoin(settings.SITE_URL, path))
 
 
@@ -48,10 +48,10 @@ class MailTemplate:
 
 @dataclass(frozen=True)
 class RenderedMail:
-    """A mail as it reads: one line of subject, plain text, HTML document.
+    """A rendered mail: a one-line subject, plain text and an HTML document.
 
-    `reply_to` is empty where answers go to the academy's support address, `unsubscribe_url` where
-    the mail is about something that its reader began.
+    An empty `reply_to` means the academy's support address. `unsubscribe_url` is empty for mails
+    that the recipient's own action triggered.
     """
 
     subject: str
@@ -65,13 +65,12 @@ _templates: dict[str, MailTemplate] = {}
 
 
 def register_mail(template: str, subject: str, build: Build) -> None:
-    """Make `templates/emails/<template>.{txt,html}` a mail.
+    """Register a mail whose templates are `templates/emails/<template>.{txt,html}`.
 
-    `subject` is template text as well ("Tu pedido {{ reference }}"). `build` gets the row's
-    context and returns the variables of subject and templates; links that open something for
-    whoever has them are `SecretUrl`s. A variable `reply_to` is where answers to the mail go;
-    `unsubscribe_url` ends mails of its kind by a POST without anything else (RFC 8058). The
-    builder raises NoLongerDue where the mail should not be sent any more.
+    `subject` is a template string ("Tu pedido {{ reference }}"). `build` gets the row's context and
+    returns the variables of subject and templates. Links that grant access are `SecretUrl`s. Two
+    variables are special: `reply_to`, and `unsubscribe_url`, which unsubscribes on a bare POST
+    (RFC 8058). The builder raises NoLongerDue when the mail must not be sent any more.
     """
     _templates[template] = MailTemplate(template, subject, build)
 
@@ -81,15 +80,15 @@ def is_registered(template: str) -> bool:
 
 
 def registered_mails() -> list[str]:
-    """The names of all mails of the shop."""
+    """The names of all registered mails."""
     return sorted(_templates)
 
 
 def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> RenderedMail:
     """Render a registered mail from the ids in `context`.
 
-    Without `reveal` its secret links are left out. Raises what the builder raises, for instance
-    DoesNotExist where the order is gone.
+    Without `reveal` its secret links are replaced by a note. Raises what the builder raises, for
+    example DoesNotExist for a deleted order.
     """
     values = _templates[template].build(context)
     if not reveal:
@@ -97,8 +96,18 @@ def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> Rend
     return render_values(template, values)
 
 
+def render_for_staff(mail: Mail) -> RenderedMail:
+    """Render a mail as staff may read it.
+
+    Secret links are shown only with the file backend, where nothing is sent and the admin is the
+    mailbox. Raises ObjectDoesNotExist if the rows that the mail is about were deleted.
+    """
+    is_file_backend = settings.EMAIL_BACKEND == "apps.core.mail.backends.FileBackend"
+    return render_mail(mail.template, mail.context, reveal=is_file_backend)
+
+
 def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
-    """Render a registered mail from what its builder returns."""
+    """Render a registered mail from the variables that its builder returns."""
     contact = SiteSettings.current()
     values = {
         "brand": settings.BRAND_NAME,
@@ -111,7 +120,7 @@ def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
         **values,
     }
     engine = Engine.get_default()
-    # Plain text is not HTML: "Álgebra & Cálculo" stays as it is.
+    # Plain text must not be HTML-escaped: "Álgebra & Cálculo".
     plain = Context(values, autoescape=False)
     subject = _one_line(engine.from_string(_templates[template].subject).render(plain))
     text = engine.get_template(f"emails/{template}.txt").render(plain)
@@ -121,7 +130,7 @@ def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
     return RenderedMail(
         subject=subject,
         text=text.strip() + "\n",
-        # The number stays on the line of its sign: "pedido n.º 12".
+        # Keep "n.º" and its number on one line: "pedido n.º 12".
         html=html.replace("n.º ", "n.º\N{NO-BREAK SPACE}"),
         reply_to=str(values.get("reply_to", "")),
         unsubscribe_url=str(values.get("unsubscribe_url", "")),
@@ -129,7 +138,7 @@ def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
 
 
 def _one_line(subject: str) -> str:
-    """A name with a line break in it must not become a header, nor a long one hide the rest."""
+    """Collapse whitespace, so that a line break can't inject a header, and cut a long subject."""
     subject = " ".join(subject.split())
     if len(subject) <= SUBJECT_WIDTH:
         return subject

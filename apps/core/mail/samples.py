@@ -1,9 +1,9 @@
-"""What each mail looks like, from invented data: for the preview in the admin and for the tests.
+"""Sample data for every mail, used by the previews in the admin and by the tests.
 
-Beside its mails every app describes them in `mail_samples.py`. A sample is what the mail's builder
-would return, made of plain values: no row is read or written for it. That it has the same variables
-as the builder's answer is checked in every test that renders the mail
-(`academy/tests/mail_contract.py`), and that there is one for every mail by `manage.py check`.
+Each app describes its mails in `mail_samples.py`. A sample holds the variables that the mail's
+builder would return, as plain values: no row is read or written. `tests/helpers/mail_contract.py`
+compares its variables with the builder's in every test that renders the mail, and `manage.py check`
+reports a mail without a sample.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from django.core import checks
 
 from apps.core.mail.registry import RenderedMail, registered_mails, render_values
 
-# Name of the variant ("A plazos") → what the builder returns for it.
+# Maps the name of a variant ("A plazos") to the variables that the builder would return.
 Samples = Callable[[], dict[str, dict[str, Any]]]
 
 STUDENT = "A quien compra"
@@ -25,7 +25,7 @@ STAFF = "A la academia"
 
 @dataclass(frozen=True)
 class MailPreview:
-    """What staff read about a mail: `when` and `to` are Spanish, without a full stop."""
+    """A mail's description for staff. `when` and `to` are Spanish phrases without a full stop."""
 
     template: str
     when: str
@@ -37,7 +37,7 @@ _previews: dict[str, MailPreview] = {}
 
 
 def preview_mail(template: str, *, when: str, to: str, samples: Samples) -> None:
-    """Describe a registered mail: when it is sent, to whom, and how it may look."""
+    """Describe a registered mail: when it is sent, to whom, and its sample variants."""
     _previews[template] = MailPreview(template, when, to, samples)
 
 
@@ -46,18 +46,18 @@ def mail_preview(template: str) -> MailPreview | None:
 
 
 def mail_previews() -> list[MailPreview]:
-    """All of them, by whom they are for: students first, the academy last."""
+    """All previews, ordered by recipient: students first, the academy last."""
     ranks = {STUDENT: 0, VISITOR: 1, STAFF: 2}
     return sorted(_previews.values(), key=lambda mail: (ranks.get(mail.to, 1), mail.template))
 
 
 def render_sample(template: str, variant: str) -> RenderedMail:
-    """Render a mail from a sample. Raises KeyError where there is none of that name."""
+    """Render a mail from a sample. Raises KeyError for an unknown mail or variant."""
     return render_values(template, _previews[template].samples()[variant])
 
 
 def sample(**values: Any) -> SimpleNamespace:
-    """A row as templates read it ("line.name"), which is no model and is never saved."""
+    """Stand-in for a model row in a template ("line.name")."""
     return SimpleNamespace(**values)
 
 

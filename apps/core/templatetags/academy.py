@@ -1,4 +1,4 @@
-"""Tags that every template has: money, built files, islands."""
+"""Template tags for money, built files and islands, available in every template."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,7 +9,7 @@ from django.utils.html import format_html, format_html_join, json_script
 from django.utils.safestring import SafeString
 
 from apps.core.assets import find_asset
-from apps.core.money import format_euros, to_cents
+from apps.core.money import format_euros, format_whole_euros, to_cents
 
 register = template.Library()
 
@@ -26,9 +26,15 @@ def cents(amount_cents: int) -> str:
     return format_euros(amount_cents)
 
 
+@register.filter
+def whole_euros(amount_cents: int) -> str:
+    """ "25 €" from cents, for a sentence."""
+    return format_whole_euros(amount_cents)
+
+
 @register.simple_tag
 def asset(name: str) -> str:
-    """The address of a built file: `{% asset "site.css" %}`."""
+    """The URL of a built file: `{% asset "site.css" %}`."""
     return find_asset(name).url
 
 
@@ -39,11 +45,11 @@ def island(
     """`{% island "catalogue" load="visible" props=props %}HTML without JavaScript{% endisland %}`.
 
     `load` is load, idle, visible, interaction, click or delay:<milliseconds>. The content stays
-    until the component has drawn itself (`static_src/lib/island.tsx`).
+    until the component has rendered (`static_src/lib/island.tsx`).
     """
     script = find_asset(f"{name}.js")
-    # Chunks of an island that starts at once are fetched in parallel, not one after the other, and
-    # behind the style sheet and the font: the page can be read before it is alive.
+    # Preload the chunks of an island that starts at once, so that they load in parallel. The low
+    # priority lets the style sheet and the font load first.
     preloads = (script.url, *script.imports) if load == "load" else ()
     return format_html(
         '{}<div data-island="{}" data-load="{}" data-src="{}">{}{}</div>',

@@ -1,4 +1,4 @@
-"""The clock's jobs: when they are due, who runs them, and what is known of them afterwards."""
+"""Scheduled jobs: when they are due, which clock runs them, and what is stored about them."""
 
 import os
 import signal
@@ -20,17 +20,18 @@ from django.db import OperationalError, connection
 from django.urls import reverse
 from django.utils import timezone
 
-from academy.tests.parallel import in_parallel
 from apps.core import jobs
+from apps.core.mail.registry import render_for_staff
 from apps.core.management.commands import clock as clock_command
 from apps.core.models import Mail, ScheduledJob
+from tests.helpers.parallel import in_parallel
 
 NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
 
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, jobs.Job]:
-    """A registry of the test's own."""
+    """An empty job registry for the test."""
     table: dict[str, jobs.Job] = {}
     monkeypatch.setattr(jobs, "_jobs", table)
     return table
@@ -41,7 +42,7 @@ def every_five_minutes(function: Callable[[], str], name: str = "count") -> None
 
 
 @pytest.mark.django_db
-def test_a_job_is_run_at_once_and_then_at_its_rhythm(registered) -> None:
+def test_a_new_job_runs_at_once_and_then_at_its_interval(registered) -> None:
     runs: list[datetime] = []
     every_five_minutes(lambda: runs.append(timezone.now()) or "Hecho")
     with time_machine.travel(NOON, tick=False) as clock:
@@ -54,7 +55,7 @@ def test_a_job_is_run_at_once_and_then_at_its_rhythm(registered) -> None:
 
 
 @pytest.mark.django_db
-def test_a_daily_job_waits_for_its_hour_of_madrid(registered) -> None:
+def test_a_daily_job_runs_at_its_time_in_madrid(registered) -> None:
     runs: list[datetime] = []
     jobs.job("nightly", "Cada noche", when=time(3, 30))(lambda: runs.append(timezone.now()) or "")
     with time_machine.travel(NOON, tick=False) as clock:
@@ -69,14 +70,14 @@ def test_a_daily_job_waits_for_its_hour_of_madrid(registered) -> None:
 
 
 @pytest.mark.django_db
-def test_a_failure_is_kept_and_told_once_a_day_and_stops_no_other_job(registered) -> None:
+def test_a_failure_is_stored_mailed_once_a_day_and_stops_no_other_job(registered) -> None:
     def fail() -> str:
         raise RuntimeError("sin conexión")
 
     every_five_minutes(fail, "broken")
-    every_five_minutes(lambda: "Hecho", "whole")
+    every_five_minutes(lambda: "Hecho", "working")
     with time_machine.travel(NOON, tick=False) as clock:
-        assert jobs.run_due_jobs() == ["broken", "whole"]
+        assert jobs.run_due_jobs() == ["broken", "working"]
         clock.shift(timedelta(minutes=5))
         jobs.run_due_jobs()
         broken = ScheduledJob.objects.get(name="broken")
@@ -84,7 +85,7 @@ def test_a_failure_is_kept_and_told_once_a_day_and_stops_no_other_job(registered
         assert jobs.failing_jobs() == 1
         mail = Mail.objects.get()
         assert (mail.template, mail.to) == ("job_failed", settings.STAFF_EMAIL)
-        assert "Ha fallado una tarea: Contar" in mail.rendered().subject
+        assert "Ha fallado una tarea: Contar" in render_for_staff(mail).subject
 
         registered["broken"] = jobs.Job("broken", "Contar", lambda: "", when=timedelta(minutes=5))
         clock.shift(timedelta(minutes=5))
@@ -94,7 +95,7 @@ def test_a_failure_is_kept_and_told_once_a_day_and_stops_no_other_job(registered
 
 
 @pytest.mark.django_db
-def test_what_a_job_did_stays_in_view_over_runs_that_found_nothing(registered) -> None:
+def test_a_run_without_a_result_keeps_the_last_result(registered) -> None:
     results = iter(["Correos recuperados: 2", ""])
     every_five_minutes(lambda: next(results))
     with time_machine.travel(NOON, tick=False) as clock:
@@ -106,7 +107,7 @@ def test_what_a_job_did_stays_in_view_over_runs_that_found_nothing(registered) -
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_ten_clocks_at_once_run_a_job_once(registered) -> None:
+def test_concurrent_clocks_run_a_job_once(registered) -> None:
     runs: list[int] = []
     every_five_minutes(lambda: runs.append(1) or "")
     ran = in_parallel(jobs.run_due_jobs, 10)
@@ -115,14 +116,14 @@ def test_ten_clocks_at_once_run_a_job_once(registered) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_long_job_keeps_its_lease(registered, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lease_of_a_long_job_is_renewed(registered, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "HEARTBEAT_S", 0.05)
-    began, end, runs = Event(), Event(), []
+    started, finish, runs = Event(), Event(), []
 
     def long() -> str:
         runs.append(1)
-        began.set()
-        assert end.wait(20)
+        started.set()
+        assert finish.wait(20)
         return "Hecho"
 
     def run() -> None:
@@ -134,48 +135,48 @@ def test_a_long_job_keeps_its_lease(registered, monkeypatch: pytest.MonkeyPatch)
     every_five_minutes(long)
     clock = Thread(target=run)
     clock.start()
-    assert began.wait(20)
+    assert started.wait(20)
     first = ScheduledJob.objects.get().leased_until
     while ScheduledJob.objects.get().leased_until == first:
         assert clock.is_alive()
         sleep(0.02)
     with time_machine.travel(first + timedelta(milliseconds=1), tick=False):
         assert jobs.run_due_jobs() == []
-    end.set()
+    finish.set()
     clock.join(20)
     row = ScheduledJob.objects.get()
     assert (runs, row.leased_until, row.last_result) == ([1], None, "Hecho")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_clock_that_seemed_dead_leaves_the_job_to_the_one_that_has_it(
+def test_a_clock_that_lost_its_lease_keeps_the_other_clock_s_lease(
     registered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "HEARTBEAT_S", 0.05)
     other = timezone.now() + timedelta(hours=1)
 
-    def overtaken() -> str:
+    def take_over() -> str:
         ScheduledJob.objects.update(leased_until=other)
         while any(thread.name == "lease-count" for thread in enumerate_threads()):
             sleep(0.02)
         return "Hecho"
 
-    every_five_minutes(overtaken)
+    every_five_minutes(take_over)
     jobs.run_due_jobs()
     row = ScheduledJob.objects.get()
     assert (row.leased_until, row.last_result) == (other, "Hecho")
 
 
-def test_a_clock_outlives_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_survives_a_database_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[int] = []
 
-    def away_at_first(*, stop: Callable[[], bool]) -> None:
+    def fail_at_first(*, stop: Callable[[], bool]) -> None:
         rounds.append(1)
         if len(rounds) == 1:
             raise OperationalError("connection refused")
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(clock_command, "run_due_jobs", away_at_first)
+    monkeypatch.setattr(clock_command, "run_due_jobs", fail_at_first)
     monkeypatch.setattr(clock_command, "close_old_connections", lambda: None)
     monkeypatch.setattr(clock_command, "PAUSE_S", 0.01)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -188,7 +189,7 @@ def test_a_clock_outlives_a_database_that_is_away(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.django_db
-def test_a_job_whose_clock_died_is_taken_over_after_a_minute(registered) -> None:
+def test_a_job_whose_clock_died_is_taken_over_after_its_lease(registered) -> None:
     runs: list[int] = []
     every_five_minutes(lambda: runs.append(1) or "")
     with time_machine.travel(NOON, tick=False) as clock:
@@ -200,7 +201,7 @@ def test_a_job_whose_clock_died_is_taken_over_after_a_minute(registered) -> None
 
 
 @pytest.mark.django_db
-def test_a_clock_that_is_told_to_stop_begins_no_other_job(registered) -> None:
+def test_a_stopped_clock_starts_no_further_job(registered) -> None:
     runs: list[str] = []
     every_five_minutes(lambda: runs.append("a") or "", "a")
     every_five_minutes(lambda: runs.append("b") or "", "b")
@@ -208,7 +209,7 @@ def test_a_clock_that_is_told_to_stop_begins_no_other_job(registered) -> None:
 
 
 @pytest.mark.django_db
-def test_the_admin_lists_jobs_and_runs_one_sooner(registered, admin_client) -> None:
+def test_staff_can_list_jobs_and_run_one_now(registered, admin_client) -> None:
     every_five_minutes(lambda: "Correos recuperados: 2")
     url = reverse("admin:core_scheduledjob_changelist")
     assert "El reloj no está en marcha" in admin_client.get(url).content.decode()
@@ -223,7 +224,7 @@ def test_the_admin_lists_jobs_and_runs_one_sooner(registered, admin_client) -> N
 
 
 @pytest.mark.django_db
-def test_staff_who_may_only_look_can_not_run_a_job(registered, client, django_user_model) -> None:
+def test_running_a_job_needs_the_change_permission(registered, client, django_user_model) -> None:
     clerk = django_user_model.objects.create_user("clerk", is_staff=True)
     clerk.user_permissions.add(Permission.objects.get(codename="view_scheduledjob"))
     client.force_login(clerk)
@@ -236,13 +237,13 @@ def test_staff_who_may_only_look_can_not_run_a_job(registered, client, django_us
 
 
 @pytest.mark.django_db
-def test_the_shop_has_its_jobs() -> None:
+def test_all_jobs_of_the_shop_run_without_failures() -> None:
     assert {"reconcile_payments", "send_due_mails", "provision_due"} <= set(jobs.all_jobs())
     call_command("clock", "--once")
     assert {row.failures for row in ScheduledJob.objects.all()} == {0}
 
 
-def test_the_clock_ends_quietly_when_told_to(tmp_path) -> None:
+def test_the_clock_exits_with_status_0_on_sigterm(tmp_path) -> None:
     env = os.environ | {
         "DATABASE_URL": f"sqlite:///{tmp_path / 'db.sqlite3'}",
         "VAR_DIR": str(tmp_path),

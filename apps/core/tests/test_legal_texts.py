@@ -13,11 +13,11 @@ pytestmark = pytest.mark.django_db
 
 
 def words(kind: str) -> str:
-    """The text as it is read: no tags, single spaces."""
+    """The text without tags, with single spaces."""
     return " ".join(re.sub(r"<[^>]+>", " ", LegalText.objects.current(kind).html()).split())
 
 
-def test_the_four_texts_are_there_in_version_1_of_10_july_2025():
+def test_the_four_texts_exist_in_version_1_of_10_july_2025():
     texts = LegalText.objects.order_by("kind")
     assert [(t.kind, t.version, t.title, t.published_on) for t in texts] == [
         ("aviso-legal", 1, "Aviso legal", date(2025, 7, 10)),
@@ -28,7 +28,7 @@ def test_the_four_texts_are_there_in_version_1_of_10_july_2025():
 
 
 @pytest.mark.parametrize(
-    "said",
+    "phrase",
     [
         "al menos 18 años",
         "un máximo de dos dispositivos, nunca a la vez",
@@ -53,12 +53,11 @@ def test_the_four_texts_are_there_in_version_1_of_10_july_2025():
         "artículo 270 del Código Penal",
     ],
 )
-def test_the_terms_say(said):
-    """Shop spec, section 1 and section 2, "Legal pages"."""
-    assert said in words("terminos")
+def test_the_terms_contain(phrase):
+    assert phrase in words("terminos")
 
 
-def test_the_privacy_policy_names_who_is_responsible_and_the_rights():
+def test_the_privacy_policy_names_the_controller_and_the_rights():
     text = words("privacidad")
     assert "Academia Faro, S. L., con NIF B00000000" in text
     for right in ("acceso", "rectificación", "supresión", "limitación", "portabilidad", "oponerte"):
@@ -72,7 +71,7 @@ def test_the_cookie_policy_says_that_there_is_no_tracking():
 
 
 @pytest.mark.parametrize("kind", LegalText.Kind.values)
-def test_no_text_leaves_a_place_unfilled_or_a_tag_open(kind):
+def test_no_text_has_an_unfilled_placeholder_or_an_open_tag(kind):
     html = LegalText.objects.current(kind).html()
     assert "{{" not in html
 
@@ -91,7 +90,7 @@ def test_no_text_leaves_a_place_unfilled_or_a_tag_open(kind):
     assert tags.open == []
 
 
-def test_the_owners_data_is_filled_in_escaped_and_fresh():
+def test_placeholders_show_the_owner_s_current_data_escaped():
     SiteSettings.objects.update_or_create(
         pk=1, defaults={"legal_name": "Faro & <script>alert(1)</script>"}
     )
@@ -102,14 +101,14 @@ def test_the_owners_data_is_filled_in_escaped_and_fresh():
     assert "Faro «Norte»" in html
 
 
-def test_a_body_is_no_template_that_runs():
+def test_a_body_is_not_executed_as_a_template():
     text = LegalText(
         kind="terminos", title="x", body="{% load x %}{{ legal_name.pk }} {{ tax_id }}"
     )
     assert text.html() == "{% load x %}{{ legal_name.pk }} B00000000"
 
 
-def test_a_place_that_nothing_fills_is_refused_in_the_admin():
+def test_an_unknown_placeholder_is_refused_in_the_admin():
     text = LegalText(
         kind="terminos", version=2, title="x", body="{{ titular }}", published_on=date(2026, 1, 1)
     )
@@ -117,7 +116,7 @@ def test_a_place_that_nothing_fills_is_refused_in_the_admin():
         text.full_clean()
 
 
-def test_migrating_again_adds_nothing_and_brings_no_old_version_back():
+def test_migrating_again_adds_no_version():
     LegalText.objects.create(
         kind="terminos", version=2, title="T", body="x", published_on=date(2026, 1, 1)
     )
@@ -126,8 +125,7 @@ def test_migrating_again_adds_nothing_and_brings_no_old_version_back():
     assert LegalText.objects.current("terminos").version == 2
 
 
-def test_a_link_to_a_version_shows_what_was_accepted(client):
-    """The confirmation of an order links the terms that it was bought under."""
+def test_a_link_to_a_version_shows_that_version(client):
     LegalText.objects.create(
         kind="terminos",
         version=2,
@@ -136,7 +134,7 @@ def test_a_link_to_a_version_shows_what_was_accepted(client):
         published_on=date(2026, 1, 1),
     )
     old, new = "al menos 18 años", "Todo nuevo"
-    for query, said, not_said in (
+    for query, expected, unexpected in (
         ("?version=1", old, new),
         ("?version=2", new, old),
         ("", new, old),
@@ -145,8 +143,8 @@ def test_a_link_to_a_version_shows_what_was_accepted(client):
         ("?version=" + "9" * 5000, new, old),
     ):
         page = client.get(f"/terminos{query}").content.decode()
-        assert said in page, query
-        assert not_said not in page, query
+        assert expected in page, query
+        assert unexpected not in page, query
 
 
 @pytest.mark.parametrize("path", ["/terminos", "/privacidad", "/cookies", "/aviso-legal"])
@@ -157,6 +155,6 @@ def test_the_pages_show_the_owners_data(client, path):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_texts_survive_a_flush():
+def test_the_texts_exist_after_a_flush():
     call_command("flush", interactive=False, verbosity=0)
     assert LegalText.objects.count() == 4

@@ -21,13 +21,13 @@ from apps.core.logs import redacted
         ("¿Qué? Nada que ocultar", "¿Qué? Nada que ocultar"),
     ],
 )
-def test_addresses_are_logged_without_their_secrets(line, logged):
+def test_urls_are_logged_without_their_secrets(line, logged):
     assert redacted(line) == logged
 
 
 @pytest.fixture
 def console():
-    """What the process prints with the logging of the settings."""
+    """The output of the project's logging configuration."""
     before = logging.root.handlers[:]
     dictConfig(settings.LOGGING)
     printed = StringIO()
@@ -39,7 +39,7 @@ def console():
 
 
 @pytest.mark.django_db
-def test_a_refused_form_on_a_one_time_link_leaves_no_token_in_the_log(console):
+def test_a_form_refused_on_a_one_time_link_does_not_log_the_token(console):
     Client(enforce_csrf_checks=True).post("/aula/acceso/SECRETO:1abc:firma", {})
     log = console()
     assert "Forbidden" in log
@@ -48,7 +48,7 @@ def test_a_refused_form_on_a_one_time_link_leaves_no_token_in_the_log(console):
 
 
 @pytest.mark.django_db
-def test_a_used_link_leaves_no_token_in_the_log(console):
+def test_a_used_link_does_not_log_the_token(console):
     Client().get("/aula/acceso/SECRETO:1abc:firma")
     log = console()
     assert "Gone: /aula/acceso/[…]" in log

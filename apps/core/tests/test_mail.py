@@ -1,4 +1,4 @@
-"""The outbox: owed in a transaction, sent at least once, never by two workers at the same time."""
+"""The outbox: queued in a transaction, sent at least once, by one worker at a time."""
 
 import email
 import email.policy
@@ -10,7 +10,6 @@ import pytest
 import time_machine
 from django.core import mail as django_mail
 from django.core.mail.backends.base import BaseEmailBackend
-from django.core.management import call_command
 from django.db import transaction
 from django.db.models import F
 from django.db.transaction import TransactionManagementError
@@ -18,20 +17,21 @@ from django.test import override_settings
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from academy.tests.parallel import in_parallel
 from apps.core.jobs import send_due_mails
 from apps.core.mail import outbox, registry
 from apps.core.mail.outbox import deliver_mail, queue_mail, requeue_stuck_mails, retry_mail
-from apps.core.mail.registry import SecretUrl, register_mail, render_mail
+from apps.core.mail.registry import SecretUrl, register_mail, render_for_staff, render_mail
 from apps.core.models import Mail
-from apps.core.owed import LEASE, PAUSES
+from apps.core.retries import LEASE, RETRY_DELAYS
+from tests.helpers.parallel import in_parallel
+from tests.helpers.worker import run_worker
 
 LINK = "https://academia.example/aula/acceso/secreto"
 
 
 @pytest.fixture(autouse=True)
 def greeting(monkeypatch, settings, tmp_path):
-    """A mail of two lines that these tests own."""
+    """Register a mail that only these tests use."""
     monkeypatch.setattr(registry, "_templates", dict(registry._templates))
     folder = tmp_path / "emails"
     folder.mkdir()
@@ -45,22 +45,17 @@ def greeting(monkeypatch, settings, tmp_path):
     )
 
 
-def owe(key="greeting:1", name="Ana") -> Mail | None:
+def queue(key="greeting:1", name="Ana") -> Mail | None:
     with transaction.atomic():
         return queue_mail(
             key=key, template="greeting", to="ana@example.com", context={"name": name}
         )
 
 
-def owed() -> Mail:
-    mail = owe()
+def queued() -> Mail:
+    mail = queue()
     assert mail is not None
     return mail
-
-
-def work() -> None:
-    """What the worker does until nothing is due."""
-    call_command("db_worker", batch=True, interval=0, startup_delay=False, verbosity=0)
 
 
 class BrokenBackend(BaseEmailBackend):
@@ -73,7 +68,7 @@ broken = override_settings(EMAIL_BACKEND="apps.core.tests.test_mail.BrokenBacken
 
 @pytest.mark.django_db
 def test_a_queued_mail_is_sent_once_with_its_headers():
-    mail = owed()
+    mail = queued()
 
     deliver_mail.func(mail_id=mail.pk)
     deliver_mail.func(mail_id=mail.pk)
@@ -93,15 +88,15 @@ def test_a_queued_mail_is_sent_once_with_its_headers():
 
 
 @pytest.mark.django_db
-def test_the_same_occasion_owes_nothing_new():
-    owed()
-    assert owe(name="Bruno") is None
+def test_the_same_key_queues_nothing_new():
+    queued()
+    assert queue(name="Bruno") is None
     assert Mail.objects.get().context == {"name": "Ana"}
     assert DBTaskResult.objects.count() == 1
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_transaction_that_fails_owes_nothing():
+def test_a_mail_is_rolled_back_with_its_transaction():
     def pay():
         with transaction.atomic():
             queue_mail(key="k", template="greeting", to="a@example.com", context={"name": "Ana"})
@@ -121,44 +116,44 @@ def test_a_mail_outside_a_transaction_is_refused():
 
 
 @pytest.mark.django_db
-def test_an_unknown_template_is_refused_at_once():
+def test_an_unknown_template_is_refused():
     with pytest.raises(LookupError, match="nothing"):
         queue_mail(key="k", template="nothing", to="a@example.com", context={})
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_worker_sends_what_is_queued():
-    owed()
-    work()
+def test_the_worker_sends_queued_mails():
+    queued()
+    run_worker()
     assert len(django_mail.outbox) == 1
     assert DBTaskResult.objects.get().status == "SUCCESSFUL"
 
 
 @pytest.mark.django_db
-def test_a_failure_is_tried_again_after_growing_pauses_with_the_same_message_id():
+def test_a_failure_is_retried_with_backoff_and_the_same_message_id():
     with time_machine.travel("2026-11-21 10:00:00+00:00", tick=False) as clock:
-        mail = owed()
+        mail = queued()
         with broken:
-            for pause in PAUSES[:5]:
+            for delay in RETRY_DELAYS[:5]:
                 deliver_mail.func(mail_id=mail.pk)
                 mail.refresh_from_db()
                 assert mail.status == "queued"
                 assert mail.last_error == "SMTPServerDisconnected: the server hung up"
-                assert mail.due_at == timezone.now() + pause
+                assert mail.due_at == timezone.now() + delay
                 task = DBTaskResult.objects.order_by("-run_after").exclude(run_after__year=9999)[0]
                 assert task.run_after == mail.due_at
                 assert task.args_kwargs["kwargs"] == {"mail_id": mail.pk}
-                clock.shift(pause)
+                clock.shift(delay)
         deliver_mail.func(mail_id=mail.pk)
-    assert [int(pause.total_seconds()) for pause in PAUSES[:5]] == [60, 300, 900, 3600, 3600]
+    assert [int(delay.total_seconds()) for delay in RETRY_DELAYS[:5]] == [60, 300, 900, 3600, 3600]
     assert django_mail.outbox[0].message()["Message-ID"] == mail.message_id
     mail.refresh_from_db()
     assert (mail.status, mail.attempts, mail.last_error) == ("sent", 6, "")
 
 
 @pytest.mark.django_db
-def test_a_try_before_its_time_does_nothing():
-    mail = owed()
+def test_a_task_that_runs_before_the_mail_is_due_does_nothing():
+    mail = queued()
     with broken:
         deliver_mail.func(mail_id=mail.pk)
     deliver_mail.func(mail_id=mail.pk)
@@ -168,17 +163,17 @@ def test_a_try_before_its_time_does_nothing():
 
 
 @pytest.mark.django_db
-def test_after_a_day_of_failures_a_mail_is_given_up_and_staff_can_send_it_again():
-    mail = owed()
+def test_a_mail_fails_after_a_day_and_staff_can_requeue_it():
+    mail = queued()
     with time_machine.travel(timezone.now(), tick=False) as clock, broken:
-        began_at = timezone.now()
+        started_at = timezone.now()
         deliver_mail.func(mail_id=mail.pk)
-        for pause in PAUSES:
-            clock.shift(pause)
+        for delay in RETRY_DELAYS:
+            clock.shift(delay)
             deliver_mail.func(mail_id=mail.pk)
-        assert timezone.now() - began_at == timedelta(hours=24, minutes=21)
+        assert timezone.now() - started_at == timedelta(hours=24, minutes=21)
     mail.refresh_from_db()
-    assert (mail.status, mail.attempts) == ("failed", len(PAUSES) + 1)
+    assert (mail.status, mail.attempts) == ("failed", len(RETRY_DELAYS) + 1)
     assert "the server hung up" in mail.last_error
     tasks_before = DBTaskResult.objects.count()
 
@@ -193,20 +188,20 @@ def test_after_a_day_of_failures_a_mail_is_given_up_and_staff_can_send_it_again(
 
 
 @pytest.mark.django_db
-def test_a_mail_whose_subject_matter_is_gone_is_a_failure_like_any_other(monkeypatch):
-    def gone(ids):
+def test_a_mail_about_a_deleted_row_is_retried_like_any_failure(monkeypatch):
+    def raise_does_not_exist(ids):
         raise Mail.DoesNotExist("gone")
 
-    mail = owed()
-    register_mail("greeting", "Hola", gone)
+    mail = queued()
+    register_mail("greeting", "Hola", raise_does_not_exist)
     deliver_mail.func(mail_id=mail.pk)
     mail.refresh_from_db()
     assert (mail.status, mail.last_error) == ("queued", "DoesNotExist: gone")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_that_dies_while_sending_loses_nothing(monkeypatch):
-    mail = owed()
+def test_a_mail_is_recovered_after_its_worker_died(monkeypatch):
+    mail = queued()
 
     def die():
         raise SystemExit(1)
@@ -215,32 +210,32 @@ def test_a_worker_that_dies_while_sending_loses_nothing(monkeypatch):
         patch.setattr(outbox, "open_connection", die)
         with pytest.raises(SystemExit):
             deliver_mail.func(mail_id=mail.pk)
-    # The worker's task died with it.
+    # The dead worker leaves its task in the state RUNNING.
     DBTaskResult.objects.update(status="RUNNING")
-    assert requeue_stuck_mails() == 0, "another worker might still be sending it"
+    assert requeue_stuck_mails() == 0, "another worker might still hold it"
 
     with time_machine.travel(timezone.now() + LEASE + timedelta(seconds=1), tick=False):
         assert send_due_mails() == "Correos recuperados: 1"
-        assert requeue_stuck_mails() == 0, "its new task is waiting"
-        work()
+        assert requeue_stuck_mails() == 0, "its new task is queued"
+        run_worker()
     assert [sent.message()["Message-ID"] for sent in django_mail.outbox] == [mail.message_id]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lost_task_is_made_good_by_the_next_mail():
-    lost = owed()
+def test_the_next_mail_requeues_a_mail_whose_task_was_lost():
+    lost = queued()
     DBTaskResult.objects.all().delete()
     Mail.objects.update(due_at=F("due_at") - timedelta(minutes=3))
-    owe(key="greeting:2", name="Bruno")
-    work()
+    queue(key="greeting:2", name="Bruno")
+    run_worker()
     lost.refresh_from_db()
     assert lost.status == "sent"
     assert sorted(sent.subject for sent in django_mail.outbox) == ["Para Ana", "Para Bruno"]
 
 
 @pytest.mark.django_db
-def test_a_mail_whose_task_waits_for_a_slow_worker_is_not_queued_twice():
-    owed()
+def test_a_mail_whose_task_is_still_queued_is_not_requeued():
+    queued()
     Mail.objects.update(due_at=F("due_at") - timedelta(hours=3))
     assert requeue_stuck_mails() == 0
     assert DBTaskResult.objects.count() == 1
@@ -248,8 +243,8 @@ def test_a_mail_whose_task_waits_for_a_slow_worker_is_not_queued_twice():
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_many_workers_on_one_mail_send_it_once():
-    mail = owed()
+def test_concurrent_workers_send_a_mail_once():
+    mail = queued()
     assert in_parallel(lambda: deliver_mail.func(mail_id=mail.pk), 12) == [None] * 12
     assert len(django_mail.outbox) == 1
     mail.refresh_from_db()
@@ -258,8 +253,8 @@ def test_many_workers_on_one_mail_send_it_once():
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_one_occasion_reported_many_times_at_once_owes_one_mail():
-    results = in_parallel(owe, 12)
+def test_concurrent_calls_with_one_key_queue_one_mail():
+    results = in_parallel(queue, 12)
     assert len([r for r in results if isinstance(r, Mail)]) == 1
     assert results.count(None) == 11
     assert DBTaskResult.objects.count() == 1
@@ -267,8 +262,8 @@ def test_one_occasion_reported_many_times_at_once_owes_one_mail():
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_two_that_look_for_stuck_mails_at_once_queue_each_once():
-    owed()
+def test_concurrent_searches_for_stuck_mails_requeue_each_once():
+    queued()
     DBTaskResult.objects.all().delete()
     Mail.objects.update(due_at=F("due_at") - timedelta(minutes=3))
     assert sum(in_parallel(requeue_stuck_mails, 8)) == 1
@@ -276,7 +271,7 @@ def test_two_that_look_for_stuck_mails_at_once_queue_each_once():
 
 
 @pytest.mark.django_db
-def test_plain_text_is_not_escaped_html_is_and_a_subject_stays_one_line():
+def test_html_is_escaped_plain_text_is_not_and_the_subject_is_one_line():
     rendered = render_mail("greeting", {"name": "Álgebra & <b>\nBcc: x@example.com"}, reveal=True)
     assert rendered.subject == "Para Álgebra & <b> Bcc: x@example.com"
     assert "Álgebra & <b>" in rendered.text
@@ -284,30 +279,30 @@ def test_plain_text_is_not_escaped_html_is_and_a_subject_stays_one_line():
 
 
 @pytest.mark.django_db
-def test_staff_see_a_one_time_link_only_where_nothing_is_sent():
-    mail = owed()
-    hidden = mail.rendered()
+def test_staff_see_a_one_time_link_only_with_the_file_backend():
+    mail = queued()
+    hidden = render_for_staff(mail)
     assert LINK not in hidden.text + hidden.html
     assert "[enlace personal, solo en el correo]" in hidden.text
     with override_settings(EMAIL_BACKEND="apps.core.mail.backends.FileBackend"):
-        assert LINK in mail.rendered().text
+        assert LINK in render_for_staff(mail).text
 
 
 @pytest.mark.django_db
-def test_neither_the_row_nor_the_queue_nor_the_log_holds_the_link(caplog):
-    mail = owed()
+def test_neither_the_row_nor_the_task_nor_the_log_contains_the_link(caplog):
+    mail = queued()
     with broken:
         deliver_mail.func(mail_id=mail.pk)
-    kept = [*Mail.objects.values_list(), *DBTaskResult.objects.values_list()]
-    assert "secreto" not in str(kept) + caplog.text
+    stored = [*Mail.objects.values_list(), *DBTaskResult.objects.values_list()]
+    assert "secreto" not in str(stored) + caplog.text
     assert "ana@example.com" not in caplog.text
     assert f"mail {mail.pk} failed with SMTPServerDisconnected, try 1" in caplog.text
 
 
 @pytest.mark.django_db
-def test_the_file_backend_keeps_one_readable_file_per_mail(tmp_path):
+def test_the_file_backend_writes_one_private_file_per_mail(tmp_path):
     folder = tmp_path / "mailbox"
-    mail = owed()
+    mail = queued()
     with override_settings(
         EMAIL_BACKEND="apps.core.mail.backends.FileBackend", EMAIL_FILE_PATH=folder
     ):

@@ -1,4 +1,4 @@
-"""The admin's "Modelos de correo": every mail from sample data, which leaves nothing behind."""
+"""The admin pages "Modelos de correo": previews from sample data, which store no row."""
 
 import re
 
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.django_db
 LIST = "/admin/core/mail/modelos/"
 
 
-class Refusing(BaseEmailBackend):
+class RefusingBackend(BaseEmailBackend):
     def open(self):
         raise ConnectionRefusedError("nobody there")
 
 
 @pytest.fixture
 def carla(client):
-    """Staff who may read mails and nothing else."""
+    """A clerk with only the permission to read mails."""
     user = get_user_model().objects.create_user(
         "carla", password="clave-de-carla", email="carla@example.com", is_staff=True
     )
@@ -35,41 +35,39 @@ def carla(client):
     return user
 
 
-def nothing_is_left():
+def no_rows_exist():
     return not any(model.objects.exists() for model in (Mail, DBTaskResult, Order, Student))
 
 
-def test_the_list_names_every_mail_with_when_and_to_whom(client, carla):
+def test_the_list_shows_every_mail_with_occasion_and_recipient(client, carla):
     assert LIST in client.get("/admin/core/mail/").content.decode()
     page = client.get(LIST).content.decode()
     for preview in mail_previews():
         assert f'href="{LIST}{preview.template}/"' in page
         assert f"{preview.when}." in page
     assert "Confirmación de tu pedido n.º 1042" in page
-    assert nothing_is_left()
+    assert no_rows_exist()
 
 
 @pytest.mark.parametrize("template", registered_mails())
-def test_a_mail_opens_in_every_variant_with_text_headers_and_html(
-    client, carla, template, mailoutbox
-):
+def test_every_variant_of_a_mail_shows_headers_text_and_html(client, carla, template, mailoutbox):
     preview = next(preview for preview in mail_previews() if preview.template == template)
     for variant in preview.samples():
         page = client.get(f"{LIST}{template}/", {"variante": variant})
         assert page.status_code == 200
         assert page.context_data["variant"] == variant
-        shown = dict(page.context_data["headers"])
-        assert shown["To"] == "ana.ejemplo@example.com"
-        assert shown["Auto-Submitted"] == "auto-generated"
-        assert ("List-Unsubscribe" in shown) == (template == "cart_reminder")
+        headers = dict(page.context_data["headers"])
+        assert headers["To"] == "ana.ejemplo@example.com"
+        assert headers["Auto-Submitted"] == "auto-generated"
+        assert ("List-Unsubscribe" in headers) == (template == "cart_reminder")
         frame = client.get(page.context_data["frame_url"])
         assert "<!doctype html>" in frame.content.decode()
-        assert shown["Subject"] == page.context_data["title"]
+        assert headers["Subject"] == page.context_data["title"]
     assert mailoutbox == []
-    assert nothing_is_left()
+    assert no_rows_exist()
 
 
-def test_the_frame_runs_nothing_and_shows_the_mode_that_is_asked_for(client, carla):
+def test_the_frame_is_sandboxed_and_shows_the_requested_color_scheme(client, carla):
     light = client.get(f"{LIST}cart_saved/html/")
     dark = client.get(f"{LIST}cart_saved/html/?modo=oscuro")
     policy = light["Content-Security-Policy"]
@@ -82,14 +80,14 @@ def test_the_frame_runs_nothing_and_shows_the_mode_that_is_asked_for(client, car
     assert re.search(r"frame-src [^;]*'self'", around)
 
 
-def test_an_unknown_mail_is_not_found_and_an_unknown_variant_is_the_first(client, carla):
+def test_an_unknown_mail_is_a_404_and_an_unknown_variant_shows_the_first(client, carla):
     assert client.get(f"{LIST}nada/").status_code == 404
     page = client.get(f"{LIST}order_confirmation/", {"variante": "nada"})
     assert page.context_data["variant"] == "Pago completo"
 
 
 @pytest.mark.parametrize("path", ["", "quote/", "quote/html/", "quote/prueba/"])
-def test_only_who_may_read_mails_sees_them(client, path, mailoutbox):
+def test_the_previews_need_the_permission_to_read_mails(client, path, mailoutbox):
     assert client.post(LIST + path).status_code == 302
     other = get_user_model().objects.create_user("otra", email="o@example.com", is_staff=True)
     client.force_login(other)
@@ -97,7 +95,7 @@ def test_only_who_may_read_mails_sees_them(client, path, mailoutbox):
     assert mailoutbox == []
 
 
-def test_a_trial_goes_to_oneself_alone_and_leaves_no_row(client, carla, mailoutbox):
+def test_a_sample_is_sent_only_to_the_clerk_and_stores_no_row(client, carla, mailoutbox):
     answer = client.post(
         f"{LIST}order_confirmation/prueba/", {"variante": "A plazos", "to": "x@example.com"}
     )
@@ -108,15 +106,15 @@ def test_a_trial_goes_to_oneself_alone_and_leaves_no_row(client, carla, mailoutb
     assert "Pago en 3 plazos" in sent.body
     assert sent.alternatives
     assert "Prueba enviada a carla@example.com." in client.get(answer.url).content.decode()
-    assert nothing_is_left()
+    assert no_rows_exist()
 
 
-def test_a_link_alone_sends_nothing(client, carla, mailoutbox):
+def test_a_get_request_sends_nothing(client, carla, mailoutbox):
     assert client.get(f"{LIST}quote/prueba/").status_code == 405
     assert mailoutbox == []
 
 
-def test_trials_are_limited(client, carla, mailoutbox, settings):
+def test_sample_mails_are_rate_limited(client, carla, mailoutbox, settings):
     settings.RATE_LIMIT_SCALE = 1
     for _ in range(11):
         answer = client.post(f"{LIST}quote/prueba/")
@@ -124,20 +122,20 @@ def test_trials_are_limited(client, carla, mailoutbox, settings):
     assert "Demasiados intentos" in client.get(answer.url).content.decode()
 
 
-def test_who_has_no_address_is_told(client, carla, mailoutbox):
+def test_a_clerk_without_an_address_gets_a_message(client, carla, mailoutbox):
     get_user_model().objects.update(email="")
     answer = client.post(f"{LIST}quote/prueba/")
     assert "Tu usuario no tiene correo" in client.get(answer.url).content.decode()
     assert mailoutbox == []
 
 
-def test_what_the_mail_server_says_is_shown(client, carla, settings):
-    settings.EMAIL_BACKEND = "apps.core.tests.test_mail_previews.Refusing"
+def test_the_mail_server_s_error_is_shown(client, carla, settings):
+    settings.EMAIL_BACKEND = "apps.core.tests.test_mail_previews.RefusingBackend"
     answer = client.post(f"{LIST}quote/prueba/")
     assert "ConnectionRefusedError: nobody there" in client.get(answer.url).content.decode()
 
 
-def test_a_mail_that_was_refused_stands_in_the_list_with_its_reason(client, carla):
+def test_a_failed_mail_is_listed_with_its_error(client, carla):
     Mail.objects.create(
         key="k", template="job_failed", to="nadie@example.com", message_id="<1@example.com>",
         context={"title": "x"}, status="failed", last_error="SMTPRecipientsRefused: 550 5.1.1",

@@ -1,7 +1,7 @@
-"""The desk of the forms: requests, quotes and the subjects that visitors miss."""
+"""The admin of leads, quotes and requested subjects."""
 
 from apps.leads.admin.leads import LeadAdmin
 from apps.leads.admin.quotes import QuoteAdmin
-from apps.leads.admin.wanted import WantedSubjectAdmin
+from apps.leads.admin.subject_requests import RequestedSubjectAdmin
 
-__all__ = ["LeadAdmin", "QuoteAdmin", "WantedSubjectAdmin"]
+__all__ = ["LeadAdmin", "QuoteAdmin", "RequestedSubjectAdmin"]

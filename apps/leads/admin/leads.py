@@ -17,7 +17,7 @@ from apps.core.admin_base import (
     money,
 )
 from apps.core.spreadsheets import csv_answer
-from apps.leads import files
+from apps.leads import attachments
 from apps.leads.careers import career_name
 from apps.leads.export import leads_csv
 from apps.leads.models import (
@@ -56,16 +56,16 @@ class AttachmentRow(ReadOnlyRowsInline):
 
 class SubjectRequestRow(ReadOnlyRowsInline):
     model = SubjectRequest
-    fields = ("subject_name", "university", "wanted")
+    fields = ("subject_name", "university", "requested_subject")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SubjectRequest]:
         rows: QuerySet[SubjectRequest] = super().get_queryset(request)
-        return rows.select_related("wanted")
+        return rows.select_related("requested_subject")
 
 
 @admin.register(Lead)
 class LeadAdmin(DeskAdmin):
-    """What visitors sent. Their words stay as they are; staff add who answers, when and a note."""
+    """Leads. The visitor's data is read-only; staff set status, assignee and note."""
 
     list_display = (
         "who",
@@ -129,13 +129,13 @@ class LeadAdmin(DeskAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Lead]:
         leads: QuerySet[Lead] = super().get_queryset(request)
-        # Here and not in list_select_related, which a query that joins already does not look at.
+        # Not list_select_related, which Django ignores for a query that already has joins.
         return leads.select_related("assigned_to", "promo_code", "quote")
 
     def get_inlines(self, request: HttpRequest, obj: Lead | None = None) -> Any:
-        """Only what that kind of form has."""
+        """Show only the inlines that this kind of form has."""
         left_out = {
-            SubjectRequestRow: Lead.Kind.MISSING_SUBJECT,
+            SubjectRequestRow: Lead.Kind.SUBJECT_REQUEST,
             AttachmentRow: Lead.Kind.PREVIEW,
         }
         return [
@@ -145,7 +145,7 @@ class LeadAdmin(DeskAdmin):
         ]
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """A quote goes with its request, though nobody deletes a quote by itself."""
+        """Allow deleting a lead with its quote, which nobody may delete alone."""
         shown, counts, forbidden, protected = super().get_deleted_objects(objs, request)
         return shown, counts, forbidden - {Quote._meta.verbose_name}, protected
 
@@ -208,12 +208,12 @@ class LeadAdmin(DeskAdmin):
         ]
 
     def download_view(self, request: HttpRequest, pk: int) -> FileResponse:
-        """A visitor's file, to staff alone, and only ever as a download: nothing opens it here."""
+        """Send a visitor's file to staff as a download. The browser never displays it."""
         if not self.has_view_permission(request):
             raise Http404
         attachment = get_object_or_404(Attachment, pk=pk)
         try:
-            content = files.path_of(attachment.stored_name).open("rb")
+            content = attachments.path_of(attachment.stored_name).open("rb")
         except FileNotFoundError as error:
             raise Http404 from error
         return FileResponse(

@@ -17,12 +17,12 @@ from apps.core.admin_base import (
     moment,
     money,
 )
-from apps.leads.links import link_path
 from apps.leads.models import (
     Quote,
     QuoteDiscount,
     QuoteSubject,
 )
+from apps.leads.quote_links import link_path
 from apps.orders.models import UsedQuote
 
 
@@ -52,7 +52,7 @@ class RealCodeFilter(admin.SimpleListFilter):
 
 @admin.register(Quote)
 class QuoteAdmin(ReadOnlyAdmin):
-    """Quotes as they were sent; who works on one does so on its request."""
+    """Quotes, read-only. Staff work on the lead of a quote."""
 
     list_display = (
         "number",
@@ -133,7 +133,7 @@ class QuoteAdmin(ReadOnlyAdmin):
 
     @admin.display(description="pedidos")
     def orders(self, quote: Quote) -> SafeString:
-        """Those that have its price; `used_quote` is the one that was paid with it."""
+        """Link to the orders with this quote's price, and to the one that was paid with it."""
         used = UsedQuote.objects.filter(number=quote.pk).first()
         all_of_them = list_link("Ver los pedidos", "orders_order", quote_number=quote.pk)
         if used is None:

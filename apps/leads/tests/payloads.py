@@ -1,4 +1,4 @@
-"""What the browser sends when everything is filled in, and what a visitor must never be sent."""
+"""Complete request bodies of the forms, and texts that no visitor may be mailed."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def preview(name: str = "pec.pdf", content: bytes = PDF, **changes: Any) -> dict
 
 
 def budget(*subjects: Any, **changes: Any) -> dict[str, Any]:
-    """A budget for these subjects; names and prices are made up, as a client might."""
+    """Return a budget for these subjects, with names and prices invented by the client."""
     return {
         "formData": {
             "numberOfSubjects": str(len(subjects)),

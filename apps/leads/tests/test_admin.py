@@ -1,4 +1,4 @@
-"""The desk at which staff work through what visitors sent."""
+"""The admin of leads, quotes and requested subjects."""
 
 import csv
 import io
@@ -10,10 +10,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from academy.tests.factories import make_promo, make_subject
+from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail
 from apps.core.spreadsheets import as_text
-from apps.leads.models import Lead, Quote, WantedSubject
+from apps.leads.models import Lead, Quote, RequestedSubject
+from apps.leads.subject_requests import publish_requested_subject
 from apps.leads.tests.payloads import (
     CONTACT,
     DISCOUNT,
@@ -22,8 +23,9 @@ from apps.leads.tests.payloads import (
     budget,
     preview,
 )
-from apps.leads.wanted import publish
 from apps.students.models import Student
+from tests.helpers.admin import admin_url, count_queries
+from tests.helpers.factories import make_promo, make_subject
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +43,7 @@ def carla(client):
 
 
 def send_every_form(number=1):
-    """One lead of each kind, from an address of its own."""
+    """Create one lead of each kind, each with its own address."""
     visitor = Client(REMOTE_ADDR=f"10.0.0.{number}")
     email = f"visitante{number}@example.com"
     subject = make_subject(f"Asignatura {number}")
@@ -58,61 +60,51 @@ def send_every_form(number=1):
     assert answer.status_code == 200
 
 
-def url(model, page, *args):
-    return reverse(f"admin:leads_{model._meta.model_name}_{page}", args=args)
-
-
 def act(client, model, action, rows, **more):
     return client.post(
-        url(model, "changelist"),
+        admin_url(model, "changelist"),
         {"action": action, "_selected_action": [row.pk for row in rows], **more},
         follow=True,
     )
 
 
-def queries(client, address):
-    with CaptureQueriesContext(connection) as captured:
-        assert client.get(address).status_code == 200
-    return len(captured)
-
-
 @pytest.mark.usefixtures("carla")
-@pytest.mark.parametrize("model", [Lead, Quote, WantedSubject])
-def test_a_list_takes_as_many_queries_for_many_rows_as_for_one(client, model):
+@pytest.mark.parametrize("model", [Lead, Quote, RequestedSubject])
+def test_list_runs_the_same_queries_for_one_row_and_many(client, model):
     send_every_form()
     Lead.objects.update(assigned_to=get_user_model().objects.get())
-    client.get(url(model, "changelist"))
-    few = queries(client, url(model, "changelist"))
+    client.get(admin_url(model, "changelist"))
+    few = count_queries(client, admin_url(model, "changelist"))
     for number in range(2, 6):
         send_every_form(number)
     Lead.objects.update(assigned_to=get_user_model().objects.get())
 
-    assert queries(client, url(model, "changelist")) == few
+    assert count_queries(client, admin_url(model, "changelist")) == few
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_wanted_subject_s_page_takes_as_many_queries_for_many_requests_as_for_one(client):
+def test_requested_subject_page_runs_the_same_queries_for_one_and_many_requests(client):
     send_every_form()
-    wanted = WantedSubject.objects.get()
-    address = url(WantedSubject, "change", wanted.pk)
+    requested = RequestedSubject.objects.get()
+    address = admin_url(RequestedSubject, "change", requested.pk)
     client.get(address)
-    few = queries(client, address)
+    few = count_queries(client, address)
     for number in range(2, 6):
         body = {**SUBJECT_REQUEST, "subjectName": "Falta 1", "email": f"otra{number}@example.com"}
         client.post("/api/send-subject-request-email", body, "application/json")
 
-    assert wanted.requests.count() == 5
-    assert queries(client, address) == few
+    assert requested.requests.count() == 5
+    assert count_queries(client, address) == few
 
 
 @pytest.mark.usefixtures("carla")
-def test_every_page_opens_and_is_in_spanish(client):
+def test_admin_pages_of_leads_are_in_spanish(client):
     send_every_form()
-    for model in (Lead, Quote, WantedSubject):
-        assert client.get(url(model, "changelist"), {"q": "visitante1 ñ"}).status_code == 200
-        assert client.get(url(model, "add")).status_code == 403
+    for model in (Lead, Quote, RequestedSubject):
+        assert client.get(admin_url(model, "changelist"), {"q": "visitante1 ñ"}).status_code == 200
+        assert client.get(admin_url(model, "add")).status_code == 403
         for row in model.objects.all():
-            assert client.get(url(model, "change", row.pk)).status_code == 200
+            assert client.get(admin_url(model, "change", row.pk)).status_code == 200
     index = client.get("/admin/").content.decode()
     for name in (
         "Formularios y presupuestos",
@@ -132,21 +124,21 @@ def test_every_page_opens_and_is_in_spanish(client):
         ({"assigned_to__id__exact": "me"}, {"discount"}),
         ({"created_at__gte": "2099-01-01 00:00:00+01:00"}, set()),
         ({"q": "Álgebra"}, {"contact"}),
-        ({"q": "Falta 1"}, {"missing_subject"}),
+        ({"q": "Falta 1"}, {"subject_request"}),
     ],
     ids=repr,
 )
-def test_leads_are_found_by_kind_status_assignee_date_and_words(client, carla, query, kinds):
+def test_leads_are_filtered_by_kind_status_assignee_date_and_search(client, carla, query, kinds):
     send_every_form()
     Lead.objects.filter(kind="contact").update(status="closed")
     Lead.objects.filter(kind="discount").update(assigned_to=carla)
     query = {name: carla.pk if value == "me" else value for name, value in query.items()}
-    page = client.get(url(Lead, "changelist"), query)
+    page = client.get(admin_url(Lead, "changelist"), query)
 
     assert {lead.kind for lead in page.context["cl"].result_list} == kinds
 
 
-def test_leads_are_assigned_answered_and_closed(client, carla):
+def test_actions_assign_answer_and_close_leads(client, carla):
     send_every_form()
     leads = list(Lead.objects.all())
     act(client, Lead, "assign_to_me", leads[:2])
@@ -162,11 +154,11 @@ def test_leads_are_assigned_answered_and_closed(client, carla):
     assert Lead.objects.filter(status="new").count() == 4
 
 
-def test_on_its_page_staff_change_how_it_stands_and_nothing_that_was_sent(client, carla):
+def test_staff_edit_the_status_of_a_lead_but_not_its_data(client, carla):
     send_every_form()
     lead = Lead.objects.get(kind="contact")
     bruno = get_user_model().objects.create_user("bruno")
-    page = client.get(url(Lead, "change", lead.pk)).content.decode()
+    page = client.get(admin_url(Lead, "change", lead.pk)).content.decode()
     assert "¿Tenéis &lt;b&gt;Álgebra&lt;/b&gt;?" in page
     assert "Acepto la política de privacidad" in page
     assert f'<option value="{bruno.pk}">' not in page, "not of the staff"
@@ -175,7 +167,7 @@ def test_on_its_page_staff_change_how_it_stands_and_nothing_that_was_sent(client
         "email": "otro@example.com", "message": "x",
         "consents-TOTAL_FORMS": 0, "consents-INITIAL_FORMS": 0,
     }  # fmt: skip
-    assert client.post(url(Lead, "change", lead.pk), body).status_code == 302
+    assert client.post(admin_url(Lead, "change", lead.pk), body).status_code == 302
 
     lead.refresh_from_db()
     assert (lead.status, lead.assigned_to, lead.note) == ("answered", carla, "Llamada")
@@ -184,10 +176,10 @@ def test_on_its_page_staff_change_how_it_stands_and_nothing_that_was_sent(client
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_request_can_be_deleted_with_all_that_belongs_to_it(client):
+def test_lead_is_deleted_with_its_related_rows(client):
     send_every_form()
     for lead in Lead.objects.all():
-        answer = client.post(url(Lead, "delete", lead.pk), {"post": "yes"})
+        answer = client.post(admin_url(Lead, "delete", lead.pk), {"post": "yes"})
         assert answer.status_code == 302, lead
 
     assert not Lead.objects.exists()
@@ -195,7 +187,7 @@ def test_a_request_can_be_deleted_with_all_that_belongs_to_it(client):
 
 
 @pytest.mark.usefixtures("carla")
-def test_the_export_opens_in_a_spreadsheet_and_runs_nothing(client):
+def test_csv_export_contains_no_formulas(client):
     send_every_form()
     Lead.objects.filter(kind="contact").update(
         name='=HYPERLINK("http://malo.example";"Ver")', phone="+34600", note="-1+1",
@@ -221,7 +213,7 @@ def test_the_export_opens_in_a_spreadsheet_and_runs_nothing(client):
 
 
 @pytest.mark.usefixtures("carla")
-def test_the_export_takes_as_many_queries_for_many_rows_as_for_one(client):
+def test_csv_export_runs_the_same_queries_for_one_row_and_many(client):
     def export():
         with CaptureQueriesContext(connection) as captured:
             act(client, Lead, "export_csv", Lead.objects.all())
@@ -234,13 +226,13 @@ def test_the_export_takes_as_many_queries_for_many_rows_as_for_one(client):
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
-def test_no_cell_begins_as_a_formula_does(start):
+def test_csv_cells_are_escaped_against_formulas(start):
     assert as_text(f"{start}1+1") == f"'{start}1+1"
     assert as_text("1+1") == "1+1"
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_quote_says_whether_its_friend_code_is_real_and_cannot_be_changed(client):
+def test_quote_page_is_read_only_and_shows_whether_the_friend_code_is_real(client):
     send_every_form()
     ana = Student.objects.create(email="ana@example.com")
     make_promo("AMIGA-ANA", kind="FIJO", value="15", is_referral_code=True, student=ana)
@@ -249,75 +241,86 @@ def test_a_quote_says_whether_its_friend_code_is_real_and_cannot_be_changed(clie
     invented, real = Quote.objects.order_by("pk")
 
     for quote, said in ((invented, "No"), (real, "Sí")):
-        page = client.get(url(Quote, "change", quote.pk))
+        page = client.get(admin_url(Quote, "change", quote.pk))
         assert page.context["adminform"].model_admin.real_code(quote) == said
         text = page.content.decode()
         assert "ódigo de amigo real" in text
         assert "177,00" in text
         assert "/compra?presupuesto=" in text
-    listed = client.get(url(Quote, "changelist"), {"codigo_real": "si"}).context["cl"].result_list
+    listed = (
+        client.get(admin_url(Quote, "changelist"), {"codigo_real": "si"}).context["cl"].result_list
+    )
     assert list(listed) == [real]
-    listed = client.get(url(Quote, "changelist"), {"codigo_real": "no"}).context["cl"].result_list
+    listed = (
+        client.get(admin_url(Quote, "changelist"), {"codigo_real": "no"}).context["cl"].result_list
+    )
     assert list(listed) == [invented]
-    assert client.post(url(Quote, "change", real.pk), {"invitees": 8}).status_code == 403
-    assert client.post(url(Quote, "delete", real.pk), {"post": "yes"}).status_code == 403
+    assert client.post(admin_url(Quote, "change", real.pk), {"invitees": 8}).status_code == 403
+    assert client.post(admin_url(Quote, "delete", real.pk), {"post": "yes"}).status_code == 403
 
 
 @pytest.mark.usefixtures("carla")
-def test_publishing_first_says_how_many_mails_go_out_and_then_sends_them(client):
+def test_publishing_shows_the_number_of_mails_before_sending_them(client):
     for number in (1, 2):
         body = {**SUBJECT_REQUEST, "email": f"visitante{number}@example.com"}
         for _ in range(2):
             client.post("/api/send-subject-request-email", body, "application/json")
-    wanted = WantedSubject.objects.get()
-    asked = act(client, WantedSubject, "publish_and_tell", [wanted])
+    requested = RequestedSubject.objects.get()
+    asked = act(client, RequestedSubject, "publish_and_notify", [requested])
     text = asked.content.decode()
     assert "Se enviarán <strong>2 correos</strong>" in text
     assert (
-        "2 personas (4 peticiones)" in client.get(url(WantedSubject, "changelist")).content.decode()
+        "2 personas (4 peticiones)"
+        in client.get(admin_url(RequestedSubject, "changelist")).content.decode()
     )
-    wanted.refresh_from_db()
-    assert wanted.published_at is None
+    requested.refresh_from_db()
+    assert requested.published_at is None
     assert not Mail.objects.filter(template="subject_published").exists()
 
-    done = act(client, WantedSubject, "publish_and_tell", [wanted], confirmed="yes")
+    done = act(client, RequestedSubject, "publish_and_notify", [requested], confirmed="yes")
     assert "Correos de aviso: 2." in done.content.decode()
-    again = act(client, WantedSubject, "publish_and_tell", [wanted], confirmed="yes")
+    again = act(client, RequestedSubject, "publish_and_notify", [requested], confirmed="yes")
     assert "Correos de aviso: 0." in again.content.decode()
     assert Mail.objects.filter(template="subject_published").count() == 2
-    listed = client.get(url(WantedSubject, "changelist"), {"publicada": "no"})
+    listed = client.get(admin_url(RequestedSubject, "changelist"), {"publicada": "no"})
     assert list(listed.context["cl"].result_list) == []
 
 
 @pytest.mark.usefixtures("carla")
-def test_what_is_published_already_is_not_published_again(client):
+def test_published_subject_is_not_published_again(client):
     send_every_form()
-    wanted = WantedSubject.objects.get()
-    publish(wanted_id=wanted.pk)
-    page = act(client, WantedSubject, "publish_and_tell", [wanted])
+    requested = RequestedSubject.objects.get()
+    publish_requested_subject(requested_id=requested.pk)
+    page = act(client, RequestedSubject, "publish_and_notify", [requested])
 
     assert "Ya estaban publicadas." in page.content.decode()
 
 
-def test_who_may_only_look_gets_no_action_that_changes(client):
+def test_view_permission_offers_no_changing_actions(client):
     send_every_form()
     user = get_user_model().objects.create_user("bruno", is_staff=True)
-    for codename in ("view_lead", "view_wantedsubject"):
+    for codename in ("view_lead", "view_requestedsubject"):
         user.user_permissions.add(
             get_user_model().user_permissions.field.related_model.objects.get(codename=codename)
         )
     client.force_login(user)
     act(client, Lead, "close", Lead.objects.all())
-    act(client, WantedSubject, "publish_and_tell", WantedSubject.objects.all(), confirmed="yes")
+    act(
+        client,
+        RequestedSubject,
+        "publish_and_notify",
+        RequestedSubject.objects.all(),
+        confirmed="yes",
+    )
 
     assert not Lead.objects.exclude(status="new").exists()
     assert not Mail.objects.filter(template="subject_published").exists()
 
 
 @pytest.mark.usefixtures("carla")
-def test_staff_read_the_mails_in_the_outbox(client):
+def test_staff_can_read_lead_mails_in_the_outbox(client):
     send_every_form()
-    publish(wanted_id=WantedSubject.objects.get().pk)
+    publish_requested_subject(requested_id=RequestedSubject.objects.get().pk)
     for mail in Mail.objects.all():
         assert client.get(reverse("admin:core_mail_change", args=[mail.pk])).status_code == 200
-        assert mail.rendered().subject
+        assert render_for_staff(mail).subject

@@ -1,4 +1,4 @@
-"""The file of the preview contact: what may come in, where it lies, who may have it."""
+"""The file of the preview contact: accepted types, storage and download."""
 
 import io
 import re
@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.core.models import Mail
-from apps.leads import files, services
+from apps.leads import attachments, services
 from apps.leads.models import Attachment, Lead
 from apps.leads.tests.payloads import PDF, VISITOR, preview
 
@@ -34,7 +34,8 @@ def archive(*names):
     return file.getvalue()
 
 
-# A zip holds the moment of its making: as part of a test's name it would differ in each worker.
+# Not a parameter of the test: a zip contains its creation time, so the test's id would differ in
+# each worker.
 def named(value):
     return value if isinstance(value, str) else f"{len(value)} bytes"
 
@@ -73,7 +74,7 @@ def kept(var_dir):
     ],
     ids=named,
 )
-def test_each_type_is_taken_and_kept_as_it_came(var_dir, name, content):
+def test_each_allowed_type_is_stored_unchanged(var_dir, name, content):
     assert upload(preview(name, content)) == (200, {"success": True})
 
     attachment = Attachment.objects.get()
@@ -90,7 +91,7 @@ def test_each_type_is_taken_and_kept_as_it_came(var_dir, name, content):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_academy_is_told_and_the_file_is_not_in_the_mail(work, mailoutbox):
+def test_staff_mail_names_the_file_without_attaching_it(work, mailoutbox):
     upload(preview("Mi <PEC>.pdf"))
     work()
 
@@ -127,7 +128,7 @@ def test_the_academy_is_told_and_the_file_is_not_in_the_mail(work, mailoutbox):
     ],
     ids=named,
 )
-def test_what_is_not_what_it_says_is_refused_and_not_kept(var_dir, name, content, said):
+def test_file_whose_content_does_not_match_its_extension_is_refused(var_dir, name, content, said):
     status, answer = upload(preview(name, content))
 
     assert status == 400
@@ -137,8 +138,8 @@ def test_what_is_not_what_it_says_is_refused_and_not_kept(var_dir, name, content
     assert not Mail.objects.exists()
 
 
-def test_ten_megabytes_are_taken_and_a_byte_more_is_413(var_dir):
-    most = PDF + bytes(files.MAX_BYTES - len(PDF))
+def test_attachment_of_10_mb_is_accepted_and_one_byte_more_is_413(var_dir):
+    most = PDF + bytes(attachments.MAX_BYTES - len(PDF))
     assert upload(preview(content=most)) == (200, {"success": True})
     status, answer = upload(preview(content=most + b"\0"))
 
@@ -148,8 +149,8 @@ def test_ten_megabytes_are_taken_and_a_byte_more_is_413(var_dir):
     assert len(kept(var_dir)) == 1
 
 
-def test_a_body_far_beyond_is_413_without_being_read():
-    status, answer = upload(preview(content=PDF + bytes(files.MAX_BYTES + 100_000)))
+def test_huge_upload_is_413_without_reading_the_body():
+    status, answer = upload(preview(content=PDF + bytes(attachments.MAX_BYTES + 100_000)))
 
     assert (status, answer["code"]) == (413, "too_large")
 
@@ -168,9 +169,9 @@ def test_a_body_far_beyond_is_413_without_being_read():
     ],
     ids=lambda value: repr(value)[:24],
 )
-def test_tricks_in_the_name_lead_nowhere(var_dir, name, shown, carla):
+def test_path_tricks_in_a_file_name_have_no_effect(var_dir, name, shown, carla):
     status, _ = upload(preview(name))
-    if status == 400:  # What Django's parser takes for no file at all.
+    if status == 400:  # Django's parser treats this as no file.
         assert shown is None
         assert kept(var_dir) == []
         return
@@ -215,7 +216,7 @@ def test_malformed_uploads_are_refused_in_the_documented_shape(body, content_typ
     assert not Lead.objects.exists()
 
 
-def test_a_file_without_its_row_is_not_kept(var_dir, monkeypatch):
+def test_file_is_removed_if_its_lead_can_not_be_stored(var_dir, monkeypatch):
     def fails(*args, **kwargs):
         raise RuntimeError("the database went away")
 
@@ -226,7 +227,7 @@ def test_a_file_without_its_row_is_not_kept(var_dir, monkeypatch):
     assert kept(var_dir) == []
 
 
-def test_a_file_goes_with_its_row_once_that_is_committed(
+def test_file_is_removed_after_the_deletion_of_its_row_is_committed(
     var_dir, django_capture_on_commit_callbacks
 ):
     upload(preview())
@@ -239,7 +240,7 @@ def test_a_file_goes_with_its_row_once_that_is_committed(
     assert kept(var_dir) == []
 
 
-# ---------------------------------------------------------------- the download
+# ---------------------------------------------------------------- download
 
 
 @pytest.fixture
@@ -253,7 +254,7 @@ def download_url(attachment):
     return f"/admin/leads/lead/adjunto/{attachment.pk}/"
 
 
-def test_staff_download_it_as_a_file_that_nothing_opens(carla):
+def test_staff_download_attachments_as_opaque_files(carla):
     upload(preview("Mi PEC ñ.pdf"))
     attachment = Attachment.objects.get()
     page = carla.get(f"/admin/leads/lead/{attachment.lead_id}/change/").content.decode()
@@ -270,7 +271,7 @@ def test_staff_download_it_as_a_file_that_nothing_opens(carla):
 
 
 @pytest.mark.parametrize("who", ["visitor", "student", "staff of another desk"])
-def test_nobody_else_downloads_it(who):
+def test_attachment_download_requires_the_permission(who):
     upload(preview())
     attachment = Attachment.objects.get()
     client = Client(raise_request_exception=False)
@@ -284,14 +285,14 @@ def test_nobody_else_downloads_it(who):
     assert PDF not in answer.content
 
 
-def test_no_public_address_serves_the_folder(var_dir):
+def test_attachments_have_no_public_url(var_dir):
     upload(preview())
     name = Attachment.objects.get().stored_name
     for path in (f"/media/{name}", f"/static/{name}", f"/private/leads/{name}"):
         assert Client().get(path).status_code == 404
 
 
-def test_a_file_that_is_gone_is_404_and_not_an_error(carla, var_dir):
+def test_download_of_a_missing_file_is_404(carla, var_dir):
     upload(preview())
     for path in kept(var_dir):
         Path(path).unlink()

@@ -1,4 +1,4 @@
-"""A quote at the checkout: its price to the cent where it binds, and why not where it does not."""
+"""Quotes at checkout: the binding price, and the notice if a quote does not bind."""
 
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -7,7 +7,17 @@ import pytest
 import time_machine
 from django.urls import reverse
 
-from academy.tests.factories import (
+from apps.core.models import Mail
+from apps.leads.models import Quote
+from apps.leads.quote_links import signed_id
+from apps.leads.tests.payloads import budget
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order, Redemption, UsedQuote
+from apps.orders.promo import uses as promo
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.pricing.models import Campaign
+from apps.students.models import Student
+from tests.helpers.factories import (
     ANA,
     BRUNO,
     checkout_body,
@@ -16,16 +26,7 @@ from academy.tests.factories import (
     single,
     whole,
 )
-from academy.tests.parallel import in_parallel
-from apps.core.models import Mail
-from apps.leads.links import signed_id
-from apps.leads.models import Quote
-from apps.leads.tests.payloads import budget
-from apps.orders import promo
-from apps.orders.models import Order, Redemption, UsedQuote
-from apps.orders.payments import ConfirmedPayment, mark_paid
-from apps.pricing.models import Campaign
-from apps.students.models import Student
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +41,7 @@ USED = "Este presupuesto ya se usó en una compra. Se aplican los precios de hoy
 
 @pytest.fixture
 def pair():
-    """192 and 185.50: quoted 343.50 when paid at once; the cart of today asks 343.62."""
+    """Subjects of 192 and 185.50: quoted 343.50 in full, while today's cart costs 343.62."""
     return [make_subject("Cálculo", "192.00"), make_subject("Derecho", "185.50")]
 
 
@@ -62,7 +63,7 @@ def pay(api, answer):
     )
 
 
-def test_the_quoted_price_is_charged_to_the_cent_as_one_line(api, standin, pair):
+def test_binding_price_is_charged_to_the_cent_as_one_discount(api, standin, pair):
     quote = make_quote(api, *pair, fullPayment=True)
 
     answer = api.checkout(body(quote, *map(whole, pair), total="343.50"))
@@ -82,7 +83,7 @@ def test_the_quoted_price_is_charged_to_the_cent_as_one_line(api, standin, pair)
     assert Order.objects.get().status == "paid"
 
 
-def test_a_price_that_went_up_since_changes_nothing(api, standin, pair):
+def test_price_increase_does_not_change_the_binding_price(api, standin, pair):
     quote = make_quote(api, *pair, fullPayment=True)
     pair[0].final_price = Decimal("260.00")
     pair[0].save()
@@ -92,7 +93,7 @@ def test_a_price_that_went_up_since_changes_nothing(api, standin, pair):
     assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 102.0}]
 
 
-def test_a_campaign_that_ended_since_still_counts(api, standin, pair):
+def test_ended_campaign_still_counts_in_the_binding_price(api, standin, pair):
     Campaign.objects.create(
         name="Agosto", percent=20, first_month=8, first_day=1, last_month=8, last_day=31, cart=True
     )
@@ -106,7 +107,7 @@ def test_a_campaign_that_ended_since_still_counts(api, standin, pair):
     assert answer["amount"] == 51.34
 
 
-def test_a_quote_in_instalments_charges_its_first_third(api, standin, pair):
+def test_quote_in_instalments_charges_the_first_instalment(api, standin, pair):
     quote = make_quote(api, *pair)
 
     answer = api.checkout(
@@ -117,7 +118,7 @@ def test_a_quote_in_instalments_charges_its_first_third(api, standin, pair):
     assert standin.payment(answer["payment_intent_id"])["amount"] == 12084
 
 
-def test_it_binds_to_its_last_moment_and_not_a_second_longer(api, standin, pair):
+def test_quote_binds_until_its_last_second(api, standin, pair):
     with time_machine.travel(NOVEMBER, tick=False):
         quote = make_quote(api, *pair, fullPayment=True)
     asked = body(quote, *map(whole, pair), total="343.50")
@@ -146,9 +147,7 @@ def test_it_binds_to_its_last_moment_and_not_a_second_longer(api, standin, pair)
         ),
     ],
 )
-def test_outside_its_conditions_today_s_prices_and_a_sentence_why(
-    api, standin, pair, change, notice
-):
+def test_mismatched_cart_costs_todays_prices_with_a_notice(api, standin, pair, change, notice):
     quote = make_quote(api, *pair, fullPayment=True)
     one, two = map(whole, pair)
     more = make_subject("Otra")
@@ -167,7 +166,7 @@ def test_outside_its_conditions_today_s_prices_and_a_sentence_why(
 
     assert (status, refusal["code"], refusal["quote_notice"]) == (409, "price_changed", notice)
     assert Order.objects.count() == 0
-    # Who agrees to today's price is told all the same.
+    # The notice is also in the answer when the buyer accepts today's price.
     answer = api.checkout(
         body(quote, *items, total=refusal["total_amount"], payment_type=payment_type)
     )
@@ -176,7 +175,7 @@ def test_outside_its_conditions_today_s_prices_and_a_sentence_why(
     assert Order.objects.get().quote_number is None
 
 
-def test_prices_that_fell_below_the_quote_are_those_of_today(api, standin, pair):
+def test_todays_prices_apply_if_they_are_below_the_quote(api, standin, pair):
     quote = make_quote(api, pair[0])
     pair[0].final_price = Decimal("150.00")
     pair[0].save()
@@ -187,7 +186,7 @@ def test_prices_that_fell_below_the_quote_are_those_of_today(api, standin, pair)
 
 
 @pytest.mark.parametrize("key", ["1.x", "0", "\U0001f600", "x" * 200], ids=ascii)
-def test_a_quote_that_we_never_signed_is_no_quote(api, standin, pair, key):
+def test_unsigned_quote_key_gives_todays_prices(api, standin, pair, key):
     status, refusal = api.post(
         "process-checkout", checkout_body(whole(pair[0]), total="1.00", quote=key)
     )
@@ -196,7 +195,7 @@ def test_a_quote_that_we_never_signed_is_no_quote(api, standin, pair, key):
     assert refusal["quote_notice"] == ("El presupuesto no existe. Se aplican los precios de hoy.")
 
 
-def test_no_code_goes_on_top(api, standin, pair):
+def test_promo_code_on_top_of_a_binding_quote_is_refused(api, standin, pair):
     promo = make_promo()
     quote = make_quote(api, *pair, fullPayment=True)
 
@@ -207,12 +206,12 @@ def test_no_code_goes_on_top(api, standin, pair):
 
     assert (status, answer["code"]) == (409, "promo_refused")
     assert answer["error"] == "El precio de tu presupuesto no admite además un código promocional."
-    # Where the quote does not bind, the code is as good as any.
+    # If the quote does not bind, a promo code is accepted.
     answer = api.checkout(body(quote, whole(pair[0]), total="164.16", promo_code=promo.code))
     assert answer["discounts"][-1] == {"name": "Código promocional", "amount": 18.24}
 
 
-def test_one_quote_is_one_purchase(api, standin, pair):
+def test_quote_binds_for_one_purchase_only(api, standin, pair):
     quote = make_quote(api, *pair, fullPayment=True)
     asked = body(quote, *map(whole, pair), total="343.50")
     pay(api, api.checkout(asked))
@@ -224,7 +223,7 @@ def test_one_quote_is_one_purchase(api, standin, pair):
     assert (link["binding_price"], link["notice"]) == (None, USED)
 
 
-def test_two_orders_paid_with_one_quote_are_both_kept_and_staff_are_told(api, standin, pair):
+def test_second_order_paid_with_one_quote_is_flagged(api, standin, pair):
     quote = make_quote(api, *pair, fullPayment=True)
     asked = body(quote, *map(whole, pair), total="343.50")
     first, second = api.checkout(asked), api.checkout(asked)
@@ -245,7 +244,7 @@ def test_two_orders_paid_with_one_quote_are_both_kept_and_staff_are_told(api, st
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_of_orders_paid_at_the_same_moment_one_has_used_the_quote(api, standin, pair):
+def test_concurrent_payments_use_the_quote_once(api, standin, pair):
     quote = make_quote(api, *pair, fullPayment=True)
     asked = body(quote, *map(whole, pair), total="343.50")
     waiting = [api.checkout(asked) for _ in range(4)]
@@ -265,7 +264,7 @@ def friend_code():
 
 @pytest.fixture
 def invited(api, pair, friend_code):
-    """Bruno's quote with Ana's real code: 377.50 − 15 for two − 15 for the friend."""
+    """Bruno's quote with Ana's code: 377.50 − 15 (volume) − 15 (friend code)."""
     quote = make_quote(api, *pair, wasInvited=True, friendCode=friend_code.code)
     assert quote.binding_price == Decimal("347.50")
     return quote
@@ -275,9 +274,7 @@ def in_parts(quote, pair, total, **changes):
     return body(quote, *map(whole, pair), total=total, payment_type="installment", **changes)
 
 
-def test_the_friend_s_code_is_within_the_price_and_is_used_with_the_order(
-    api, standin, pair, invited, friend_code
-):
+def test_friend_code_in_the_quote_is_reserved_and_used(api, standin, pair, invited, friend_code):
     answer = api.checkout(in_parts(invited, pair, "347.50"))
 
     assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 30.0}]
@@ -287,7 +284,7 @@ def test_the_friend_s_code_is_within_the_price_and_is_used_with_the_order(
 
 
 @pytest.mark.parametrize("who", ["Ana", "Ana's telephone", "bought before", "used up"])
-def test_the_friend_s_part_is_for_who_may_use_the_code(
+def test_friend_discount_is_removed_for_buyers_who_may_not_use_the_code(
     api, standin, pair, invited, friend_code, who
 ):
     changes = {}
@@ -317,10 +314,10 @@ def test_the_friend_s_part_is_for_who_may_use_the_code(
     assert Redemption.objects.count() == 0
 
 
-def test_beside_a_typed_code_the_friend_s_is_not_locked(
+def test_friend_code_is_not_locked_next_to_a_typed_code(
     api, standin, pair, invited, friend_code, monkeypatch
 ):
-    """Two locks taken one after the other would deadlock with a checkout of the opposite order."""
+    """Locking one code after the other could deadlock with a checkout in the opposite order."""
     make_promo("DIEZ")
     locked = []
     lock = promo.lock
@@ -331,7 +328,7 @@ def test_beside_a_typed_code_the_friend_s_is_not_locked(
     assert [code.code for code in locked] == ["DIEZ"]
 
 
-def test_a_code_that_staff_switched_off_since_was_promised_all_the_same(
+def test_deactivated_friend_code_still_counts_in_a_sent_quote(
     api, standin, pair, invited, friend_code
 ):
     friend_code.active = False
@@ -340,10 +337,10 @@ def test_a_code_that_staff_switched_off_since_was_promised_all_the_same(
     assert api.checkout(in_parts(invited, pair, "347.50"))["total_amount"] == 347.5
 
 
-# ---------------------------------------------------------------- later
+# ---------------------------------------------------------------- recovery and rewards
 
 
-def test_a_saved_cart_keeps_its_quote_while_it_binds(api, standin, pair, invited):
+def test_saved_cart_keeps_its_quote_while_it_binds(api, standin, pair, invited):
     with time_machine.travel(NOVEMBER, tick=False):
         quote = make_quote(api, *pair, fullPayment=True)
         placed = api.checkout(body(quote, *map(whole, pair), total="343.50", save_for_later=True))
@@ -370,9 +367,7 @@ def test_a_saved_cart_keeps_its_quote_while_it_binds(api, standin, pair, invited
     } in late["changes"]
 
 
-def test_a_recovered_cart_with_a_friend_s_code_in_its_quote_names_no_code(
-    api, standin, pair, invited
-):
+def test_recovered_cart_does_not_show_the_friend_code_of_its_quote(api, standin, pair, invited):
     placed = api.checkout(in_parts(invited, pair, "347.50"))
 
     _, recovered = api.get("orders/recover", order=placed["order_id"], token=placed["token"])
@@ -381,9 +376,7 @@ def test_a_recovered_cart_with_a_friend_s_code_in_its_quote_names_no_code(
     assert recovered["changes"] == []
 
 
-def test_an_order_that_leaves_its_quote_gives_the_friend_s_use_back(
-    api, standin, pair, invited, friend_code
-):
+def test_dropping_the_quote_releases_the_friend_code(api, standin, pair, invited, friend_code):
     placed = api.checkout(in_parts(invited, pair, "347.50"))
     again = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
 
@@ -395,7 +388,7 @@ def test_an_order_that_leaves_its_quote_gives_the_friend_s_use_back(
     assert friend_code.uses_taken == 0
 
 
-def test_quote_and_order_lead_to_each_other_in_the_admin(api, standin, pair, admin_client):
+def test_quote_and_order_link_to_each_other_in_the_admin(api, standin, pair, admin_client):
     quote = make_quote(api, *pair, fullPayment=True)
     answer = api.checkout(body(quote, *map(whole, pair), total="343.50"))
     pay(api, answer)
@@ -413,7 +406,7 @@ def test_quote_and_order_lead_to_each_other_in_the_admin(api, standin, pair, adm
     assert admin_client.get(quotes).status_code == 200
 
 
-def test_a_friend_s_code_within_a_quote_earns_its_reward(api, standin, pair, invited, friend_code):
+def test_friend_code_in_a_quote_earns_the_reward(api, standin, pair, invited, friend_code):
     order = pay(api, api.checkout(in_parts(invited, pair, "347.50")))
 
     reward = order.referral_reward

@@ -1,4 +1,4 @@
-"""What a form leaves behind: the row, what was accepted, and who is written to."""
+"""What a form stores, and which mails it sends."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -8,9 +8,9 @@ import time_machine
 from django.test import Client
 from django.utils import timezone
 
-from academy.tests.factories import make_subject
 from apps.core.models import LegalText, Mail
-from apps.leads.models import Attachment, Lead, LeadConsent, Quote, SubjectRequest, WantedSubject
+from apps.leads.models import Attachment, Lead, LeadConsent, Quote, RequestedSubject, SubjectRequest
+from apps.leads.subject_requests import publish_requested_subject
 from apps.leads.tests.payloads import (
     CONTACT,
     DISCOUNT,
@@ -21,8 +21,8 @@ from apps.leads.tests.payloads import (
     budget,
     preview,
 )
-from apps.leads.wanted import publish
 from apps.pricing.models import PromoCode
+from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +50,7 @@ def accepted(lead):
             lead.consents.select_related("legal_text")]  # fmt: skip
 
 
-def test_a_contact_message_reaches_the_academy_and_nobody_else(api, work, mailoutbox):
+def test_contact_message_is_mailed_to_the_academy_only(api, work, mailoutbox):
     lead = sent(api, "send-contact-email")
 
     assert (lead.kind, lead.status, lead.name) == ("contact", "new", "Bruno Ibáñez")
@@ -70,7 +70,7 @@ def test_a_contact_message_reaches_the_academy_and_nobody_else(api, work, mailou
     assert f"/admin/leads/lead/{lead.pk}/change/" in html
 
 
-def test_a_name_with_a_line_break_stays_a_subject_of_one_line(api, work, mailoutbox):
+def test_line_break_in_a_name_does_not_split_the_mail_subject(api, work, mailoutbox):
     sent(api, "send-contact-email", {**CONTACT, "name": "Bruno\nBcc: todos@example.com"})
     work()
 
@@ -79,7 +79,7 @@ def test_a_name_with_a_line_break_stays_a_subject_of_one_line(api, work, mailout
     assert mail.recipients() == [STAFF]
 
 
-def test_the_consent_keeps_the_version_in_force(api):
+def test_consent_stores_the_legal_text_in_force(api):
     LegalText.objects.create(
         kind="privacidad", version=2, title="Privacidad", body="Nuevo", published_on="2026-01-01"
     )
@@ -89,7 +89,7 @@ def test_the_consent_keeps_the_version_in_force(api):
 
 
 @time_machine.travel("2026-11-21T12:00:00+01:00", tick=False)
-def test_a_discount_request_sends_a_personal_code_of_5_percent(api, work, mailoutbox):
+def test_discount_request_mails_a_personal_5_percent_code(api, work, mailoutbox):
     lead = sent(api, "send-discount-email")
     promo = PromoCode.objects.get()
 
@@ -114,7 +114,7 @@ def test_a_discount_request_sends_a_personal_code_of_5_percent(api, work, mailou
     assert promo.code in to_staff.body
 
 
-def test_the_code_takes_5_percent_off_a_cart(api):
+def test_discount_code_takes_5_percent_off_a_cart(api):
     sent(api, "send-discount-email")
     code = PromoCode.objects.get().code.lower()
     status, answer = api.post("validate-promo-code", {"code": code, "cart_total": 200})
@@ -122,14 +122,14 @@ def test_the_code_takes_5_percent_off_a_cart(api):
     assert (status, answer["is_valid"], answer["discount_amount"]) == (200, True, 10.0)
 
 
-def test_each_request_has_a_code_of_its_own(api):
+def test_each_discount_request_gets_its_own_code(api):
     for _ in range(2):
         assert api.post("send-discount-email", DISCOUNT)[0] == 200
 
     assert PromoCode.objects.count() == 2
 
 
-def test_a_free_subject_is_asked_of_the_academy(api):
+def test_free_subject_request_is_mailed_to_the_academy(api):
     lead = sent(api, "request-free-subject")
 
     assert (lead.kind, lead.email, lead.phone, lead.career) == (
@@ -139,11 +139,11 @@ def test_a_free_subject_is_asked_of_the_academy(api):
     assert recipients() == [("lead_received", STAFF)]
 
 
-def test_a_missing_subject_is_asked_of_the_academy(api, work, mailoutbox):
+def test_subject_request_is_mailed_to_the_academy(api, work, mailoutbox):
     lead = sent(api, "send-subject-request-email")
 
-    assert lead.kind == "missing_subject"
-    assert lead.subject_request.wanted == WantedSubject.objects.get()
+    assert lead.kind == "subject_request"
+    assert lead.subject_request.requested_subject == RequestedSubject.objects.get()
     work()
     (mail,) = mailoutbox
     assert mail.to == [STAFF]
@@ -151,14 +151,14 @@ def test_a_missing_subject_is_asked_of_the_academy(api, work, mailoutbox):
         assert line in mail.body
 
 
-def test_addresses_are_kept_in_small_letters(api):
+def test_email_addresses_are_stored_in_lower_case(api):
     assert sent(api, "send-contact-email", {**CONTACT, "email": " Bruno@Example.COM "}).email == (
         VISITOR
     )
 
 
-def test_no_mail_to_a_visitor_repeats_what_somebody_typed(api, work, mailoutbox):
-    """Whoever types another's address must not be able to say anything to them."""
+def test_mails_to_visitors_never_repeat_typed_text(api, work, mailoutbox):
+    """Otherwise the forms would send anybody's words to any address."""
     marks = {
         "phone": "600SPAM00", "friendCode": "FRIENDSPAM", "name": "NAMESPAM",
         "career": "CAREERSPAM", "subjectName": "SUBJECTSPAM", "university": "UNISPAM",
@@ -168,7 +168,7 @@ def test_no_mail_to_a_visitor_repeats_what_somebody_typed(api, work, mailoutbox)
     assert api.post("send-budget-email", {**body, "phone": marks["phone"]})[0] == 200
     assert api.post("send-discount-email", {**DISCOUNT, "phone": marks["phone"]})[0] == 200
     assert api.post("send-subject-request-email", {**SUBJECT_REQUEST, **marks})[0] == 200
-    publish(wanted_id=WantedSubject.objects.get().pk)
+    publish_requested_subject(requested_id=RequestedSubject.objects.get().pk)
     work()
 
     to_visitor = [mail for mail in mailoutbox if mail.to == [VISITOR]]
@@ -182,17 +182,17 @@ def test_no_mail_to_a_visitor_repeats_what_somebody_typed(api, work, mailoutbox)
 
 @pytest.mark.parametrize("filled", ["http://spam.example", 1, ["x"], {"a": 1}], ids=repr)
 @pytest.mark.parametrize("path", JSON_FORMS)
-def test_a_filled_trap_is_thanked_and_forgotten(api, path, filled):
+def test_filled_honeypot_answers_200_and_stores_nothing(api, path, filled):
     for body in ({**JSON_FORMS[path], "website": filled}, {"website": filled}):
         assert api.post(path, body) == (200, {"success": True})
 
     assert not any(
         model.objects.exists()
-        for model in (Lead, LeadConsent, Mail, PromoCode, WantedSubject, SubjectRequest)
+        for model in (Lead, LeadConsent, Mail, PromoCode, RequestedSubject, SubjectRequest)
     )
 
 
-def test_a_filled_trap_of_the_budget_and_of_the_upload_is_forgotten_too(api):
+def test_filled_honeypot_of_budget_and_upload_stores_nothing(api):
     body = budget(make_subject())
     assert api.post("send-budget-email", {**body, "website": "x"}) == (200, {"success": True})
     answer = Client().post("/api/send-preview-contact", preview(website="x"))
@@ -202,12 +202,12 @@ def test_a_filled_trap_of_the_budget_and_of_the_upload_is_forgotten_too(api):
 
 
 @pytest.mark.parametrize("empty", ["", "  ", None])
-def test_an_empty_trap_is_no_trap(api, empty):
+def test_empty_honeypot_is_accepted(api, empty):
     sent(api, "send-contact-email", {**CONTACT, "website": empty})
 
 
 @time_machine.travel("2026-11-21T12:00:01+01:00", tick=False)
-def test_all_forms_together_are_taken_ten_times_in_ten_minutes(api):
+def test_all_forms_share_a_limit_of_ten_per_ten_minutes(api):
     for number in range(10):
         path = list(JSON_FORMS)[number % 4]
         body = {**JSON_FORMS[path], "email": f"visitante{number}@example.com"}
@@ -224,7 +224,7 @@ def test_all_forms_together_are_taken_ten_times_in_ten_minutes(api):
 
 
 @time_machine.travel("2026-11-21T12:00:01+01:00", tick=False)
-def test_one_address_gets_three_mails_an_hour_whoever_asks():
+def test_address_gets_at_most_three_mails_per_hour():
     subject = make_subject()
     asked = [
         ("send-discount-email", DISCOUNT),
@@ -242,7 +242,7 @@ def test_one_address_gets_three_mails_an_hour_whoever_asks():
         assert answer["Retry-After"] == "3599"
 
     assert (Lead.objects.count(), PromoCode.objects.count(), Mail.objects.count()) == before
-    # What sends the visitor nothing is still taken, and after an hour everything is.
+    # Forms that send the visitor no mail are still accepted. After an hour all are.
     visitor = Client(REMOTE_ADDR="10.0.2.1")
     assert visitor.post("/api/send-contact-email", CONTACT, "application/json").status_code == 200
     with time_machine.travel("2026-11-21T13:00:01+01:00", tick=False):
@@ -251,7 +251,7 @@ def test_one_address_gets_three_mails_an_hour_whoever_asks():
 
 
 @pytest.mark.parametrize("path", [*JSON_FORMS, "send-budget-email", "send-preview-contact"])
-def test_another_site_s_page_cannot_send_a_form(path):
+def test_cross_site_form_is_refused(path):
     answer = Client().post(f"/api/{path}", headers={"Origin": "https://otra.example"})
 
     assert (answer.status_code, answer.json()["code"]) == (403, "cross_site")

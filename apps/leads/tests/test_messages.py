@@ -1,11 +1,10 @@
-"""Every message of the forms and the order of their checks (public site spec, section 5)."""
+"""The error messages of the forms and the order of their checks."""
 
 import json
 
 import pytest
 from django.test import Client
 
-from academy.tests.factories import make_subject
 from apps.core.models import Mail
 from apps.leads.careers import CAREERS
 from apps.leads.models import Lead
@@ -17,6 +16,7 @@ from apps.leads.tests.payloads import (
     budget,
     preview,
 )
+from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +35,7 @@ FORMS = {
     "send-subject-request-email": SUBJECT_REQUEST,
     "request-free-subject": FREE_SUBJECT,
 }
-# Path, then each check in its order: field, a value that fails it, what is said.
+# Path, then each check in order: field, invalid value, message.
 ORDER = {
     "send-contact-email": [
         ("name", " ", NAME),
@@ -84,7 +84,7 @@ def refused(status, answer):
 
 
 @pytest.mark.parametrize(("path", "field", "value", "said"), CHECKS)
-def test_each_check_has_its_words(api, path, field, value, said):
+def test_each_check_has_its_message(api, path, field, value, said):
     error, fields = refused(*api.post(path, {**FORMS[path], field: value}))
 
     assert error == said
@@ -92,7 +92,7 @@ def test_each_check_has_its_words(api, path, field, value, said):
 
 
 @pytest.mark.parametrize("path", ORDER)
-def test_the_first_error_is_the_first_in_the_specification_s_order(api, path):
+def test_first_reported_error_follows_the_order_of_the_fields(api, path):
     checks = ORDER[path]
     for index in range(len(checks)):
         still_wrong = checks[index:]
@@ -105,7 +105,7 @@ def test_the_first_error_is_the_first_in_the_specification_s_order(api, path):
 
 @pytest.mark.parametrize("path", ORDER)
 @pytest.mark.parametrize("gone", ["missing", "null"])
-def test_what_is_missing_or_null_is_what_was_left_empty(api, path, gone):
+def test_absent_and_null_fields_are_reported_as_empty(api, path, gone):
     body = {} if gone == "missing" else dict.fromkeys(FORMS[path])
     error, fields = refused(*api.post(path, body))
 
@@ -115,16 +115,18 @@ def test_what_is_missing_or_null_is_what_was_left_empty(api, path, gone):
 
 @pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("value", [["x"], {"a": 1}, "con\0nulo", "x" * 6000], ids=repr)
-def test_what_is_no_text_of_ours_is_refused_at_its_field(api, path, value):
+def test_invalid_text_is_refused_at_its_field(api, path, value):
     for field in FORMS[path]:
         if field in ("privacyAccepted", "acceptTerms"):
             continue
         _, fields = refused(*api.post(path, {**FORMS[path], field: value}))
         assert list(fields) == [field]
-        api.client.defaults["REMOTE_ADDR"] = f"10.0.0.{len(field)}"  # an address for each field
+        api.client.defaults["REMOTE_ADDR"] = (
+            f"10.0.0.{len(field)}"  # a separate address for each field, because of the limit
+        )
 
 
-def test_the_careers_of_the_discount_request_are_those_of_the_specification(api):
+def test_discount_request_has_12_career_options(api):
     careers = (
         "ade", "comunicacion", "derecho", "economia", "educacion-primaria", "educacion-social",
         "logopedia", "marketing", "psicologia", "relaciones-laborales", "turismo", "otras",
@@ -136,7 +138,7 @@ def test_the_careers_of_the_discount_request_are_those_of_the_specification(api)
         assert api.post("send-discount-email", {**DISCOUNT, **contact})[0] == 200
 
 
-# Path, field, its most characters, what is said of one more.
+# (path, field, maximum length, message for a longer text)
 LENGTHS = [
     ("send-contact-email", "name", 120, "El nombre no puede tener más de 120 caracteres"),
     ("send-contact-email", "phone", 30, "El teléfono no puede tener más de 30 caracteres"),
@@ -152,7 +154,7 @@ LENGTHS = [
 
 
 @pytest.mark.parametrize(("path", "field", "most", "said"), LENGTHS)
-def test_what_is_too_long_is_said_in_the_site_s_own_words(api, path, field, most, said):
+def test_too_long_text_has_its_own_message(api, path, field, most, said):
     error, fields = refused(*api.post(path, {**FORMS[path], field: "x" * (most + 1)}))
 
     assert error == said
@@ -161,7 +163,7 @@ def test_what_is_too_long_is_said_in_the_site_s_own_words(api, path, field, most
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_an_address_beyond_254_characters_is_none(api, path):
+def test_email_longer_than_254_characters_is_invalid(api, path):
     said = "Email inválido" if path == "send-subject-request-email" else BAD_EMAIL
     long = f"{'a' * 60}@{'.'.join(['b' * 60] * 4)}.com"
     assert len(long) > 254
@@ -172,7 +174,7 @@ def test_an_address_beyond_254_characters_is_none(api, path):
 
 
 @pytest.mark.parametrize("accepted", [None, "quizá", [], {}, 2, "false"], ids=repr)
-def test_only_a_ticked_box_is_an_acceptance(api, accepted):
+def test_only_true_accepts_a_checkbox(api, accepted):
     error, _ = refused(*api.post("send-contact-email", {**CONTACT, "privacyAccepted": accepted}))
 
     assert error == "Debes aceptar la política de privacidad"
@@ -188,20 +190,20 @@ def test_malformed_bodies_are_refused_in_the_documented_shape(api, path, body):
     assert not Lead.objects.exists()
 
 
-def test_a_huge_body_is_413(api):
+def test_huge_body_is_413(api):
     status, answer = api.post("send-contact-email", {**CONTACT, "message": "x" * 1_100_000})
 
     assert (status, answer["code"]) == (413, "too_large")
 
 
-def test_another_content_type_is_415():
+def test_other_content_type_is_415():
     answer = Client().post("/api/send-contact-email", CONTACT)
 
     assert answer.status_code == 415
     assert answer.json()["code"] == "unsupported_media_type"
 
 
-# ---------------------------------------------------------------- the budget
+# ---------------------------------------------------------------- budget
 
 
 @pytest.fixture
@@ -215,7 +217,7 @@ def subject():
         ({"email": "", "phone": ""}, ALL_FIELDS, {"email": ALL_FIELDS, "phone": ALL_FIELDS}),
         ({"email": " "}, ALL_FIELDS, {"email": ALL_FIELDS}),
         ({"phone": None}, ALL_FIELDS, {"phone": ALL_FIELDS}),
-        # What is empty comes before what is wrong, in whichever field.
+        # Empty fields are reported before invalid ones.
         (
             {"email": "bruno", "phone": ""},
             ALL_FIELDS,
@@ -228,18 +230,18 @@ def subject():
         ({"phone": "1" * 31}, BAD_PHONE, {"phone": BAD_PHONE}),
     ],
 )
-def test_the_budget_s_contact_is_checked_in_its_order(api, subject, contact, said, at):
+def test_budget_contact_is_checked_in_order(api, subject, contact, said, at):
     error, fields = refused(*api.post("send-budget-email", {**budget(subject), **contact}))
 
     assert error == said
     assert list(fields.items()) == [(field, [sentence]) for field, sentence in at.items()]
 
 
-def test_nine_characters_are_a_phone(api, subject):
+def test_phone_needs_at_least_9_characters(api, subject):
     assert api.post("send-budget-email", {**budget(subject), "phone": "123456789"})[0] == 200
 
 
-def test_the_contact_comes_before_the_budget(api):
+def test_budget_contact_errors_come_before_budget_errors(api):
     error, fields = refused(*api.post("send-budget-email", {}))
 
     assert error == ALL_FIELDS
@@ -272,20 +274,20 @@ def test_the_contact_comes_before_the_budget(api):
     ],
     ids=lambda value: json.dumps(value)[:60],
 )
-def test_a_budget_that_is_none_is_refused_at_its_field(api, subject, changes, at):
+def test_budget_needs_1_to_6_distinct_subjects_and_0_to_8_invitees(api, subject, changes, at):
     _, fields = refused(*api.post("send-budget-email", budget(subject, **changes)))
 
     assert list(fields) == [f"formData.{at}"]
 
 
-def test_the_same_subject_does_not_count_twice(api, subject):
+def test_repeated_subject_does_not_count_twice(api, subject):
     error, fields = refused(*api.post("send-budget-email", budget(subject, subject)))
 
     assert error == "Selecciona 2 asignaturas distintas"
     assert list(fields) == ["formData.selectedSubjects"]
 
 
-def test_what_is_not_on_sale_cannot_be_quoted(api, subject):
+def test_subject_not_on_sale_can_not_be_quoted(api, subject):
     subject.active = False
     subject.save()
     error, _ = refused(*api.post("send-budget-email", budget(subject)))
@@ -293,7 +295,7 @@ def test_what_is_not_on_sale_cannot_be_quoted(api, subject):
     assert error == "Alguna de las asignaturas elegidas ya no está disponible."
 
 
-# ---------------------------------------------------------------- the preview contact
+# ---------------------------------------------------------------- preview contact
 
 
 @pytest.mark.parametrize(
@@ -308,7 +310,7 @@ def test_what_is_not_on_sale_cannot_be_quoted(api, subject):
     ],
     ids=repr,
 )
-def test_the_preview_contact_has_its_words(changes, said):
+def test_preview_contact_has_its_messages(changes, said):
     answer = Client().post("/api/send-preview-contact", preview(**changes))
     error, fields = refused(answer.status_code, answer.json())
 
@@ -316,7 +318,7 @@ def test_the_preview_contact_has_its_words(changes, said):
     assert fields == {next(iter(changes)): [said]}
 
 
-def test_the_preview_contact_left_empty_names_everything_in_order():
+def test_empty_preview_contact_reports_all_fields_in_order():
     answer = Client().post("/api/send-preview-contact", {})
     error, fields = refused(answer.status_code, answer.json())
 

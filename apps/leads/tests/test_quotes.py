@@ -1,4 +1,4 @@
-"""The quote: the server's own computation, to the cent, in every month; kept, mailed, binding."""
+"""Quotes: computed by the server, stored, mailed and binding."""
 
 import json
 from datetime import date, datetime, timedelta
@@ -9,16 +9,17 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from academy.tests.factories import make_degree, make_promo, make_subject
+from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail
-from apps.leads.links import quote_from_link, signed_id
 from apps.leads.models import Lead, Quote
+from apps.leads.quote_links import quote_from_link, signed_id
 from apps.leads.tests.payloads import PHONE, VISITOR, budget
 from apps.orders.models import Order
 from apps.pricing import rules
 from apps.pricing.models import Campaign
 from apps.pricing.seed import seed_campaigns
 from apps.students.models import Student
+from tests.helpers.factories import make_degree, make_promo, make_subject
 
 pytestmark = pytest.mark.django_db
 
@@ -55,7 +56,7 @@ def make_friend_code(code="AMIGA-ANA", **fields):
 
 
 @pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case["name"])
-def test_the_quote_costs_what_was_worked_out(api, case):
+def test_quote_price_matches_the_golden_case(api, case):
     if case["campaign"]:
         terms = {**GOLDEN["campaigns"][case["campaign"]]}
         ends_on = date.fromisoformat(terms.pop("ends_on"))
@@ -88,14 +89,14 @@ def test_the_quote_costs_what_was_worked_out(api, case):
     }
     assert quote.base_price == Decimal(case["base"]) / 100
     assert quote.final_price == Decimal(case["final"]) / 100
-    mail = Mail.objects.get(template="quote").rendered()
+    mail = render_for_staff(Mail.objects.get(template="quote"))
     for text in (mail.text, mail.html):
         for cents in (case["base"], case["final"], *(cents for _, cents in case["discounts"])):
             euros = f"{cents // 100},{cents % 100:02}"
             assert f"{euros}{NB}€" in text
 
 
-def test_there_are_golden_cases_with_chosen_subjects_for_every_line():
+def test_golden_cases_with_chosen_subjects_cover_every_discount():
     names = {name for case in CHOSEN for name, _ in case["discounts"]}
     assert names == {
         "Descuento por volumen", "Descuento de agosto (20 %)", "Descuento de septiembre (10 %)",
@@ -108,7 +109,7 @@ def test_there_are_golden_cases_with_chosen_subjects_for_every_line():
     [
         (AUGUST, "august", [("Descuento de agosto (20 %)", 38.0)], 154.0),
         ("2026-08-31T23:59:00+02:00", "august", [("Descuento de agosto (20 %)", 38.0)], 154.0),
-        # In Madrid it is the first of the month; in Greenwich it is not yet.
+        # It is the first of the month in Madrid and still the last of the month in UTC.
         ("2026-09-01T00:30:00+02:00", "september", [IN_SEPTEMBER], 173.0),
         (SEPTEMBER, "september", [IN_SEPTEMBER], 173.0),
         ("2026-10-01T00:30:00+02:00", "other", [], 192.0),
@@ -116,7 +117,7 @@ def test_there_are_golden_cases_with_chosen_subjects_for_every_line():
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("claimed", ["august", "sept-22", "", None, "other"])
-def test_the_date_is_the_server_s(api, moment, date_range, discounts, final, claimed):
+def test_date_range_is_that_of_the_server(api, moment, date_range, discounts, final, claimed):
     seed_campaigns()
     subject = make_subject(price="192.00")
     with time_machine.travel(moment, tick=False):
@@ -127,7 +128,7 @@ def test_the_date_is_the_server_s(api, moment, date_range, discounts, final, cla
     assert quote.date_range == date_range
 
 
-def test_names_and_prices_of_the_client_count_for_nothing(api):
+def test_names_and_prices_of_the_client_are_ignored(api):
     subject = make_subject("Microeconomía", "192.00")
     result, quote = quoted(api, budget(subject))
 
@@ -141,7 +142,7 @@ def test_names_and_prices_of_the_client_count_for_nothing(api):
 
 
 @time_machine.travel(NOVEMBER, tick=False)
-def test_a_quote_is_kept_with_its_lines_and_contact_and_binds_for_14_days(api):
+def test_quote_is_stored_with_its_lines_and_binds_for_14_days(api):
     subjects = subjects_of([19200, 18550])
     _, quote = quoted(api, budget(*subjects, fullPayment=True))
 
@@ -159,7 +160,7 @@ def test_a_quote_is_kept_with_its_lines_and_contact_and_binds_for_14_days(api):
 
 
 @time_machine.travel(NOVEMBER, tick=False)
-def test_the_mail_has_every_line_and_the_link(api, work, mailoutbox):
+def test_quote_mail_has_all_lines_and_the_link(api, work, mailoutbox):
     subjects = subjects_of([19200, 18550])
     _, quote = quoted(api, budget(*subjects, wasInvited=True, friendCode="X", numberOfInvitees="2"))
     work()
@@ -199,7 +200,9 @@ def test_the_mail_has_every_line_and_the_link(api, work, mailoutbox):
         (False, "AMIGA-ANA", None, "192.00"),
     ],
 )
-def test_a_friend_code_binds_only_where_it_is_real(api, was_invited, code, is_real, binding):
+def test_only_a_real_friend_code_counts_in_the_binding_price(
+    api, was_invited, code, is_real, binding
+):
     make_friend_code()
     make_promo("BIENVENIDA10")
     body = budget(make_subject(), wasInvited=was_invited, friendCode=code)
@@ -213,7 +216,7 @@ def test_a_friend_code_binds_only_where_it_is_real(api, was_invited, code, is_re
 
 
 @pytest.mark.parametrize("flaw", FLAWS)
-def test_a_friend_code_that_this_visitor_could_not_use_is_not_real(api, flaw):
+def test_friend_code_that_the_visitor_may_not_use_does_not_bind(api, flaw):
     promo = make_friend_code(active=flaw != "inactive")
     if flaw == "expired":
         promo.valid_until = timezone.now() - timedelta(days=1)
@@ -241,7 +244,7 @@ def test_a_friend_code_that_this_visitor_could_not_use_is_not_real(api, flaw):
     assert quote.binding_price == Decimal("192.00")
 
 
-def test_invitees_never_bind(api):
+def test_invitees_are_never_in_the_binding_price(api):
     promo = make_friend_code()
     body = budget(make_subject(), wasInvited=True, friendCode=promo.code, numberOfInvitees="8")
     result, quote = quoted(api, body)
@@ -251,10 +254,10 @@ def test_invitees_never_bind(api):
     assert [row.is_subject_to_check for row in quote.discounts.all()] == [False, True]
 
 
-# ---------------------------------------------------------------- the link
+# ---------------------------------------------------------------- link
 
 
-def test_the_link_answers_what_can_be_bought_and_for_how_much(api):
+def test_quote_link_returns_subjects_and_binding_price(api):
     with time_machine.travel(NOVEMBER, tick=False):
         one, two = subjects_of([19200, 18550])
         body = budget(two, one, wasInvited=True, friendCode="X", fullPayment=True)
@@ -275,7 +278,7 @@ def test_the_link_answers_what_can_be_bought_and_for_how_much(api):
     }
 
 
-def test_a_price_that_changed_since_does_not_change_the_offer(api):
+def test_later_price_change_does_not_change_the_binding_price(api):
     subject = make_subject(price="192.00")
     _, quote = quoted(api, budget(subject))
     subject.final_price = Decimal("240.00")
@@ -284,7 +287,7 @@ def test_a_price_that_changed_since_does_not_change_the_offer(api):
     assert api.get("quotes", presupuesto=signed_id(quote))[1]["binding_price"] == 192.0
 
 
-def test_the_offer_binds_to_the_last_moment_of_its_14_days(api):
+def test_quote_link_binds_until_the_end_of_its_14_days(api):
     with time_machine.travel(NOVEMBER, tick=False):
         subject = make_subject()
         _, quote = quoted(api, budget(subject))
@@ -299,7 +302,7 @@ def test_the_offer_binds_to_the_last_moment_of_its_14_days(api):
         )
 
 
-def test_a_subject_that_is_gone_leaves_the_rest_and_no_binding_price(api):
+def test_quote_without_one_of_its_subjects_no_longer_binds(api):
     one, two = subjects_of([19200, 18550])
     _, quote = quoted(api, budget(one, two))
     one.active = False
@@ -315,7 +318,7 @@ def test_a_subject_that_is_gone_leaves_the_rest_and_no_binding_price(api):
 @pytest.mark.parametrize(
     "signed", ["", "1", "1.x", "x" * 5000, "\0", "1.ñ", ".", "1:abc"], ids=repr
 )
-def test_a_link_that_we_did_not_sign_is_404(api, signed):
+def test_unsigned_quote_link_is_404(api, signed):
     quoted(api, budget(make_subject()))
     status, answer = api.get("quotes", presupuesto=signed)
 
@@ -323,7 +326,7 @@ def test_a_link_that_we_did_not_sign_is_404(api, signed):
     assert answer["error"] == "El presupuesto no existe."
 
 
-def test_the_signature_of_one_quote_opens_no_other(api):
+def test_signature_of_one_quote_does_not_open_another(api):
     subject = make_subject()
     _, first = quoted(api, budget(subject))
     _, second = quoted(api, budget(subject))
@@ -334,7 +337,7 @@ def test_the_signature_of_one_quote_opens_no_other(api):
     assert quote_from_link(f"{second.pk}.{signature}") is None
 
 
-def test_a_link_to_a_quote_that_was_deleted_is_404(api):
+def test_link_to_a_deleted_quote_is_404(api):
     _, quote = quoted(api, budget(make_subject()))
     link = signed_id(quote)
     Lead.objects.all().delete()

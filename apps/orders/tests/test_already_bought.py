@@ -9,13 +9,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from academy.tests.factories import ANA, checkout_body, make_subject, single, whole
-from academy.tests.shop import Api
 from apps.core.models import Mail
+from apps.orders.checkout.already_bought import mail_already_bought
 from apps.orders.models import Order, OrderLine
-from apps.orders.owned import tell_owner
 from apps.students.models import Student
 from apps.students.session import SESSION_KEY
+from tests.helpers.factories import ANA, checkout_body, make_subject, single, whole
+from tests.helpers.shop import Api
 
 pytestmark = pytest.mark.django_db
 
@@ -223,7 +223,7 @@ def test_a_mail_that_waited_until_the_refund_is_not_sent(
 ):
     earlier = bought(ana, subject)
     placed = api.checkout(body(whole(subject)))
-    tell_owner.call(order_id=placed["order_id"])
+    mail_already_bought.call(order_id=placed["order_id"])
     Order.objects.filter(pk=earlier.pk).update(status="refunded")
     work()
 

@@ -4,7 +4,12 @@ from uuid import uuid4
 
 import pytest
 
-from academy.tests.factories import (
+from apps.catalogue.models import Lesson
+from apps.core.models import Mail
+from apps.orders.models import Order, Payment, Redemption
+from apps.orders.settlement.mark_paid import complete_free
+from apps.students.models import Consent, Student
+from tests.helpers.factories import (
     BRUNO,
     checkout_body,
     make_promo,
@@ -12,12 +17,6 @@ from academy.tests.factories import (
     single,
     whole,
 )
-from apps.catalogue.models import Lesson
-from apps.core.models import Mail
-from apps.orders import payments as door
-from apps.orders.models import Order, Payment, Redemption
-from apps.orders.payments import complete_free
-from apps.students.models import Consent, Student
 
 pytestmark = pytest.mark.django_db
 
@@ -88,7 +87,7 @@ def test_another_total_is_refused_with_the_fresh_one_and_nothing_is_placed(api, 
     assert Student.objects.count() == 0
 
 
-def test_what_is_not_on_sale_is_named_and_refused(api):
+def test_checkout_names_and_refuses_items_that_are_not_on_sale(api):
     closed = make_subject("Cerrada", degree=None)
     closed.degree.university.status = "coming_soon"
     closed.degree.university.save()
@@ -143,7 +142,7 @@ def test_the_same_subject_twice_is_refused(api):
         ),
     ],
 )
-def test_each_acceptance_is_needed(api, field, sentence):
+def test_checkout_needs_each_acceptance(api, field, sentence):
     body = checkout_body(whole(make_subject()), total="182.40", **{field: False})
 
     status, answer = api.post("process-checkout", body)
@@ -155,7 +154,7 @@ def test_each_acceptance_is_needed(api, field, sentence):
 def test_what_was_accepted_is_kept_with_its_words_and_version(api, standin):
     answer = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
 
-    consents = Consent.objects.filter(source=f"pedido-{answer['order_id']}")
+    consents = Consent.objects.filter(order_id=answer["order_id"])
     assert {(c.kind, c.legal_text.kind, c.legal_text.version) for c in consents} == {
         ("terms", "terminos", 1),
         ("privacy", "privacidad", 1),
@@ -180,7 +179,7 @@ def test_phones_are_stored_as_e164(api, standin, phone, stored):
 
 
 @pytest.mark.parametrize("phone", ["", "12345678", "+34123", "abc", "+" + "9" * 30])
-def test_a_phone_of_less_than_nine_digits_is_refused(api, phone):
+def test_checkout_refuses_a_phone_of_less_than_9_digits(api, phone):
     body = checkout_body(whole(make_subject()), total="182.40", phone=phone)
 
     status, answer = api.post("process-checkout", body)
@@ -198,7 +197,7 @@ def test_a_phone_of_less_than_nine_digits_is_refused(api, phone):
         ("promo_code", "X" * 41, "Un código tiene como mucho 40 caracteres."),
     ],
 )  # fmt: skip
-def test_what_is_too_long_is_said_in_the_site_s_own_words(api, field, value, said):
+def test_too_long_text_has_its_own_message(api, field, value, said):
     body = checkout_body(whole(make_subject()), total="182.40", **{field: value})
 
     status, answer = api.post("process-checkout", body)
@@ -354,7 +353,7 @@ def test_an_order_that_was_free_is_not_given_away_with_what_it_holds_now(api, st
         api.checkout(dear)
         return complete_free(**arguments)
 
-    monkeypatch.setattr(door, "complete_free", another_tab_is_faster)
+    monkeypatch.setattr("apps.payments.checkout.complete_free", another_tab_is_faster)
     answer = api.checkout(free)
 
     order = Order.objects.get()
@@ -461,16 +460,16 @@ def test_a_student_cannot_use_a_code_more_often_than_it_allows(api, standin):
 
 
 def test_when_the_provider_is_away_the_order_stays_recoverable(api, settings):
-    from apps.payments import stripe_gateway
+    from apps.payments.stripe.client import client
 
     settings.STRIPE_API_BASE = "http://127.0.0.1:9"
-    stripe_gateway._client.cache_clear()
+    client.cache_clear()
 
     status, answer = api.post(
         "process-checkout", checkout_body(whole(make_subject()), total="182.40")
     )
 
-    stripe_gateway._client.cache_clear()
+    client.cache_clear()
     assert (status, answer["code"]) == (502, "provider_error")
     assert answer["error"] == "No se pudo preparar el pago. Inténtalo de nuevo."
     assert answer["token"] == Order.objects.get().auth_token
@@ -573,8 +572,11 @@ def test_the_key_of_a_paid_order_opens_no_second_one(api, standin):
     )
     paid = api.checkout(body)
 
-    status, answer = api.post("process-checkout", body)
+    repeated = api.checkout(body)
+    other_cart = {**body, "items": [whole(make_subject("Física"))]}
+    status, answer = api.post("process-checkout", other_cart)
 
+    assert repeated["payment_intent_id"] == paid["payment_intent_id"]
     assert (status, answer["code"]) == (409, "already_paid")
     assert answer["payment_intent_id"] == paid["payment_intent_id"]
     assert Order.objects.count() == 1

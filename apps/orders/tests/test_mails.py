@@ -7,19 +7,19 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from academy.tests.factories import make_subject
 from apps.core.mail.registry import render_mail
-from apps.orders.instalments import plan_token, plan_url
 from apps.orders.models import (
     Instalment,
     Order,
     OrderDiscount,
     OrderLine,
     Payment,
-    PaymentType,
 )
+from apps.orders.plan.plan_link import plan_token, plan_url
+from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent
 from apps.students.services import find_or_create_student, record_consents
+from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
 NB = "\N{NO-BREAK SPACE}"
@@ -139,7 +139,7 @@ def test_the_confirmation_repeats_the_waiver_and_names_the_terms_in_their_versio
     order = make_order()
     record_consents(
         student=order.student,
-        source=order.reference,
+        order_id=order.pk,
         kinds=[Consent.Kind.TERMS, Consent.Kind.ADULT, Consent.Kind.WITHDRAWAL],
     )
     mail = confirmation(order)

@@ -7,7 +7,10 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from academy.tests.factories import (
+from apps.orders.models import Order
+from apps.pricing.models import PromoCode
+from apps.students.models import Student
+from tests.helpers.factories import (
     ANA,
     BRUNO,
     checkout_body,
@@ -18,9 +21,6 @@ from academy.tests.factories import (
     single,
     whole,
 )
-from apps.orders.models import Order
-from apps.pricing.models import PromoCode
-from apps.students.models import Student
 
 pytestmark = pytest.mark.django_db
 
@@ -184,7 +184,7 @@ def test_a_referral_code_is_for_those_who_have_never_bought(api, referral, stand
 
 
 @pytest.mark.parametrize("code", ["", "   ", None, 7 * "x" * 10, ["A"], {"a": 1}])
-def test_a_code_that_is_none_gets_a_sentence(api, code):
+def test_blank_or_malformed_promo_code_is_refused_at_its_field(api, code):
     status, answer = api.post("validate-promo-code", {"code": code, "cart_total": 10})
 
     assert status == 400

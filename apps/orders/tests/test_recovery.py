@@ -7,12 +7,13 @@ import time_machine
 from django.apps import apps
 from django.utils import timezone
 
-from academy.tests.factories import checkout_body, make_promo, make_subject, single, whole
 from apps.catalogue.models import Lesson, Subject
 from apps.core.models import SiteSettings
+from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment
-from apps.orders.payments import ConfirmedPayment, mark_paid
+from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import Campaign
+from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
 
 pytestmark = pytest.mark.django_db
 
@@ -166,13 +167,13 @@ def test_paying_a_recovered_order_asks_again_for_age_and_waiver_only(api, saved,
         ({"order": "999999", "token": "ñ\x00"}, 404, "Orden no encontrada o enlace inválido"),
     ],
 )
-def test_a_link_that_opens_nothing_says_why(api, query, status, sentence):
+def test_recovery_link_needs_order_and_token_and_an_integer_order_id(api, query, status, sentence):
     answered, answer = api.get("orders/recover", **query)
 
     assert (answered, answer["error"]) == (status, sentence)
 
 
-def test_another_orders_token_opens_nothing(api, saved):
+def test_recovery_link_with_a_wrong_token_opens_nothing(api, saved):
     status, _ = api.get("orders/recover", order=saved["order"], token=saved["token"][:-1] + "x")
 
     assert status == 404

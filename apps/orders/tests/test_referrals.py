@@ -14,25 +14,28 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 from django.utils import timezone
 
-from academy.tests.factories import ANA, BRUNO, make_promo, make_subject
-from academy.tests.parallel import in_parallel
 from apps.core.jobs import all_jobs
 from apps.core.models import Mail
 from apps.core.privacy import CannotErase, erase_all
-from apps.orders.cart import CheckoutItem
+from apps.orders.checkout.cart import CheckoutItem
+from apps.orders.checkout.place import place
+from apps.orders.checkout.request import Checkout
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Redemption, ReferralReward
-from apps.orders.payments import ConfirmedPayment, mark_canceled, mark_paid
-from apps.orders.place import Checkout, place
 from apps.orders.privacy import (
     _erase_invitations,
     _export_invitations,
     _preview_invitations,
 )
-from apps.orders.referrals import cancel_reward, pay_out, release_due_rewards
-from apps.orders.states import change_status
+from apps.orders.rewards.service import cancel_reward, pay_out, release_due_rewards
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.orders.settlement.open_payments import mark_canceled
 from apps.pricing.models import PromoCode
-from apps.pricing.promo import PromoRefused
+from apps.pricing.promo_checks import PromoRefused
 from apps.students.models import Student
+from tests.helpers.factories import ANA, BRUNO, make_promo, make_subject
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
 
@@ -140,7 +143,7 @@ def test_a_friend_s_first_order_earns_a_reward_that_is_held(
     assert (reward.student, reward.friend, reward.order) == (ana, order.student, order)
     assert (reward.amount, reward.status, reward.promo_code) == (Decimal(amount), "held", code)
     assert reward.held_until == now + timedelta(days=30)
-    assert order.events.filter(reason__startswith="Recompensa de").count() == 1
+    assert order.events.filter(kind="reward_earned").count() == 1
     code.refresh_from_db()
     assert code.uses_taken == 1
 
@@ -160,9 +163,9 @@ def test_a_second_cart_of_the_same_friend_earns_nothing(subject, code):
 
     assert ReferralReward.objects.get().order == first.order
     assert order.status == "paid"
-    assert order.events.filter(
-        reason="Sin recompensa por el código AMIGO-ANA: no es la primera compra"
-    ).exists()
+    assert order.events.filter(kind="code_use_released").exists()
+    code.refresh_from_db()
+    assert code.uses_taken == 1
 
 
 def test_the_same_friend_under_another_address_earns_nothing(subject, code):
@@ -192,8 +195,8 @@ def test_a_reward_is_owed_after_thirty_days_and_not_before(subject, code):
     with time_machine.travel(reward.held_until - timedelta(seconds=1), tick=False):
         assert release_due_rewards() == 0
     with time_machine.travel(reward.held_until, tick=False):
-        assert all_jobs()["owe_rewards"].run() == "Recompensas por pagar desde ahora: 1"
-        assert all_jobs()["owe_rewards"].run() == ""
+        assert all_jobs()["release_rewards"].run() == "Recompensas por pagar desde ahora: 1"
+        assert all_jobs()["release_rewards"].run() == ""
 
     reward.refresh_from_db()
     assert (reward.status, reward.owed_at) == ("owed", reward.held_until)
@@ -207,7 +210,9 @@ def test_a_reward_stays_held_while_the_friend_s_order_is_in_trouble(subject, cod
         ).referral_reward
     order = reward.order
     if trouble == "overdue":
-        change_status(order, Order.Status.OVERDUE, actor="sistema", reason="Plazo vencido")
+        change_status(
+            order, Order.Status.OVERDUE, kind="overdue", actor="sistema", reason="Vencido"
+        )
     else:
         Order.objects.update(disputed_at=timezone.now())
     with time_machine.travel(reward.held_until + timedelta(days=9), tick=False):
@@ -223,11 +228,11 @@ def test_a_refund_cancels_the_reward(subject, code, status):
         with time_machine.travel(reward.held_until, tick=False):
             release_due_rewards()
 
-    cancelled = cancel_reward(reward.order, "Pedido devuelto", actor="carla")
+    canceled = cancel_reward(reward.order, "Pedido devuelto", actor="carla")
 
     reward.refresh_from_db()
-    assert cancelled == reward
-    assert (reward.status, reward.cancel_reason) == ("cancelled", "Pedido devuelto")
+    assert canceled == reward
+    assert (reward.status, reward.cancel_reason) == ("canceled", "Pedido devuelto")
     with time_machine.travel(timezone.now() + timedelta(days=60), tick=False):
         assert release_due_rewards() == 0
         assert pay_out([reward.pk], by="carla") == []
@@ -326,8 +331,8 @@ def test_the_ledger_as_a_file(subject, code, admin_client):
         {"status": "paid", "owed_at": NOVEMBER, "paid_at": NOVEMBER},
         {"status": "paid", "owed_at": NOVEMBER, "paid_by": "carla"},
         {"paid_by": "carla"},
-        {"status": "cancelled"},
-        {"cancelled_at": NOVEMBER},
+        {"status": "canceled"},
+        {"canceled_at": NOVEMBER},
     ],
 )
 def test_the_database_refuses_an_impossible_reward(subject, code, broken):
@@ -467,7 +472,7 @@ def test_who_leaves_loses_what_is_held_and_the_code(subject, ana, code):
 
     reward.refresh_from_db()
     code.refresh_from_db()
-    assert (reward.status, code.active) == ("cancelled", False)
+    assert (reward.status, code.active) == ("canceled", False)
     assert not reward.order.events.filter(reason__contains="ana@").exists()
 
 

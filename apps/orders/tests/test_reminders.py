@@ -7,13 +7,14 @@ import time_machine
 from django.core import mail as django_mail
 from django.test import Client
 
-from academy.tests.factories import checkout_body, make_subject, single, whole
-from academy.tests.parallel import in_parallel
 from apps.core.models import Mail
+from apps.orders.checkout.remind import queue_due_reminders, unsubscribe_token
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
-from apps.orders.payments import ConfirmedPayment, mark_paid
-from apps.orders.remind import queue_due_reminders, unsubscribe_token
-from apps.orders.states import change_status
+from apps.orders.settlement.mark_paid import mark_paid
+from tests.helpers.factories import checkout_body, make_subject, single, whole
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
 NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
@@ -144,7 +145,7 @@ def test_a_purchase_between_owing_and_sending_stops_the_mail(cart, clock, work):
     clock.shift(24 * HOUR)
     queue_due_reminders()
     order.refresh_from_db()
-    change_status(order, Order.Status.PAID, actor="prueba", reason="Pagado")
+    change_status(order, Order.Status.PAID, kind="paid", actor="prueba", reason="Pagado")
     work()
     assert Mail.objects.get(template="cart_reminder").status == Mail.Status.DROPPED
     assert django_mail.outbox == []
@@ -177,7 +178,7 @@ def test_the_mail_ends_reminders_with_one_click(cart, clock, work, settings):
     assert order.reminders_stopped_at == NOON + 24 * HOUR
     clock.shift(48 * HOUR)
     assert queue_due_reminders() == 0
-    assert order.events.filter(reason__startswith="No quiere más avisos").count() == 1
+    assert order.events.filter(kind="reminders_stopped").count() == 1
 
 
 def test_every_cart_of_the_address_is_left_alone_afterwards(cart, clock):

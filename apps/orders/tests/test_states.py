@@ -2,8 +2,9 @@
 
 import pytest
 
+from apps.orders.ledger.history import flag
+from apps.orders.ledger.states import TRANSITIONS, ImpossibleTransition, change_status
 from apps.orders.models import Order
-from apps.orders.states import TRANSITIONS, ImpossibleTransition, change_status, flag
 from apps.students.models import Student
 
 pytestmark = pytest.mark.django_db
@@ -28,17 +29,17 @@ def order_in(status):
 
 @pytest.mark.parametrize("before", Order.Status.values)
 @pytest.mark.parametrize("after", Order.Status.values)
-def test_a_transition_is_kept_with_its_reason_or_impossible(before, after):
+def test_status_change_is_recorded_with_its_reason_or_refused(before, after):
     order = order_in(before)
     if (before, after) not in ALLOWED:
         with pytest.raises(ImpossibleTransition):
-            change_status(order, after, actor="Ana", reason="prueba")
+            change_status(order, after, kind="paid", actor="Ana", reason="prueba")
         order.refresh_from_db()
         assert order.status == before
         assert order.events.count() == 0
         return
 
-    change_status(order, after, actor="Ana", reason="prueba")
+    change_status(order, after, kind="paid", actor="Ana", reason="prueba")
 
     order.refresh_from_db()
     event = order.events.get()
@@ -48,15 +49,15 @@ def test_a_transition_is_kept_with_its_reason_or_impossible(before, after):
     )  # fmt: skip
 
 
-def test_every_status_has_its_row_in_the_table():
+def test_every_order_status_has_its_allowed_transitions():
     assert set(TRANSITIONS) == set(Order.Status)
 
 
 def test_the_first_flag_stays_and_all_are_in_the_history():
     order = order_in("paid")
 
-    flag(order, actor="Stripe", reason="Segundo pago")
-    flag(order, actor="Stripe", reason="Tercer pago")
+    flag(order, kind="payment_misfit", actor="Stripe", reason="Segundo pago")
+    flag(order, kind="payment_misfit", actor="Stripe", reason="Tercer pago")
 
     order.refresh_from_db()
     assert order.flag == "Segundo pago"

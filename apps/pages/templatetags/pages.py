@@ -1,4 +1,4 @@
-"""What base.html says of each page to search engines and to those who share its address."""
+"""Tags for the metadata of a page in base.html, for search engines and link previews."""
 
 import json
 
@@ -12,7 +12,7 @@ from apps.pages.structured_data import describe_page
 
 register = template.Library()
 
-# As in django.utils.html.json_script: nothing in the data can end the script element.
+# As django.utils.html.json_script does, so that no data can close the script element.
 _ESCAPES = {ord(">"): "\\u003E", ord("<"): "\\u003C", ord("&"): "\\u0026"}
 
 
@@ -31,7 +31,7 @@ def described(content: SafeString) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def structured_data(context: RequestContext) -> SafeString:
-    """The page's schema.org data, each thing in a script element of its own."""
+    """Render the page's schema.org data, each thing in its own script element."""
     match = context["request"].resolver_match
     things = describe_page(match.url_name) if match and match.url_name else []
     return format_html_join(

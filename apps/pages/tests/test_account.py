@@ -1,4 +1,4 @@
-"""Signing in without a password, and the student's account."""
+"""Sign-in by link, and the account page."""
 
 import json
 import re
@@ -11,19 +11,19 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.html import escape
 
-from academy.tests.parallel import in_parallel
-from apps.backoffice.tests.test_admin import make_one_of_everything
 from apps.classroom.models import Account
-from apps.core import pace
+from apps.core import timing
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
-from apps.orders.instalments import plan_url
 from apps.orders.models import Order, ReferralReward
+from apps.orders.plan.plan_link import plan_url
 from apps.pricing.models import PromoCode
 from apps.students.models import ErasureRequest, SignInLink, Student
 from apps.students.services import find_or_create_student
-from apps.students.sign_in_links import LINK_LIFE, link_url, use_link
+from apps.students.sign_in_links import LINK_LIFETIME, link_url, use_link
+from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
 
@@ -60,7 +60,7 @@ def signed_in(client, ana):
     return client
 
 
-def test_the_link_of_the_mail_signs_in_after_a_press(client, ana):
+def test_sign_in_link_works_after_confirmation(client, ana):
     answer = ask(client, " ANA@example.com ")
     assert "Si hay compras con" in read(answer)
     mail = Mail.objects.get()
@@ -76,7 +76,7 @@ def test_the_link_of_the_mail_signs_in_after_a_press(client, ana):
     assert client.get("/api/me").json()["student"]["email"] == "ana@example.com"
 
 
-def test_a_mail_scanner_uses_nothing_up(client, ana):
+def test_opening_the_link_without_confirming_does_not_use_it_up(client, ana):
     ask(client)
     path = path_of(SignInLink.objects.get())
     for _ in range(5):
@@ -84,11 +84,11 @@ def test_a_mail_scanner_uses_nothing_up(client, ana):
     assert client.post(path).status_code == 302
 
 
-def test_the_link_works_once_and_for_half_an_hour(client, ana):
+def test_sign_in_link_works_once_within_30_minutes(client, ana):
     with time_machine.travel(timezone.now(), tick=False) as clock:
         ask(client)
         path = path_of(SignInLink.objects.get())
-        clock.shift(LINK_LIFE)
+        clock.shift(LINK_LIFETIME)
         assert client.get(path).status_code == client.post(path).status_code == 410
         ask(client)
         path = path_of(SignInLink.objects.latest("pk"))
@@ -98,12 +98,12 @@ def test_the_link_works_once_and_for_half_an_hour(client, ana):
 
 
 @pytest.mark.parametrize("token", ["", "x", "MTI:1tYp:abc", "ñ" * 300])
-def test_a_link_that_is_not_ours_signs_nobody_in(client, token):
+def test_forged_sign_in_link_is_refused(client, token):
     assert client.post(f"/login/entrar?enlace={token}").status_code == 410
     assert client.get("/api/me").json() == {"student": None}
 
 
-def test_the_answer_does_not_tell_whether_an_address_is_known(client, ana):
+def test_answer_is_the_same_for_unknown_addresses(client, ana):
     known = read(ask(client)).replace("ana@example.com", "X")
     unknown = read(ask(client, "nadie@example.com")).replace("nadie@example.com", "X")
     assert known == unknown
@@ -111,8 +111,8 @@ def test_the_answer_does_not_tell_whether_an_address_is_known(client, ana):
 
 
 @pytest.mark.parametrize("path", ["/login", "/aula/enlace"])
-def test_nor_does_the_time_that_the_answer_takes(client, ana, path, monkeypatch):
-    monkeypatch.setattr(pace, "ANSWER_S", 0.5)
+def test_answer_takes_the_same_time_for_unknown_addresses(client, ana, path, monkeypatch):
+    monkeypatch.setattr(timing, "MINIMUM_S", 0.5)
     for email in ("ana@example.com", "nadie@example.com"):
         began = monotonic()
         assert client.post(path, {"email": email}).status_code == 200
@@ -120,14 +120,14 @@ def test_nor_does_the_time_that_the_answer_takes(client, ana, path, monkeypatch)
 
 
 @pytest.mark.parametrize("path", ["/login", "/aula/enlace"])
-def test_nothing_is_mailed_to_who_has_been_forgotten(client, ana, path):
+def test_erased_student_gets_no_sign_in_link(client, ana, path):
     Account.objects.create(student=ana)
     erase_all("ana@example.com")
     client.post(path, {"email": Student.objects.get().email})
     assert not Mail.objects.exists()
 
 
-def test_three_links_an_hour_for_one_address(client, ana):
+def test_address_gets_at_most_three_links_per_hour(client, ana):
     for _ in range(3):
         assert ask(client).status_code == 200
     refused = ask(client)
@@ -136,11 +136,11 @@ def test_three_links_an_hour_for_one_address(client, ana):
     assert SignInLink.objects.count() == 3
 
 
-def test_an_unknown_address_is_limited_in_the_same_way(client):
+def test_unknown_address_has_the_same_limit(client):
     assert [ask(client, "nadie@example.com").status_code for _ in range(4)] == [200] * 3 + [429]
 
 
-def test_a_link_to_an_address_that_was_changed_since_signs_nobody_in(client, ana):
+def test_link_is_void_after_a_change_of_address(client, ana):
     ask(client)
     path = path_of(SignInLink.objects.get())
     Student.objects.filter(pk=ana.pk).update(email="otra@example.com")
@@ -149,7 +149,7 @@ def test_a_link_to_an_address_that_was_changed_since_signs_nobody_in(client, ana
     assert client.get("/api/me").json() == {"student": None}
 
 
-def test_a_used_link_is_not_mailed_any_more(client, ana):
+def test_used_link_is_not_mailed(client, ana):
     ask(client)
     link = SignInLink.objects.get()
     use_link(path_of(link).partition("enlace=")[2])
@@ -157,13 +157,13 @@ def test_a_used_link_is_not_mailed_any_more(client, ana):
         render_mail("sign_in_link", {"link_id": link.pk}, reveal=True)
 
 
-def test_staff_do_not_see_the_link(client, ana):
+def test_staff_do_not_see_sign_in_links(client, ana):
     ask(client)
     mail = render_mail("sign_in_link", {"link_id": SignInLink.objects.get().pk}, reveal=False)
     assert "/login/entrar" not in mail.text + mail.html
 
 
-def test_without_the_setting_there_is_no_account(signed_in, settings):
+def test_account_needs_the_setting(signed_in, settings):
     link = SignInLink.objects.create(student=Student.objects.get())
     settings.STUDENT_LOGIN = False
     assert "Sistema en Mantenimiento" in read(signed_in.get("/login"))
@@ -173,16 +173,16 @@ def test_without_the_setting_there_is_no_account(signed_in, settings):
 
 
 @pytest.mark.parametrize("path", ["/mi-cuenta", "/mi-cuenta/mis-datos.json"])
-def test_who_is_not_signed_in_is_sent_to_sign_in(client, path):
+def test_anonymous_visitor_is_redirected_to_login(client, path):
     assert client.get(path)["Location"] == "/login"
 
 
 @pytest.mark.parametrize("path", ["/mi-cuenta/datos", "/mi-cuenta/borrado", "/mi-cuenta/salir"])
-def test_what_changes_something_wants_a_csrf_token(path):
+def test_account_forms_require_a_csrf_token(path):
     assert Client(enforce_csrf_checks=True).post(path).status_code == 403
 
 
-def test_the_account_shows_orders_code_and_consents(client, settings):
+def test_account_shows_orders_referral_code_and_consents(client, settings):
     order = make_one_of_everything()
     other = make_one_of_everything()
     Order.objects.filter(pk=order.pk).update(card_label="Visa terminada en 4242")
@@ -198,7 +198,7 @@ def test_the_account_shows_orders_code_and_consents(client, settings):
     assert "Acepto" in page
 
 
-def test_rewards_are_listed_with_what_becomes_of_them(signed_in, ana):
+def test_account_lists_rewards_with_their_status(signed_in, ana):
     order = make_one_of_everything()
     ReferralReward.objects.all().delete()
     ReferralReward.objects.create(
@@ -214,7 +214,7 @@ def test_rewards_are_listed_with_what_becomes_of_them(signed_in, ana):
     assert "tu amigo se ahorra 15,00\N{NO-BREAK SPACE}€" in page
 
 
-def test_the_account_takes_the_same_queries_however_many_orders(
+def test_account_runs_the_same_queries_for_one_order_and_many(
     signed_in, django_assert_max_num_queries
 ):
     ana = Student.objects.get(email="ana@example.com")
@@ -226,7 +226,7 @@ def test_the_account_takes_the_same_queries_however_many_orders(
         signed_in.get("/mi-cuenta")
 
 
-def test_own_data_can_be_mended(signed_in, ana):
+def test_student_can_change_their_data(signed_in, ana):
     answer = signed_in.post(
         "/mi-cuenta/datos",
         {"first_name": "Ana María", "last_name": "Gil", "phone": "600 22 22 22"},
@@ -237,20 +237,20 @@ def test_own_data_can_be_mended(signed_in, ana):
     assert (ana.first_name, ana.phone) == ("Ana María", "+34600222222")
 
 
-def test_a_phone_that_is_none_is_said_at_its_field(signed_in, ana):
+def test_invalid_phone_is_reported_at_its_field(signed_in, ana):
     answer = signed_in.post("/mi-cuenta/datos", {"first_name": "Ana", "phone": "123"})
     assert "El teléfono debe tener al menos 9 dígitos" in read(answer)
     ana.refresh_from_db()
     assert ana.phone == "+34600111111"
 
 
-def test_all_data_can_be_downloaded(signed_in):
+def test_student_can_download_all_their_data(signed_in):
     answer = signed_in.get("/mi-cuenta/mis-datos.json")
     assert answer["Content-Disposition"] == 'attachment; filename="mis-datos.json"'
     assert json.loads(answer.content)["alumno"]["nombre"] == "Ana"
 
 
-def test_erasure_is_asked_for_once_and_staff_are_told(signed_in, ana):
+def test_erasure_is_requested_once_and_staff_are_notified(signed_in, ana):
     for _ in range(2):
         answer = signed_in.post("/mi-cuenta/borrado", follow=True)
     assert "Has pedido que se borren tus datos." in read(answer)
@@ -259,21 +259,21 @@ def test_erasure_is_asked_for_once_and_staff_are_told(signed_in, ana):
     assert Student.objects.filter(email="ana@example.com").exists(), "staff do it, with a preview"
 
 
-def test_every_page_of_the_account_is_private(signed_in):
+def test_account_pages_are_not_cached(signed_in):
     for path in ("/mi-cuenta", "/mi-cuenta/mis-datos.json", "/login/entrar?enlace=x"):
         answer = signed_in.get(path)
         assert answer["Cache-Control"] == "no-store, private"
         assert answer["X-Robots-Tag"] == "noindex"
 
 
-def test_signing_out_ends_it(signed_in):
+def test_signing_out_ends_the_session(signed_in):
     signed_in.post("/mi-cuenta/salir")
     assert signed_in.get("/mi-cuenta")["Location"] == "/login"
 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_of_two_presses_at_once_one_signs_in(ana):
+def test_concurrent_confirmations_sign_in_once(ana):
     link = SignInLink.objects.create(student=ana, created_at=timezone.now() - timedelta(minutes=1))
     path = path_of(link)
     answers = in_parallel(lambda: Client().post(path).status_code, 6)

@@ -1,4 +1,4 @@
-"""What the calculator, the plan preview and the page after an error are made of."""
+"""The calculator, the plan preview, the forms' notes and the 500 page."""
 
 import re
 from datetime import datetime
@@ -9,8 +9,8 @@ import time_machine
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from apps.pages.calculator import calculator_props
-from apps.pages.preview import preview_props
+from apps.pages.calculator_props import calculator_props
+from apps.pages.plan_preview import preview_props
 from apps.pricing.seed import seed_campaigns
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ MADRID = ZoneInfo("Europe/Madrid")
         ((2026, 10, 1, 0, 0), "other", None),
     ],
 )
-def test_the_calculator_starts_from_the_numbers_of_the_server_s_day(
+def test_calculator_gets_the_date_discount_of_the_server_s_date(
     moment: tuple[int, int, int, int, int], date_range: str, campaign: tuple[str, int] | None
 ) -> None:
     seed_campaigns()
@@ -39,7 +39,9 @@ def test_the_calculator_starts_from_the_numbers_of_the_server_s_day(
     assert (running and (running["name"], running["percent"])) == campaign
 
 
-def test_the_preview_has_five_pecs_and_an_exam_with_their_counts() -> None:
+def test_plan_preview_has_5_pecs_with_8_videos_and_50_questions_and_an_exam_with_10_videos() -> (
+    None
+):
     items = preview_props()["items"]
     *pecs, exam = items
     assert [item["name"] for item in items] == [
@@ -61,7 +63,9 @@ def test_the_preview_has_five_pecs_and_an_exam_with_their_counts() -> None:
         assert all(document["pages"] > 0 for document in item["documents"])
 
 
-def test_the_discounts_section_advertises_every_offer(client: Client) -> None:
+def test_discounts_section_shows_volume_full_payment_date_and_referral_discounts(
+    client: Client,
+) -> None:
     seed_campaigns()
     html = client.get("/precios").content.decode()
     text = " ".join(re.sub(r"<[^>]+>", " ", html).replace("\xa0", " ").split())
@@ -79,8 +83,8 @@ def test_the_discounts_section_advertises_every_offer(client: Client) -> None:
         assert f'id="{anchor}"' in html
 
 
-def test_the_anchors_of_the_prices_are_what_they_say(client: Client) -> None:
-    """Both names of the budget calculator lead to it, and #descuentos to the discounts."""
+def test_prices_page_has_the_anchors_presupuesto_calculadora_and_descuentos(client: Client) -> None:
+    """#presupuesto and #calculadora lead to the calculator, #descuentos to the discounts."""
     html = client.get("/precios").content.decode()
     for name in ("presupuesto", "calculadora"):
         beginning = html.partition(f' id="{name}"')[2][:600]
@@ -91,7 +95,7 @@ def test_the_anchors_of_the_prices_are_what_they_say(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/precios", "/terminos", "/privacidad"])
-def test_the_promotional_notes_stand_where_they_belong(client: Client, path: str) -> None:
+def test_promotional_notes_are_on_the_right_pages(client: Client, path: str) -> None:
     html = client.get(path).content.decode()
     for note in (
         "Todas las asignaturas incluyen PECs personalizadas.",
@@ -101,14 +105,14 @@ def test_the_promotional_notes_stand_where_they_belong(client: Client, path: str
         assert note in html
 
 
-def test_every_form_says_who_processes_the_data_and_sends_no_marketing(client: Client) -> None:
+def test_forms_name_the_data_controller_and_send_no_marketing(client: Client) -> None:
     for path in ("/", "/servicios"):
         html = client.get(path).content.decode()
         assert "trata tus datos para" in html
         assert "newsletter" not in html.lower()
 
 
-def test_the_page_after_an_error_has_the_site_s_look_and_needs_none(
+def test_unexpected_error_page_has_the_site_s_style_and_works_without_the_built_assets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(*args: object) -> None:

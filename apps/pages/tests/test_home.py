@@ -1,4 +1,4 @@
-"""What the home page and the team page say (site spec, section 2)."""
+"""The content of the home page and the team page."""
 
 import re
 
@@ -9,7 +9,6 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.test import Client, override_settings
 
-from academy.tests.factories import make_university
 from apps.catalogue.models import University
 from apps.core.models import SiteSettings
 from apps.pages import models as pages
@@ -17,6 +16,7 @@ from apps.pages.seed import seed_pages
 from apps.pages.tests.test_pages import visible_text
 from apps.pricing.models import Campaign
 from apps.pricing.seed import seed_campaigns
+from tests.helpers.factories import make_university
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ def section(html: str, anchor: str) -> str:
     return html.partition(f'id="{anchor}"')[2].partition("</section>")[0]
 
 
-def test_the_sections_stand_in_their_order_with_their_anchors(client: Client) -> None:
+def test_home_has_its_sections_in_order_with_their_anchors(client: Client) -> None:
     call_command("seed", sample=True, verbosity=0)
     with override_settings(DEBUG=True):
         html = html_of(client)
@@ -51,14 +51,14 @@ def test_the_sections_stand_in_their_order_with_their_anchors(client: Client) ->
 
 
 @pytest.mark.parametrize("path", ["/", "/compra", "/precios", "/terminos", "/login", "/cancel"])
-def test_the_logo_leads_home_from_every_page(client: Client, path: str) -> None:
+def test_logo_links_to_home_on_every_page(client: Client, path: str) -> None:
     header = html_of(client, path).partition("<header")[2].partition("</header>")[0]
     logo = re.search(r'<a class="brand" href="/" aria-label="([^"]+), inicio">\s*<svg', header)
     assert logo
     assert logo[1] == settings.BRAND_NAME
 
 
-def test_the_rating_badge_opens_the_marketplace_in_a_new_tab(client: Client) -> None:
+def test_rating_badge_with_128_reviews_opens_the_marketplace_in_a_new_tab(client: Client) -> None:
     SiteSettings.current()
     SiteSettings.objects.update(marketplace_url="https://clases.example/academia")
     badge = re.search(r'<a class="rating" (.*?)</a>', html_of(client), re.DOTALL)
@@ -67,7 +67,7 @@ def test_the_rating_badge_opens_the_marketplace_in_a_new_tab(client: Client) -> 
     assert "4,78/5 en 128 reseñas" in visible_text(badge[0])
 
 
-def test_the_university_strip_shows_the_open_one_and_those_coming_soon(client: Client) -> None:
+def test_university_strip_shows_open_and_coming_soon_universities(client: Client) -> None:
     make_university(name="Abierta", acronym="UNA", logo_url="/imagenes/una.png")
     make_university(name="Del Futuro", acronym="UDF", status=University.Status.COMING_SOON)
     strip = html_of(client).partition("universities__list")[2].partition("</ul>")[0]
@@ -76,7 +76,7 @@ def test_the_university_strip_shows_the_open_one_and_those_coming_soon(client: C
     assert strip.count("Próximamente") == 1
 
 
-def test_the_method_has_four_figures_and_twelve_features(client: Client) -> None:
+def test_method_section_has_4_statistics_and_a_checklist_of_12_features(client: Client) -> None:
     method = section(html_of(client), "metodo")
     figures = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", method)
     assert figures == [
@@ -88,20 +88,22 @@ def test_the_method_has_four_figures_and_twelve_features(client: Client) -> None
     assert tuple(re.findall(r"</svg>\s*(.*?)</li>", method)) == FEATURES
 
 
-def test_what_makes_us_different_leads_to_buying(client: Client) -> None:
+def test_what_makes_us_different_has_teacher_and_platform_cards_and_a_buy_button(
+    client: Client,
+) -> None:
     part = html_of(client).partition("Qué nos hace diferentes")[2].partition("</section>")[0]
     assert part.count("<article") == 2
     assert '<a class="button button--large" href="/compra">Compra asignaturas</a>' in part
 
 
-def test_testimonials_are_read_without_javascript(client: Client) -> None:
+def test_testimonials_with_heading_rating_and_128_reviews_are_in_the_html(client: Client) -> None:
     pages.Testimonial.objects.create(name="marta R.", degree="Psicología", text="Muy claro.")
     part = section(html_of(client), "testimonios")
     assert "4,78/5 128 reseñas" in visible_text(part)
     assert "Muy claro. M marta R. Psicología" in visible_text(part)
 
 
-def test_the_faq_answers_six_questions_one_at_a_time(client: Client) -> None:
+def test_faq_is_a_single_open_accordion_with_six_questions(client: Client) -> None:
     part = section(html_of(client), "faq")
     assert part.count('<details class="faq__item" name="faq">') == 6
     subjects = ("universidades", "carreras", "servicio", "cuenta", "profesores", "pagar")
@@ -120,7 +122,9 @@ def test_the_faq_answers_six_questions_one_at_a_time(client: Client) -> None:
         assert fact in text
 
 
-def test_the_two_plans_are_joined_by_an_o_and_lead_to_the_demo(client: Client) -> None:
+def test_two_plan_cards_with_55_and_39_euros_per_pec_have_a_link_to_the_demo(
+    client: Client,
+) -> None:
     part = section(html_of(client), "precios")
     text = visible_text(part).replace("\xa0", " ")
     first, joint, second = text.partition(" o Plan Asignatura Completa")
@@ -138,9 +142,7 @@ def test_the_two_plans_are_joined_by_an_o_and_lead_to_the_demo(client: Client) -
 
 
 @pytest.mark.parametrize("path", ["/", "/precios", "/terminos", "/privacidad", "/aviso-legal"])
-def test_the_promotional_notes_stand_on_home_prices_and_legal_pages(
-    client: Client, path: str
-) -> None:
+def test_promotional_notes_are_on_home_prices_and_legal_pages(client: Client, path: str) -> None:
     text = visible_text(html_of(client, path))
     assert "Todas las asignaturas incluyen PECs personalizadas." in text
     assert "Puedes pagar en 3 plazos sin intereses." in text
@@ -151,7 +153,7 @@ def test_the_promotional_notes_stand_on_home_prices_and_legal_pages(
     ("moment", "is_shown"),
     [("2026-08-01", True), ("2026-08-31", True), ("2026-09-01", False), ("2026-07-31", False)],
 )
-def test_the_offer_of_august_is_on_home_during_august_only(
+def test_august_banner_is_on_home_in_august_only(
     client: Client, moment: str, is_shown: bool
 ) -> None:
     seed_campaigns()
@@ -170,7 +172,7 @@ def test_the_offer_of_august_is_on_home_during_august_only(
         ("2026-12-02", "Semana negra: 30 % de descuento hasta el 2 de diciembre. Ver descuentos"),
     ],
 )
-def test_an_offer_that_is_no_month_is_called_by_its_name(
+def test_campaign_banner_uses_a_name_that_is_no_month(
     client: Client, moment: str, shown: str
 ) -> None:
     Campaign.objects.create(
@@ -188,7 +190,7 @@ def test_an_offer_that_is_no_month_is_called_by_its_name(
     assert visible_text(banner[0] if banner else "") == shown
 
 
-def test_the_contact_block_has_phone_chat_mail_and_place(client: Client) -> None:
+def test_contact_block_has_phone_chat_link_support_email_and_madrid(client: Client) -> None:
     part = section(html_of(client), "contacto")
     assert 'href="tel:+34910000000"' in part
     assert 'href="mailto:hola@academia.example"' in part
@@ -196,7 +198,7 @@ def test_the_contact_block_has_phone_chat_mail_and_place(client: Client) -> None
     assert "Madrid, España" in visible_text(part)
 
 
-def test_samples_are_shown_while_developing_and_never_on_a_real_site(client: Client) -> None:
+def test_sample_content_is_shown_in_development_only(client: Client) -> None:
     seed_pages()
     seed_pages()
     assert pages.TeamMember.objects.count() == 11
@@ -210,7 +212,7 @@ def test_samples_are_shown_while_developing_and_never_on_a_real_site(client: Cli
     assert "Dónde trabajan" not in home
 
 
-def test_a_site_without_teachers_or_testimonials_says_where_they_are(client: Client) -> None:
+def test_site_without_teachers_or_testimonials_has_a_placeholder(client: Client) -> None:
     SiteSettings.current()
     SiteSettings.objects.update(marketplace_url="https://clases.example/academia")
     team = html_of(client, "/nosotros")
@@ -226,7 +228,7 @@ def test_a_site_without_teachers_or_testimonials_says_where_they_are(client: Cli
     assert "Leer las 128 reseñas" not in html_of(client)
 
 
-def test_signing_in_leads_to_the_owner_s_portal_else_to_the_setting_s(client: Client) -> None:
+def test_portal_link_uses_site_settings_before_the_environment(client: Client) -> None:
     SiteSettings.current()
     with override_settings(PORTAL_URL="/mi-aula"):
         assert html_of(client).count('href="/mi-aula" target="_blank" rel="noopener"') == 2
@@ -250,7 +252,7 @@ def test_signing_in_leads_to_the_owner_s_portal_else_to_the_setting_s(client: Cl
         ("/aula de estudio", False),
     ],
 )
-def test_a_portal_is_a_page_of_this_site_or_a_secure_address(address: str, is_one: bool) -> None:
+def test_portal_url_must_be_a_path_or_https(address: str, is_one: bool) -> None:
     row = SiteSettings.current()
     row.portal_url = row.portal_profile_url = address
     wrong: set[str] = set()
@@ -261,14 +263,14 @@ def test_a_portal_is_a_page_of_this_site_or_a_secure_address(address: str, is_on
     assert wrong == (set() if is_one else {"portal_url", "portal_profile_url"})
 
 
-def test_a_teacher_has_a_name_a_degree_and_initials_for_a_photo(client: Client) -> None:
+def test_nosotros_shows_each_teacher_with_name_degree_and_initials_or_photo(client: Client) -> None:
     pages.TeamMember.objects.create(name="Lucía Martín Sanz", degree="Derecho")
     text = visible_text(html_of(client, "/nosotros"))
     assert "LM Lucía Martín Sanz Derecho" in text
 
 
-def test_what_the_owner_changed_or_removed_stays_so_after_a_migration(client: Client) -> None:
-    pages.Plan.objects.filter(name="Plan PEC Individual").update(price=60)
+def test_migrations_keep_content_that_staff_changed(client: Client) -> None:
+    pages.PricePlan.objects.filter(name="Plan PEC Individual").update(price=60)
     pages.Faq.objects.first().delete()  # type: ignore[union-attr]
     call_command("migrate", verbosity=0)
     html = html_of(client)
@@ -276,7 +278,9 @@ def test_what_the_owner_changed_or_removed_stays_so_after_a_migration(client: Cl
     assert section(html, "faq").count("<details") == 5
 
 
-def test_the_footer_has_its_links(client: Client) -> None:
+def test_footer_has_quick_links_contact_matricularme_plataforma_and_four_legal_links(
+    client: Client,
+) -> None:
     footer = html_of(client).partition('<footer class="footer">')[2]
     for link in (
         '<a class="button" href="/compra">Matricularme ahora</a>',

@@ -30,7 +30,7 @@ def visible_text(html: str) -> str:
 
 
 @pytest.mark.parametrize(("path", "heading"), PAGES.items())
-def test_every_page_answers_with_its_heading_and_sets_no_cookie(
+def test_public_pages_have_a_heading_and_set_no_cookie(
     client: Client, path: str, heading: str
 ) -> None:
     answer = client.get(path)
@@ -42,7 +42,7 @@ def test_every_page_answers_with_its_heading_and_sets_no_cookie(
     assert "Cookie" not in answer.get("Vary", "")
 
 
-def test_services_show_the_demo_and_the_two_plans(client: Client) -> None:
+def test_services_page_shows_the_platform_demo_and_the_two_plans(client: Client) -> None:
     html = client.get("/servicios").content.decode()
     text = visible_text(html)
     demo, _, plans = text.partition("Dos maneras de estudiar")
@@ -51,19 +51,19 @@ def test_services_show_the_demo_and_the_two_plans(client: Client) -> None:
         assert item in demo
     assert plans.count("por PEC IVA incluido") == 2
     assert plans.index("Plan PEC Individual") < plans.index("Plan Asignatura Completa")
-    # The page of the demo does not send its reader to the demo.
+    # The demo page does not link to itself.
     assert "Ver demo" not in text
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_answers_head_and_refuses_to_be_posted_to(client: Client, path: str) -> None:
+def test_public_pages_answer_head_and_refuse_post(client: Client, path: str) -> None:
     head = client.head(path)
     assert (head.status_code, head.content) == (200, b"")
     assert client.post(path).status_code == 405
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_search_engines_are_told_what_to_keep(client: Client, path: str) -> None:
+def test_only_private_pages_are_noindex(client: Client, path: str) -> None:
     html = client.get(path).content.decode()
     indexed = path not in NOT_INDEXED
     assert ('<meta name="robots" content="noindex">' in html) is not indexed
@@ -72,7 +72,7 @@ def test_search_engines_are_told_what_to_keep(client: Client, path: str) -> None
     assert re.search(r"<title>[^<]{8,70}</title>", html)
 
 
-def test_no_two_pages_have_the_same_title(client: Client) -> None:
+def test_page_titles_are_unique(client: Client) -> None:
     titles = [
         re.findall(r"<title>(.*?)</title>", client.get(path).content.decode())[0] for path in PAGES
     ]
@@ -80,7 +80,7 @@ def test_no_two_pages_have_the_same_title(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_no_link_of_a_page_is_dead(client: Client, path: str) -> None:
+def test_pages_have_no_dead_links(client: Client, path: str) -> None:
     html = client.get(path).content.decode()
     links = {link.replace("&amp;", "&") for link in re.findall(r'href="(/[^"]*)"', html)}
     own = {link for link in links if not link.startswith("/static/")}
@@ -93,19 +93,19 @@ def test_no_link_of_a_page_is_dead(client: Client, path: str) -> None:
             assert f'id="{anchor}"' in answer.content.decode(), link
 
 
-def test_inicio_leads_home_for_good(client: Client) -> None:
+def test_inicio_redirects_permanently_to_home(client: Client) -> None:
     answer = client.get("/inicio")
     assert (answer.status_code, answer["Location"]) == (301, "/")
 
 
-def test_a_trailing_slash_redirects_permanently_and_keeps_the_query(client: Client) -> None:
+def test_trailing_slash_redirects_permanently_with_the_query(client: Client) -> None:
     answer = client.get("/compra/?pagina=2")
     assert (answer.status_code, answer["Location"]) == (301, "/compra?pagina=2")
 
 
 @pytest.mark.parametrize("debug", [False, True])
 @pytest.mark.parametrize("path", ["/no-existe", "/compra/otra", "/.env", "/static-no/x"])
-def test_an_unknown_address_gets_the_404_page(client: Client, path: str, debug: bool) -> None:
+def test_unknown_address_shows_oops_page_not_found(client: Client, path: str, debug: bool) -> None:
     with override_settings(DEBUG=debug):
         answer = client.get(path)
     html = answer.content.decode()
@@ -115,7 +115,7 @@ def test_an_unknown_address_gets_the_404_page(client: Client, path: str, debug: 
     assert '<a class="button" href="/">Volver al inicio</a>' in html
 
 
-def test_an_unknown_address_of_the_api_gets_the_error_shape_of_the_api(client: Client) -> None:
+def test_unknown_api_path_has_the_api_error_shape(client: Client) -> None:
     for answer in (client.get("/api/no-existe"), client.post("/api/no-existe")):
         assert answer.status_code == 404
         assert answer.json() == {
@@ -126,13 +126,13 @@ def test_an_unknown_address_of_the_api_gets_the_error_shape_of_the_api(client: C
         }
 
 
-def test_a_server_error_gets_the_page_with_the_words_of_the_specification(
+def test_server_error_shows_unexpected_application_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail() -> None:
         raise RuntimeError("secreto")
 
-    monkeypatch.setattr("apps.pages.compra.current_pricing", fail)
+    monkeypatch.setattr("apps.pages.catalogue_page.current_pricing", fail)
     answer = Client(raise_request_exception=False).get("/compra")
     html = answer.content.decode()
     assert answer.status_code == 500
@@ -141,7 +141,7 @@ def test_a_server_error_gets_the_page_with_the_words_of_the_specification(
     assert "secreto" not in html
 
 
-def test_privacy_has_the_cookie_policy_too(client: Client) -> None:
+def test_privacy_page_includes_the_cookie_policy(client: Client) -> None:
     html = client.get("/privacidad").content.decode()
     assert re.findall(r"<h([12]) id=\"(privacidad|cookies)\">", html) == [
         ("1", "privacidad"),
@@ -150,11 +150,11 @@ def test_privacy_has_the_cookie_policy_too(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/terminos", "/privacidad", "/cookies", "/aviso-legal"])
-def test_legal_texts_are_dated_10_july_2025(client: Client, path: str) -> None:
+def test_legal_pages_are_dated_10_july_2025(client: Client, path: str) -> None:
     assert "10 de julio de 2025" in visible_text(client.get(path).content.decode())
 
 
-def test_login_says_that_it_is_being_maintained_and_takes_no_data(client: Client) -> None:
+def test_login_page_shows_the_maintenance_notice_over_a_disabled_form(client: Client) -> None:
     html = client.get("/login").content.decode()
     for text in (
         "Sistema en Mantenimiento",
@@ -172,7 +172,9 @@ def test_login_says_that_it_is_being_maintained_and_takes_no_data(client: Client
     assert all(" disabled" in field for field in re.findall(r"<input[^>]*>", html))
 
 
-def test_the_content_of_a_subject_has_the_numbers_of_the_specification(client: Client) -> None:
+def test_content_page_states_45_min_pec_video_8_theory_videos_and_60_test_questions(
+    client: Client,
+) -> None:
     text = visible_text(client.get("/contenido-asignatura").content.decode())
     for fact in (
         "En cada una de las 5 PECs",
@@ -216,10 +218,10 @@ def test_the_content_of_a_subject_has_the_numbers_of_the_specification(client: C
         ),
     ],
 )
-def test_prices_show_what_1_to_6_subjects_cost(
+def test_prices_page_shows_1_to_6_subjects_at_240_euros_minus_the_volume_discount(
     client: Client, day: str, columns: list[str], budgets: list[str]
 ) -> None:
-    # 240 each, less what the volume, a campaign and paying at once take off.
+    # 240 € each, less the discounts for volume, campaign and full payment.
     seed_campaigns()
     with time_machine.travel(f"{day} 12:00", tick=False):
         html = client.get("/precios").content.decode()
@@ -233,7 +235,7 @@ def test_prices_show_what_1_to_6_subjects_cost(
     assert rows == budgets
 
 
-def test_test_mode_lists_the_test_cards_and_real_mode_says_nothing_of_it(
+def test_test_cards_are_listed_in_sandbox_mode_only(
     client: Client,
 ) -> None:
     with override_settings(STRIPE_SANDBOX=True):
@@ -244,7 +246,7 @@ def test_test_mode_lists_the_test_cards_and_real_mode_says_nothing_of_it(
         assert "Modo de pruebas" not in client.get("/").content.decode()
 
 
-def test_a_page_has_no_script_or_style_that_the_policy_would_refuse(client: Client) -> None:
+def test_pages_comply_with_their_content_security_policy(client: Client) -> None:
     for path in PAGES:
         html = client.get(path).content.decode()
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=", html), path

@@ -14,11 +14,18 @@ from apps.orders.models import (
     Instalment,
     Order,
     Payment,
-    PaymentType,
     Redemption,
     ReferralReward,
     Refund,
 )
+from apps.orders.models.statuses import (
+    INSTALMENT_SETTLED,
+    PLAN_RUNNING,
+    REFUND_COUNTED,
+    UNPAID,
+    EventKind,
+)
+from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import PRICING, PROMO_NAME
 
 WITH_ROWS = (
@@ -31,11 +38,8 @@ WITH_ROWS = (
     "redemptions",
     "referral_reward",
 )
-UNPAID = (Order.Status.CART, Order.Status.EXPIRED)
-PLAN_RUNS = (Order.Status.PAYING, Order.Status.OVERDUE)
 # What the clock settles by itself within minutes.
 PATIENCE = timedelta(hours=1)
-UNDER_WAY = (Refund.Status.REQUESTED, Refund.Status.PENDING, Refund.Status.SUCCEEDED)
 
 
 def differences_of(order: Order) -> Iterator[str]:
@@ -72,17 +76,18 @@ def _plan(order: Order) -> Iterator[str]:
     if not rows:
         return
     amount = sum(row.amount_cents for row in rows)
-    if amount != order.total_cents or [row.number for row in rows] != [1, 2, 3]:
+    numbers = list(range(1, order.instalment_count + 1))
+    if amount != order.total_cents or [row.number for row in rows] != numbers:
         yield (
             f"{len(rows)} plazos suman {format_euros(amount)}, y el total es "
             f"{format_euros(order.total_cents)}"
         )
     for row in rows:
         yield from _instalment(row)
-    waiting = [row for row in rows if row.status not in Instalment.SETTLED]
-    if waiting and order.status not in PLAN_RUNS:
+    waiting = [row for row in rows if row.status not in INSTALMENT_SETTLED]
+    if waiting and order.status not in PLAN_RUNNING:
         yield f"está {_status(order)} y quedan {len(waiting)} plazos por cobrar"
-    if not waiting and order.status in PLAN_RUNS and order.disputed_at is None:
+    if not waiting and order.status in PLAN_RUNNING and order.disputed_at is None:
         yield f"está {_status(order)} y no queda ningún plazo por cobrar"
 
 
@@ -120,7 +125,7 @@ def _refunds(order: Order) -> Iterator[str]:
     now = timezone.now()
     for payment in order.payments.all():
         rows = list(payment.refunds.all())
-        counted = sum(row.amount_cents for row in rows if row.status in UNDER_WAY)
+        counted = sum(row.amount_cents for row in rows if row.status in REFUND_COUNTED)
         if counted != to_cents(payment.refunded):
             yield (
                 f"las devoluciones del pago {payment} suman {format_euros(counted)} y en el pago "
@@ -137,29 +142,45 @@ def _refunds(order: Order) -> Iterator[str]:
 def _came_back(refund: Refund, others: list[Refund]) -> bool:
     if refund.status != Refund.Status.FAILED or not refund.reference:
         return False
-    good = (*UNDER_WAY, Refund.Status.OUTSIDE)
+    good = (*REFUND_COUNTED, Refund.Status.OUTSIDE)
     return not any(row.pk > refund.pk and row.status in good for row in others)
 
 
 def _status_after_refunds(order: Order) -> Iterator[str]:
     payments = succeeded(order)
     paid = sum(to_cents(row.amount) for row in payments)
-    given = sum(
-        row.amount_cents
-        for payment in payments
-        for row in payment.refunds.all()
-        # What came back is told of by itself.
-        if row.reference and row.status != Refund.Status.REQUESTED
+    refunds = [row for payment in payments for row in payment.refunds.all()]
+    # Refunds that the bank sent back count: `_refunds` reports them.
+    refunded = sum(row.amount_cents for row in refunds if row.reference)
+    text = (
+        f"está {_status(order)} y se han devuelto {format_euros(refunded)} de {format_euros(paid)}"
     )
-    text = f"está {_status(order)} y se han devuelto {format_euros(given)} de {format_euros(paid)}"
-    if order.status == Order.Status.REFUNDED and given < paid:
+    if order.status == Order.Status.REFUNDED and refunded + _not_refundable(payments) < paid:
         yield text
-    if order.status == Order.Status.PARTIALLY_REFUNDED and not given:
+    if order.status == Order.Status.PARTIALLY_REFUNDED and not refunded:
         yield text
-    if order.status in (*PLAN_RUNS, Order.Status.PAID) and given and given >= paid:
+    if order.status in (*PLAN_RUNNING, Order.Status.PAID) and refunded and refunded >= paid:
         yield text
-    if order.status == Order.Status.PAID and 0 < paid - given < order.total_cents and given:
+    if order.status == Order.Status.PAID and 0 < paid - refunded < order.total_cents and refunded:
         yield text
+    if order.status in PLAN_RUNNING and any(_has_ended_plan(row) for row in refunds):
+        yield "se confirmó una devolución que anula sus plazos, y siguen por cobrar"
+
+
+def _not_refundable(payments: list[Payment]) -> int:
+    """What is on its way back by a late payment's refund, or lies with the bank in a dispute."""
+    return sum(
+        to_cents(payment.amount)
+        for payment in payments
+        if any(row.status != Dispute.Status.WON for row in payment.disputes.all())
+        or any(row.status == Refund.Status.REQUESTED for row in payment.refunds.all())
+    )
+
+
+def _has_ended_plan(refund: Refund) -> bool:
+    """Whether a confirmed end of the plan must have taken effect by now."""
+    carried_out = refund.reference and refund.created_at < timezone.now() - PATIENCE
+    return bool(carried_out and (refund.ends_order or refund.cancels_plan))
 
 
 def _disputes(order: Order) -> Iterator[str]:
@@ -188,7 +209,7 @@ def _code(order: Order) -> Iterator[str]:
         if row.status == Redemption.Status.RESERVED and order.status not in UNPAID:
             yield f"está {_status(order)} y el uso de su código sigue reservado"
     sold_with_code = order.promo_code_id is not None and order.status not in UNPAID
-    if sold_with_code and not held and not _is_noted(order, "Pagado con un código cuya reserva"):
+    if sold_with_code and not held and not _has_kind(order, EventKind.CODE_USE_RELEASED):
         yield "se pagó con un código y el uso no consta"
 
 
@@ -197,7 +218,7 @@ def _reward(order: Order) -> Iterator[str]:
     promo = order.promo_code
     if reward is None:
         earns = promo is not None and promo.is_referral_code and promo.student_id is not None
-        noted = _is_noted(order, "Sin recompensa") or _is_noted(order, "Pagado con un código cuya")
+        noted = _has_kind(order, EventKind.REWARD_WITHHELD, EventKind.CODE_USE_RELEASED)
         if earns and order.status not in UNPAID and not noted:
             yield "se pagó con el código de un amigo y no hay recompensa"
         return
@@ -215,8 +236,8 @@ def _reward(order: Order) -> Iterator[str]:
         )
 
 
-def _is_noted(order: Order, beginning: str) -> bool:
-    return any(event.reason.startswith(beginning) for event in order.events.all())
+def _has_kind(order: Order, *kinds: EventKind) -> bool:
+    return any(event.kind in kinds for event in order.events.all())
 
 
 def _status(order: Order) -> str:

@@ -1,48 +1,45 @@
 """What has to agree between an order and Stripe's charges of its customer."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from django.conf import settings
 from django.utils import timezone
 
 from apps.core.money import format_euros, to_cents
 from apps.orders.models import Order, Payment, Refund
-from apps.payments import stripe_returns as stripe_side
+from apps.payments.audit.charges import unrecorded
 from apps.payments.audit.order import succeeded
-from apps.payments.stripe_gateway import PaymentNotFound
-from apps.payments.stripe_returns import ProviderCharge
+from apps.payments.charges_without_order import RECORDING_TIME
+from apps.payments.stripe.charges import ProviderCharge, charges_of
+from apps.payments.stripe.client import PaymentNotFound
 
-# What happened a moment ago is still on its way here.
-ON_ITS_WAY = timedelta(minutes=10)
 AT_STRIPE = (Refund.Status.PENDING, Refund.Status.SUCCEEDED)
 
 
 def differences_with_stripe(order: Order) -> Iterator[str]:
-    """What Stripe knows of the order's money and the shop does not, or the other way round.
+    """Differences between the order's payments and Stripe's charges, in either direction.
 
-    Raises ProviderError where Stripe can't be asked.
+    Raises ProviderError if Stripe can't be asked.
     """
     ours = {row.reference: row for row in succeeded(order) if not _is_unknown_to_stripe(row)}
     if not order.customer_reference:
         if ours:
             yield "tiene cobros y ningún cliente en Stripe con el que compararlos"
         return
-    there = {charge.reference: charge for charge in _charges(order.customer_reference)}
-    for reference in ours.keys() - there.keys():
+    charges = {charge.reference: charge for charge in _charges(order.customer_reference)}
+    for reference in ours.keys() - charges.keys():
         amount = format_euros(to_cents(ours[reference].amount))
         yield f"el cobro {reference} de {amount} no está en Stripe"
-    for reference, charge in there.items():
+    for reference, charge in charges.items():
         if reference in ours:
             yield from _compare(ours[reference], charge)
-        elif charge.created_at < timezone.now() - ON_ITS_WAY:
-            amount = format_euros(charge.amount_cents)
-            yield f"Stripe ha cobrado {amount} ({reference}), y aquí no consta"
+        elif charge.created_at < timezone.now() - RECORDING_TIME:
+            yield unrecorded(charge)
 
 
 def _charges(customer: str) -> list[ProviderCharge]:
     try:
-        return stripe_side.charges_of(customer)
+        return charges_of(customer)
     except PaymentNotFound:
         return []
 

@@ -1,4 +1,4 @@
-"""One audit: every order by itself, the codes' counters, and Stripe order by order."""
+"""One audit: every order by itself, the counters, Stripe order by order, and Stripe's charges."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,14 +9,15 @@ from django.db.models import Count, F, Q, QuerySet
 
 from apps.core.errors import AcademyError
 from apps.orders.models import Order, UsedQuote
-from apps.orders.promo import HELD
-from apps.payments.audit.order import UNPAID, WITH_ROWS, differences_of
+from apps.orders.models.statuses import PROMO_USE_HELD, UNPAID
+from apps.payments.audit.charges import unrecorded_charges
+from apps.payments.audit.order import WITH_ROWS, differences_of
 from apps.payments.audit.provider import differences_with_stripe
-from apps.payments.stripe_gateway import PaymentNotFound
+from apps.payments.stripe.client import PaymentNotFound
 from apps.pricing.models import PromoCode
 
 CHUNK = 200
-# So many orders in a row without an answer, and Stripe is away.
+# After this many orders in a row without an answer Stripe counts as unreachable.
 GIVE_UP_AFTER = 3
 
 
@@ -27,12 +28,15 @@ class Audit:
     orders: int = 0
     with_stripe: int = 0
     unanswered: int = 0
+    of_other_shops: int = 0
     differences: list[str] = field(default_factory=list)
 
     def summary(self) -> str:
         text = f"Pedidos comparados: {self.orders}; con Stripe: {self.with_stripe}. " + (
             f"Diferencias: {len(self.differences)}." if self.differences else "Sin diferencias."
         )
+        if self.of_other_shops:
+            text += f" Cobros de otras tiendas en la misma cuenta: {self.of_other_shops}."
         if self.unanswered:
             text += " Stripe no contesta: con él no se ha comparado todo."
         return text
@@ -46,19 +50,21 @@ def audit(
 ) -> Audit:
     """Compare orders, lines, discounts, instalments, uses, payments, refunds and rewards.
 
-    Of the orders changed `since`, else of all; with Stripe those changed `stripe_since`, one call
-    for each. What differs at first sight is looked at again under the order's lock, so that a
-    purchase in the middle is no difference. Changes nothing.
+    It covers the orders changed `since`, or all; with Stripe those changed `stripe_since`, one call
+    for each, and then all charges of the same period, so that money without an order is found, too.
+    A difference is checked again under the order's lock, so that a purchase under way is none.
+    Changes nothing.
     """
     found = Audit()
     orders = _changed(Order.objects.all(), since)
     for order in _with_rows(orders):
         found.orders += 1
         if any(differences_of(order)):
-            found.differences += _told(order.pk, _again(order.pk))
+            found.differences += _sentences(order.pk, _check_again(order.pk))
     found.differences += _counters()
     if not offline:
-        _ask_stripe(found, _changed(orders, stripe_since))
+        compared = _ask_stripe(found, _changed(orders, stripe_since))
+        _walk_charges(found, stripe_since or since, compared)
     return found
 
 
@@ -71,9 +77,9 @@ def _with_rows(orders: QuerySet[Order]) -> Iterator[Order]:
     return rows.iterator(chunk_size=CHUNK)
 
 
-def _again(order_id: int) -> list[str]:
+def _check_again(order_id: int) -> list[str]:
     with transaction.atomic():
-        list(Order.objects.select_for_update().filter(pk=order_id))
+        list(Order.objects.select_for_update(no_key=True).filter(pk=order_id))
         return [
             sentence
             for order in _with_rows(Order.objects.filter(pk=order_id))
@@ -81,13 +87,13 @@ def _again(order_id: int) -> list[str]:
         ]
 
 
-def _told(order_id: int, sentences: list[str]) -> list[str]:
+def _sentences(order_id: int, sentences: list[str]) -> list[str]:
     return [f"Pedido {order_id}: {sentence}." for sentence in sentences]
 
 
 def _counters() -> list[str]:
     """What belongs to no single order: one statement each, which sees one moment."""
-    held = Count("redemptions", filter=Q(redemptions__status__in=HELD))
+    held = Count("redemptions", filter=Q(redemptions__status__in=PROMO_USE_HELD))
     codes = PromoCode.objects.annotate(held=held).exclude(uses_taken=F("held")).order_by("pk")
     counted = codes.values_list("code", "uses_taken", "held")
     quotes = UsedQuote.objects.filter(
@@ -102,9 +108,11 @@ def _counters() -> list[str]:
     ]
 
 
-def _ask_stripe(found: Audit, orders: QuerySet[Order]) -> None:
+def _ask_stripe(found: Audit, orders: QuerySet[Order]) -> set[int]:
+    """Compare each order with Stripe; the ids of those that were compared."""
+    compared: set[int] = set()
     in_a_row = 0
-    # Who never opened a payment has nothing there.
+    # An order that never opened a payment has no customer and no charges.
     asked = orders.filter(~Q(customer_reference="") | Q(payments__status="succeeded")).distinct()
     for order in _with_rows(asked):
         try:
@@ -115,8 +123,19 @@ def _ask_stripe(found: Audit, orders: QuerySet[Order]) -> None:
             found.unanswered += 1
             in_a_row += 1
             if in_a_row == GIVE_UP_AFTER:
-                return
+                break
             continue
         in_a_row = 0
         found.with_stripe += 1
-        found.differences += _told(order.pk, sentences)
+        compared.add(order.pk)
+        found.differences += _sentences(order.pk, sentences)
+    return compared
+
+
+def _walk_charges(found: Audit, since: datetime | None, compared: set[int]) -> None:
+    try:
+        sentences, found.of_other_shops = unrecorded_charges(since, compared_orders=compared)
+    except AcademyError:
+        found.unanswered += 1
+        return
+    found.differences += sentences

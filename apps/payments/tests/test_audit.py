@@ -9,9 +9,6 @@ from django.core.management import CommandError, call_command
 from django.db.models import F
 from django.utils import timezone
 
-from academy.tests.factories import ANA, checkout_body, make_promo, make_subject, whole
-from academy.tests.plans import buy_in_instalments, charge_on, day
-from academy.tests.refunds import buy, make_clerk, refund
 from apps.core.models import Mail
 from apps.orders.models import (
     Dispute,
@@ -20,16 +17,19 @@ from apps.orders.models import (
     OrderDiscount,
     OrderLine,
     Payment,
-    PromoCode,
     Redemption,
     ReferralReward,
     Refund,
     UsedQuote,
 )
-from apps.payments import stripe_gateway
 from apps.payments.audit import audit
 from apps.payments.jobs import audit_money_nightly
-from apps.payments.reconcile_returns import reconcile_returns
+from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.stripe.client import client
+from apps.pricing.models import PromoCode
+from tests.helpers.factories import ANA, checkout_body, make_promo, make_subject, whole
+from tests.helpers.plans import buy_in_instalments, charge_on, day
+from tests.helpers.refunds import buy, make_clerk, refund
 
 pytestmark = pytest.mark.django_db
 
@@ -283,6 +283,10 @@ def test_a_difference_within_the_shop_is_named(paid, kind):
 
 # The same of a plan whose second instalment is paid.
 FORCED_ON_PLANS = {
+    "number of instalments": (
+        lambda plan: Order.objects.filter(pk=plan.pk).update(instalment_count=2),
+        "3 plazos suman 100,00 €, y el total es 100,00 €",
+    ),
     "amount of an instalment": (
         lambda plan: plan.instalments.filter(number=3).update(amount=1),
         "3 plazos suman 67,67 €, y el total es 100,00 €",
@@ -386,7 +390,7 @@ def test_a_refund_and_a_dispute_that_only_stripe_knows_are_named(standin, paid):
 
 def test_stripe_s_silence_is_no_difference_but_no_clean_end_either(settings, paid):
     settings.STRIPE_API_BASE = "http://127.0.0.1:9"
-    stripe_gateway._client.cache_clear()
+    client.cache_clear()
 
     status, printed = run()
 

@@ -13,22 +13,22 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 
-from academy.tests.factories import checkout_body, make_promo, make_subject, whole
-from academy.tests.shop import DECLINED
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
-from apps.orders.models import Instalment, Order, Payment, PaymentType
-from apps.orders.payments import (
-    ConfirmedPayment,
-    count_refused_card,
-    keep_customer,
-    keep_stray_payment,
-    mark_paid,
-)
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.ledger.refused_cards import count_refused_card
+from apps.orders.models import Instalment, Order, Payment
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.orders.settlement.open_payments import keep_customer
+from apps.orders.settlement.unmatched import keep_unmatched_payment
 from apps.payments import jobs, webhooks
-from apps.payments import stripe_gateway as gateway
-from apps.payments.checkout import report
 from apps.payments.models import ProviderEvent
+from apps.payments.report import report
+from apps.payments.stripe.client import ProviderError
+from apps.payments.stripe.intents import PaymentIds, retrieve_payment
+from apps.pricing.payment_type import PaymentType
+from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.shop import DECLINED
 
 pytestmark = pytest.mark.django_db
 
@@ -69,7 +69,7 @@ def assert_paid_once(order_id):
     order = Order.objects.get(pk=order_id)
     assert order.status == "paid"
     assert order.payments.filter(status="succeeded").count() == 1
-    assert Provisioning.objects.filter(reference=order.reference).count() == 1
+    assert Provisioning.objects.filter(order_id=order.pk).count() == 1
     assert Mail.objects.filter(template="order_confirmation").count() == 1
     assert order.events.filter(to_status="paid").count() == 1
 
@@ -343,11 +343,15 @@ def test_one_event_that_nobody_foresaw_does_not_end_reconciliation(api, standin,
 
 def test_the_same_refusal_is_counted_once(placed):
     for _ in range(2):
-        count_refused_card(order_id=placed["order_id"], event_id="evt_1", reason="expired_card")
+        count_refused_card(
+            order_id=placed["order_id"], event_id="evt_1", reason="expired_card", actor="Stripe"
+        )
 
     order = Order.objects.get()
     assert order.refused_cards == 1
-    assert order.events.last().reason == "Tarjeta rechazada: expired_card (evt_1)"
+    event = order.events.last()
+    assert (event.kind, event.external_id) == ("card_refused", "evt_1")
+    assert event.reason == "Tarjeta rechazada: expired_card"
 
 
 def test_an_old_cart_expires_and_a_late_payment_still_counts_and_is_flagged(api, standin, placed):
@@ -410,9 +414,9 @@ def test_a_second_payment_is_kept_and_flagged_and_grants_nothing_twice(placed):
 
 
 def test_a_payment_of_another_shop_is_stored_and_left_alone(api, standin, work):
-    from apps.payments import stripe_gateway
+    from apps.payments.stripe.client import client
 
-    client = stripe_gateway._client()
+    client = client()
     foreign = client.v1.payment_intents.create({"amount": 500, "currency": "eur"})
     standin.confirm(foreign.client_secret)
 
@@ -432,19 +436,21 @@ def test_what_another_shop_writes_and_takes_is_stored_however_odd(standin):
     foreign = standin.process.client().v1.payment_intents.create(
         {"amount": 500, "currency": "eur", "metadata": {"order_id": "²", "revision": "1"}}
     )
-    report(gateway.retrieve_payment(foreign.id), actor="Stripe")
+    report(retrieve_payment(PaymentIds(foreign.id)), actor="Stripe")
     assert Payment.objects.count() == 0
 
     standin.confirm(foreign.client_secret)
-    report(gateway.retrieve_payment(foreign.id), actor="Stripe")
+    report(retrieve_payment(PaymentIds(foreign.id)), actor="Stripe")
     pesos = ConfirmedPayment("pi_in_colombia", amount_cents=400_000_000, currency="cop")
-    keep_stray_payment(pesos, reason="Pago que no es de esta tienda")
+    keep_unmatched_payment(pesos, reason="Pago que no es de esta tienda")
 
     stray = Payment.objects.order_by("amount").values_list("amount", "currency", "order")
     assert list(stray) == [(5, "eur", None), (4_000_000, "cop", None)]
 
 
-def test_the_first_instalment_makes_the_plan_and_the_order_paying(api, standin):
+def test_first_payment_creates_3_instalments_every_20_days_and_sets_the_order_to_paying(
+    api, standin
+):
     placed = api.checkout(
         checkout_body(
             whole(make_subject(price="100.00")), total="100.00", payment_type="installment"
@@ -469,6 +475,25 @@ def test_the_first_instalment_makes_the_plan_and_the_order_paying(api, standin):
     assert payment.instalments.get() == Instalment.objects.get(number=1)
     assert payment.payment_method.startswith("pm_")
     assert answer["account_status"] == "pending"
+
+
+def test_order_keeps_the_instalment_plan_it_was_sold_with(api, standin, settings):
+    settings.INSTALMENT_COUNT, settings.INSTALMENT_EVERY_DAYS = 2, 30
+    placed = api.checkout(
+        checkout_body(whole(make_subject(price="99.99")), total="99.99", payment_type="installment")
+    )
+    settings.INSTALMENT_COUNT, settings.INSTALMENT_EVERY_DAYS = 3, 20
+    assert standin.payment(placed["payment_intent_id"])["amount"] == 5_000
+    standin.confirm(placed["client_secret"])
+
+    api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+
+    order, today = Order.objects.get(), timezone.localdate()
+    assert order.payment_type_label == "2 plazos"
+    assert list(order.instalments.values_list("number", "amount", "due_on", "status")) == [
+        (1, Decimal("50.00"), today, "paid"),
+        (2, Decimal("49.99"), today + timedelta(days=30), "due"),
+    ]
 
 
 def test_eight_refused_cards_lock_the_order_for_an_hour(api, standin, placed, work):
@@ -512,7 +537,7 @@ def test_an_address_corrected_after_a_lost_answer_still_gets_its_payment(api, st
     assert customer != standin.payment(placed["payment_intent_id"])["customer"]
 
 
-def test_once_paid_the_token_opens_nothing(api, standin, placed):
+def test_recovery_token_of_a_paid_order_opens_nothing(api, standin, placed):
     standin.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
@@ -533,9 +558,9 @@ def test_once_paid_the_token_opens_nothing(api, standin, placed):
 
 def test_an_event_waits_while_the_provider_is_away(api, placed, monkeypatch, work):
     def away(reference):
-        raise webhooks.gateway.ProviderError
+        raise ProviderError
 
-    monkeypatch.setattr(webhooks.gateway, "retrieve_payment", away)
+    monkeypatch.setattr(webhooks, "retrieve_payment", away)
     deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
     work()
 
@@ -560,7 +585,7 @@ def test_access_is_asked_for_with_a_matching_paid_reference_only(api, standin, p
     assert Provisioning.objects.count() == 1
 
 
-def test_the_mail_can_be_sent_again_three_times_and_every_three_minutes(
+def test_access_email_can_be_resent_3_times_with_a_cooldown_of_180_s(
     api, standin, placed, work, mailoutbox
 ):
     standin.confirm(placed["client_secret"])
@@ -618,7 +643,7 @@ def test_a_payment_with_the_number_of_an_order_but_of_another_customer_does_not_
     assert (stray.order, stray.amount) == (None, Decimal("182.40"))
     assert stray.flag == f"Pago de otro cliente: no es del pedido {order.pk}"
     mail = Mail.objects.get()
-    assert (mail.template, mail.key) == ("staff_attention", f"staff-attention:payment-{foreign.id}")
+    assert (mail.template, mail.key) == ("staff_attention", f"staff-attention:payment-{stray.pk}")
     assert api.post("complete-payment", {"payment_intent_id": foreign.id})[0] == 404
     assert api.get("orders/by-payment", payment_intent_id=foreign.id)[0] == 404
     # The order's own payment goes on as if nothing had been.

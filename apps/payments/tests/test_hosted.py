@@ -11,18 +11,19 @@ import time_machine
 from django.core.management import call_command
 from django.utils import timezone
 
-from academy.tests.factories import checkout_body, make_promo, make_subject, single, whole
-from academy.tests.plans import charges
-from academy.tests.shop import DECLINED
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
 from apps.orders.models import Order, Payment, Redemption
-from apps.payments import stripe_gateway as gateway
-from apps.payments.instalments import charge_instalments
-from apps.payments.stripe_sessions import HostedCart, HostedLine, create_session
+from apps.payments.plan_charges import charge_instalments
+from apps.payments.stripe.client import client
+from apps.payments.stripe.keys import StoredKeys
+from apps.payments.stripe.sessions import HostedCart, HostedLine, create_session
 from apps.payments.tests.test_completion import assert_paid_once, deliver, event_body
 from apps.payments.tests.test_misbehaviour import FAULTS
 from apps.pricing.rules import CampaignTerms
+from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
+from tests.helpers.plans import charges
+from tests.helpers.shop import DECLINED
 
 pytestmark = pytest.mark.django_db
 SLOW = "4000009990000005"
@@ -160,6 +161,31 @@ def test_in_instalments_the_page_says_which_one_and_saves_the_card(api, standin,
     assert order.instalments.filter(status="paid").get().payments.get() == payment
 
 
+@pytest.mark.parametrize(
+    ("count", "later"),
+    [
+        (2, "El plazo 2, de 120,00 €, se cobra con la misma tarjeta dentro de 20 días"),
+        (
+            4,
+            "Los plazos 2, 3 y 4, de 60,00 € cada uno, se cobran con la misma tarjeta dentro de "
+            "20, de 40 y de 60 días",
+        ),
+    ],
+)
+def test_hosted_page_describes_the_later_instalments_of_any_plan(
+    api, standin, settings, count, later
+):
+    settings.INSTALMENT_COUNT = count
+    placed = api.checkout(
+        checkout_body(whole(make_subject(price="240.00")), total="240", payment_type="installment")
+    )
+
+    message = standin.session(placed["session_id"])["custom_text"]["submit"]["message"]
+    assert message.replace("\N{NO-BREAK SPACE}", " ") == (
+        f"Hoy pagas el plazo 1 de {count} de un total de 240,00 €. {later}, sin intereses."
+    )
+
+
 def test_the_card_of_the_hosted_page_pays_the_instalments_to_come(api, standin):
     placed = api.checkout(
         checkout_body(whole(make_subject(price="100.00")), total="100", payment_type="installment")
@@ -201,6 +227,7 @@ def test_lines_that_do_not_add_up_are_never_sent(standin):
             email="ana@example.com",
             keep_card=False,
             cart=HostedCart((HostedLine("Cálculo", 1000, ""),)),
+            keys=StoredKeys(Order(), "order-1-1"),
         )
 
 
@@ -214,7 +241,7 @@ def test_nothing_to_pay_needs_no_session(api, standin):
 
 def test_in_august_the_page_shows_list_prices_and_what_is_taken_off(api, standin, monkeypatch):
     terms = CampaignTerms("Agosto", 20, True, True, True, date(2026, 8, 31))
-    monkeypatch.setattr("apps.orders.place.campaign_today", lambda: terms)
+    monkeypatch.setattr("apps.orders.checkout.place.campaign_today", lambda: terms)
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
 
     session = standin.session(placed["session_id"])
@@ -546,7 +573,7 @@ def test_what_fails_while_the_page_is_made_is_tried_again_and_done_once(
 ):
     settings.STRIPE_TIMEOUT = 1
     monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
-    gateway._client.cache_clear()
+    client.cache_clear()
     standin.process.fault(calls=call, caller="server", **FAULTS[name])
     body = checkout_body(whole(make_subject()), total="182.40")
 

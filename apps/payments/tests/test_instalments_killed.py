@@ -14,15 +14,15 @@ import time_machine
 from django.db import transaction
 from django.utils import timezone
 
-from academy.tests.commands import manage, shoot, somebody_waits_for_a_lock
-from academy.tests.factories import checkout_body, make_subject, whole
-from academy.tests.parallel import in_parallel
-from academy.tests.plans import charges, link_of
-from academy.tests.shop import Api
 from apps.core.models import Mail
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
-from apps.payments.instalments import charge_instalments
-from apps.payments.tests.sandbox_process import wait_until
+from apps.payments.plan_charges import charge_instalments
+from tests.helpers.commands import manage, shoot, somebody_waits_for_a_lock
+from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.parallel import in_parallel
+from tests.helpers.plans import charges, link_of
+from tests.helpers.shop import Api
+from tools.stripe_sandbox.testing import wait_until
 
 pytestmark = [
     pytest.mark.postgres,
@@ -61,6 +61,13 @@ def fault(standin):
     yield standin.process.fault
     standin.process.control("DELETE", "faults")
     wait_until(lambda: calls_under_way(standin) == 0, seconds=20)
+
+
+def test_instalments_are_charged_while_the_listing_of_sessions_fails(plan, standin, fault):
+    fault(calls="GET /v1/checkout/sessions", do="error_500")
+
+    assert charge_instalments().charged == 1
+    assert charges(standin, plan) == [3334, 3333]
 
 
 def a_runner(standin):

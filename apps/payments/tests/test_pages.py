@@ -71,6 +71,7 @@ def test_success_hands_its_reference_and_the_classroom_to_its_island(
         "payment_intent_id": "pi_1",
         "portal_url": "https://aula.example/",
         "portal_profile_url": "https://aula.example/perfil",
+        "instalment_count": 3,
         "academy": {
             "legal_name": contact.legal_name,
             "support_email": contact.support_email,

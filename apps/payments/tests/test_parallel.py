@@ -9,19 +9,21 @@ from uuid import uuid4
 
 import pytest
 
-from academy.tests.factories import checkout_body, make_promo, make_subject, whole
-from academy.tests.parallel import in_parallel
-from academy.tests.shop import Api
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
-from apps.orders.cart import CheckoutItem
+from apps.orders.checkout.cart import CheckoutItem
+from apps.orders.checkout.place import place
+from apps.orders.checkout.request import Checkout
+from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, Redemption
-from apps.orders.payments import ConfirmedPayment, mark_paid
-from apps.orders.place import Checkout, place
+from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.models import ProviderEvent
 from apps.payments.reconcile import reconcile
 from apps.payments.webhooks import act_on
 from apps.pricing.models import PromoCode
+from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.parallel import in_parallel
+from tests.helpers.shop import Api
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 

@@ -6,8 +6,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from academy.tests.refunds import buy, make_clerk
 from apps.orders.models import Payment, Refund
+from tests.helpers.refunds import buy, make_clerk
 
 pytestmark = pytest.mark.django_db
 

@@ -10,19 +10,23 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from academy.tests.factories import ANA, checkout_body, make_promo, make_subject, whole
-from academy.tests.parallel import in_parallel
-from academy.tests.plans import buy_in_instalments, charge_on, day, link_of
-from academy.tests.refunds import buy, make_clerk, refund
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
-from apps.orders import refunds as returns
-from apps.orders.models import Order, Payment, PromoCode, ReferralReward, Refund
-from apps.orders.refunds import OutOfDate, RefundRefused, Wanted
-from apps.payments import stripe_returns
+from apps.orders.models import Order, Payment, ReferralReward, Refund
+from apps.orders.refunds.available import lines_left, refundable_cents
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.preview import preview
+from apps.orders.refunds.request import OutOfDate, RefundRefused
+from apps.orders.refunds.sent_back import refunds_sent_back, settle_outside
 from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_returns import reconcile_returns
-from apps.payments.refunds import give_back
+from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.refunding import make_refund
+from apps.payments.stripe import refunds as stripe_returns
+from apps.pricing.models import PromoCode
+from tests.helpers.factories import ANA, checkout_body, make_promo, make_subject, whole
+from tests.helpers.parallel import in_parallel
+from tests.helpers.plans import buy_in_instalments, charge_on, day, link_of
+from tests.helpers.refunds import buy, make_clerk, refund, refunded_at_provider
 
 pytestmark = pytest.mark.django_db
 REFUNDS = {"calls": "POST /v1/refunds", "caller": "server"}
@@ -46,20 +50,13 @@ def fault(standin):
     standin.process.control("DELETE", "faults")
 
 
-def there(standin, order):
-    """What went back at the provider, in cents, oldest first."""
-    page = standin.process.client().v1.refunds.list({"limit": 100})
-    ours = set(order.payments.values_list("reference", flat=True))
-    return [one.amount for one in reversed(page.data) if one.payment_intent in ours]
-
-
 def reasons(order):
     return list(order.events.values_list("reason", flat=True))
 
 
-def text(order, **wanted):
-    found = returns.preview(order, Wanted(reason="Error", **wanted))
-    return " ".join(found).replace("\xa0", " ")
+def text(order, **request):
+    sentences = preview(order, RefundRequest(reason="Error", **request))
+    return " ".join(sentences).replace("\xa0", " ")
 
 
 def test_a_whole_refund_gives_everything_back_and_ends_the_access(
@@ -71,7 +68,7 @@ def test_a_whole_refund_gives_everything_back_and_ends_the_access(
     [made] = refund(order, clerk, reason="Se apuntó dos veces")
     work()
 
-    assert there(standin, order) == [18240]
+    assert refunded_at_provider(standin, order) == [18240]
     assert (made.status, made.amount_cents, made.actor) == ("succeeded", 18240, "carla")
     assert made.reference.startswith("re_")
     assert order.status == "refunded"
@@ -95,7 +92,7 @@ def test_the_refund_at_the_provider_names_ours(standin, order, clerk):
 
     assert standin.process.client().v1.refunds.retrieve(made.reference).metadata.to_dict() == {
         "order_id": str(order.pk),
-        "refund": str(made.pk),
+        "refund": str(made.key_id),
     }
 
 
@@ -108,15 +105,15 @@ def test_a_part_leaves_the_access_and_may_be_followed_by_further_parts(
     work()
 
     assert order.status == "partially_refunded"
-    assert there(standin, order) == [1000, 2000]
+    assert refunded_at_provider(standin, order) == [1000, 2000]
     assert Enrolment.objects.get().state == "open"
-    assert returns.refundable_cents(order) == 15240
+    assert refundable_cents(order) == 15240
     assert "Tu acceso al aula no cambia." in mailoutbox[-1].body + mailoutbox[-2].body
 
     refund(order, clerk)
 
     assert order.status == "refunded"
-    assert there(standin, order) == [1000, 2000, 15240]
+    assert refunded_at_provider(standin, order) == [1000, 2000, 15240]
     assert Enrolment.objects.count() == 0
     with pytest.raises(RefundRefused, match="No queda nada que devolver"):
         refund(order, clerk, 1)
@@ -135,7 +132,7 @@ def test_chosen_lines_lose_their_access_and_no_other(api, standin, work, clerk):
 
     assert order.status == "partially_refunded"
     assert list(Enrolment.objects.values_list("subject", flat=True)) == [micro.pk]
-    assert list(returns.lines_left(order)) == [order.lines.get(subject=micro)]
+    assert list(lines_left(order)) == [order.lines.get(subject=micro)]
 
 
 def test_the_preview_says_what_would_change_and_changes_nothing(api, standin, clerk):
@@ -149,7 +146,7 @@ def test_the_preview_says_what_would_change_and_changes_nothing(api, standin, cl
         "El uso del código MENOS10 sigue contando: no se puede usar otra vez."
     )
     assert "El acceso al aula no cambia." in text(order, amount_cents=100)
-    assert there(standin, order) == []
+    assert refunded_at_provider(standin, order) == []
     assert Refund.objects.count() == 0
 
     refund(order, clerk)
@@ -163,7 +160,7 @@ def test_more_than_is_left_or_nothing_is_refused(standin, order, clerk, cents):
     with pytest.raises(RefundRefused, match="Se pueden devolver entre 0,01"):
         refund(order, clerk, cents)
 
-    assert there(standin, order) == []
+    assert refunded_at_provider(standin, order) == []
     assert Refund.objects.count() == 0
 
 
@@ -173,11 +170,11 @@ def test_a_refund_without_a_reason_is_refused(order, clerk):
 
 
 def test_a_second_click_on_the_same_preview_refunds_once(standin, order, clerk):
-    wanted, batch = Wanted(1000, "Error"), uuid4().hex
+    request, batch = RefundRequest(1000, "Error"), uuid4().hex
     for _ in range(2):
-        give_back(order_id=order.pk, wanted=wanted, batch=batch, user=clerk, seen_cents=18240)
+        make_refund(order_id=order.pk, request=request, batch=batch, user=clerk, seen_cents=18240)
 
-    assert there(standin, order) == [1000]
+    assert refunded_at_provider(standin, order) == [1000]
     assert Mail.objects.filter(template="refund_made").count() == 1
 
 
@@ -185,14 +182,14 @@ def test_a_preview_that_is_out_of_date_is_shown_again(standin, order, clerk):
     refund(order, clerk, 1000)
 
     with pytest.raises(OutOfDate):
-        give_back(
+        make_refund(
             order_id=order.pk,
-            wanted=Wanted(1000, "Error"),
+            request=RefundRequest(1000, "Error"),
             batch=uuid4().hex,
             user=clerk,
             seen_cents=18240,
         )
-    assert there(standin, order) == [1000]
+    assert refunded_at_provider(standin, order) == [1000]
 
 
 def test_nobody_gives_back_more_than_their_day_allows(standin, order, clerk, settings):
@@ -206,7 +203,7 @@ def test_nobody_gives_back_more_than_their_day_allows(standin, order, clerk, set
     with time_machine.travel(timezone.now() + timedelta(days=1)):
         refund(order, clerk, 5000)
 
-    assert there(standin, order) == [4000, 1001, 1000, 5000]
+    assert refunded_at_provider(standin, order) == [4000, 1001, 1000, 5000]
 
 
 def test_the_database_itself_refuses_more_than_was_paid(order):
@@ -229,7 +226,7 @@ def test_an_answer_that_never_comes_is_settled_with_one_refund(standin, order, c
         assert reconcile_returns().summary() == ""
 
     order.refresh_from_db()
-    assert there(standin, order) == [18240]
+    assert refunded_at_provider(standin, order) == [18240]
     assert order.status == "refunded"
     assert Mail.objects.filter(template="refund_made").count() == 1
 
@@ -240,7 +237,7 @@ def test_an_answer_that_is_lost_once_is_no_second_refund(standin, order, clerk, 
     [made] = refund(order, clerk, 1000)
 
     assert made.status == "succeeded"
-    assert there(standin, order) == [1000]
+    assert refunded_at_provider(standin, order) == [1000]
 
 
 @pytest.mark.parametrize("is_done", [True, False])
@@ -256,7 +253,7 @@ def test_an_internal_error_that_is_kept_for_the_key_is_got_past(
 
     made.refresh_from_db()
     assert made.status == "succeeded"
-    assert there(standin, order) == [1000]
+    assert refunded_at_provider(standin, order) == [1000]
 
 
 def test_a_request_whose_key_is_forgotten_is_given_up_instead_of_repeated(
@@ -269,10 +266,10 @@ def test_a_request_whose_key_is_forgotten_is_given_up_instead_of_repeated(
     with time_machine.travel(timezone.now() + timedelta(hours=24)):
         reconcile_returns()
 
-    assert there(standin, order) == []
+    assert refunded_at_provider(standin, order) == []
     assert Refund.objects.get().status == "failed"
     assert Payment.objects.get().refunded == 0
-    assert returns.refundable_cents(order) == 18240
+    assert refundable_cents(order) == 18240
 
 
 def test_one_that_was_made_without_an_answer_is_found_also_after_a_day(
@@ -285,7 +282,7 @@ def test_one_that_was_made_without_an_answer_is_found_also_after_a_day(
     with time_machine.travel(timezone.now() + timedelta(hours=25)):
         reconcile_returns()
 
-    assert there(standin, order) == [1000]
+    assert refunded_at_provider(standin, order) == [1000]
     assert Refund.objects.get().status == "succeeded"
     assert not any("rechazada" in reason for reason in reasons(order))
 
@@ -302,7 +299,7 @@ def test_two_that_settle_the_same_request_at_once_make_one_refund(standin, order
     ]
 
     assert made[0].reference == made[1].reference
-    assert there(standin, order) == [1000]
+    assert refunded_at_provider(standin, order) == [1000]
 
 
 def test_a_disputed_payment_is_refused_in_spanish(standin, order, clerk):
@@ -327,9 +324,9 @@ def test_what_was_given_back_in_the_dashboard_a_moment_ago_is_not_given_back_aga
     [made] = refund(order, clerk)
 
     assert (made.status, made.problem) == ("failed", "Ya se había devuelto en Stripe")
-    assert there(standin, order) == [10000]
+    assert refunded_at_provider(standin, order) == [10000]
     assert order.status == "partially_refunded"
-    assert returns.refundable_cents(order) == 8240
+    assert refundable_cents(order) == 8240
 
 
 def test_a_payment_that_the_provider_does_not_know_is_refused(standin, order, clerk):
@@ -367,25 +364,25 @@ def test_what_the_bank_sends_back_is_told_and_can_be_given_back_again(standin, o
     assert order.status == "refunded"
     assert order.flag.startswith("El banco no ha aceptado la devolución")
     assert Mail.objects.filter(key=f"staff-attention:refund-failed-{made.pk}").count() == 1
-    assert list(returns.came_back()) == [made]
-    assert returns.refundable_cents(order) == 18240
+    assert list(refunds_sent_back()) == [made]
+    assert refundable_cents(order) == 18240
 
     refund(order, clerk)
 
     assert order.status == "refunded"
-    assert not returns.came_back().exists()
+    assert not refunds_sent_back().exists()
 
 
 def test_what_was_given_back_otherwise_is_not_given_back_again(standin, order, clerk):
     [made] = refund(order, clerk)
-    assert returns.settle_outside([made.pk], actor="carla") == 0
+    assert settle_outside([made.pk], actor="carla") == 0
     standin.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
     reconcile_returns()
 
-    assert returns.settle_outside([made.pk], actor="carla") == 1
+    assert settle_outside([made.pk], actor="carla") == 1
 
-    assert not returns.came_back().exists()
-    assert returns.refundable_cents(order) == 0
+    assert not refunds_sent_back().exists()
+    assert refundable_cents(order) == 0
     with pytest.raises(RefundRefused):
         refund(order, clerk, 100)
 
@@ -403,7 +400,7 @@ def test_a_whole_refund_of_a_plan_goes_back_payment_by_payment_and_ends_it(
 
     # The newest first.
     assert [row.amount_cents for row in made] == [3333, 3334]
-    assert there(standin, plan) == [3333, 3334]
+    assert refunded_at_provider(standin, plan) == [3333, 3334]
     assert plan.status == "refunded"
     assert list(plan.instalments.values_list("status", flat=True)) == ["paid", "paid", "canceled"]
     assert Mail.objects.filter(template="refund_made").count() == 1
@@ -514,7 +511,7 @@ def test_a_whole_refund_cancels_the_reward(invited, clerk):
     refund(invited, clerk)
 
     reward = ReferralReward.objects.get()
-    assert (reward.status, reward.cancel_reason) == ("cancelled", "pedido devuelto")
+    assert (reward.status, reward.cancel_reason) == ("canceled", "pedido devuelto")
 
 
 def test_a_part_keeps_the_reward_and_the_last_complete_subject_takes_it_away(invited, clerk):
@@ -523,7 +520,7 @@ def test_a_part_keeps_the_reward_and_the_last_complete_subject_takes_it_away(inv
 
     refund(invited, clerk, 1000, line_ids=frozenset({invited.lines.get().pk}))
 
-    assert ReferralReward.objects.get().status == "cancelled"
+    assert ReferralReward.objects.get().status == "canceled"
 
 
 def test_a_reward_that_was_paid_already_is_a_warning(invited, clerk):
@@ -557,9 +554,9 @@ def test_two_clerks_at_once_give_back_no_more_than_was_paid(api, standin):
     clerks = [make_clerk("carla"), make_clerk("diego")]
 
     def press():
-        return give_back(
+        return make_refund(
             order_id=order.pk,
-            wanted=Wanted(18240, "Error"),
+            request=RefundRequest(18240, "Error"),
             batch=uuid4().hex,
             user=clerks.pop(),
             seen_cents=18240,
@@ -569,7 +566,7 @@ def test_two_clerks_at_once_give_back_no_more_than_was_paid(api, standin):
 
     refused = [one for one in results if isinstance(one, Exception)]
     assert [type(one) for one in refused] == [RefundRefused]
-    assert there(standin, order) == [18240]
+    assert refunded_at_provider(standin, order) == [18240]
     assert Payment.objects.get().refunded == Payment.objects.get().amount
     order.refresh_from_db()
     assert order.status == "refunded"
@@ -584,9 +581,9 @@ def test_the_daily_limit_holds_for_two_windows_of_one_clerk(api, standin, settin
     orders = [buy(api, standin), buy(api, standin, **ANA)]
 
     def press():
-        return give_back(
+        return make_refund(
             order_id=orders.pop().pk,
-            wanted=Wanted(6000, "Error"),
+            request=RefundRequest(6000, "Error"),
             batch=uuid4().hex,
             user=clerk,
             seen_cents=18240,

@@ -9,18 +9,20 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from academy.tests.factories import checkout_body, make_subject, whole
-from academy.tests.parallel import in_parallel
-from academy.tests.plans import buy_in_instalments, charge_on
-from academy.tests.refunds import buy, make_clerk, refund
 from apps.classroom.models import Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.orders.models import Dispute, Order, Payment, ReferralReward, Refund
-from apps.orders.refunds import RefundRefused, Wanted, preview
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.preview import preview
+from apps.orders.refunds.request import RefundRefused
 from apps.payments.models import ProviderEvent
-from apps.payments.reconcile_returns import reconcile_returns
+from apps.payments.reconcile_refunds import reconcile_returns
 from apps.payments.tests.test_completion import deliver
 from apps.payments.webhooks import act_on
+from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.parallel import in_parallel
+from tests.helpers.plans import buy_in_instalments, charge_on
+from tests.helpers.refunds import buy, make_clerk, refund
 
 pytestmark = pytest.mark.django_db
 MONEY_BACK = ("charge.refunded", "charge.refund", "refund.", "charge.dispute")
@@ -350,4 +352,4 @@ def test_the_admin_says_that_a_disputed_payment_can_not_be_given_back(standin, o
     reconcile_returns()
 
     with pytest.raises(RefundRefused, match="está en disputa"):
-        preview(order, Wanted(100, "Error"))
+        preview(order, RefundRequest(100, "Error"))

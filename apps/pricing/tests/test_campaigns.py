@@ -1,14 +1,14 @@
-"""Which campaign runs on a day, and what REQUIRE_PRICE_HISTORY hides."""
+"""Which campaign runs on a day, and which list prices REQUIRE_PRICE_HISTORY hides."""
 
 from datetime import date
 
 import pytest
 import time_machine
 
-from academy.tests.factories import make_subject
 from apps.catalogue.reads import catalogue_page
 from apps.pricing.models import Campaign
 from apps.pricing.reads import campaign_today, current_pricing
+from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
 
@@ -35,13 +35,13 @@ def make_campaign(name="Agosto", percent=20, first=(8, 1), last=(8, 31), **field
         (date(2027, 8, 15), True),
     ],
 )
-def test_a_campaign_returns_every_year_between_its_days(day, runs):
+def test_campaign_runs_every_year_between_its_two_days(day, runs):
     make_campaign()
 
     assert (Campaign.objects.in_force(day) is not None) == runs
 
 
-def test_a_campaign_may_cross_the_turn_of_the_year():
+def test_campaign_may_run_across_new_year():
     make_campaign("Navidad", first=(12, 20), last=(1, 6))
 
     assert Campaign.objects.in_force(date(2026, 12, 31)).ends_on == date(2027, 1, 6)
@@ -49,13 +49,13 @@ def test_a_campaign_may_cross_the_turn_of_the_year():
     assert Campaign.objects.in_force(date(2027, 1, 7)) is None
 
 
-def test_a_last_day_that_a_month_has_not_is_its_last():
+def test_last_day_beyond_the_month_means_the_end_of_the_month():
     make_campaign("Febrero", first=(2, 1), last=(2, 31))
 
     assert Campaign.objects.in_force(date(2027, 2, 28)).ends_on == date(2027, 2, 28)
 
 
-def test_the_largest_of_two_is_in_force_and_a_switched_off_one_is_not():
+def test_largest_active_campaign_is_in_force():
     make_campaign("Verano", 10)
     make_campaign("Agosto", 20)
     make_campaign("Apagada", 50, active=False)
@@ -63,7 +63,7 @@ def test_the_largest_of_two_is_in_force_and_a_switched_off_one_is_not():
     assert Campaign.objects.in_force(date(2026, 8, 1)).name == "Agosto"
 
 
-def test_today_is_the_day_in_madrid():
+def test_campaign_today_uses_the_date_in_madrid():
     make_campaign()
 
     # Still 31 July in UTC, already 1 August in Madrid.
@@ -71,7 +71,7 @@ def test_today_is_the_day_in_madrid():
         assert campaign_today().name == "Agosto"
 
 
-def test_the_browser_gets_the_campaign_of_today():
+def test_current_pricing_has_the_campaign_of_today():
     make_campaign()
 
     with time_machine.travel("2026-08-10T12:00:00Z", tick=False):
@@ -85,7 +85,7 @@ def test_the_browser_gets_the_campaign_of_today():
         }
 
 
-def test_with_price_history_required_list_prices_that_were_never_charged_stay_hidden(settings):
+def test_unproven_list_prices_are_hidden_if_price_history_is_required(settings):
     make_campaign(first=(1, 1), last=(12, 31))
     subject = make_subject(price="180.00", total_discounts=10)
 

@@ -1,4 +1,4 @@
-"""What must hold of every cart and every budget, whatever the numbers are."""
+"""Properties that hold for every cart and every budget, tested with generated numbers."""
 
 from dataclasses import replace
 from datetime import date
@@ -6,6 +6,8 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.pricing.calculator import quote_calculator
+from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.rules import (
     PRICING,
     CampaignTerms,
@@ -13,9 +15,7 @@ from apps.pricing.rules import (
     PromoTerms,
     instalments_refusal,
     promo_discount_cents,
-    quote_calculator,
     quote_cart,
-    split_instalments,
 )
 
 cents = st.integers(min_value=0, max_value=999_999)
@@ -45,7 +45,7 @@ conditions = st.fixed_dictionaries(
 
 
 @given(items, conditions)
-def test_a_total_is_never_below_zero_nor_above_the_prices(items, conditions):
+def test_total_is_between_zero_and_the_sum_of_the_prices(items, conditions):
     quote = quote_cart(items, **conditions)
     assert 0 <= quote.total_cents <= quote.subtotal_cents
 
@@ -60,7 +60,7 @@ def test_listed_discounts_add_up_to_list_total_less_total(items, conditions):
 
 
 @given(st.data(), items, conditions)
-def test_the_order_of_items_does_not_matter(data, items, conditions):
+def test_order_of_items_does_not_change_the_total(data, items, conditions):
     shuffled = data.draw(st.permutations(items))
     one, other = quote_cart(items, **conditions), quote_cart(shuffled, **conditions)
     assert one.discounts == other.discounts
@@ -69,7 +69,7 @@ def test_the_order_of_items_does_not_matter(data, items, conditions):
 
 
 @given(items, conditions, st.integers(min_value=0, max_value=10_000))
-def test_a_larger_promo_code_never_raises_the_total(items, conditions, more):
+def test_larger_promo_code_never_raises_the_total(items, conditions, more):
     promo = conditions["promo"] or PromoTerms("FIJO", 0)
     value = promo.value + more
     larger = replace(promo, value=value if promo.kind == "FIJO" else min(value, 10_000))
@@ -79,15 +79,15 @@ def test_a_larger_promo_code_never_raises_the_total(items, conditions, more):
 
 
 @given(items, conditions)
-def test_no_offer_raises_the_total(items, conditions):
-    """5 %, a campaign or a code: with it, nothing costs more than without it."""
+def test_no_discount_raises_the_total(items, conditions):
+    """Full payment, a campaign or a promo code never make a cart dearer."""
     total_cents = quote_cart(items, **conditions).total_cents
     for without in ({"campaign": None}, {"promo": None}, {"payment_type": "installment"}):
         assert total_cents <= quote_cart(items, **{**conditions, **without}).total_cents
 
 
 @given(items, conditions, campaigns, st.integers(min_value=0, max_value=98))
-def test_a_larger_campaign_never_raises_the_total(items, conditions, campaign, more):
+def test_larger_campaign_never_raises_the_total(items, conditions, campaign, more):
     larger = replace(campaign, percent=min(campaign.percent + more, 99))
     before = quote_cart(items, **{**conditions, "campaign": campaign})
     after = quote_cart(items, **{**conditions, "campaign": larger})
@@ -95,9 +95,7 @@ def test_a_larger_campaign_never_raises_the_total(items, conditions, campaign, m
 
 
 @given(items, conditions, st.data())
-def test_buying_a_subject_complete_instead_of_in_part_never_raises_the_total(
-    items, conditions, data
-):
+def test_complete_subject_never_costs_more_than_a_lesson_at_the_same_price(items, conditions, data):
     index = data.draw(st.integers(min_value=0, max_value=len(items)))
     price_cents = data.draw(cents)
     in_part = [*items[:index], Item(price_cents, complete=False), *items[index:]]
@@ -107,8 +105,8 @@ def test_buying_a_subject_complete_instead_of_in_part_never_raises_the_total(
 
 
 @given(items, conditions)
-def test_prices_that_include_a_campaign_come_back_to_themselves(items, conditions):
-    """List prices change what is shown, never what is paid (decisions, "Cart")."""
+def test_campaign_included_in_prices_does_not_change_the_total(items, conditions):
+    """The campaign changes the list prices, not what the buyer pays."""
     included = CampaignTerms("Agosto", 20, True, True, True, date(2026, 8, 31))
     shown = quote_cart(items, **{**conditions, "campaign": included})
     plain = quote_cart(items, **{**conditions, "campaign": None})
@@ -119,28 +117,28 @@ def test_prices_that_include_a_campaign_come_back_to_themselves(items, condition
 
 @given(st.integers(min_value=0, max_value=99_999_999), st.integers(min_value=1, max_value=12))
 def test_instalments_add_up_to_the_total(total_cents, count):
-    payments = split_instalments(total_cents, count)
+    payments = InstalmentPlan(count, every_days=20).split(total_cents)
     assert len(payments) == count
     assert sum(payments) == total_cents
     assert len(set(payments[1:])) <= 1
     assert 0 <= payments[0] - payments[-1] < count
 
 
-@given(items, conditions)
-def test_what_is_due_now_is_the_total_or_its_first_third(items, conditions):
-    quote = quote_cart(items, **conditions)
-    assert quote.due_now_cents("full_payment") == quote.total_cents
-    assert quote.due_now_cents("installment") == split_instalments(quote.total_cents)[0]
+@given(items, conditions, st.integers(min_value=2, max_value=12))
+def test_first_payment_is_the_total_or_the_first_instalment(items, conditions, count):
+    quote, plan = quote_cart(items, **conditions), InstalmentPlan(count, every_days=20)
+    assert quote.due_now_cents("full_payment", plan) == quote.total_cents
+    assert quote.due_now_cents("installment", plan) == plan.split(quote.total_cents)[0]
 
 
 @given(items, cents)
-def test_instalments_are_for_complete_subjects_from_the_minimum_on(items, total_cents):
+def test_instalments_need_a_complete_subject_and_the_minimum_total(items, total_cents):
     allowed = any(item.complete for item in items) and total_cents >= 30_00
     assert (instalments_refusal(items, total_cents) is None) == allowed
 
 
 @given(percentages, cents, cents)
-def test_a_code_on_a_smaller_rest_never_leaves_more_to_pay(promo, one, other):
+def test_promo_code_on_a_smaller_amount_never_leaves_more_to_pay(promo, one, other):
     smaller, larger = sorted((one, other))
     left_of_smaller = smaller - promo_discount_cents(promo, smaller)
     left_of_larger = larger - promo_discount_cents(promo, larger)
@@ -155,7 +153,7 @@ def test_a_code_on_a_smaller_rest_never_leaves_more_to_pay(promo, one, other):
     invitees=st.integers(min_value=0, max_value=8),
     campaign=st.none() | campaigns,
 )
-def test_a_budget_is_the_base_less_whole_euros_but_never_below_zero(
+def test_calculator_price_is_the_base_less_whole_euros_and_never_negative(
     prices, unchosen, full_payment, invited, invitees, campaign
 ):
     quote = quote_calculator(

@@ -2,10 +2,10 @@ from datetime import date
 
 import pytest
 
-from academy.tests.parallel import in_parallel
 from apps.core.models import LegalText
 from apps.students.models import Consent, Student
 from apps.students.services import accepted_current, find_or_create_student, record_consents
+from tests.helpers.parallel import in_parallel
 
 Kind = Consent.Kind
 
@@ -23,7 +23,7 @@ def ana() -> Student:
 
 
 @pytest.mark.django_db
-def test_a_student_is_found_by_e_mail_without_regard_to_capitals_and_left_as_they_are():
+def test_an_existing_student_is_found_case_insensitively_and_not_changed():
     student = ana()
 
     found = find_or_create_student(
@@ -41,7 +41,7 @@ def test_a_student_is_found_by_e_mail_without_regard_to_capitals_and_left_as_the
 
 
 @pytest.mark.django_db
-def test_a_new_student_gets_what_was_typed():
+def test_a_new_student_is_created_from_the_given_data():
     student = find_or_create_student(email="Bruno@Example.com", phone="+34600222222")
     assert (student.email, student.phone, student.full_name) == (
         "bruno@example.com",
@@ -52,20 +52,20 @@ def test_a_new_student_gets_what_was_typed():
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_first_checkouts_at_the_same_moment_make_one_student():
+def test_concurrent_first_checkouts_create_one_student():
     students = in_parallel(ana, 12)
     assert {student.pk for student in students} == {Student.objects.get().pk}
 
 
 @pytest.mark.django_db
-def test_each_acceptance_is_kept_with_the_words_and_the_version_of_its_text():
-    record_consents(student=ana(), source="pedido-1", kinds=list(Kind))
+def test_each_consent_stores_its_wording_and_the_version_of_its_text():
+    record_consents(student=ana(), order_id=1, kinds=list(Kind))
 
-    kept = {
+    stored = {
         consent.kind: (consent.legal_text.kind, consent.legal_text.version, consent.wording)
         for consent in Consent.objects.all()
     }
-    assert kept == {
+    assert stored == {
         "terms": ("terminos", 1, "Acepto los términos y condiciones"),
         "privacy": ("privacidad", 1, "Acepto la política de privacidad"),
         "adult": (
@@ -84,27 +84,25 @@ def test_each_acceptance_is_kept_with_the_words_and_the_version_of_its_text():
 
 
 @pytest.mark.django_db
-def test_the_same_acceptance_twice_is_kept_once():
+def test_a_repeated_acceptance_is_stored_once():
     for _ in range(2):
-        record_consents(student=ana(), source="pedido-1", kinds=[Kind.TERMS, Kind.PRIVACY])
-    record_consents(student=ana(), source="pedido-2", kinds=[Kind.TERMS])
-    assert sorted(Consent.objects.values_list("source", "kind")) == [
-        ("pedido-1", "privacy"),
-        ("pedido-1", "terms"),
-        ("pedido-2", "terms"),
+        record_consents(student=ana(), order_id=1, kinds=[Kind.TERMS, Kind.PRIVACY])
+    record_consents(student=ana(), order_id=2, kinds=[Kind.TERMS])
+    assert sorted(Consent.objects.values_list("order_id", "kind")) == [
+        (1, "privacy"),
+        (1, "terms"),
+        (2, "terms"),
     ]
 
 
 @pytest.mark.django_db
 def test_an_acceptance_counts_until_its_text_has_a_new_version():
-    record_consents(
-        student=ana(), source="pedido-1", kinds=[Kind.TERMS, Kind.PRIVACY, Kind.REMINDERS]
-    )
-    assert accepted_current("pedido-1") == {Kind.TERMS, Kind.PRIVACY, Kind.REMINDERS}
-    assert accepted_current("pedido-2") == set()
+    record_consents(student=ana(), order_id=1, kinds=[Kind.TERMS, Kind.PRIVACY, Kind.REMINDERS])
+    assert accepted_current(1) == {Kind.TERMS, Kind.PRIVACY, Kind.REMINDERS}
+    assert accepted_current(2) == set()
 
     new_version(LegalText.Kind.PRIVACY)
-    assert accepted_current("pedido-1") == {Kind.TERMS}
+    assert accepted_current(1) == {Kind.TERMS}
 
-    record_consents(student=ana(), source="pedido-1", kinds=[Kind.PRIVACY])
-    assert accepted_current("pedido-1") == {Kind.TERMS, Kind.PRIVACY}
+    record_consents(student=ana(), order_id=1, kinds=[Kind.PRIVACY])
+    assert accepted_current(1) == {Kind.TERMS, Kind.PRIVACY}

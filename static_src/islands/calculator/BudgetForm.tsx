@@ -1,11 +1,11 @@
 import type { Dispatch, FormEvent } from "react";
-import { Check, Field } from "../../lib/fields";
+import { Checkbox, Field } from "../../lib/fields";
 import { SelectField } from "../../lib/forms";
-import { type Budget, type BudgetEvent, MOST_SUBJECTS } from "./state";
+import { type Budget, type BudgetEvent, MAX_SUBJECTS } from "./state";
 
 type Props = { budget: Budget; dispatch: Dispatch<BudgetEvent>; inviteeMax: number };
 
-/** Step 1: how many, paid at once or not, invited by a friend or not. */
+/** Step 1: the number of subjects, full payment, and the invitation by a friend. */
 export function BudgetForm({ budget, dispatch, inviteeMax }: Props) {
   const { numberOfSubjects, fullPayment, wasInvited, friendCode, codeApplied, invitees } = budget;
 
@@ -23,23 +23,23 @@ export function BudgetForm({ budget, dispatch, inviteeMax }: Props) {
           dispatch({ type: "number_chosen", numberOfSubjects: Number(target.value) })
         }
       >
-        {range(1, MOST_SUBJECTS).map((number) => (
+        {range(1, MAX_SUBJECTS).map((number) => (
           <option key={number}>{number}</option>
         ))}
       </SelectField>
       <div>
-        <Check
+        <Checkbox
           checked={fullPayment}
           onChange={(ticked) => dispatch({ type: "full_payment_ticked", ticked })}
         >
           Pago completo
-        </Check>
-        <Check
+        </Checkbox>
+        <Checkbox
           checked={wasInvited}
           onChange={(ticked) => dispatch({ type: "invited_ticked", ticked })}
         >
           Me ha invitado un amigo
-        </Check>
+        </Checkbox>
       </div>
       {wasInvited && (
         <div className="form__row">

@@ -15,16 +15,16 @@ const TITLES = {
   results: "Tu presupuesto",
 };
 
-/** From the number of subjects to a quote by e-mail. Its HTML before: `templates/pages/_calculator.html`. */
+/** The budget calculator. `templates/pages/_calculator.html` has the HTML shown until it loads. */
 export function Calculator({ academy, pricing, dateRange }: Props) {
   const [budget, dispatch] = useReducer(change, NEW_BUDGET);
   const title = useRef<HTMLHeadingElement>(null);
-  const shownStep = useRef(budget.step);
+  const previousStep = useRef(budget.step);
 
-  // Each step is announced by its title; the first one does not call for attention by itself.
+  // Focus the title of each new step, so that screen readers announce it. Not when the page loads.
   useEffect(() => {
-    if (shownStep.current !== budget.step) title.current?.focus();
-    shownStep.current = budget.step;
+    if (previousStep.current !== budget.step) title.current?.focus();
+    previousStep.current = budget.step;
   }, [budget.step]);
 
   return (

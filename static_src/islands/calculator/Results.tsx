@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from "react";
 import { post } from "../../lib/api";
 import type { CalculatorQuote } from "../../lib/calculator";
-import { Field } from "../../lib/fields";
-import { Honeypot, PrivacyNote, useLeadForm } from "../../lib/forms";
+import { EmailField, PrivacyNote } from "../../lib/fields";
+import { Honeypot, PhoneField, SubmitButton, useLeadForm } from "../../lib/forms";
 import { BackIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import { BudgetContact, SentBudget } from "../../schemas/leads";
+import { BudgetContact, SentBudget } from "../../schemas/budget";
 import type { Pricing } from "../../schemas/pricing";
 import { type Budget, budgetPayload, chosenSubjects, quote } from "./state";
 
@@ -19,23 +19,25 @@ type Props = {
   dateRange: string;
 };
 
-type Shown = CalculatorQuote & { subjects: { id: number; name: string; priceCents: number }[] };
+type BudgetPrice = CalculatorQuote & {
+  subjects: { id: number; name: string; priceCents: number }[];
+};
 
-/** Step 3: the price, blurred until it has been sent to an address. */
+/** Step 3: the price, blurred until the visitor has had it sent by e-mail. */
 export function Results({ budget, onBack, academy, pricing, dateRange }: Props) {
   const [asking, setAsking] = useState(false);
-  // What the server computed replaces our own sum: it is what the e-mail says.
-  const [sent, setSent] = useState<Shown | null>(null);
+  // After sending, show the figures that the server computed: the e-mail has the same.
+  const [sent, setSent] = useState<BudgetPrice | null>(null);
   const done = useRef<HTMLParagraphElement>(null);
-  const own: Shown = { subjects: chosenSubjects(budget), ...quote(pricing, budget) };
+  const estimate: BudgetPrice = { subjects: chosenSubjects(budget), ...quote(pricing, budget) };
 
   useEffect(() => {
     if (sent) done.current?.focus();
   }, [sent]);
 
   async function send(contact: { email: string; phone: string; website: string }) {
-    const payload = { ...budgetPayload(budget, own, dateRange), ...contact };
-    setSent((await post("/api/send-budget-email", payload, SentBudget)) ?? own);
+    const payload = { ...budgetPayload(budget, estimate, dateRange), ...contact };
+    setSent((await post("/api/send-budget-email", payload, SentBudget)) ?? estimate);
     toast({
       title: "¡Perfect! Tu presupuesto ha sido enviado a tu email. Te contactaremos pronto.",
       tone: "success",
@@ -54,7 +56,7 @@ export function Results({ budget, onBack, academy, pricing, dateRange }: Props) 
         </p>
       )}
       <div className="calculator__stack">
-        <Figures budget={budget} result={sent ?? own} hidden={!sent} />
+        <Figures budget={budget} result={sent ?? estimate} hidden={!sent} />
         {!sent && (
           <div className="calculator__cover">
             {asking ? (
@@ -75,7 +77,7 @@ export function Results({ budget, onBack, academy, pricing, dateRange }: Props) 
   );
 }
 
-type FiguresProps = { budget: Budget; result: Shown; hidden: boolean };
+type FiguresProps = { budget: Budget; result: BudgetPrice; hidden: boolean };
 
 function Figures({ budget, result, hidden }: FiguresProps) {
   return (
@@ -117,7 +119,7 @@ type OverlayProps = {
   send(contact: { email: string; phone: string; website: string }): Promise<void>;
 };
 
-/** Where the budget is to be sent. While it is on its way nothing can be changed. */
+/** The contact form over the blurred price. Its fields are disabled while the budget is sent. */
 function ContactOverlay({ academy, send }: OverlayProps) {
   const { errors, sending, attributes } = useLeadForm(
     BudgetContact,
@@ -133,29 +135,10 @@ function ContactOverlay({ academy, send }: OverlayProps) {
   return (
     <form className="form calculator__contact card" {...attributes}>
       <p className="calculator__ask">¿A dónde te enviamos el presupuesto?</p>
-      <Field
-        label="Email"
-        name="email"
-        type="email"
-        autoComplete="email"
-        placeholder="tu@email.com"
-        required
-        disabled={sending}
-        error={errors.email}
-      />
-      <Field
-        label="Teléfono"
-        name="phone"
-        type="tel"
-        autoComplete="tel"
-        required
-        disabled={sending}
-        error={errors.phone}
-      />
+      <EmailField disabled={sending} error={errors.email} />
+      <PhoneField disabled={sending} error={errors.phone} />
       <Honeypot />
-      <button type="submit" className="button button--large" disabled={sending}>
-        {sending ? "Enviando..." : "Enviar presupuesto"}
-      </button>
+      <SubmitButton sending={sending}>Enviar presupuesto</SubmitButton>
       <p className="calculator__sending" role="status">
         {sending && "Guardando tu presupuesto y enviándolo por email..."}
       </p>

@@ -2,21 +2,20 @@ import { type Dispatch, type FormEvent, useId } from "react";
 import * as z from "zod/mini";
 import { get } from "../../lib/api";
 import { SelectField } from "../../lib/forms";
-
 import { BackIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import { type Resource, ResourceCache, useResource } from "../../lib/resource";
-import { Degree, University } from "../../schemas/catalogue";
-import { QuotedSubject } from "../../schemas/leads";
-import { type Budget, type BudgetEvent, isComplete, offered } from "./state";
+import { BudgetSubject } from "../../schemas/budget";
+import { Degree, University } from "../../schemas/universities";
+import { availableSubjects, type Budget, type BudgetEvent, isComplete } from "./state";
 
 type Props = { budget: Budget; dispatch: Dispatch<BudgetEvent> };
 
 const universityLists = new ResourceCache<University[]>();
 const degreeLists = new ResourceCache<Degree[]>();
-const subjectLists = new ResourceCache<QuotedSubject[]>();
+const subjectLists = new ResourceCache<BudgetSubject[]>();
 
-/** Step 2: university, degree, subjects; each choice clears what hangs on it. */
+/** Step 2: university, degree and subjects. Each choice clears the choices that depend on it. */
 export function SubjectsStep({ budget, dispatch }: Props) {
   const { numberOfSubjects, universityId, degreeId, picks } = budget;
   const heading = useId();
@@ -29,7 +28,7 @@ export function SubjectsStep({ budget, dispatch }: Props) {
   const subjects = useList(
     subjectLists,
     degreeId && `/api/subjects?degree_id=${degreeId}`,
-    z.array(QuotedSubject),
+    z.array(BudgetSubject),
   );
   const subjectList = listOf(subjects);
 
@@ -112,11 +111,13 @@ export function SubjectsStep({ budget, dispatch }: Props) {
                 }
               >
                 <option value="">Selecciona una asignatura</option>
-                {offered(budget, position, subjectList).map(({ id, name, priceCents }) => (
-                  <option key={id} value={id}>
-                    {`${name} – ${formatEuros(priceCents)}`}
-                  </option>
-                ))}
+                {availableSubjects(budget, position, subjectList).map(
+                  ({ id, name, priceCents }) => (
+                    <option key={id} value={id}>
+                      {`${name} – ${formatEuros(priceCents)}`}
+                    </option>
+                  ),
+                )}
               </SelectField>
             ))}
           </div>
@@ -129,7 +130,10 @@ export function SubjectsStep({ budget, dispatch }: Props) {
   );
 }
 
-/** A list of the API; with a key of null nothing is read. A failure is logged, and stays empty. */
+/**
+ * A list of the API. Nothing is loaded without a path. A failure is logged, and the list stays
+ * empty.
+ */
 function useList<Row>(
   cache: ResourceCache<Row[]>,
   path: string | null | 0,

@@ -4,7 +4,7 @@ import { Academy } from "../../schemas/academy";
 import { Pricing } from "../../schemas/pricing";
 import { Calculator } from "./Calculator";
 
-/** What `apps/pages/calculator.py` hands over. */
+/** The props from `apps/pages/calculator_props.py`. */
 const Props = z.pipe(
   z.object({
     academy: Academy,

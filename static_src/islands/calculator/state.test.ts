@@ -1,20 +1,20 @@
 import { expect, it } from "vitest";
 import goldenFile from "../../../apps/pricing/golden_cases.json";
-import type { QuotedSubject } from "../../schemas/leads";
+import type { BudgetSubject } from "../../schemas/budget";
 import { Pricing } from "../../schemas/pricing";
 import {
+  availableSubjects,
   type Budget,
   type BudgetEvent,
   budgetPayload,
   change,
   isComplete,
   NEW_BUDGET,
-  offered,
   quote,
 } from "./state";
 
 const pricing = Pricing.parse({ ...goldenFile.pricing, campaign: null });
-const subject = (id: number, euros = 200): QuotedSubject => ({
+const subject = (id: number, euros = 200): BudgetSubject => ({
   id,
   name: `Asignatura ${id}`,
   priceCents: euros * 100,
@@ -22,7 +22,7 @@ const subject = (id: number, euros = 200): QuotedSubject => ({
 });
 const [micro, macro, law] = [subject(1), subject(2), subject(3)];
 const after = (...events: BudgetEvent[]): Budget => events.reduce(change, NEW_BUDGET);
-const pick = (position: number, picked: QuotedSubject | null): BudgetEvent => ({
+const pick = (position: number, picked: BudgetSubject | null): BudgetEvent => ({
   type: "subject_picked",
   position,
   subject: picked,
@@ -37,7 +37,7 @@ const chosen: BudgetEvent[] = [
   pick(1, macro),
 ];
 
-it("starts with one subject, nothing ticked, nobody invited", () => {
+it("starts with one subject, nothing ticked and no invitation", () => {
   expect(NEW_BUDGET).toEqual({
     step: "form",
     numberOfSubjects: 1,
@@ -52,42 +52,42 @@ it("starts with one subject, nothing ticked, nobody invited", () => {
   });
 });
 
-it("clears degree and picks when another university is chosen", () => {
+it("clears the degree and the chosen subjects when another university is chosen", () => {
   const budget = change(after(...chosen), { type: "university_chosen", universityId: 8 });
   expect(budget).toMatchObject({ universityId: 8, degreeId: null, picks: [null, null] });
 });
 
-it("clears the picks when another degree is chosen", () => {
+it("clears the chosen subjects when another degree is chosen", () => {
   const budget = change(after(...chosen), { type: "degree_chosen", degreeId: 4 });
   expect(budget).toMatchObject({ universityId: 7, degreeId: 4, picks: [null, null] });
 });
 
-it("goes on to the result only with every selector filled", () => {
+it("continues to the results only when every subject is chosen", () => {
   const missing = after(...chosen, pick(1, null));
   expect(isComplete(missing)).toBe(false);
   expect(change(missing, { type: "continued" })).toBe(missing);
   expect(change(after(...chosen), { type: "continued" }).step).toBe("results");
 });
 
-it("goes back to the form from both later steps", () => {
+it("returns to the form from the subjects and from the results", () => {
   expect(after(...chosen, { type: "went_back" }).step).toBe("form");
   expect(after(...chosen, { type: "continued" }, { type: "went_back" }).step).toBe("form");
 });
 
-it("hides a picked subject from the other selectors, not from its own", () => {
+it("hides a chosen subject from the other selectors but not from its own", () => {
   const budget = after(...chosen);
-  expect(offered(budget, 0, [micro, macro, law])).toEqual([micro, law]);
-  expect(offered(budget, 1, [micro, macro, law])).toEqual([macro, law]);
+  expect(availableSubjects(budget, 0, [micro, macro, law])).toEqual([micro, law]);
+  expect(availableSubjects(budget, 1, [micro, macro, law])).toEqual([macro, law]);
 });
 
-it("keeps the picks that still fit when the number changes", () => {
+it("keeps the chosen subjects that still fit when the number of subjects changes", () => {
   const fewer = after(...chosen, { type: "number_chosen", numberOfSubjects: 1 });
   expect(fewer.picks).toEqual([micro]);
   const more = after(...chosen, { type: "number_chosen", numberOfSubjects: 3 });
   expect(more.picks).toEqual([micro, macro, null]);
 });
 
-it("ticks a friend code that is not blank, until it is typed anew", () => {
+it("marks a non-blank friend code as applied until it is edited", () => {
   const invited: BudgetEvent = { type: "invited_ticked", ticked: true };
   const typed = (code: string): BudgetEvent => ({ type: "code_typed", code });
   expect(after(invited, typed("  "), { type: "code_applied" }).codeApplied).toBe(false);
@@ -96,7 +96,7 @@ it("ticks a friend code that is not blank, until it is typed anew", () => {
   expect(change(applied, typed("AMIG")).codeApplied).toBe(false);
 });
 
-it("forgets code and invitees when nobody was invited after all", () => {
+it("clears the friend code and the invitees when the invitation is unticked", () => {
   const budget = after(
     { type: "invited_ticked", ticked: true },
     { type: "code_typed", code: "AMIGA" },
@@ -106,7 +106,7 @@ it("forgets code and invitees when nobody was invited after all", () => {
   expect(budget).toMatchObject({ friendCode: "", codeApplied: false, invitees: 0 });
 });
 
-it("counts a code that is not blank, applied or not, and every invitee", () => {
+it("prices a non-blank friend code, applied or not, and every invitee", () => {
   const budget = after(
     ...chosen,
     { type: "full_payment_ticked", ticked: true },
@@ -127,7 +127,7 @@ it("counts a code that is not blank, applied or not, and every invitee", () => {
   expect(quote(pricing, change(budget, { type: "code_typed", code: " " })).finalCents).toBe(325_00);
 });
 
-it("sends what the contract names, in euros", () => {
+it("builds the body of send-budget-email, in euros", () => {
   const budget = after(...chosen);
   expect(budgetPayload(budget, quote(pricing, budget), "other")).toEqual({
     formData: {

@@ -1,9 +1,9 @@
-/** The calculator's three steps and its cascade (site spec, section 4), without React. */
+/** The state of the budget calculator, as a reducer without React. */
 import { type CalculatorQuote, quoteCalculator } from "../../lib/calculator";
-import type { QuotedSubject } from "../../schemas/leads";
+import type { BudgetSubject } from "../../schemas/budget";
 import type { Pricing } from "../../schemas/pricing";
 
-export const MOST_SUBJECTS = 6;
+export const MAX_SUBJECTS = 6;
 
 export type Budget = {
   step: "form" | "subjects" | "results";
@@ -11,13 +11,13 @@ export type Budget = {
   fullPayment: boolean;
   wasInvited: boolean;
   friendCode: string;
-  /** The code is ticked at once; the server checks it later (decisions, "Calculator"). */
+  /** The page accepts any non-blank code. The server checks it when the budget is sent. */
   codeApplied: boolean;
   invitees: number;
   universityId: number | null;
   degreeId: number | null;
-  /** One per subject; null where nothing is chosen yet. */
-  picks: (QuotedSubject | null)[];
+  /** The chosen subjects, one entry per selector; null where nothing is chosen yet. */
+  picks: (BudgetSubject | null)[];
 };
 
 export const NEW_BUDGET: Budget = {
@@ -44,7 +44,7 @@ export type BudgetEvent =
   | { type: "went_back" }
   | { type: "university_chosen"; universityId: number | null }
   | { type: "degree_chosen"; degreeId: number | null }
-  | { type: "subject_picked"; position: number; subject: QuotedSubject | null };
+  | { type: "subject_picked"; position: number; subject: BudgetSubject | null };
 
 export function change(budget: Budget, event: BudgetEvent): Budget {
   const noPicks = Array<null>(budget.numberOfSubjects).fill(null);
@@ -57,7 +57,7 @@ export function change(budget: Budget, event: BudgetEvent): Budget {
     case "full_payment_ticked":
       return { ...budget, fullPayment: event.ticked };
     case "invited_ticked":
-      // What is no longer shown no longer counts.
+      // The fields of the invitation are hidden when it is unticked, so clear them.
       return { ...budget, wasInvited: event.ticked, ...NOBODY_INVITED };
     case "code_typed":
       return { ...budget, friendCode: event.code, codeApplied: false };
@@ -85,17 +85,17 @@ export function isComplete({ picks }: Budget): boolean {
   return picks.every((pick) => pick !== null);
 }
 
-/** What the selector at `position` offers: a subject picked in another one is hidden. */
-export function offered(
+/** The subjects that the selector at `position` lists: those not chosen in another selector. */
+export function availableSubjects(
   { picks }: Budget,
   position: number,
-  subjects: readonly QuotedSubject[],
-): QuotedSubject[] {
+  subjects: readonly BudgetSubject[],
+): BudgetSubject[] {
   const elsewhere = new Set(picks.filter((_, at) => at !== position).map((pick) => pick?.id));
   return subjects.filter(({ id }) => !elsewhere.has(id));
 }
 
-export function chosenSubjects({ picks }: Budget): QuotedSubject[] {
+export function chosenSubjects({ picks }: Budget): BudgetSubject[] {
   return picks.filter((pick) => pick !== null);
 }
 
@@ -112,7 +112,7 @@ export function quote(pricing: Pricing, budget: Budget): CalculatorQuote {
   );
 }
 
-/** The payload of send-budget-email (api.md) without the contact; its money is in euros. */
+/** The body of send-budget-email without the contact data; amounts in euros. */
 export function budgetPayload(budget: Budget, result: CalculatorQuote, dateRange: string) {
   const subjects = chosenSubjects(budget).map(({ id, name, priceCents, degreeId }) => ({
     id,

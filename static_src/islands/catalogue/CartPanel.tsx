@@ -1,4 +1,5 @@
-import { cartTerms } from "../../lib/bound";
+import { cartPriceOptions } from "../../lib/bindingPrice";
+import type { BindingQuote } from "../../lib/bindingQuote";
 import {
   type Cart,
   type CartLine,
@@ -10,10 +11,9 @@ import {
 } from "../../lib/cart";
 import { CloseIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
-import type { Offer } from "../../lib/offer";
 import {
+  type CartLinePrice,
   instalmentsRefusal,
-  type CartLine as PricedLine,
   quoteCart,
   splitInstalments,
 } from "../../lib/quote";
@@ -23,15 +23,15 @@ import type { Pricing } from "../../schemas/pricing";
 type Props = {
   cart: Cart;
   pricing: Pricing;
-  /** The quote whose link was opened, while its price binds. */
-  offer: Offer | null;
-  /** Why it does not bind any more. */
+  /** The binding quote whose link was opened. */
+  bindingQuote: BindingQuote | null;
+  /** Why the quote's price does not bind any more. */
   quoteNotice: string | null;
   onChange: (cart: CartLine[]) => void;
 };
 
-/** What is chosen and what it costs when paid at once, line by line. */
-export function CartPanel({ cart, pricing, offer, quoteNotice, onChange }: Props) {
+/** The cart: its lines and its price with full payment. */
+export function CartPanel({ cart, pricing, bindingQuote, quoteNotice, onChange }: Props) {
   const clear = () => {
     onChange([]);
     focusCart();
@@ -59,22 +59,27 @@ export function CartPanel({ cart, pricing, offer, quoteNotice, onChange }: Props
       ) : (
         <>
           <CartLines cart={cart} pricing={pricing} onChange={onChange} />
-          <Totals cart={cart} pricing={pricing} offer={offer} quoteNotice={quoteNotice} />
+          <Totals
+            cart={cart}
+            pricing={pricing}
+            bindingQuote={bindingQuote}
+            quoteNotice={quoteNotice}
+          />
         </>
       )}
     </aside>
   );
 }
 
-/** The pressed button goes with its line: the focus stays in the cart, not at the page's top. */
+/** Focus the cart: the pressed button disappears with its line, and the focus would be lost. */
 function focusCart() {
   document.getElementById("carrito")?.focus({ preventScroll: true });
 }
 
 function CartLines({ cart, pricing, onChange }: Pick<Props, "cart" | "pricing" | "onChange">) {
-  const prices = quoteCart(pricing, toPricedItems(cart), AT_ONCE).lines;
+  const prices = quoteCart(pricing, toPricedItems(cart), FULL_PAYMENT).lines;
   let next = 0;
-  // Prices come in the order of the cart: one for a complete subject, one per lesson.
+  // The prices are in the cart's order: one for a complete subject, one for each single lesson.
   const takePrice = () => prices[next++];
 
   return (
@@ -119,7 +124,7 @@ function CartLines({ cart, pricing, onChange }: Pick<Props, "cart" | "pricing" |
   );
 }
 
-function LinePrice({ price }: { price: PricedLine | undefined }) {
+function LinePrice({ price }: { price: CartLinePrice | undefined }) {
   if (!price) return null;
   return (
     <span className="cart__price">
@@ -151,14 +156,14 @@ function RemoveButton({ label, onRemove }: { label: string; onRemove: () => void
   );
 }
 
-function Totals({ cart, pricing, offer, quoteNotice }: Omit<Props, "onChange">) {
+function Totals({ cart, pricing, bindingQuote, quoteNotice }: Omit<Props, "onChange">) {
   const items = toPricedItems(cart);
-  const terms = cartTerms(offer, cart);
+  const terms = cartPriceOptions(bindingQuote, cart);
   const notice = terms.notice ?? quoteNotice;
   const quote = quoteCart(pricing, items, terms);
-  const inParts = quoteCart(pricing, items, { paymentType: "installment", promo: null });
-  const refusal = instalmentsRefusal(pricing, items, inParts.totalCents);
-  const [first, second] = splitInstalments(pricing, inParts.totalCents);
+  const byInstalments = quoteCart(pricing, items, { paymentType: "installment", promo: null });
+  const refusal = instalmentsRefusal(pricing, items, byInstalments.totalCents);
+  const [first, second] = splitInstalments(pricing, byInstalments.totalCents);
   return (
     <div className="cart__totals">
       <dl>
@@ -184,8 +189,8 @@ function Totals({ cart, pricing, offer, quoteNotice }: Omit<Props, "onChange">) 
           {notice}
         </p>
       )}
-      {offer && terms.bindingCents !== null && (
-        <p>El precio de tu presupuesto vale {offer.conditions}.</p>
+      {bindingQuote && terms.bindingCents !== null && (
+        <p>El precio de tu presupuesto vale {bindingQuote.conditions}.</p>
       )}
       {refusal === null && terms.bindingCents === null && (
         <p className="cart__instalments">
@@ -198,5 +203,7 @@ function Totals({ cart, pricing, offer, quoteNotice }: Omit<Props, "onChange">) 
   );
 }
 
-/** Nothing is said of the payment yet: totals are those of paying at once, without a code. */
-const AT_ONCE = { paymentType: "full_payment", promo: null } as const;
+/**
+ * Until the buyer chooses a payment type, prices are those of full payment without a promo code.
+ */
+const FULL_PAYMENT = { paymentType: "full_payment", promo: null } as const;

@@ -1,19 +1,14 @@
 import { useCallback, useEffect, useEffectEvent, useState } from "react";
 import * as z from "zod/mini";
 import { get } from "../../lib/api";
+import type { BindingQuote } from "../../lib/bindingQuote";
 import { type CartLine, toggleAll, toggleLesson } from "../../lib/cart";
-import type { Offer } from "../../lib/offer";
 import { ResourceCache, useResource } from "../../lib/resource";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import {
-  type CataloguePage,
-  type CatalogueSubject,
-  Degree,
-  QuotedCart,
-  type University,
-} from "../../schemas/catalogue";
+import { type CataloguePage, type CatalogueSubject, QuotedCart } from "../../schemas/catalogue";
 import type { Pricing } from "../../schemas/pricing";
+import { Degree, type University } from "../../schemas/universities";
 import { CartPanel } from "./CartPanel";
 import { Checkout } from "./Checkout";
 import { Filters } from "./Filters";
@@ -31,34 +26,34 @@ type Props = {
   chosen: { subject: CatalogueSubject | null } | null;
 };
 
-const GONE = "La asignatura del enlace no está a la venta en este momento.";
+const NOT_ON_SALE = "La asignatura del enlace no está a la venta en este momento.";
 const Degrees = z.array(Degree);
 const degreesPath = (universityId: number) => `/api/degrees?university_id=${universityId}`;
 
-/** /compra once it is alive: filters, subjects, cart. The cart is this page's and goes with it. */
+/** The page /compra: filters, subjects and cart. The cart exists in this page only. */
 export function Catalogue(props: Props) {
   const { universities, pricing } = props;
   const openIds = universities.filter(({ comingSoon }) => !comingSoon).map(({ id }) => id);
   const [query, changeQuery] = useCatalogueQuery(props.query, openIds);
   const { chosen } = props;
-  // The link may name one subject (/compra?asignatura=7); the server has looked it up.
+  // The page's link may name a subject (/compra?asignatura=7), which the server has loaded.
   const [cart, setCart] = useState<CartLine[]>(() =>
     chosen?.subject ? toggleAll([], chosen.subject) : [],
   );
   useEffect(() => {
-    if (chosen && !chosen.subject) toast({ title: GONE, tone: "info" });
+    if (chosen && !chosen.subject) toast({ title: NOT_ON_SALE, tone: "info" });
   }, [chosen]);
   const [code] = useState(() => new URLSearchParams(window.location.search).get("codigo") ?? "");
 
-  const [offer, setOffer] = useState<Offer | null>(null);
+  const [bindingQuote, setBindingQuote] = useState<BindingQuote | null>(null);
   const [quoteNotice, setQuoteNotice] = useState<string | null>(null);
-  useQuotedCart(({ subjects, notice }, offer) => {
+  useQuotedCart(({ subjects, notice }, bindingQuote) => {
     const lines = subjects.map((subject) => ({ subject, lessonIds: [] }));
     const quoted = new Set(subjects.map(({ id }) => id));
     setCart((before) => [...before.filter(({ subject }) => !quoted.has(subject.id)), ...lines]);
-    setOffer(offer);
+    setBindingQuote(bindingQuote);
     setQuoteNotice(notice);
-    // An empty cart would show no notice.
+    // Also as a toast, because an empty cart shows no notice.
     if (notice) toast({ title: notice, tone: "info" });
   });
 
@@ -72,7 +67,7 @@ export function Catalogue(props: Props) {
     [],
   );
 
-  // The server's HTML already shows these answers: they are not asked for again.
+  // Fill the caches with the data that the server's HTML already shows.
   const [pages] = useState(() => {
     const cache = new ResourceCache<CataloguePage>();
     cache.put(cataloguePath(props.query), props.page);
@@ -110,7 +105,7 @@ export function Catalogue(props: Props) {
         <CartPanel
           cart={cart}
           pricing={pricing}
-          offer={offer}
+          bindingQuote={bindingQuote}
           quoteNotice={quoteNotice}
           onChange={setCart}
         />
@@ -120,24 +115,27 @@ export function Catalogue(props: Props) {
         onCartChange={setCart}
         pricing={pricing}
         academy={props.academy}
-        offer={offer}
+        bindingQuote={bindingQuote}
         code={code}
       />
     </>
   );
 }
 
-/** The quote that the mail's link names, with its subjects complete: /compra?presupuesto=…. */
-function useQuotedCart(onRead: (cart: QuotedCart, offer: Offer | null) => void): void {
-  const read = useEffectEvent(onRead);
+/** Load the quote of the page's link (/compra?presupuesto=…) with its subjects. */
+function useQuotedCart(
+  onLoad: (cart: QuotedCart, bindingQuote: BindingQuote | null) => void,
+): void {
+  const onLoaded = useEffectEvent(onLoad);
   useEffect(() => {
     const key = new URLSearchParams(window.location.search).get("presupuesto");
     if (!key) return;
     Promise.all([
       get(`/api/quotes?presupuesto=${encodeURIComponent(key)}`, QuotedCart),
-      import("../../lib/offer"),
+      import("../../lib/bindingQuote"),
     ]).then(
-      ([cart, { makeOffer }]) => read(cart, cart.terms && makeOffer(key, cart.terms)),
+      ([cart, { makeBindingQuote }]) =>
+        onLoaded(cart, cart.terms && makeBindingQuote(key, cart.terms)),
       (error: Error) => toast({ title: "Error", text: error.message, tone: "error" }),
     );
   }, []);

@@ -1,9 +1,9 @@
 import { type ComponentType, useRef, useState } from "react";
-import { cartTerms } from "../../lib/bound";
+import { cartPriceOptions } from "../../lib/bindingPrice";
+import type { BindingQuote } from "../../lib/bindingQuote";
 import { type CartLine, countLines, toPricedItems } from "../../lib/cart";
 import { CartIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
-import type { Offer } from "../../lib/offer";
 import { quoteCart } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
@@ -19,20 +19,22 @@ type Props = {
   onCartChange: (cart: CartLine[]) => void;
   pricing: Pricing;
   academy: Academy;
-  offer: Offer | null;
+  bindingQuote: BindingQuote | null;
   code: string;
 };
 
-/** The floating cart button, and the payment dialog that arrives with the first wish for it. */
-export function Checkout({ cart, onCartChange, pricing, academy, offer, code }: Props) {
+/**
+ * The floating cart button and the payment dialog, whose code is loaded when it is first needed.
+ */
+export function Checkout({ cart, onCartChange, pricing, academy, bindingQuote, code }: Props) {
   const [Dialog, setDialog] = useState<Dialog | null>(null);
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const count = countLines(cart);
   const total = formatEuros(
-    quoteCart(pricing, toPricedItems(cart), cartTerms(offer, cart)).totalCents,
+    quoteCart(pricing, toPricedItems(cart), cartPriceOptions(bindingQuote, cart)).totalCents,
   );
-  const things = count === 1 ? "1 artículo" : `${count} artículos`;
+  const itemCount = count === 1 ? "1 artículo" : `${count} artículos`;
 
   const openDialog = async () => {
     try {
@@ -48,13 +50,13 @@ export function Checkout({ cart, onCartChange, pricing, academy, offer, code }: 
       });
     }
   };
-  // Pointing at the button is wish enough to fetch what it opens; a failure shows on the press.
-  const warmUp = () => void loadDialog().catch(() => undefined);
+  // Load the dialog when the button is pointed at or focused. A failure is reported on click.
+  const preload = () => void loadDialog().catch(() => undefined);
 
   return (
     <>
       <p className="visually-hidden" role="status">
-        {count > 0 ? `Carrito: ${things}, total ${total}` : ""}
+        {count > 0 ? `Carrito: ${itemCount}, total ${total}` : ""}
       </p>
       {count > 0 && (
         <button
@@ -63,12 +65,12 @@ export function Checkout({ cart, onCartChange, pricing, academy, offer, code }: 
           className="button button--large checkout"
           aria-haspopup="dialog"
           onClick={openDialog}
-          onPointerEnter={warmUp}
-          onFocus={warmUp}
+          onPointerEnter={preload}
+          onFocus={preload}
         >
           <span className="checkout__count">
             <CartIcon />
-            {things}
+            {itemCount}
           </span>
           <span className="price">{total}</span>
           <span className="visually-hidden">: continuar con la compra</span>
@@ -83,7 +85,7 @@ export function Checkout({ cart, onCartChange, pricing, academy, offer, code }: 
           onCartChange={onCartChange}
           pricing={pricing}
           academy={academy}
-          offer={offer}
+          bindingQuote={bindingQuote}
           code={code}
         />
       )}

@@ -1,7 +1,7 @@
 import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from "react";
 import { type Debounced, debounce } from "../../lib/debounce";
 import { SearchIcon } from "../../lib/icons";
-import type { Degree, University } from "../../schemas/catalogue";
+import type { Degree, University } from "../../schemas/universities";
 import { type CatalogueQuery, cleanSearch } from "./query";
 import type { HistoryStep } from "./useCatalogueQuery";
 
@@ -14,7 +14,7 @@ type Props = {
   onChange: (change: Partial<CatalogueQuery>, step?: HistoryStep) => void;
 };
 
-/** The filter bar. University and degree act at once, the search when the typing pauses. */
+/** The filters. University and degree apply at once, the search when typing pauses. */
 export function Filters({ universities, degrees, query, onChange }: Props) {
   const [text, setText] = useSearchText(query.search, (search, step) =>
     onChange({ search, page: 1 }, step),
@@ -105,20 +105,20 @@ export function Filters({ universities, degrees, query, onChange }: Props) {
 type SearchSetter = ((text: string) => void) & { flush(): void; reset(): void };
 
 /**
- * The typed text, reported when it rests. The first letters make a step in the history, further
- * ones correct it: going back leaves the search, not its last letter.
+ * The text of the search field, reported when typing pauses. Starting a search adds an entry to the
+ * browser's history; further typing replaces that entry, so that the back button leaves the search.
  */
 function useSearchText(
   search: string,
   report: (search: string, step: HistoryStep) => void,
 ): [string, SearchSetter] {
-  // What was typed into the server's field before this one took its place is kept.
+  // Keep what was typed into the field of the server's HTML before React replaced it.
   const [text, setText] = useState(
     () => document.querySelector<HTMLInputElement>("input#buscar")?.value ?? search,
   );
   const reported = useRef(search);
 
-  const tell = useEffectEvent((typed: string) => {
+  const reportChange = useEffectEvent((typed: string) => {
     const next = cleanSearch(typed);
     if (next === reported.current) return;
     const step = reported.current === "" ? "push" : "replace";
@@ -126,14 +126,14 @@ function useSearchText(
     report(next, step);
   });
   const later = useRef<Debounced<[string]> | null>(null);
-  const typedEarly = useEffectEvent(() => text);
+  const initialText = useEffectEvent(() => text);
   useEffect(() => {
-    later.current = debounce((typed: string) => tell(typed), SEARCH_DEBOUNCE_MS);
-    later.current(typedEarly());
+    later.current = debounce((typed: string) => reportChange(typed), SEARCH_DEBOUNCE_MS);
+    later.current(initialText());
     return () => later.current?.cancel();
   }, []);
 
-  // Back, forward and "clear filters" change the search from outside.
+  // The back and forward buttons and "Limpiar filtros" change the search from outside.
   useEffect(() => {
     if (search === reported.current) return;
     reported.current = search;

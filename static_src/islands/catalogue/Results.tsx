@@ -15,32 +15,34 @@ import {
 import { SubjectCard } from "./SubjectCard";
 import type { HistoryStep } from "./useCatalogueQuery";
 
-/** Before the first university is open there is nothing to ask for. */
-const NOTHING: Resource<CataloguePage> = {
+/** The empty result while no university is open. */
+const NO_SUBJECTS: Resource<CataloguePage> = {
   status: "ready",
-  data: { count: 0, page: 1, pages: 1, pageSize: 0, results: [] },
+  data: { count: 0, page: 1, pages: 1, results: [] },
 };
 const SKELETONS = ["a", "b", "c", "d", "e", "f"];
 
-type Choice = {
+type CartProps = {
   cart: Cart;
   onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
   onToggleAll: (subject: CatalogueSubject) => void;
 };
 
-type Props = Choice & {
+type Props = CartProps & {
   cache: ResourceCache<CataloguePage>;
   query: CatalogueQuery;
   onChange: (change: Partial<CatalogueQuery>, step?: HistoryStep) => void;
 };
 
-/** The subjects that the filters leave, in pages or, with "Todas", page after page on scrolling. */
-export function Results({ cache, query, onChange, ...choice }: Props) {
+/**
+ * The subjects that match the filters, in pages. With "Todas", further pages load while scrolling.
+ */
+export function Results({ cache, query, onChange, ...cartProps }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   const first = useCataloguePage(cache, query, query.page);
   const everything = query.pageSize === EVERYTHING;
 
-  // The server answers a page beyond the last with the last one: the address follows.
+  // For a page number beyond the last page the server returns the last page: correct the address.
   const onAnswer = useEffectEvent((page: CataloguePage) => {
     if (everything || page.page === query.page) return;
     cache.put(cataloguePath(query, page.page), page);
@@ -86,10 +88,10 @@ export function Results({ cache, query, onChange, ...choice }: Props) {
           cache={cache}
           query={query}
           first={first}
-          {...choice}
+          {...cartProps}
         />
       ) : (
-        <PageOfSubjects resource={first} {...choice} />
+        <PageOfSubjects resource={first} {...cartProps} />
       )}
       {answer && !everything && answer.pages > 1 && (
         <Pager page={answer.page} pages={answer.pages} onGoTo={goTo} />
@@ -104,12 +106,12 @@ function useCataloguePage(
   page: number,
 ): Resource<CataloguePage> {
   const path = query.universityId === null ? null : cataloguePath(query, page);
-  const read = useResource(cache, path, (signal) => get(path ?? "", CataloguePage, { signal }));
-  return path === null ? NOTHING : read;
+  const resource = useResource(cache, path, (signal) => get(path ?? "", CataloguePage, { signal }));
+  return path === null ? NO_SUBJECTS : resource;
 }
 
-function PageOfSubjects(props: Choice & { resource: Resource<CataloguePage> }) {
-  const { resource, cart, ...choice } = props;
+function PageOfSubjects(props: CartProps & { resource: Resource<CataloguePage> }) {
+  const { resource, cart, ...cartProps } = props;
   if (resource.status === "loading") {
     return (
       <Grid>
@@ -136,7 +138,7 @@ function PageOfSubjects(props: Choice & { resource: Resource<CataloguePage> }) {
           <strong>No se encontraron asignaturas</strong>
         </p>
         <p>
-          {resource === NOTHING
+          {resource === NO_SUBJECTS
             ? "Estamos preparando el catálogo. Vuelve pronto."
             : "Prueba con otra palabra o con otra carrera."}
         </p>
@@ -150,7 +152,7 @@ function PageOfSubjects(props: Choice & { resource: Resource<CataloguePage> }) {
           key={subject.id}
           subject={subject}
           line={lineOf(cart, subject.id)}
-          {...choice}
+          {...cartProps}
         />
       ))}
     </Grid>
@@ -169,24 +171,24 @@ const SkeletonCard = () => (
   </li>
 );
 
-type EveryPageProps = Choice & {
+type EveryPageProps = CartProps & {
   cache: ResourceCache<CataloguePage>;
   query: CatalogueQuery;
   first: Resource<CataloguePage>;
 };
 
-/** All subjects: the next page is read when the end of the last one comes near. */
-function EveryPage({ cache, query, first, ...choice }: EveryPageProps) {
+/** All subjects: each next page loads when the end of the list is near the visible area. */
+function EveryPage({ cache, query, first, ...cartProps }: EveryPageProps) {
   const [shown, setShown] = useState(1);
   const pages = first.status === "ready" ? first.data.pages : 1;
   const further = Array.from({ length: shown - 1 }, (_, index) => index + 2);
   return (
     <div className="results__pages">
-      <PageOfSubjects resource={first} {...choice} />
+      <PageOfSubjects resource={first} {...cartProps} />
       {further.map((page) => (
-        <FurtherPage key={page} cache={cache} query={query} page={page} {...choice} />
+        <FurtherPage key={page} cache={cache} query={query} page={page} {...cartProps} />
       ))}
-      {shown < pages && <EndMark key={shown} onNear={() => setShown(shown + 1)} />}
+      {shown < pages && <EndOfList key={shown} onNear={() => setShown(shown + 1)} />}
     </div>
   );
 }
@@ -195,12 +197,12 @@ function FurtherPage({
   cache,
   query,
   page,
-  ...choice
+  ...cartProps
 }: Omit<EveryPageProps, "first"> & { page: number }) {
-  return <PageOfSubjects resource={useCataloguePage(cache, query, page)} {...choice} />;
+  return <PageOfSubjects resource={useCataloguePage(cache, query, page)} {...cartProps} />;
 }
 
-function EndMark({ onNear }: { onNear: () => void }) {
+function EndOfList({ onNear }: { onNear: () => void }) {
   const mark = useRef<HTMLDivElement>(null);
   const near = useEffectEvent(onNear);
   useEffect(() => {
@@ -232,7 +234,7 @@ function Pager(props: { page: number; pages: number; onGoTo: (page: number) => v
       <ol className="pager__numbers">
         {pageNumbers(page, pages).map((number, index) =>
           number === null ? (
-            // biome-ignore lint/suspicious/noArrayIndexKey: gaps have no name, and only their place
+            // biome-ignore lint/suspicious/noArrayIndexKey: gaps have no other key
             <li key={`gap-${index}`} className="pager__gap">
               …
             </li>

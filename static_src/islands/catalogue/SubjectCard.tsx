@@ -15,8 +15,9 @@ type Props = {
 };
 
 /**
- * One subject with its lessons. The server draws the same in `pages/_subject_card.html`.
- * Drawn anew only when its own line of the cart changes: with "Todas" there are thousands.
+ * A subject with its lessons. `templates/pages/_subject_card.html` renders the same HTML on the
+ * server. Memoised, because with "Todas" the page may have thousands of cards: a card renders again
+ * only when its own line of the cart changes.
  */
 export const SubjectCard = memo(({ subject, line, onToggleLesson, onToggleAll }: Props) => {
   const { id, name, degree, lessons, finalPriceCents, totalDiscounts, enrolledStudents } = subject;

@@ -1,19 +1,22 @@
 import * as z from "zod/mini";
 import { defineIsland } from "../../lib/island";
 import { Academy } from "../../schemas/academy";
-import { CataloguePage, CatalogueSubject, Degree, University } from "../../schemas/catalogue";
+import { CataloguePage, CatalogueSubject } from "../../schemas/catalogue";
 import { Pricing } from "../../schemas/pricing";
+import { Degree, University } from "../../schemas/universities";
 import { Catalogue } from "./Catalogue";
 import { EVERYTHING, PAGE_SIZES } from "./query";
 
-/** What `apps/pages/compra.py` hands over: the view that its HTML already shows. */
+/**
+ * The props from `apps/pages/catalogue_page.py`: the data of the page that the server's HTML already shows.
+ */
 const Props = z.object({
   universities: z.array(University),
   degrees: z.array(Degree),
   page: CataloguePage,
   pricing: Pricing,
   academy: Academy,
-  // The subject that the link names; its `subject` is null where it is not on sale.
+  // The subject in the page's link. Its `subject` is null if it is not on sale.
   chosen: z.nullable(z.object({ subject: z.nullable(CatalogueSubject) })),
   query: z.pipe(
     z.object({

@@ -4,12 +4,12 @@ import { cataloguePath, formatQuery, pageNumbers, parseQuery } from "./query";
 const OPEN = [4, 2];
 const DEFAULT = { universityId: 4, degreeId: null, search: "", page: 1, pageSize: 9 } as const;
 
-describe("reading the query string", () => {
-  it("opens the first open university, all degrees, page 1 of 9", () => {
+describe("parsing the query string", () => {
+  it("defaults to the first open university, all degrees and page 1 with 9 subjects", () => {
     expect(parseQuery("", OPEN)).toEqual(DEFAULT);
   });
 
-  it("reads everything that the page can show", () => {
+  it("parses every parameter", () => {
     expect(
       parseQuery("?universidad=2&carrera=7&buscar=%20derecho%20&pagina=3&por_pagina=18", OPEN),
     ).toEqual({ universityId: 2, degreeId: 7, search: "derecho", page: 3, pageSize: 18 });
@@ -21,18 +21,18 @@ describe("reading the query string", () => {
     "?pagina=0&por_pagina=7",
     "?pagina=99999999999999999999&por_pagina=Todas",
     "?carrera=1.5&buscar=%20%20",
-  ])("falls back to what is offered: %s", (queryString) => {
+  ])("falls back to the defaults for the invalid values of %s", (queryString) => {
     expect(parseQuery(queryString, OPEN)).toEqual(DEFAULT);
   });
 
-  it("has no pages when all are shown", () => {
+  it("ignores the page number when all subjects are shown", () => {
     expect(parseQuery("?por_pagina=todas&pagina=4", OPEN)).toEqual({
       ...DEFAULT,
       pageSize: "todas",
     });
   });
 
-  it("has no university where none is open", () => {
+  it("has no university when none is open", () => {
     expect(parseQuery("?universidad=4", []).universityId).toBeNull();
   });
 
@@ -41,12 +41,12 @@ describe("reading the query string", () => {
   });
 });
 
-describe("writing the query string", () => {
-  it("says nothing of what is the default", () => {
+describe("formatting the query string", () => {
+  it("leaves out the defaults", () => {
     expect(formatQuery(DEFAULT, OPEN, "?universidad=4&pagina=1&por_pagina=9")).toBe("");
   });
 
-  it("brings the same view back", () => {
+  it("produces a query string that parses to the same query", () => {
     const query = {
       universityId: 2,
       degreeId: 7,
@@ -57,29 +57,29 @@ describe("writing the query string", () => {
     expect(parseQuery(formatQuery(query, OPEN, ""), OPEN)).toEqual(query);
   });
 
-  it("keeps what others have put into the address", () => {
+  it("keeps other parameters of the address", () => {
     expect(formatQuery({ ...DEFAULT, page: 2 }, OPEN, "?presupuesto=x&carrera=3")).toBe(
       "?presupuesto=x&pagina=2",
     );
   });
 });
 
-describe("asking the API", () => {
-  it("names only the filters that are set", () => {
+describe("the path of the API call", () => {
+  it("has only the filters that are set", () => {
     expect(cataloguePath(DEFAULT)).toBe("/api/catalogue?university_id=4&page=1&page_size=9");
     expect(cataloguePath({ ...DEFAULT, degreeId: 7, search: "año", page: 2 })).toBe(
       "/api/catalogue?university_id=4&degree_id=7&search=a%C3%B1o&page=2&page_size=9",
     );
   });
 
-  it("asks for all in pages of 18", () => {
+  it("loads all subjects in pages of 18", () => {
     expect(cataloguePath({ ...DEFAULT, pageSize: "todas" }, 3)).toBe(
       "/api/catalogue?university_id=4&page=3&page_size=18",
     );
   });
 });
 
-describe("the pager", () => {
+describe("the page numbers of the pager", () => {
   it.each([
     [1, 1, [1]],
     [1, 2, [1, 2]],
@@ -87,7 +87,7 @@ describe("the pager", () => {
     [1, 14, [1, 2, null, 14]],
     [7, 14, [1, null, 6, 7, 8, null, 14]],
     [14, 14, [1, null, 13, 14]],
-  ])("of page %i of %i", (page, pages, numbers) => {
+  ])("for page %i of %i", (page, pages, numbers) => {
     expect(pageNumbers(page, pages)).toEqual(numbers);
   });
 });

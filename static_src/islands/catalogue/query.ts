@@ -1,10 +1,10 @@
 /**
- * What /compra shows, all of it in the query string: universidad, carrera, buscar, pagina,
- * por_pagina. What is not offered falls back to what is. Twin of `apps/pages/compra.py`.
+ * The query string of /compra: universidad, carrera, buscar, pagina, por_pagina. Invalid values
+ * fall back to the defaults. The server parses it in the same way in `apps/pages/catalogue_page.py`.
  */
 export const PAGE_SIZES = [6, 9, 12, 18] as const;
 export const EVERYTHING = "todas";
-/** "Todas" loads page after page in pages of this size. */
+/** The page size with which "Todas" loads the subjects. */
 const EVERYTHING_PAGE_SIZE = 18;
 const DEFAULT_PAGE_SIZE = 9;
 const LONGEST_SEARCH = 100;
@@ -19,7 +19,7 @@ export type CatalogueQuery = {
   pageSize: PageSize;
 };
 
-/** `openUniversityIds` in the order of their names: the first is the default. */
+/** `openUniversityIds` are ordered by name. The first university is the default. */
 export function parseQuery(queryString: string, openUniversityIds: number[]): CatalogueQuery {
   const params = new URLSearchParams(queryString);
   const universityId = wholeNumber(params.get("universidad"));
@@ -36,7 +36,7 @@ export function parseQuery(queryString: string, openUniversityIds: number[]): Ca
   };
 }
 
-/** The query string that brings the same view back; what others put into it is kept. */
+/** The query string for a query. Keeps other parameters of the current query string. */
 export function formatQuery(
   query: CatalogueQuery,
   openUniversityIds: number[],
@@ -56,7 +56,7 @@ export function formatQuery(
   return text ? `?${text}` : "";
 }
 
-/** The address of one page of GET /api/catalogue; also the name under which it is remembered. */
+/** The path of one page of GET /api/catalogue. Also its key in the cache. */
 export function cataloguePath(query: CatalogueQuery, page = query.page): string {
   const params = new URLSearchParams({ university_id: String(query.universityId) });
   if (query.degreeId !== null) params.set("degree_id", String(query.degreeId));
@@ -76,7 +76,7 @@ export function cleanSearch(text: string): string {
   return text.replaceAll("\0", "").trim().slice(0, LONGEST_SEARCH);
 }
 
-/** Numbers of a pager: first, last and those around the current page; null stands for a gap. */
+/** The page numbers of the pager: first, last and those next to the current page; null is a gap. */
 export function pageNumbers(page: number, pages: number): (number | null)[] {
   const shown = [...new Set([1, page - 1, page, page + 1, pages])]
     .filter((number) => number >= 1 && number <= pages)

@@ -1,17 +1,17 @@
 import { useEffect, useEffectEvent, useState } from "react";
 import { type CatalogueQuery, formatQuery, parseQuery } from "./query";
 
-/** A step of its own in the browser's history, or a correction of the present one. */
+/** Whether a change adds an entry to the browser's history or replaces the current one. */
 export type HistoryStep = "push" | "replace";
 
-/** The query as state and address at once: links, back and forward bring the same view again. */
+/** The query as React state, kept in sync with the page's address and the browser's history. */
 export function useCatalogueQuery(
   initial: CatalogueQuery,
   openUniversityIds: number[],
 ): [CatalogueQuery, (change: Partial<CatalogueQuery>, step?: HistoryStep) => void] {
   const [query, setQuery] = useState(initial);
 
-  // A link to something that is no longer there opens what is: the address says so.
+  // If the link had invalid values, the defaults are shown: correct the address.
   const correctAddress = useEffectEvent(() => change({}, "replace"));
   useEffect(() => correctAddress(), []);
 

@@ -1,11 +1,12 @@
 import { post } from "../../lib/api";
-import { Check, Field, NewTab } from "../../lib/fields";
-import { Honeypot, PrivacyNote, TextField, useLeadForm } from "../../lib/forms";
+import { Checkbox, EmailField, Field, PrivacyLabel, PrivacyNote } from "../../lib/fields";
+import { Honeypot, PhoneField, SubmitButton, TextField, useLeadForm } from "../../lib/forms";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import { ContactMessage, Sent } from "../../schemas/leads";
+import { ContactMessage } from "../../schemas/contact";
+import { Sent } from "../../schemas/leads";
 
-/** The contact form (site spec, section 5). Its HTML before: `templates/pages/_contact_form.html`. */
+/** The contact form. `templates/pages/_contact_form.html` has the HTML shown until it loads. */
 export function ContactForm({ academy }: { academy: Academy }) {
   const { errors, sending, attributes } = useLeadForm(
     ContactMessage,
@@ -20,31 +21,15 @@ export function ContactForm({ academy }: { academy: Academy }) {
     <form className="form" {...attributes}>
       <Field label="Nombre" name="name" autoComplete="name" required error={errors.name} />
       <div className="form__row">
-        <Field
-          label="Email"
-          name="email"
-          type="email"
-          autoComplete="email"
-          placeholder="tu@email.com"
-          required
-          error={errors.email}
-        />
-        <Field
-          label="Teléfono (opcional)"
-          name="phone"
-          type="tel"
-          autoComplete="tel"
-          error={errors.phone}
-        />
+        <EmailField error={errors.email} />
+        <PhoneField label="Teléfono (opcional)" required={false} error={errors.phone} />
       </div>
       <TextField label="Mensaje" name="message" rows={5} required error={errors.message} />
       <Honeypot />
-      <Check name="privacyAccepted" required error={errors.privacyAccepted}>
-        Acepto la <NewTab href="/privacidad">política de privacidad</NewTab>
-      </Check>
-      <button type="submit" className="button button--large" disabled={sending}>
-        {sending ? "Enviando..." : "Enviar mensaje"}
-      </button>
+      <Checkbox name="privacyAccepted" required error={errors.privacyAccepted}>
+        <PrivacyLabel />
+      </Checkbox>
+      <SubmitButton sending={sending}>Enviar mensaje</SubmitButton>
       <PrivacyNote academy={academy} purpose="responder a tu mensaje" />
     </form>
   );

@@ -1,13 +1,13 @@
 import { post } from "../../lib/api";
-import { Check, Field } from "../../lib/fields";
-import { Honeypot, PrivacyNote, SelectField, TermsWords, useLeadForm } from "../../lib/forms";
+import { Checkbox, EmailField, PrivacyNote, TermsLabel } from "../../lib/fields";
+import { Honeypot, PhoneField, SelectField, SubmitButton, useLeadForm } from "../../lib/forms";
 import { ModalButton } from "../../lib/modal";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
+import { CAREERS, DiscountRequest } from "../../schemas/discountRequest";
 import { Sent } from "../../schemas/leads";
-import { CAREERS, DiscountRequest } from "../../schemas/requests";
 
-/** The button of the discounts section and its dialog. It arrives with the first press: open. */
+/** The button of the discounts section with its dialog: a form that sends a personal promo code. */
 export function DiscountRequestDialog({ academy }: { academy: Academy }) {
   return (
     <ModalButton label="Solicitar mi descuento" className="button" title="Solicita tu descuento">
@@ -35,23 +35,8 @@ function RequestForm({ academy, onSent }: { academy: Academy; onSent(): void }) 
       <p className="form__lead">
         Te enviamos por email un código personal del 5 %, válido durante 30 días.
       </p>
-      <Field
-        label="Teléfono"
-        name="phone"
-        type="tel"
-        autoComplete="tel"
-        required
-        error={errors.phone}
-      />
-      <Field
-        label="Email"
-        name="email"
-        type="email"
-        autoComplete="email"
-        placeholder="tu@email.com"
-        required
-        error={errors.email}
-      />
+      <PhoneField error={errors.phone} />
+      <EmailField error={errors.email} />
       <SelectField label="Carrera" name="career" defaultValue="" required error={errors.career}>
         <option value="" disabled>
           Selecciona una carrera
@@ -63,12 +48,10 @@ function RequestForm({ academy, onSent }: { academy: Academy; onSent(): void }) 
         ))}
       </SelectField>
       <Honeypot />
-      <Check name="acceptTerms" required error={errors.acceptTerms}>
-        <TermsWords />
-      </Check>
-      <button type="submit" className="button button--large" disabled={sending}>
-        {sending ? "Enviando..." : "Solicitar descuento"}
-      </button>
+      <Checkbox name="acceptTerms" required error={errors.acceptTerms}>
+        <TermsLabel />
+      </Checkbox>
+      <SubmitButton sending={sending}>Solicitar descuento</SubmitButton>
       <PrivacyNote academy={academy} purpose="crear tu código y enviártelo" />
     </form>
   );

@@ -1,20 +1,21 @@
 import { type FormEvent, useEffect, useState } from "react";
 import * as z from "zod/mini";
 import { post } from "../../lib/api";
-import { Check, Field } from "../../lib/fields";
-import { Honeypot, PrivacyNote, refusal, TermsWords } from "../../lib/forms";
+import { Checkbox, EmailField, Field, PrivacyNote, TermsLabel } from "../../lib/fields";
+import { errorMessage, Honeypot, PhoneField } from "../../lib/forms";
 import { ModalButton } from "../../lib/modal";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import { FreeSubjectRequest, Sent } from "../../schemas/leads";
+import { FreeSubjectRequest } from "../../schemas/freeSubject";
+import { Sent } from "../../schemas/leads";
 
 const READ_ONLY_MS = 500;
-// Browsers let "ana@casa" pass as an address, and a blank as an answer.
+// Browsers accept "ana@casa" as an address and a blank as a required text: these patterns do not.
 const EMAIL_PATTERN = String.raw`[^\s@]+@[^\s@]+\.[^\s@]+`;
 const NOT_BLANK = String.raw`.*\S.*`;
 const FAILURE = "Hubo un problema al enviar tu solicitud. Por favor, inténtalo de nuevo.";
 
-/** The header's button and its dialog. It arrives with the first press: open. */
+/** The button "Asignatura gratis" of the header with its dialog. */
 export function FreeSubjectModal({ academy }: { academy: Academy }) {
   return (
     <ModalButton
@@ -28,9 +29,9 @@ export function FreeSubjectModal({ academy }: { academy: Academy }) {
 }
 
 /**
- * The browser's own checks and words are the rule here (site spec, section 5): no messages of
- * ours, and no more can be typed than the server takes. On submit the dialog closes and is empty the next time, whatever the server
- * says; only a failure is told.
+ * The form uses the browser's own validation and messages, and limits the length of each field to
+ * what the server accepts. On submit the dialog closes without waiting for the server, and it is
+ * empty when it opens again. A toast reports a failure.
  */
 function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) {
   const [readOnly, setReadOnly] = useState(true);
@@ -43,7 +44,7 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
 
   function submit(event: FormEvent<HTMLFormElement>) {
     event.preventDefault();
-    // Browsers don't check what is read-only.
+    // Browsers do not validate read-only fields.
     if (readOnly) return;
     const request = z.parse(
       FreeSubjectRequest,
@@ -51,32 +52,17 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
     );
     onDone();
     post("/api/request-free-subject", request, Sent).catch((error) =>
-      toast({ title: "Error", text: refusal(error, FAILURE), tone: "error" }),
+      toast({ title: "Error", text: errorMessage(error, FAILURE), tone: "error" }),
     );
   }
 
   return (
     <form className="form" onSubmit={submit}>
-      <Field
-        label="Email"
-        name="email"
-        type="email"
-        autoComplete="email"
-        placeholder="tu@email.com"
-        pattern={EMAIL_PATTERN}
-        maxLength={254}
-        required
-        readOnly={readOnly}
-      />
-      <Field
-        label="Teléfono"
-        name="phone"
-        type="tel"
-        autoComplete="tel"
+      <EmailField pattern={EMAIL_PATTERN} maxLength={254} readOnly={readOnly} />
+      <PhoneField
         placeholder="+34 123 456 789"
         pattern={NOT_BLANK}
         maxLength={30}
-        required
         readOnly={readOnly}
       />
       <Field
@@ -89,9 +75,9 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
         readOnly={readOnly}
       />
       <Honeypot />
-      <Check name="acceptTerms" required checked={termsAccepted} onChange={setTermsAccepted}>
-        <TermsWords />
-      </Check>
+      <Checkbox name="acceptTerms" required checked={termsAccepted} onChange={setTermsAccepted}>
+        <TermsLabel />
+      </Checkbox>
       <p className="form__actions">
         <button type="button" className="button button--quiet" onClick={onDone}>
           Cancelar

@@ -1,21 +1,22 @@
 import { useCallback, useEffect, useState } from "react";
 import { ApiError } from "../../lib/api";
+import { LinkFailed } from "../../lib/LinkFailed";
 import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
-import type { Plan } from "../../schemas/instalments";
-import { Payment } from "./Payment";
-import { INVALID_LINK, type Link, loadPlan, rowSentence } from "./plan";
+import type { InstalmentPlan } from "../../schemas/instalments";
+import { InstalmentPayment } from "./InstalmentPayment";
+import { INVALID_LINK, instalmentMessage, type Link, loadPlan } from "./instalmentPlan";
 
 type Props = Link & { academy: Academy };
 type State =
   | { kind: "loading" }
-  | { kind: "loaded"; plan: Plan }
+  | { kind: "loaded"; plan: InstalmentPlan }
   | { kind: "failed"; text: string };
 
-/** A plan of instalments behind its personal link: what is paid, what is due, and how to pay it. */
+/** The page of an instalment plan's link: the state of each instalment, and its payment. */
 export function Instalments({ order, token, academy }: Props) {
   const [state, setState] = useState<State>({ kind: "loading" });
-  const [returned] = useState(fromBank);
+  const [bankReturn] = useState(takeBankReturn);
 
   const load = useCallback(
     (signal?: AbortSignal) =>
@@ -30,16 +31,16 @@ export function Instalments({ order, token, academy }: Props) {
     [order, token],
   );
   useEffect(() => {
-    if (returned) return;
+    if (bankReturn) return;
     const controller = new AbortController();
     load(controller.signal);
     return () => controller.abort();
-  }, [load, returned]);
+  }, [load, bankReturn]);
 
-  if (returned) {
+  if (bankReturn) {
     return (
-      <div className={`notice notice--${returned.saved ? "success" : "warning"}`} role="status">
-        <p>{returned.saved ? "Hemos guardado tu tarjeta." : "No se ha guardado la tarjeta."}</p>
+      <div className={`notice notice--${bankReturn.saved ? "success" : "warning"}`} role="status">
+        <p>{bankReturn.saved ? "Hemos guardado tu tarjeta." : "No se ha guardado la tarjeta."}</p>
         <p>Para ver tus plazos, vuelve a abrir el enlace de tu correo.</p>
       </div>
     );
@@ -52,34 +53,25 @@ export function Instalments({ order, token, academy }: Props) {
     );
   }
   if (state.kind === "failed") {
-    return (
-      <div className="card recovery__message" role="alert">
-        <h2>{state.text}</h2>
-        <p>
-          Si crees que es un error, escríbenos a{" "}
-          <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
-        </p>
-        <a className="button" href="/">
-          Volver al inicio
-        </a>
-      </div>
-    );
+    return <LinkFailed title={state.text} academy={academy} />;
   }
   const { plan } = state;
   return (
     <div className="recovery__columns">
-      <section className="card" aria-labelledby="plan-heading">
-        <h2 id="plan-heading">Pedido n.º {plan.orderId}</h2>
+      <section className="card" aria-labelledby="instalments-heading">
+        <h2 id="instalments-heading">Pedido n.º {plan.orderId}</h2>
         <p>{plan.items.join(" · ")}</p>
         <ul className="recovery__items">
-          {plan.rows.map((row) => (
-            <li key={row.number}>
+          {plan.instalments.map((instalment) => (
+            <li key={instalment.number}>
               <div>
-                <strong>Plazo {row.number}</strong>
-                <small>{rowSentence(row, plan.cardWorks)}</small>
-                <span className={`badge ${TONES[row.state] ?? ""}`}>{STATES[row.state]}</span>
+                <strong>Plazo {instalment.number}</strong>
+                <small>{instalmentMessage(instalment, plan.cardWorks)}</small>
+                <span className={`badge ${TONES[instalment.state] ?? ""}`}>
+                  {STATES[instalment.state]}
+                </span>
               </div>
-              <span className="price">{formatEuros(row.amountCents)}</span>
+              <span className="price">{formatEuros(instalment.amountCents)}</span>
             </li>
           ))}
         </ul>
@@ -100,9 +92,9 @@ export function Instalments({ order, token, academy }: Props) {
           )}
         </dl>
       </section>
-      <section className="card" aria-labelledby="plan-pay">
-        <h2 id="plan-pay">Pago con tarjeta</h2>
-        <Payment plan={plan} link={{ order, token }} onChange={load} />
+      <section className="card" aria-labelledby="instalments-pay">
+        <h2 id="instalments-pay">Pago con tarjeta</h2>
+        <InstalmentPayment plan={plan} link={{ order, token }} onChange={load} />
       </section>
     </div>
   );
@@ -122,8 +114,11 @@ const TONES: Partial<Record<keyof typeof STATES, string>> = {
   overdue: "badge--warning",
 };
 
-/** Back from the bank's own page after a change of card; what Stripe added to the address goes. */
-function fromBank(): { saved: boolean } | null {
+/**
+ * The result in the address when the bank's page has sent the student back after a change of card.
+ * It is removed from the address.
+ */
+function takeBankReturn(): { saved: boolean } | null {
   const status = new URLSearchParams(window.location.search).get("redirect_status");
   if (!status) return null;
   window.history.replaceState(null, "", "/plazos");

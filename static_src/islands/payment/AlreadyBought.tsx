@@ -1,16 +1,16 @@
-import type { UnavailableItem } from "../../schemas/payments";
+import type { UnavailableItem } from "../../schemas/checkout";
 
 type Props = {
   items: UnavailableItem[];
   onBuyAgain(): void;
-  /** Where the cart can be changed. */
+  /** Only where the cart can be changed. */
   onRemove?: (items: UnavailableItem[]) => void;
 };
 
-/** Said to who is signed in alone: what of the cart they have bought before. */
+/** The notice to a signed-in student that the cart has items they have already bought. */
 export function AlreadyBought({ items, onBuyAgain, onRemove }: Props) {
   function buyAgain() {
-    // The notice goes with its button: the focus goes on to what comes next.
+    // The pressed button disappears with the notice, so move the focus to the pay button.
     document.querySelector<HTMLElement>(".pay-bar__pay")?.focus();
     onBuyAgain();
   }

@@ -9,15 +9,17 @@ import {
   useSyncExternalStore,
 } from "react";
 import { followStripe, type StripeState, stripeAppearance, stripeSource } from "../../lib/stripe";
-import { cardSentence } from "./refusals";
+import { cardErrorMessage } from "./refusals";
 
 export type CardOutcome =
   | { kind: "charged" }
   | { kind: "bank_is_confirming" }
-  /** `final`: this payment can't be tried again, the next press needs a new secret. */
-  | { kind: "refused"; text: string; final: boolean };
+  /** `final`: this payment can't be retried; the next attempt needs a new client secret. */
+  | { kind: "declined"; text: string; final: boolean };
 
-/** What the pay button holds of the card form; null until the form is ready. */
+/**
+ * How the pay button confirms the card form. The ref that holds it is null until the form is ready.
+ */
 export type CardHandle = { confirm(returnUrl: string): Promise<CardOutcome> };
 
 type Props = {
@@ -29,12 +31,12 @@ type Props = {
 const PREPARING = "Preparando opciones de pago...";
 const LOAD_FAILED = "Error al cargar el formulario de pago";
 
-/** Stripe's Payment Element for one client secret; another secret needs another `key`. */
+/** Stripe's Payment Element for one client secret. Render another secret with another `key`. */
 export function CardForm(props: Props) {
   const [state, setState] = useState<StripeState>({ status: "loading" });
   const dark = useDarkScheme();
   useEffect(() => followStripe(stripeSource, setState), []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the tokens that it reads change with the scheme.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the design tokens it reads depend on the color scheme.
   const appearance = useMemo(stripeAppearance, [dark]);
 
   if (state.status === "loading") return <Preparing />;
@@ -59,20 +61,20 @@ function CardFields({ clientSecret, email, handle }: Props) {
     return {
       async confirm(returnUrl) {
         const { error: incomplete } = await elements.submit();
-        if (incomplete) return refused(incomplete);
+        if (incomplete) return declined(incomplete);
         const options = {
           elements,
           clientSecret,
           confirmParams: { return_url: returnUrl },
           redirect: "if_required" as const,
         };
-        // A secret of a setup saves the card for later and takes no money.
+        // The client secret of a SetupIntent: saves the card without charging it.
         if (clientSecret.startsWith("seti_")) {
           const { error, setupIntent } = await stripe.confirmSetup(options);
-          return outcomeOf(setupIntent ?? error?.setup_intent) ?? refused(error);
+          return outcomeOf(setupIntent ?? error?.setup_intent) ?? declined(error);
         }
         const { error, paymentIntent } = await stripe.confirmPayment(options);
-        return outcomeOf(paymentIntent ?? error?.payment_intent) ?? refused(error);
+        return outcomeOf(paymentIntent ?? error?.payment_intent) ?? declined(error);
       },
     };
   }, [status, stripe, elements, clientSecret]);
@@ -95,16 +97,19 @@ function CardFields({ clientSecret, email, handle }: Props) {
   );
 }
 
-/** Whether the money moves. An error carries its payment too: one that succeeded elsewhere is paid. */
+/**
+ * The outcome of a payment that is charged or processing, otherwise null. An error carries the
+ * payment too: it may have succeeded already, for example in another tab.
+ */
 function outcomeOf(payment: PaymentIntent | SetupIntent | undefined): CardOutcome | null {
   if (payment?.status === "succeeded") return { kind: "charged" };
   if (payment?.status === "processing") return { kind: "bank_is_confirming" };
   return null;
 }
 
-function refused(error: StripeError | undefined): CardOutcome {
-  const gone = error?.code === "payment_intent_unexpected_state";
-  return { kind: "refused", text: cardSentence(error ?? {}), final: gone };
+function declined(error: StripeError | undefined): CardOutcome {
+  const final = error?.code === "payment_intent_unexpected_state";
+  return { kind: "declined", text: cardErrorMessage(error ?? {}), final };
 }
 
 function Preparing() {
@@ -137,10 +142,10 @@ const darkScheme = () => window.matchMedia("(prefers-color-scheme: dark)");
 
 function useDarkScheme(): boolean {
   return useSyncExternalStore(
-    (changed) => {
+    (onChange) => {
       const query = darkScheme();
-      query.addEventListener("change", changed);
-      return () => query.removeEventListener("change", changed);
+      query.addEventListener("change", onChange);
+      return () => query.removeEventListener("change", onChange);
     },
     () => darkScheme().matches,
   );

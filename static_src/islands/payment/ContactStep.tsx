@@ -1,5 +1,12 @@
 import { type FormEvent, useRef, useState } from "react";
-import { Check, Field, NewTab } from "../../lib/fields";
+import {
+  Checkbox,
+  EmailField,
+  Field,
+  PrivacyLabel,
+  PrivacyNote,
+  TermsLabel,
+} from "../../lib/fields";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import {
@@ -11,21 +18,25 @@ import {
   FIELD_ORDER,
 } from "./contact";
 
+/** Completes the sentence of `PrivacyNote`. */
+export const PURCHASE_PURPOSE =
+  "gestionar tu compra y darte acceso; el cobro con tarjeta lo procesa Stripe";
+
 type Props = {
   contact: Contact;
-  /** What the server said of single fields. */
-  refused: ContactErrors;
+  /** The server's messages for single fields. */
+  serverErrors: ContactErrors;
   academy: Academy;
   onEdit(contact: Contact): void;
   onNext(): void;
 };
 
-/** Step 1: who buys. Its rules are in `contact.ts`. */
-export function ContactStep({ contact, refused, academy, onEdit, onNext }: Props) {
+/** Step 1 of the payment dialog: the buyer's contact data. `contact.ts` validates them. */
+export function ContactStep({ contact, serverErrors, academy, onEdit, onNext }: Props) {
   const form = useRef<HTMLFormElement>(null);
-  // Nobody is corrected before they have tried; from then on the messages follow the typing.
-  const [tried, setTried] = useState(false);
-  const errors: ContactErrors = { ...refused, ...(tried ? contactErrors(contact) : {}) };
+  // Messages appear only after the first submit. From then on they are updated while typing.
+  const [submitted, setSubmitted] = useState(false);
+  const errors: ContactErrors = { ...serverErrors, ...(submitted ? contactErrors(contact) : {}) };
   const edit = (change: Partial<Contact>) => onEdit({ ...contact, ...change });
 
   function submit(event: FormEvent) {
@@ -33,24 +44,19 @@ export function ContactStep({ contact, refused, academy, onEdit, onNext }: Props
     const found = contactErrors(contact);
     const first = FIELD_ORDER.find((field) => found[field]);
     if (!first) return onNext();
-    setTried(true);
+    setSubmitted(true);
     toast({ title: "Error", text: found[first] ?? "", tone: "error" });
     (form.current?.elements.namedItem(first) as HTMLElement | null)?.focus();
   }
 
   return (
     <form className="purchase__contact" ref={form} onSubmit={submit} noValidate>
-      <p className="purchase__lead">
+      <p className="form__lead">
         Te enviaremos a este correo la confirmación y el acceso a tus asignaturas.
       </p>
-      <Field
+      <EmailField
         label="Correo electrónico"
-        name="email"
-        type="email"
         inputMode="email"
-        autoComplete="email"
-        placeholder="tu@email.com"
-        required
         value={contact.email}
         error={errors.email}
         onChange={(event) => edit({ email: event.target.value })}
@@ -80,40 +86,46 @@ export function ContactStep({ contact, refused, academy, onEdit, onNext }: Props
         />
       </div>
       <div>
-        <Check
-          name="termsAccepted"
-          required
-          checked={contact.termsAccepted}
-          error={errors.termsAccepted}
-          onChange={(termsAccepted) => edit({ termsAccepted })}
-        >
-          Acepto los <NewTab href="/terminos">términos y condiciones</NewTab>
-        </Check>
-        <Check
-          name="privacyAccepted"
-          required
-          checked={contact.privacyAccepted}
-          error={errors.privacyAccepted}
-          onChange={(privacyAccepted) => edit({ privacyAccepted })}
-        >
-          Acepto la <NewTab href="/privacidad">política de privacidad</NewTab>
-        </Check>
+        {ACCEPTANCES.map((field) => (
+          <AcceptanceCheckbox key={field} {...{ field, contact, errors, onEdit }} />
+        ))}
       </div>
       <button type="submit" className="button button--large">
         Continuar
       </button>
-      <PrivacyNote academy={academy} />
+      <PrivacyNote academy={academy} purpose={PURCHASE_PURPOSE} />
     </form>
   );
 }
 
-/** Who processes the data and why, at the button (decisions, "Forms and leads"). */
-export function PrivacyNote({ academy }: { academy: Academy }) {
+export const ACCEPTANCES = ["termsAccepted", "privacyAccepted"] as const;
+
+type AcceptanceProps = {
+  field: (typeof ACCEPTANCES)[number];
+  contact: Contact;
+  errors: ContactErrors;
+  disabled?: boolean;
+  onEdit(contact: Contact): void;
+};
+
+/** The checkbox that accepts the terms, or the privacy policy. */
+export function AcceptanceCheckbox({
+  field,
+  contact,
+  errors,
+  disabled = false,
+  onEdit,
+}: AcceptanceProps) {
   return (
-    <p className="purchase__note">
-      {academy.legalName} trata tus datos para gestionar tu compra y darte acceso; el cobro con
-      tarjeta lo procesa Stripe. Más en la{" "}
-      <NewTab href="/privacidad">información sobre privacidad</NewTab>.
-    </p>
+    <Checkbox
+      name={field}
+      required
+      checked={contact[field]}
+      disabled={disabled}
+      error={errors[field]}
+      onChange={(accepted) => onEdit({ ...contact, [field]: accepted })}
+    >
+      {field === "termsAccepted" ? <TermsLabel /> : <PrivacyLabel />}
+    </Checkbox>
   );
 }

@@ -1,18 +1,18 @@
 import type { ReactNode } from "react";
 import { formatEuros } from "../../lib/money";
-import type { PricedOrder } from "../../schemas/payments";
+import type { PricedOrder } from "../../schemas/checkout";
 
 type Props = {
   order: PricedOrder;
-  /** What is paid today, where that is less than the total. */
+  /** The amount of today's payment. Shown only if it is less than the total. */
   dueNowCents: number;
-  /** The lines in another form than name and price. */
+  /** Replaces the list of lines. */
   children?: ReactNode;
 };
 
-/** What is bought, what is taken off, and what it comes to. */
+/** The lines of an order, its discounts and its total. */
 export function OrderSummary({ order, dueNowCents, children }: Props) {
-  // The list total less all discounts is the total (`lib/quote.ts`).
+  // The total is the list total minus all discounts (`lib/quote.ts`).
   const listTotalCents = order.discounts.reduce(
     (sum, { amountCents }) => sum + amountCents,
     order.totalCents,

@@ -1,20 +1,24 @@
-/** How a purchase ends where the buyer stays on the page: paid, with the bank, or saved. */
+/**
+ * The last views of a purchase: charged but not recorded, confirmed later by the bank, or saved.
+ */
 import { useEffect, useState } from "react";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import { resendEmail, successUrl } from "./calls";
+import { resendEmail, successUrl } from "./checkoutApi";
 import { formatCountdown, RESEND_ATTEMPTS, secondsUntil, waitAfter } from "./countdown";
 
 const SEND_FAILED = "Error al enviar email";
 const NOT_SENT = "No se pudo reenviar el email";
 
-type PaidProps = { paymentIntentId: string; email: string; academy: Academy };
+type PaymentProps = { paymentIntentId: string; email: string; academy: Academy };
 
-/** The post-payment view: charged, but the server could not be told (shop spec, section 4). */
-export function Unrecorded({ paymentIntentId, email, academy }: PaidProps) {
+/**
+ * The card was charged, but complete-payment failed. Offers to send the confirmation e-mail again.
+ */
+export function Unrecorded({ paymentIntentId, email, academy }: PaymentProps) {
   const [attemptsLeft, setAttemptsLeft] = useState(RESEND_ATTEMPTS);
   const [waitUntil, setWaitUntil] = useState(0);
-  const [last, setLast] = useState<"sent" | "failed" | null>(null);
+  const [lastResult, setLastResult] = useState<"sent" | "failed" | null>(null);
   const [sending, setSending] = useState(false);
   const secondsLeft = useSecondsUntil(waitUntil);
 
@@ -22,30 +26,32 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaidProps) {
     if (sending || secondsLeft > 0 || attemptsLeft === 0) return;
     setSending(true);
     const result = await resendEmail(paymentIntentId).then(
-      (answer) => ({ sent: true, answer }),
-      (error: unknown) => ({ sent: false, answer: waitAfter(error, attemptsLeft) }),
+      (response) => ({ sent: true, response }),
+      (error: unknown) => ({ sent: false, response: waitAfter(error, attemptsLeft) }),
     );
     setSending(false);
-    setAttemptsLeft(result.answer.attemptsLeft);
-    setWaitUntil(Date.now() + result.answer.secondsLeft * 1000);
-    setLast(result.sent ? "sent" : "failed");
+    setAttemptsLeft(result.response.attemptsLeft);
+    setWaitUntil(Date.now() + result.response.secondsLeft * 1000);
+    setLastResult(result.sent ? "sent" : "failed");
     if (!result.sent) toast({ title: SEND_FAILED, text: NOT_SENT, tone: "error" });
   }
 
   return (
     <div className="purchase__outcome">
-      <p className="purchase__lead">
+      <p className="form__lead">
         Tu pago se ha realizado correctamente. Estamos terminando de registrar tu compra: en unos
         minutos recibirás en <strong>{email}</strong> la confirmación y el enlace de acceso. No hace
         falta que pagues otra vez.
       </p>
       <div className="notice" aria-live="polite">
-        {last === "failed" && (
+        {lastResult === "failed" && (
           <p className="field__error">
             {SEND_FAILED}. {NOT_SENT}.
           </p>
         )}
-        {last === "sent" && <p>Te hemos enviado otra vez el correo. Mira también en el spam.</p>}
+        {lastResult === "sent" && (
+          <p>Te hemos enviado otra vez el correo. Mira también en el spam.</p>
+        )}
         {attemptsLeft > 0 ? (
           <>
             <p>¿No te ha llegado el correo de verificación?</p>
@@ -67,7 +73,7 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaidProps) {
         )}
       </div>
       {attemptsLeft > 0 && secondsLeft > 0 && (
-        <p className="purchase__note" role="timer">
+        <p className="form__note" role="timer">
           Podrás volver a enviarlo en {formatCountdown(secondsLeft)}. Intentos que quedan:{" "}
           {attemptsLeft}.
         </p>
@@ -79,10 +85,11 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaidProps) {
   );
 }
 
-export function Processing({ paymentIntentId, email, academy }: PaidProps) {
+/** The bank has not confirmed the payment yet. */
+export function Processing({ paymentIntentId, email, academy }: PaymentProps) {
   return (
     <div className="purchase__outcome">
-      <p className="purchase__lead">
+      <p className="form__lead">
         Puede tardar unos minutos. Te escribiremos a <strong>{email}</strong> en cuanto lo confirme;
         no hace falta que pagues otra vez.
       </p>
@@ -91,7 +98,7 @@ export function Processing({ paymentIntentId, email, academy }: PaidProps) {
           Ver el estado del pago
         </a>
       )}
-      <p className="purchase__note">
+      <p className="form__note">
         ¿Alguna duda? Escríbenos a{" "}
         <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
       </p>
@@ -99,10 +106,11 @@ export function Processing({ paymentIntentId, email, academy }: PaidProps) {
   );
 }
 
+/** The cart was saved for later. */
 export function Saved({ email, onClose }: { email: string; onClose(): void }) {
   return (
     <div className="purchase__outcome">
-      <p className="purchase__lead">
+      <p className="form__lead">
         Te hemos enviado a <strong>{email}</strong> un enlace para retomar tu compra cuando quieras
         durante 30 días. No se ha cobrado nada.
       </p>

@@ -1,11 +1,11 @@
 import { type ReactNode, type RefObject, useEffect, useRef } from "react";
-import { Check, NewTab } from "../../lib/fields";
+import { Checkbox, NewTabLink, PrivacyNote } from "../../lib/fields";
 import { LockIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
 import { CardForm, type CardHandle } from "./CardForm";
-import { PrivacyNote } from "./ContactStep";
-import { isBusy, mayPay, type Purchase, type PurchaseEvent } from "./state";
+import { PURCHASE_PURPOSE } from "./ContactStep";
+import { canPay, isBusy, type Purchase, type PurchaseEvent } from "./state";
 
 type Props = {
   purchase: Purchase;
@@ -14,17 +14,17 @@ type Props = {
   dueNowCents: number;
   academy: Academy;
   onPay(): void;
-  /** Below the boxes: what only one of the pages offers. */
+  /** Checkboxes after the required ones. */
   children?: ReactNode;
-  /** Boxes that come before the two that are always asked. */
-  moreBoxes?: ReactNode;
+  /** Checkboxes before the two that are always shown. */
+  boxesBefore?: ReactNode;
   payable: boolean;
 };
 
-// The card provider's minimum; less is completed without a card (decisions, "Cart").
+// Stripe's minimum charge. The server completes cheaper orders without a card.
 const CARD_MINIMUM_CENTS = 50;
 
-/** The boxes, the card form once there is a secret, and the button that says what it does. */
+/** The checkboxes, the card form (once there is a client secret) and the pay button. */
 export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...props }: Props) {
   const { boxes, payment, contact } = purchase;
   const busy = isBusy(purchase);
@@ -35,7 +35,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
   const payButton = useRef<HTMLButtonElement>(null);
   const phaseBefore = useRef(payment.phase);
   useEffect(() => {
-    // The bank's frame took the focus with it when it went.
+    // The focus is lost when the bank's 3-D Secure frame closes: give it back to the pay button.
     const lost = document.activeElement === document.body;
     if (phaseBefore.current === "confirming" && payment.phase === "card" && lost) {
       payButton.current?.focus();
@@ -47,20 +47,20 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
   return (
     <div className="pay-panel">
       <div>
-        {props.moreBoxes}
-        <Check required checked={boxes.adult} disabled={busy} onChange={tick("adult")}>
-          He leído y acepto los <NewTab href="/terminos">términos y condiciones</NewTab> y soy mayor
-          de 18 años
-        </Check>
-        <Check required checked={boxes.withdrawal} disabled={busy} onChange={tick("withdrawal")}>
+        {props.boxesBefore}
+        <Checkbox required checked={boxes.adult} disabled={busy} onChange={tick("adult")}>
+          He leído y acepto los <NewTabLink href="/terminos">términos y condiciones</NewTabLink> y
+          soy mayor de 18 años
+        </Checkbox>
+        <Checkbox required checked={boxes.withdrawal} disabled={busy} onChange={tick("withdrawal")}>
           Quiero acceder desde ahora y sé que pierdo el derecho de desistimiento del contenido
           digital al empezar su suministro
-        </Check>
+        </Checkbox>
         {props.children}
       </div>
 
       {payment.phase === "none" && dueNowCents >= CARD_MINIMUM_CENTS && (
-        <p className="purchase__note">
+        <p className="form__note">
           {academy.hostedCheckout
             ? "Al pulsar «Pagar» te llevamos a la página de pago de Stripe. No se cobra nada hasta que rellenes allí tu tarjeta y lo confirmes."
             : "Al pulsar «Pagar» se abre el formulario de tarjeta de Stripe. No se cobra nada hasta que lo rellenes y lo confirmes."}
@@ -71,7 +71,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           Preparando opciones de pago...
         </p>
       )}
-      {payment.phase === "away" && (
+      {payment.phase === "redirected" && (
         <p className="card-form__wait" role="status">
           Te llevamos a la página de pago de Stripe...
         </p>
@@ -81,7 +81,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
       )}
 
       {purchase.paymentType === "installment" && (
-        <p className="purchase__note">
+        <p className="form__note">
           Al pagar a plazos aceptas que guardemos tu tarjeta en Stripe y cobremos en ella los plazos
           siguientes, cada uno en su fecha. Te avisaremos dos días antes, y podrás cambiarla o pagar
           antes.
@@ -98,8 +98,8 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           type="button"
           className="button button--large pay-bar__pay"
           disabled={!ready}
-          // Still in the tab order while it works, so that the focus is not lost.
-          aria-disabled={!mayPay(purchase)}
+          // Not `disabled` while a payment runs: the button would lose the focus.
+          aria-disabled={!canPay(purchase)}
           aria-busy={busy}
           aria-describedby="pay-meaning"
           onClick={props.onPay}
@@ -114,7 +114,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           {!ready && <span>. Marca las casillas obligatorias para continuar.</span>}
         </p>
       </div>
-      <PrivacyNote academy={academy} />
+      <PrivacyNote academy={academy} purpose={PURCHASE_PURPOSE} />
     </div>
   );
 }

@@ -1,100 +1,104 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
-import { boundBy, cartTerms, NO_CODE_ON_TOP } from "../../lib/bound";
+import { bindingPriceOf, cartPriceOptions, NO_CODE_WITH_QUOTE } from "../../lib/bindingPrice";
+import type { BindingQuote } from "../../lib/bindingQuote";
 import { type CartLine, toPricedItems } from "../../lib/cart";
 import { BackIcon } from "../../lib/icons";
 import { Modal } from "../../lib/modal";
-import type { Offer } from "../../lib/offer";
 import { instalmentsRefusal } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import type { SignedInStudent } from "../../schemas/payments";
+import type { SignedInStudent } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
-import { contentKey, quotedOrder, withPrices } from "./basket";
 import { ContactStep } from "./ContactStep";
-import { signedInStudent } from "./calls";
+import { signedInStudent } from "./checkoutApi";
 import { contactOf, isValid } from "./contact";
 import { Processing, Saved, Unrecorded } from "./Outcome";
+import { cartContentKey, estimateOrder, withPrices } from "./orderEstimate";
 import { SummaryStep } from "./SummaryStep";
-import { isBusy, isOver, NEW_PURCHASE, type Purchase } from "./state";
+import { isBusy, isFinished, NEW_PURCHASE, type Purchase } from "./state";
 import { usePurchase } from "./usePurchase";
 import { useVisibleArea } from "./useVisibleArea";
 
 type Props = {
   open: boolean;
   onOpenChange(open: boolean): void;
-  /** The cart's button. */
+  /** The button that opened the dialog. */
   opener: RefObject<HTMLElement | null>;
   cart: CartLine[];
   onCartChange(cart: CartLine[]): void;
   pricing: Pricing;
   academy: Academy;
-  /** The quote whose link was opened (/compra?presupuesto=…). */
-  offer: Offer | null;
-  /** The promo code of the link (/compra?codigo=…), as it stands there. */
+  /** The binding quote whose link was opened (/compra?presupuesto=…). */
+  bindingQuote: BindingQuote | null;
+  /** The promo code in the page's link (/compra?codigo=…), unchanged. */
   code: string;
 };
 
 const goTo = (url: string) => window.location.assign(url);
 
 /**
- * From the cart to the payment (shop spec, section 2). Stays mounted while it is closed: closing
- * resets all that is seen, but the order at the server is taken up again, never doubled.
+ * The payment dialog. It stays mounted while it is closed: closing resets the form, but an unpaid
+ * order that the server has created is reused by the next payment attempt.
  */
 export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
-  const { cart, onCartChange, pricing, academy, offer, code } = props;
-  // Applied once each time the dialog opens, where codes are typed.
+  const { cart, onCartChange, pricing, academy, bindingQuote, code } = props;
+  // The promo field applies this code once each time the dialog opens.
   const linkCode = useRef(code);
-  const { purchase, dispatch, card, pay, payAnyway, saveForLater, remind } = usePurchase(
+  const { purchase, dispatch, card, pay, buyAgain, saveForLater, setReminders } = usePurchase(
     NEW_PURCHASE,
     { onPaid: goTo },
   );
   const student = useSignedInStudent();
   const area = useVisibleArea(open);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: closing resets, and so does knowing who it is.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: resets when the dialog opens or closes and when the student is loaded.
   useEffect(() => {
     if (student === undefined) return;
-    // A cart that is still as quoted begins with the quote's payment type.
-    const { paymentType } = cartTerms(offer, cart);
-    const quoted = offer && { key: offer.key, paymentType };
+    // While the cart is as quoted, start with the quote's payment type.
+    const { paymentType } = cartPriceOptions(bindingQuote, cart);
+    const quoted = bindingQuote && { key: bindingQuote.key, paymentType };
     dispatch({ type: "reset", student: prefill(student), quoted });
     linkCode.current = code;
   }, [open, student, dispatch]);
 
-  // A quote's price takes no code on top: the code goes, and that is said.
-  const { bindingCents } = boundBy(purchase.quote ? offer : null, cart, purchase.paymentType);
+  // A binding price cannot be combined with a promo code: remove the code and say so.
+  const { bindingCents } = bindingPriceOf(
+    purchase.quote ? bindingQuote : null,
+    cart,
+    purchase.paymentType,
+  );
   useEffect(() => {
     if (bindingCents === null || !purchase.promo) return;
     dispatch({ type: "promo_removed" });
-    toast({ title: "Código eliminado", text: NO_CODE_ON_TOP, tone: "info" });
+    toast({ title: "Código eliminado", text: NO_CODE_WITH_QUOTE, tone: "info" });
   }, [bindingCents, purchase.promo, dispatch]);
 
-  const content = contentKey(cart);
-  const shownContent = useRef(content);
+  const cartContent = cartContentKey(cart);
+  const previousContent = useRef(cartContent);
   useEffect(() => {
-    if (shownContent.current !== content) dispatch({ type: "cart_changed" });
-    shownContent.current = content;
-  }, [content, dispatch]);
+    if (previousContent.current !== cartContent) dispatch({ type: "cart_changed" });
+    previousContent.current = cartContent;
+  }, [cartContent, dispatch]);
 
-  // Prices that the server knows better go back into the cart, so that every sum uses them.
+  // Copy the server's prices into the cart, so that every total is computed from them.
   useEffect(() => {
     if (!purchase.priced) return;
     const fresh = withPrices(cart, purchase.priced.lines);
     if (fresh !== cart) onCartChange(fresh);
   }, [purchase.priced, cart, onCartChange]);
 
-  // A cart that has become too small for instalments is paid at once.
+  // Switch to full payment when the cart no longer qualifies for instalments.
   useEffect(() => {
     if (purchase.paymentType !== "installment") return;
-    const { totalCents } = quotedOrder(pricing, cart, purchase, offer);
+    const { totalCents } = estimateOrder(pricing, cart, purchase, bindingQuote);
     if (instalmentsRefusal(pricing, toPricedItems(cart), totalCents)) {
       dispatch({ type: "payment_type_chosen", paymentType: "full_payment" });
     }
-  }, [purchase, cart, pricing, offer, dispatch]);
+  }, [purchase, cart, pricing, bindingQuote, dispatch]);
 
   const view = viewOf(purchase);
   function close() {
-    // Whoever left now might never learn that their card was charged.
+    // Do not close during a payment: the buyer might not learn that the card was charged.
     if (isBusy(purchase)) return;
     onOpenChange(false);
     if (purchase.payment.phase === "unrecorded") onCartChange([]);
@@ -107,7 +111,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
       note={view.stepNumber && <p className="purchase__step">Paso {view.stepNumber} de 2</p>}
       before={
         purchase.step === "summary" &&
-        !isOver(purchase) && (
+        !isFinished(purchase) && (
           <button
             type="button"
             className="button button--plain button--icon"
@@ -123,7 +127,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
       opener={opener}
       onClose={close}
       locked={isBusy(purchase)}
-      sharesFocus={purchase.payment.phase === "confirming"}
+      allowTabOut={purchase.payment.phase === "confirming"}
       attributes={{ ...area, className: `purchase purchase--${view.width}` }}
     >
       {body()}
@@ -132,13 +136,13 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
 
   function body() {
     const { payment, contact } = purchase;
-    const known = { email: contact.email, academy };
+    const paymentProps = { email: contact.email, academy };
     if (student === undefined) return <p role="status">Cargando…</p>;
     switch (payment.phase) {
       case "unrecorded":
-        return <Unrecorded {...known} paymentIntentId={payment.paymentIntentId} />;
+        return <Unrecorded {...paymentProps} paymentIntentId={payment.paymentIntentId} />;
       case "processing":
-        return <Processing {...known} paymentIntentId={payment.paymentIntentId} />;
+        return <Processing {...paymentProps} paymentIntentId={payment.paymentIntentId} />;
       case "saved":
         return <Saved email={contact.email} onClose={close} />;
     }
@@ -146,7 +150,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
       return (
         <ContactStep
           contact={contact}
-          refused={purchase.contactErrors}
+          serverErrors={purchase.contactErrors}
           academy={academy}
           onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
           onNext={() => dispatch({ type: "contact_accepted" })}
@@ -162,12 +166,12 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
         onCartChange={onCartChange}
         pricing={pricing}
         academy={academy}
-        offer={offer}
+        bindingQuote={bindingQuote}
         linkCode={linkCode}
         onPay={pay}
-        onPayAnyway={payAnyway}
+        onBuyAgain={buyAgain}
         onSave={saveForLater}
-        onRemind={remind}
+        onRemindersChange={setReminders}
       />
     );
   }
@@ -195,7 +199,9 @@ function prefill(student: SignedInStudent | null) {
   return { contact, complete: isValid(contact) };
 }
 
-/** Who is signed in; undefined until the server has said. Without an answer: nobody. */
+/**
+ * The signed-in student; undefined while loading, null if nobody is signed in or the call fails.
+ */
 function useSignedInStudent(): SignedInStudent | null | undefined {
   const [student, setStudent] = useState<SignedInStudent | null>();
   useEffect(() => {

@@ -1,12 +1,16 @@
 import { formatEuros } from "../../lib/money";
-import type { InstalmentsRefusal, PaymentType } from "../../lib/quote";
+import type { InstalmentsRefusal } from "../../lib/quote";
 import { splitInstalments } from "../../lib/quote";
+import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
+
+/** "de 20 y de 40" */
+const dayList = new Intl.ListFormat("es-ES");
 
 type Props = {
   pricing: Pricing;
   chosen: PaymentType;
-  /** The totals of either way to pay, in cents. */
+  /** The total of each payment type, in cents. */
   fullCents: number;
   instalmentsCents: number;
   refusal: InstalmentsRefusal | null;
@@ -14,7 +18,9 @@ type Props = {
   onChoose(paymentType: PaymentType): void;
 };
 
-/** One payment or three: what each means in euros, and why one of them is not possible. */
+/**
+ * The choice between full payment and instalments, with amounts, or why instalments are refused.
+ */
 export function PaymentTypeField(props: Props) {
   const { pricing, chosen, refusal, disabled, onChoose } = props;
   const { count, everyDays, minimumTotalCents } = pricing.instalments;
@@ -28,48 +34,61 @@ export function PaymentTypeField(props: Props) {
   return (
     <fieldset className="payment-types" disabled={disabled}>
       <legend className="purchase__heading">Forma de pago</legend>
-      <label className="payment-type">
-        <input
-          type="radio"
-          name="payment-type"
-          value="full_payment"
-          checked={chosen === "full_payment"}
-          onChange={() => onChoose("full_payment")}
-        />
-        <strong>Pago completo</strong>
-        <span className="price">{formatEuros(props.fullCents)}</span>
-        <small>Un solo pago hoy, con un {pricing.fullPaymentPercent} % de descuento</small>
-      </label>
-      <label className="payment-type">
-        <input
-          type="radio"
-          name="payment-type"
-          value="installment"
-          checked={chosen === "installment"}
-          disabled={refusal !== null}
-          aria-describedby="instalments-terms"
-          onChange={() => onChoose("installment")}
-        />
-        <strong>{count} plazos</strong>
-        <span className="price">
-          {!refusal && (
-            <>
-              {count} × {formatEuros(rest)}
-            </>
-          )}
-        </span>
-        <small id="instalments-terms">
-          {refusal
+      <Option
+        type="full_payment"
+        title="Pago completo"
+        price={formatEuros(props.fullCents)}
+        note={`Un solo pago hoy, con un ${pricing.fullPaymentPercent} % de descuento`}
+        {...{ chosen, onChoose }}
+      />
+      <Option
+        type="installment"
+        title={`${count} plazos`}
+        price={!refusal && `${count} × ${formatEuros(rest)}`}
+        note={
+          refusal
             ? reasons[refusal]
-            : `Cada ${everyDays} días, sin intereses. ${schedule(first, rest, everyDays)}`}
-        </small>
-      </label>
+            : `Cada ${everyDays} días, sin intereses. ${schedule(pricing.instalments, first, rest)}`
+        }
+        noteId="instalments-terms"
+        disabled={refusal !== null}
+        {...{ chosen, onChoose }}
+      />
     </fieldset>
   );
 }
 
-function schedule(first: number, rest: number, everyDays: number): string {
-  const later = `dentro de ${everyDays} y de ${2 * everyDays} días`;
+type OptionProps = Pick<Props, "chosen" | "onChoose"> & {
+  type: PaymentType;
+  title: string;
+  price: string | false;
+  note: string;
+  noteId?: string;
+  disabled?: boolean;
+};
+
+function Option({ type, title, price, note, noteId, disabled, chosen, onChoose }: OptionProps) {
+  return (
+    <label className="payment-type">
+      <input
+        type="radio"
+        name="payment-type"
+        value={type}
+        checked={chosen === type}
+        disabled={disabled}
+        aria-describedby={noteId}
+        onChange={() => onChoose(type)}
+      />
+      <strong>{title}</strong>
+      <span className="price">{price}</span>
+      <small id={noteId}>{note}</small>
+    </label>
+  );
+}
+
+function schedule({ count, everyDays }: Pricing["instalments"], first: number, rest: number) {
+  const days = Array.from({ length: count - 1 }, (_, index) => `de ${(index + 1) * everyDays}`);
+  const later = `dentro ${dayList.format(days)} días`;
   if (first === rest) return `Hoy, ${later}.`;
   return `Hoy ${formatEuros(first)}; ${formatEuros(rest)} ${later}.`;
 }

@@ -1,11 +1,11 @@
 import { type FormEvent, type RefObject, useEffect, useRef, useState } from "react";
 import type { CheckoutItem } from "../../lib/cart";
 import { Field } from "../../lib/fields";
-import type { PaymentType } from "../../lib/quote";
 import { toast } from "../../lib/toast";
-import { validatePromo } from "./calls";
-import { cleanCode, promoVerdict } from "./promo";
-import type { AppliedPromo, OrderKey } from "./state";
+import type { PaymentType } from "../../schemas/paymentType";
+import { validatePromo } from "./checkoutApi";
+import { cleanCode, promoResult } from "./promo";
+import type { AppliedPromo, OrderCredentials } from "./state";
 
 type Props = {
   applied: AppliedPromo | null;
@@ -14,8 +14,8 @@ type Props = {
   cart: { items: CheckoutItem[]; centsBeforePromo: number };
   paymentType: PaymentType;
   email: string;
-  order: OrderKey | null;
-  /** The code of a link, to be applied as if it were typed; empty once it has been. */
+  order: OrderCredentials | null;
+  /** The promo code of the page's link. Applied once as if typed, then set to an empty string. */
   linkCode: RefObject<string>;
   onApply(promo: AppliedPromo): void;
   onRefuse(text: string): void;
@@ -29,14 +29,14 @@ export function PromoField(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const shown = useRef(applied !== null);
 
-  // What was pressed has just gone: the focus goes on to what took its place.
+  // The pressed button has been replaced: focus the control in its place.
   useEffect(() => {
     if (shown.current === (applied !== null)) return;
     shown.current = applied !== null;
     box.current?.querySelector<HTMLElement>("input, button")?.focus();
   }, [applied]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, with what the dialog opened with.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs once, when the dialog opens.
   useEffect(() => {
     const code = props.linkCode.current;
     props.linkCode.current = "";
@@ -47,21 +47,21 @@ export function PromoField(props: Props) {
     const code = cleanCode(typed);
     if (!code || checking || disabled) return;
     setChecking(true);
-    const verdict = await validatePromo({
+    const result = await validatePromo({
       code,
       cartCents: props.cart.centsBeforePromo,
       items: props.cart.items,
       paymentType: props.paymentType,
       email: props.email,
       order: props.order,
-    }).then(promoVerdict, promoVerdict);
+    }).then(promoResult, promoResult);
     setChecking(false);
-    toast(verdict.toast);
-    if (verdict.kind === "applied") {
+    toast(result.toast);
+    if (result.kind === "applied") {
       setText("");
-      props.onApply(verdict.applied);
+      props.onApply(result.applied);
     } else {
-      props.onRefuse(verdict.text);
+      props.onRefuse(result.text);
     }
   }
 

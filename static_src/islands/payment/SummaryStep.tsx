@@ -1,17 +1,17 @@
 import type { RefObject } from "react";
+import type { BindingQuote } from "../../lib/bindingQuote";
 import { type CartLine, toCheckoutItems, toPricedItems } from "../../lib/cart";
-import { Check } from "../../lib/fields";
+import { Checkbox } from "../../lib/fields";
 import { formatEuros } from "../../lib/money";
-import type { Offer } from "../../lib/offer";
 import { dueNowCents, instalmentsRefusal } from "../../lib/quote";
 import type { Academy } from "../../schemas/academy";
-import type { UnavailableItem } from "../../schemas/payments";
+import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { AlreadyBought } from "./AlreadyBought";
-import { centsBeforePromo, isAtQuotedPrice, quotedOrder, withoutItems } from "./basket";
 import type { CardHandle } from "./CardForm";
-import type { Basket } from "./calls";
+import type { CheckoutCart } from "./checkoutApi";
 import { OrderSummary } from "./OrderSummary";
+import { centsBeforePromo, estimateOrder, isAtQuotedPrice, withoutItems } from "./orderEstimate";
 import { PaymentTypeField } from "./PaymentTypeField";
 import { PayPanel } from "./PayPanel";
 import { PromoField } from "./PromoField";
@@ -26,33 +26,33 @@ type Props = {
   onCartChange(cart: CartLine[]): void;
   pricing: Pricing;
   academy: Academy;
-  /** The quote whose link was opened. */
-  offer: Offer | null;
+  /** The binding quote whose link was opened. */
+  bindingQuote: BindingQuote | null;
   linkCode: RefObject<string>;
-  onPay(basket: Basket): void;
-  onPayAnyway(basket: Basket): void;
-  onSave(basket: Basket): void;
-  onRemind(basket: Basket, ticked: boolean): void;
+  onPay(checkoutCart: CheckoutCart): void;
+  onBuyAgain(checkoutCart: CheckoutCart): void;
+  onSave(checkoutCart: CheckoutCart): void;
+  onRemindersChange(checkoutCart: CheckoutCart, ticked: boolean): void;
 };
 
-/** Step 2: the order, the promo code and the payment type; beside them, the payment. */
+/** Step 2 of the payment dialog: order, promo code, payment type, and the payment itself. */
 export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...props }: Props) {
   const { paymentType, promo, quote, payment } = purchase;
   const busy = isBusy(purchase);
   const items = toCheckoutItems(cart);
-  const quoted = (type: typeof paymentType) =>
-    quotedOrder(pricing, cart, { paymentType: type, promo, quote }, props.offer);
-  // The server's sums count as soon as there are any.
-  const order = purchase.priced ?? quoted(paymentType);
-  const basket: Basket = { items, totalCents: order.totalCents };
+  const estimate = (type: typeof paymentType) =>
+    estimateOrder(pricing, cart, { paymentType: type, promo, quote }, props.bindingQuote);
+  // Show the server's prices once the server has priced the order.
+  const order = purchase.priced ?? estimate(paymentType);
+  const checkoutCart: CheckoutCart = { items, totalCents: order.totalCents };
   const due =
     payment.phase === "card" || payment.phase === "confirming"
       ? payment.dueCents
       : dueNowCents(pricing, order.totalCents, paymentType);
   const totalOf = (type: typeof paymentType) =>
-    (type === paymentType ? order : quoted(type)).totalCents;
+    (type === paymentType ? order : estimate(type)).totalCents;
   const instalmentsCents = totalOf("installment");
-  const bound = quote !== null && isAtQuotedPrice(order) ? props.offer : null;
+  const appliedQuote = quote !== null && isAtQuotedPrice(order) ? props.bindingQuote : null;
 
   return (
     <div className="purchase__columns">
@@ -61,19 +61,21 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           <h3 className="purchase__heading" id="order-heading">
             Tu pedido
           </h3>
-          <Changes
+          <ServerNotice
             purchase={purchase}
             totalCents={order.totalCents}
-            onRemove={(gone) => props.onCartChange(withoutItems(cart, gone))}
-            onBuyAgain={() => props.onPayAnyway(basket)}
+            onRemove={(items) => props.onCartChange(withoutItems(cart, items))}
+            onBuyAgain={() => props.onBuyAgain(checkoutCart)}
           />
           {cart.length === 0 && <p>Tu carrito está vacío.</p>}
           <OrderSummary order={order} dueNowCents={due} />
         </section>
-        {bound ? (
+        {appliedQuote ? (
           <QuotedPrice
-            offer={bound}
-            todayCents={quotedOrder(pricing, cart, { paymentType, promo, quote: null }).totalCents}
+            bindingQuote={appliedQuote}
+            todayCents={
+              estimateOrder(pricing, cart, { paymentType, promo, quote: null }).totalCents
+            }
             disabled={busy}
             onGiveUp={() => dispatch({ type: "quote_given_up" })}
           />
@@ -113,22 +115,22 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           dueNowCents={due}
           academy={academy}
           payable={cart.length > 0}
-          onPay={() => props.onPay(basket)}
+          onPay={() => props.onPay(checkoutCart)}
         >
-          <Check
+          <Checkbox
             checked={purchase.boxes.reminders}
             disabled={busy}
-            onChange={(ticked) => props.onRemind(basket, ticked)}
+            onChange={(ticked) => props.onRemindersChange(checkoutCart, ticked)}
           >
             Avisadme si dejo mi compra a medias
-          </Check>
+          </Checkbox>
         </PayPanel>
         <button
           type="button"
           className="button button--plain"
           aria-disabled={busy}
           disabled={cart.length === 0}
-          onClick={() => props.onSave(basket)}
+          onClick={() => props.onSave(checkoutCart)}
         >
           Guardar para más tarde
         </button>
@@ -137,15 +139,20 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
   );
 }
 
-type ChangesProps = {
+type ServerNoticeProps = {
   purchase: Purchase;
   totalCents: number;
   onRemove(items: UnavailableItem[]): void;
   onBuyAgain(): void;
 };
 
-/** What the server found to be different from what was shown. */
-function Changes({ purchase: { notice }, totalCents, onRemove, onBuyAgain }: ChangesProps) {
+/** Why the server refused the cart: already bought, another price, or not available any more. */
+function ServerNotice({
+  purchase: { notice },
+  totalCents,
+  onRemove,
+  onBuyAgain,
+}: ServerNoticeProps) {
   if (notice?.kind === "already_bought") {
     return <AlreadyBought items={notice.items} onRemove={onRemove} onBuyAgain={onBuyAgain} />;
   }

@@ -1,4 +1,4 @@
-/** The registration step: its form, its rules (shop spec, section 5) and their sentences. */
+/** The buyer's contact data: fields, validation and error messages. */
 
 export type Contact = {
   email: string;
@@ -15,9 +15,9 @@ export type ContactErrors = Partial<Record<ContactField, string>>;
 
 const PREFIX_LENGTH = 3;
 const PHONE_DIGITS = 9;
-// The same looseness as the browser's own e-mail field, plus a dot in the domain.
+// As permissive as the browser's own e-mail field, but requires a dot in the domain.
 const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
-// In the order of the form: the first one is the one that gets the focus.
+// The order of the form. The first invalid field gets the focus.
 export const FIELD_ORDER: ContactField[] = [
   "email",
   "prefix",
@@ -36,12 +36,15 @@ export const EMPTY_CONTACT: Contact = {
 
 const digits = (text: string) => text.replace(/\D/g, "");
 
-/** What the prefix field keeps of what was typed or pasted. */
+/** The digits of a typed or pasted country prefix, at most three. */
 export function cleanPrefix(text: string): string {
   return digits(text).slice(0, PREFIX_LENGTH);
 }
 
-/** What the phone field keeps; a pasted "+34 600…" or "0034 600…" loses the prefix that has its own field. */
+/**
+ * The digits of a typed or pasted phone number. A pasted "+34 600…" or "0034 600…" loses its
+ * prefix, which has its own field.
+ */
 export function cleanPhone(text: string, prefix: string): string {
   const kept = digits(text);
   const international = text.trim().startsWith("+") ? kept : kept.replace(/^00/, "");
@@ -70,14 +73,15 @@ export function isValid(contact: Contact): boolean {
   return Object.keys(contactErrors(contact)).length === 0;
 }
 
-/** As stored: "+34600123123" (decisions, "Students and the classroom"). */
+/** The phone number as the server stores it, in E.164 format: "+34600123123". */
 export function e164(contact: Contact): string {
   return `+${contact.prefix}${contact.phone}`;
 }
 
 /**
- * A stored "+34600123123" in the form's two fields. Where the prefix ends can't be told without a
- * table of countries; any split that `e164` joins to the same number will do.
+ * A stored phone "+34600123123" split into the form's two fields. The exact end of the prefix
+ * cannot be known without a table of countries. Any split works, because `e164` joins it to the
+ * same number.
  */
 export function contactOf(student: { email: string; phone: string }): Contact {
   const number = digits(student.phone);

@@ -12,17 +12,17 @@ it.each([
   expect(formatCountdown(seconds)).toBe(text);
 });
 
-it("counts whole seconds up and never goes below zero", () => {
+it("rounds the seconds left up and never goes below 0", () => {
   expect(secondsUntil(10_000, 9_001)).toBe(1);
   expect(secondsUntil(10_000, 10_000)).toBe(0);
   expect(secondsUntil(10_000, 99_000)).toBe(0);
 });
 
-it("allows three attempts", () => {
+it("allows 3 attempts", () => {
   expect(RESEND_ATTEMPTS).toBe(3);
 });
 
-it("takes the wait and the rest of the attempts from a refusal that has them", () => {
+it("uses the wait and the attempts left of a 429 response", () => {
   const tooSoon = new ApiError(
     429,
     "too_many_requests",
@@ -36,7 +36,7 @@ it("takes the wait and the rest of the attempts from a refusal that has them", (
   expect(waitAfter(tooSoon, 3)).toEqual({ secondsLeft: 95, attemptsLeft: 2 });
 });
 
-it("counts a send that failed as an attempt, with nothing to wait for", () => {
+it("counts a failed call as an attempt, without a wait", () => {
   expect(waitAfter(new ApiError(0, "network", "Sin conexión."), 3)).toEqual({
     secondsLeft: 0,
     attemptsLeft: 2,

@@ -1,6 +1,6 @@
-/** The wait between two sends of the verification e-mail (shop spec, sections 4 and 9). */
+/** The countdown before the verification e-mail can be sent again. */
 import { ApiError } from "../../lib/api";
-import { ResendAnswer } from "../../schemas/payments";
+import { ResendResponse } from "../../schemas/checkout";
 
 export const RESEND_ATTEMPTS = 3;
 
@@ -9,16 +9,16 @@ export function formatCountdown(seconds: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }
 
-/** Whole seconds until a moment, never below 0; both in milliseconds. */
+/** Seconds from `now` until `moment` (both in milliseconds), rounded up and never below 0. */
 export function secondsUntil(moment: number, now: number): number {
   return Math.max(0, Math.ceil((moment - now) / 1000));
 }
 
 /**
- * How it stands after a send that failed: what the server says with its refusal; without that, one
- * attempt less and no wait, since nothing was sent.
+ * Wait and attempts left after a failed call: the server's values if the response has them.
+ * Otherwise one attempt less and no wait, because no e-mail was sent.
  */
-export function waitAfter(error: unknown, attemptsLeft: number): ResendAnswer {
-  const told = error instanceof ApiError ? ResendAnswer.safeParse(error.data) : null;
-  return told?.success ? told.data : { secondsLeft: 0, attemptsLeft: attemptsLeft - 1 };
+export function waitAfter(error: unknown, attemptsLeft: number): ResendResponse {
+  const response = error instanceof ApiError ? ResendResponse.safeParse(error.data) : null;
+  return response?.success ? response.data : { secondsLeft: 0, attemptsLeft: attemptsLeft - 1 };
 }

@@ -1,6 +1,6 @@
-/** Data for the tests of the purchase: one subject of 200 € with two lessons of 40 €. */
+/** Test data of a purchase: a subject of 200 € with two lessons of 40 €, and server responses. */
 import type { CatalogueSubject } from "../../schemas/catalogue";
-import type { CheckoutAnswer, CheckoutNext, PricedOrder } from "../../schemas/payments";
+import type { CheckoutNext, CheckoutResponse, PricedOrder } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 
 export const PRICING: Pricing = {
@@ -31,7 +31,7 @@ export function subject(id: number, priceCents = 20_000): CatalogueSubject {
     finalPriceCents: priceCents,
     totalDiscounts: 0,
     enrolledStudents: 0,
-    degree: { id: 1, name: "Economía", university: { id: 1, name: "Faro", acronym: "UF" } },
+    degree: { name: "Economía" },
     lessons: [lesson(id * 10 + 1), lesson(id * 10 + 2)],
   };
 }
@@ -58,6 +58,6 @@ export const CARD_NEXT: CheckoutNext = {
   dueCents: 19_000,
 };
 
-export function answer(next: CheckoutNext): CheckoutAnswer {
+export function checkoutResponse(next: CheckoutNext): CheckoutResponse {
   return { orderId: 12, token: "llave", priced: PRICED, next };
 }

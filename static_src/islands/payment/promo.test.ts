@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { ApiError } from "../../lib/api";
-import { PromoAnswer } from "../../schemas/payments";
-import { cleanCode, promoVerdict } from "./promo";
+import { PromoResponse } from "../../schemas/checkout";
+import { cleanCode, promoResult } from "./promo";
 
 const parsed = (changes: object) =>
-  PromoAnswer.parse({
+  PromoResponse.parse({
     is_valid: true,
     discount_amount: 19,
     discount_type: "PORCENTAJE",
@@ -15,13 +15,13 @@ const parsed = (changes: object) =>
     ...changes,
   });
 
-it("trims a code and writes it in capitals; blanks are nothing", () => {
+it("trims a code and writes it in upper case; a blank code is empty", () => {
   expect(cleanCode("  bienvenida10 ")).toBe("BIENVENIDA10");
   expect(cleanCode("   ")).toBe("");
 });
 
-it("applies a valid code, percentages in hundredths", () => {
-  expect(promoVerdict(parsed({}))).toEqual({
+it("applies a valid code, with the percentage in hundredths", () => {
+  expect(promoResult(parsed({}))).toEqual({
     kind: "applied",
     applied: {
       code: "BIENVENIDA10",
@@ -31,38 +31,38 @@ it("applies a valid code, percentages in hundredths", () => {
   });
 });
 
-it("reads any other type as euros", () => {
-  const verdict = promoVerdict(parsed({ discount_type: "FIJO", valor_descuento: 15.5 }));
-  expect(verdict).toMatchObject({ applied: { promo: { kind: "FIJO", value: 1550 } } });
+it("treats every discount type except PORCENTAJE as an amount in euros", () => {
+  const result = promoResult(parsed({ discount_type: "FIJO", valor_descuento: 15.5 }));
+  expect(result).toMatchObject({ applied: { promo: { kind: "FIJO", value: 1550 } } });
 });
 
-it("says what the server says of an invalid code", () => {
+it("shows the server's message for an invalid code", () => {
   const text = "Este código promocional ha caducado.";
-  expect(promoVerdict(parsed({ is_valid: false, error_message: text }))).toEqual({
+  expect(promoResult(parsed({ is_valid: false, error_message: text }))).toEqual({
     kind: "refused",
     text,
     toast: { title: "Código inválido", text, tone: "error" },
   });
 });
 
-it("has its own sentence where the server gives no reason", () => {
-  expect(promoVerdict(parsed({ is_valid: false }))).toMatchObject({
+it("shows a general message if the server gives no reason", () => {
+  expect(promoResult(parsed({ is_valid: false }))).toMatchObject({
     text: "El código promocional no es válido",
   });
 });
 
-it("says that the call failed, whatever made it fail", () => {
+it("shows the same message for every failed call", () => {
   const text = "No se pudo validar el código. Inténtalo de nuevo.";
   const toast = { title: text, tone: "error" };
-  expect(promoVerdict(new ApiError(0, "network", "Error de conexión."))).toEqual({
+  expect(promoResult(new ApiError(0, "network", "Error de conexión."))).toEqual({
     kind: "refused",
     text,
     toast,
   });
-  expect(promoVerdict(new Error("boom"))).toEqual({ kind: "refused", text, toast });
+  expect(promoResult(new Error("boom"))).toEqual({ kind: "refused", text, toast });
 });
 
-it("passes on how long to wait after too many tries", () => {
+it("shows the server's waiting time after too many attempts", () => {
   const wait = "Demasiados intentos. Vuelve a probar dentro de 9 minutos.";
-  expect(promoVerdict(new ApiError(429, "too_many_requests", wait))).toMatchObject({ text: wait });
+  expect(promoResult(new ApiError(429, "too_many_requests", wait))).toMatchObject({ text: wait });
 });

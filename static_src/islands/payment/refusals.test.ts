@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "../../lib/api";
-import { cardSentence, refusalOf } from "./refusals";
+import { cardErrorMessage, refusalOf } from "./refusals";
 
 const refused = (status: number, code: string, data = {}, fields = {}) =>
   refusalOf(new ApiError(status, code, "La frase del servidor.", fields, data));
 
 describe("a refused checkout", () => {
-  it("carries the fresh total, lines and discounts of price_changed", () => {
+  it("has the new total, lines and discounts for price_changed", () => {
     const data = {
       total_amount: 177,
       lines: [{ subject_id: 7, lesson_id: null, name: "Micro", list_price: 240, price: 192 }],
@@ -31,7 +31,7 @@ describe("a refused checkout", () => {
     });
   });
 
-  it("names what is unavailable", () => {
+  it("has the items for unavailable", () => {
     const items = [{ subject_id: 7, lesson_id: 31, name: "PEC 3" }];
     expect(refused(409, "unavailable", { items })).toEqual({
       kind: "unavailable",
@@ -39,13 +39,13 @@ describe("a refused checkout", () => {
     });
   });
 
-  it("passes on the server's sentence for a promo code and for instalments", () => {
+  it("has the server's message for a refused promo code and refused instalments", () => {
     const text = "La frase del servidor.";
     expect(refused(409, "promo_refused")).toEqual({ kind: "promo_refused", text });
     expect(refused(400, "instalments_unavailable")).toEqual({ kind: "instalments_refused", text });
   });
 
-  it("knows a payment that is there already, with its reference where the server says it", () => {
+  it("has the id of the existing payment for already_paid and payment_in_progress", () => {
     expect(refused(409, "already_paid")).toEqual({ kind: "already_paid", paymentIntentId: null });
     expect(refused(409, "payment_in_progress", { payment_intent_id: "pi_1" })).toEqual({
       kind: "payment_in_progress",
@@ -54,7 +54,7 @@ describe("a refused checkout", () => {
     });
   });
 
-  it("finds the contact fields among the refused ones", () => {
+  it("has the messages of the contact fields among the invalid fields", () => {
     const fields = { phone: ["El teléfono debe tener al menos 9 dígitos"], items: ["No."] };
     expect(refused(400, "invalid", {}, fields)).toEqual({
       kind: "contact",
@@ -62,7 +62,7 @@ describe("a refused checkout", () => {
     });
   });
 
-  it("lets go of an order that can't be paid any more", () => {
+  it("drops an order that can't be paid any more", () => {
     expect(refused(404, "not_found")).toEqual({
       kind: "order_gone",
       title: "Error en el pago",
@@ -70,7 +70,7 @@ describe("a refused checkout", () => {
     });
   });
 
-  it("says that the payment could not be prepared when the card provider is away", () => {
+  it("says that the payment could not be prepared when Stripe is unavailable", () => {
     expect(refused(502, "provider_error")).toEqual({
       kind: "not_prepared",
       order: null,
@@ -79,19 +79,29 @@ describe("a refused checkout", () => {
     });
   });
 
-  it("keeps the order that was placed before the card provider could be asked", () => {
+  it("keeps the order that was created before Stripe turned out to be unavailable", () => {
     const left = { order_id: 12, token: "secreto" };
     expect(refused(502, "provider_error", left)).toMatchObject({
       order: { orderId: 12, token: "secreto" },
     });
   });
 
+  it("shows the server's message and keeps the order when the server did not call Stripe", () => {
+    const left = { order_id: 12, token: "secreto" };
+    expect(refused(503, "provider_busy", left)).toEqual({
+      kind: "not_prepared",
+      order: { orderId: 12, token: "secreto" },
+      title: "Error",
+      text: "La frase del servidor.",
+    });
+  });
+
   it.each([
     ["no connection", new ApiError(0, "network", "Error de conexión.")],
     ["a server error", new ApiError(500, "unexpected", "?")],
-    ["an answer of another shape", new ApiError(200, "unexpected", "?")],
-    ["anything unforeseen", new TypeError("undefined is not a function")],
-  ])("says that the payment could not be processed on %s", (_, error) => {
+    ["a response that does not match its schema", new ApiError(200, "unexpected", "?")],
+    ["any other error", new TypeError("undefined is not a function")],
+  ])("says that the payment could not be processed after %s", (_, error) => {
     expect(refusalOf(error)).toEqual({
       kind: "problem",
       title: "Error en el pago",
@@ -99,7 +109,7 @@ describe("a refused checkout", () => {
     });
   });
 
-  it("passes on the server's sentence in any other case, such as too many tries", () => {
+  it("has the server's message in all other cases, for example too many attempts", () => {
     expect(refused(429, "too_many_requests")).toEqual({
       kind: "problem",
       title: "Error en el pago",
@@ -108,23 +118,23 @@ describe("a refused checkout", () => {
   });
 });
 
-describe("a refused card", () => {
-  it("has a fixed Spanish sentence, by the bank's reason before Stripe's", () => {
+describe("the message for a declined card", () => {
+  it("is chosen by the bank's decline code, or else by Stripe's error code", () => {
     const error = { type: "card_error", code: "card_declined", decline_code: "insufficient_funds" };
-    expect(cardSentence(error)).toBe("La tarjeta no tiene saldo suficiente. Prueba con otra.");
-    expect(cardSentence({ code: "card_declined", decline_code: "do_not_honor" })).toBe(
+    expect(cardErrorMessage(error)).toBe("La tarjeta no tiene saldo suficiente. Prueba con otra.");
+    expect(cardErrorMessage({ code: "card_declined", decline_code: "do_not_honor" })).toBe(
       "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
     );
-    expect(cardSentence({ code: "payment_intent_authentication_failure" })).toBe(
+    expect(cardErrorMessage({ code: "payment_intent_authentication_failure" })).toBe(
       "Tu banco no ha podido confirmar que eres tú. Inténtalo de nuevo o usa otra tarjeta.",
     );
   });
 
-  it("has one for incomplete data, and one for what nobody foresaw", () => {
-    expect(cardSentence({ type: "validation_error" })).toBe(
+  it("exists for incomplete card data and for unknown codes", () => {
+    expect(cardErrorMessage({ type: "validation_error" })).toBe(
       "Revisa los datos de la tarjeta: falta alguno o no es correcto.",
     );
-    expect(cardSentence({ code: "something_new" })).toBe(
+    expect(cardErrorMessage({ code: "something_new" })).toBe(
       "No se ha podido hacer el pago. Revisa los datos o prueba con otra tarjeta.",
     );
   });

@@ -1,14 +1,14 @@
-/** What a refused process-checkout means for the page: its words are shop spec, section 8. */
+/** Why process-checkout failed, as data that the page acts on, and the messages to show. */
 import { ApiError } from "../../lib/api";
 import {
-  KnownPayment,
+  ExistingPayment,
   PlacedOrder,
   PricedOrder,
-  Unavailable,
   type UnavailableItem,
-} from "../../schemas/payments";
+  UnavailableItems,
+} from "../../schemas/checkout";
 import type { ContactErrors } from "./contact";
-import type { OrderKey } from "./state";
+import type { OrderCredentials } from "./state";
 
 export type Refusal =
   | { kind: "price_changed"; priced: PricedOrder }
@@ -18,36 +18,35 @@ export type Refusal =
   | { kind: "contact"; errors: ContactErrors }
   | { kind: "already_paid"; paymentIntentId: string | null }
   | { kind: "payment_in_progress"; text: string; paymentIntentId: string | null }
-  /** The order can't be paid any more (expired, or never was): the next try begins a new one. */
+  /** The order has expired or does not exist: the next attempt creates a new order. */
   | { kind: "order_gone"; title: string; text: string }
-  /** The card provider is away. The order was placed all the same: the next try takes it up. */
-  | { kind: "not_prepared"; order: OrderKey | null; title: string; text: string }
+  /**
+   * Stripe is unavailable, or the server did not call it at all. The next attempt uses the order, if
+   * the server has created it.
+   */
+  | { kind: "not_prepared"; order: OrderCredentials | null; title: string; text: string }
   | { kind: "problem"; title: string; text: string };
 
 export const PAYMENT_ERROR = "Error en el pago";
-export const CHECKOUT_FAILED = "No se pudo procesar el pago. Inténtalo de nuevo.";
-export const NOT_PREPARED = "No se pudo preparar el pago. Inténtalo de nuevo.";
+const CHECKOUT_FAILED = "No se pudo procesar el pago. Inténtalo de nuevo.";
+const NOT_PREPARED = "No se pudo preparar el pago. Inténtalo de nuevo.";
 export const NO_SECRET_OR_URL = "No client secret or redirect URL received.";
 export const INVALID_PROMO = "El código promocional no es válido";
 export const PROMO_CALL_FAILED = "No se pudo validar el código. Inténtalo de nuevo.";
 
-const CONTACT_FIELDS = {
-  email: "email",
-  phone: "phone",
-  termsAccepted: "termsAccepted",
-  privacyAccepted: "privacyAccepted",
-} as const;
+const CONTACT_FIELDS = ["email", "phone", "termsAccepted", "privacyAccepted"] as const;
 
 export function refusalOf(error: unknown): Refusal {
   if (!(error instanceof ApiError) || error.status === 0) return failed();
   const { data, message: text } = error;
-  if (error.status === 502) {
+  const busy = error.code === "provider_busy";
+  if (error.status === 502 || busy) {
     const order = PlacedOrder.safeParse(data);
     return {
       kind: "not_prepared",
       order: order.success ? order.data : null,
       title: "Error",
-      text: NOT_PREPARED,
+      text: busy ? text : NOT_PREPARED,
     };
   }
   if (error.status >= 500 || error.code === "unexpected") return failed();
@@ -58,7 +57,7 @@ export function refusalOf(error: unknown): Refusal {
     }
     case "unavailable":
     case "already_bought": {
-      const items = Unavailable.safeParse(data);
+      const items = UnavailableItems.safeParse(data);
       return items.success ? { kind: error.code, items: items.data.items } : failed();
     }
     case "promo_refused":
@@ -66,9 +65,9 @@ export function refusalOf(error: unknown): Refusal {
     case "instalments_unavailable":
       return { kind: "instalments_refused", text };
     case "already_paid":
-      return { kind: "already_paid", paymentIntentId: paymentIn(data) };
+      return { kind: "already_paid", paymentIntentId: paymentIdIn(data) };
     case "payment_in_progress":
-      return { kind: "payment_in_progress", text, paymentIntentId: paymentIn(data) };
+      return { kind: "payment_in_progress", text, paymentIntentId: paymentIdIn(data) };
   }
   const errors = contactErrorsIn(error.fields);
   if (errors) return { kind: "contact", errors };
@@ -82,22 +81,22 @@ function failed(): Refusal {
   return { kind: "problem", title: PAYMENT_ERROR, text: CHECKOUT_FAILED };
 }
 
-function paymentIn(data: unknown): string | null {
-  const known = KnownPayment.safeParse(data);
-  return known.success ? known.data.payment_intent_id : null;
+function paymentIdIn(data: unknown): string | null {
+  const payment = ExistingPayment.safeParse(data);
+  return payment.success ? payment.data.payment_intent_id : null;
 }
 
 function contactErrorsIn(fields: Record<string, string[]>): ContactErrors | null {
   const errors: ContactErrors = {};
-  for (const [name, field] of Object.entries(CONTACT_FIELDS)) {
-    const sentence = fields[name]?.[0];
-    if (sentence) errors[field] = sentence;
+  for (const field of CONTACT_FIELDS) {
+    const message = fields[field]?.[0];
+    if (message) errors[field] = message;
   }
   return Object.keys(errors).length > 0 ? errors : null;
 }
 
-// Stripe's decline and error codes; its own sentences are never shown (shared spec, README).
-const CARD_SENTENCES: Record<string, string> = {
+// By Stripe's decline codes and error codes. Stripe's own messages are never shown.
+const CARD_ERROR_MESSAGES: Record<string, string> = {
   card_declined: "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
   generic_decline: "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco.",
   insufficient_funds: "La tarjeta no tiene saldo suficiente. Prueba con otra.",
@@ -111,15 +110,15 @@ const CARD_SENTENCES: Record<string, string> = {
     "Tu banco no ha podido confirmar que eres tú. Inténtalo de nuevo o usa otra tarjeta.",
 };
 const INCOMPLETE_CARD = "Revisa los datos de la tarjeta: falta alguno o no es correcto.";
-const CARD_REFUSED = "No se ha podido hacer el pago. Revisa los datos o prueba con otra tarjeta.";
+const CARD_DECLINED = "No se ha podido hacer el pago. Revisa los datos o prueba con otra tarjeta.";
 
-/** The fixed sentence for a card that Stripe refused. */
-export function cardSentence(error: {
+/** The Spanish message for a card error of Stripe. */
+export function cardErrorMessage(error: {
   type?: string;
   code?: string;
   decline_code?: string;
 }): string {
   if (error.type === "validation_error") return INCOMPLETE_CARD;
-  const exact = error.decline_code && CARD_SENTENCES[error.decline_code];
-  return exact || (error.code && CARD_SENTENCES[error.code]) || CARD_REFUSED;
+  const byDeclineCode = error.decline_code && CARD_ERROR_MESSAGES[error.decline_code];
+  return byDeclineCode || (error.code && CARD_ERROR_MESSAGES[error.code]) || CARD_DECLINED;
 }

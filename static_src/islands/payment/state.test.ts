@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { EMPTY_CONTACT } from "./contact";
-import { answer, CARD_NEXT, PRICED } from "./fixtures";
+import { CARD_NEXT, checkoutResponse, PRICED } from "./fixtures";
 import {
+  canPay,
   isBusy,
-  isOver,
-  mayPay,
+  isFinished,
   NEW_PURCHASE,
   type Purchase,
   type PurchaseEvent,
@@ -32,26 +32,26 @@ const CARD_SHOWN: PurchaseEvent[] = [
   { type: "box_ticked", box: "adult", ticked: true },
   { type: "box_ticked", box: "withdrawal", ticked: true },
   { type: "preparing" },
-  { type: "answered", answer: answer(CARD_NEXT) },
+  { type: "responded", response: checkoutResponse(CARD_NEXT) },
 ];
 const CONFIRMING: PurchaseEvent[] = [...CARD_SHOWN, { type: "confirming" }];
 const CHARGED: PurchaseEvent[] = [...CONFIRMING, { type: "charged", paymentIntentId: "pi_1" }];
 
 describe("the steps", () => {
-  it("begin with the contact data, and lead on to the summary and back", () => {
+  it("start with the contact data, continue to the summary and go back", () => {
     expect(NEW_PURCHASE.step).toBe("contact");
     expect(given({ type: "contact_accepted" }).step).toBe("summary");
     expect(given({ type: "contact_accepted" }, { type: "went_back" }).step).toBe("contact");
   });
 
-  it("begin at the summary for a signed-in student, with the data and no box of the payment ticked", () => {
+  it("start at the summary for a signed-in student, with the contact data and no checkbox ticked", () => {
     const purchase = given({ type: "reset", student: { contact: ANA, complete: true } });
     expect(purchase.step).toBe("summary");
     expect(purchase.contact).toEqual(ANA);
     expect(purchase.boxes).toEqual({ adult: false, withdrawal: false, reminders: false });
   });
 
-  it("begin at the contact data for a student without a phone", () => {
+  it("start with the contact data for a student without a phone", () => {
     const contact = { ...ANA, phone: "" };
     expect(given({ type: "reset", student: { contact, complete: false } })).toMatchObject({
       step: "contact",
@@ -61,7 +61,7 @@ describe("the steps", () => {
 });
 
 describe("closing", () => {
-  it("resets everything that is seen, and keeps the order so that no second one is made", () => {
+  it("resets the form but keeps the order, so that no second order is created", () => {
     const purchase = given(
       ...CARD_SHOWN,
       { type: "promo_applied", promo: PROMO },
@@ -77,7 +77,7 @@ describe("closing", () => {
   });
 });
 
-it("begins another order once one has been charged", () => {
+it("starts another order after one has been charged", () => {
   const purchase = given(
     ...CHARGED,
     { type: "completion_failed" },
@@ -87,7 +87,7 @@ it("begins another order once one has been charged", () => {
 });
 
 describe("the client secret", () => {
-  it("shows the card form, with the order, its token and the server's sums", () => {
+  it("leads to the card form, with the order, its token and the server's prices", () => {
     expect(given(...CARD_SHOWN)).toMatchObject({
       payment: {
         phase: "card",
@@ -106,14 +106,14 @@ describe("the client secret", () => {
     ["payment type", { type: "payment_type_chosen", paymentType: "installment" }],
     ["promo code", { type: "promo_applied", promo: PROMO }],
     ["promo code (removed)", { type: "promo_removed" }],
-  ])("is dropped when the %s changes, and the order is kept", (_, change) => {
+  ])("is dropped when the %s changes, but the order is kept", (_, change) => {
     const purchase = given(...CARD_SHOWN, change);
     expect(purchase.payment).toEqual({ phase: "none" });
     expect(purchase.priced).toBeNull();
     expect(purchase.order).toEqual({ orderId: 12, token: "llave" });
   });
 
-  it("stays when nothing of it changes: the same payment type, a box, a refused code", () => {
+  it("is kept when the same payment type is chosen, a checkbox is ticked or a code is refused", () => {
     const purchase = given(
       ...CARD_SHOWN,
       { type: "payment_type_chosen", paymentType: "full_payment" },
@@ -125,10 +125,10 @@ describe("the client secret", () => {
   });
 
   it.each<[string, PurchaseEvent[]]>([
-    ["while it is asked for", [{ type: "preparing" }]],
+    ["while process-checkout is running", [{ type: "preparing" }]],
     ["while the card is confirmed", CONFIRMING],
     ["once the card is charged", CHARGED],
-  ])("can't be pulled away %s", (_, events) => {
+  ])("ignores changes to the purchase %s", (_, events) => {
     const before = given(...events);
     const change: PurchaseEvent = { type: "payment_type_chosen", paymentType: "installment" };
     expect(purchaseReducer(before, change)).toBe(before);
@@ -138,22 +138,22 @@ describe("the client secret", () => {
 });
 
 describe("paying", () => {
-  it("needs both boxes, and nothing at work", () => {
-    expect(mayPay(NEW_PURCHASE)).toBe(false);
-    expect(mayPay(given({ type: "box_ticked", box: "adult", ticked: true }))).toBe(false);
-    expect(mayPay(given({ type: "box_ticked", box: "withdrawal", ticked: true }))).toBe(false);
-    expect(mayPay(given(...CARD_SHOWN))).toBe(true);
-    expect(mayPay(given(...CONFIRMING))).toBe(false);
-    expect(mayPay(given(...CHARGED))).toBe(false);
+  it("requires both checkboxes and no running payment", () => {
+    expect(canPay(NEW_PURCHASE)).toBe(false);
+    expect(canPay(given({ type: "box_ticked", box: "adult", ticked: true }))).toBe(false);
+    expect(canPay(given({ type: "box_ticked", box: "withdrawal", ticked: true }))).toBe(false);
+    expect(canPay(given(...CARD_SHOWN))).toBe(true);
+    expect(canPay(given(...CONFIRMING))).toBe(false);
+    expect(canPay(given(...CHARGED))).toBe(false);
   });
 
-  it("confirms only a card form that is there", () => {
+  it("is not confirmed while no card form is shown", () => {
     expect(given({ type: "confirming" }).payment).toEqual({ phase: "none" });
   });
 
-  it("lets a refused card be tried again with the same secret", () => {
+  it("can be retried with the same client secret after a declined card", () => {
     const purchase = given(...CONFIRMING, {
-      type: "card_refused",
+      type: "card_declined",
       text: "Tu banco ha rechazado la tarjeta.",
       final: false,
     });
@@ -161,62 +161,69 @@ describe("paying", () => {
     expect(purchase.notice).toEqual({ kind: "problem", text: "Tu banco ha rechazado la tarjeta." });
   });
 
-  it("asks for a new secret where the payment can't be tried again", () => {
-    const purchase = given(...CONFIRMING, { type: "card_refused", text: "No.", final: true });
+  it("needs a new client secret when the payment can't be retried", () => {
+    const purchase = given(...CONFIRMING, { type: "card_declined", text: "No.", final: true });
     expect(purchase.payment).toEqual({ phase: "none" });
     expect(purchase.order).toEqual({ orderId: 12, token: "llave" });
   });
 
-  it("ends in the post-payment view where the server could not be told", () => {
+  it("ends in the post-payment view when complete-payment fails", () => {
     const purchase = given(...CHARGED, { type: "completion_failed" });
     expect(purchase.payment).toEqual({ phase: "unrecorded", paymentIntentId: "pi_1" });
-    expect(isOver(purchase)).toBe(true);
+    expect(isFinished(purchase)).toBe(true);
   });
 
-  it("waits for the bank where it has not confirmed yet", () => {
+  it("waits for the bank when the bank has not confirmed the payment yet", () => {
     const purchase = given(...CONFIRMING, { type: "bank_is_confirming", paymentIntentId: "pi_1" });
     expect(purchase.payment).toEqual({ phase: "processing", paymentIntentId: "pi_1" });
-    expect(isOver(purchase)).toBe(true);
+    expect(isFinished(purchase)).toBe(true);
   });
 
   it.each([
     { kind: "hosted", url: "https://checkout.example/1", sessionId: "cs_1" } as const,
     { kind: "completed", redirect: "/success?payment_intent_id=free_1" } as const,
-  ])("stays at work while the browser leaves for $kind", (next) => {
-    expect(isBusy(given({ type: "preparing" }, { type: "answered", answer: answer(next) }))).toBe(
-      true,
-    );
+  ])("stays busy while the browser leaves for the page of a $kind checkout", (next) => {
+    expect(
+      isBusy(given({ type: "preparing" }, { type: "responded", response: checkoutResponse(next) })),
+    ).toBe(true);
   });
 
-  it("can be pressed again by who comes back from Stripe's own page", () => {
-    const away = answer({ kind: "hosted", url: "https://checkout.example/1", sessionId: "cs_1" });
+  it("can be started again after returning from Stripe's hosted page", () => {
+    const redirect = checkoutResponse({
+      kind: "hosted",
+      url: "https://checkout.example/1",
+      sessionId: "cs_1",
+    });
     const back = given(
       { type: "promo_applied", promo: PROMO },
       { type: "preparing" },
-      { type: "answered", answer: away },
-      { type: "came_back" },
+      { type: "responded", response: redirect },
+      { type: "returned" },
     );
     expect(back.payment).toEqual({ phase: "none" });
-    expect(back.order).toEqual({ orderId: away.orderId, token: away.token });
+    expect(back.order).toEqual({ orderId: redirect.orderId, token: redirect.token });
     expect([back.promo, back.lastPaymentId]).toEqual([PROMO, "cs_1"]);
   });
 
-  it("can be pressed again after an answer with neither secret nor address", () => {
+  it("can be started again after a response with neither client secret nor address", () => {
     const purchase = given(
       { type: "preparing" },
-      { type: "answered", answer: answer({ kind: "none" }) },
+      { type: "responded", response: checkoutResponse({ kind: "none" }) },
     );
     expect(purchase.payment).toEqual({ phase: "none" });
   });
 });
 
 describe("saving for later", () => {
-  it("ends with the cart saved and no payment", () => {
+  it("saves the cart and makes no payment", () => {
     const saving = given({ type: "saving" });
     expect(isBusy(saving)).toBe(true);
-    const saved = purchaseReducer(saving, { type: "answered", answer: answer({ kind: "saved" }) });
+    const saved = purchaseReducer(saving, {
+      type: "responded",
+      response: checkoutResponse({ kind: "saved" }),
+    });
     expect(saved.payment).toEqual({ phase: "saved" });
-    expect(isOver(saved)).toBe(true);
+    expect(isFinished(saved)).toBe(true);
   });
 });
 
@@ -224,22 +231,22 @@ describe("a refusal", () => {
   const refused = (refusal: Extract<PurchaseEvent, { type: "refused" }>["refusal"]) =>
     given(...CARD_SHOWN.slice(0, 5), { type: "refused", refusal });
 
-  it("price_changed shows the server's sums and asks again", () => {
+  it("price_changed shows the server's prices and lets the buyer pay again", () => {
     const purchase = refused({ kind: "price_changed", priced: PRICED });
     expect(purchase).toMatchObject({
       payment: { phase: "none" },
       priced: PRICED,
       notice: { kind: "price_changed" },
     });
-    expect(mayPay(purchase)).toBe(true);
+    expect(canPay(purchase)).toBe(true);
   });
 
-  it("unavailable names what can't be bought", () => {
+  it("unavailable lists the items that can't be bought", () => {
     const items = [{ subjectId: 1, lessonId: 11, name: "PEC 11" }];
     expect(refused({ kind: "unavailable", items }).notice).toEqual({ kind: "unavailable", items });
   });
 
-  it("promo_refused takes the code off and says why at its field", () => {
+  it("promo_refused removes the code and shows the reason at its field", () => {
     const purchase = given(
       { type: "promo_applied", promo: PROMO },
       { type: "preparing" },
@@ -248,7 +255,7 @@ describe("a refusal", () => {
     expect(purchase).toMatchObject({ promo: null, promoError: "Este código está agotado." });
   });
 
-  it("instalments_refused falls back to the full payment and says why", () => {
+  it("instalments_refused switches to full payment and shows the reason", () => {
     const purchase = given(
       { type: "payment_type_chosen", paymentType: "installment" },
       { type: "preparing" },
@@ -261,7 +268,7 @@ describe("a refusal", () => {
     });
   });
 
-  it("of a contact field goes back to it", () => {
+  it("of a contact field returns to the contact step", () => {
     const errors = { email: "Por favor, introduce un email válido" };
     expect(refused({ kind: "contact", errors })).toMatchObject({
       step: "contact",
@@ -269,7 +276,7 @@ describe("a refusal", () => {
     });
   });
 
-  it("of an order that is gone forgets it, so that the next press makes another", () => {
+  it("of an expired order drops the order, so that the next attempt creates another", () => {
     const purchase = given(...CARD_SHOWN, {
       type: "refused",
       refusal: { kind: "order_gone", title: "Error en el pago", text: "Orden no encontrada" },
@@ -281,7 +288,7 @@ describe("a refusal", () => {
     });
   });
 
-  it("of a card provider that is away keeps the order for the next press", () => {
+  it("because Stripe is unavailable keeps the order for the next attempt", () => {
     const order = { orderId: 12, token: "secreto" };
     const refusal = { kind: "not_prepared", order, title: "Error", text: "No se pudo." } as const;
     expect(refused(refusal)).toMatchObject({ order, payment: { phase: "none" } });
@@ -291,20 +298,20 @@ describe("a refusal", () => {
     });
   });
 
-  it("of any other kind says so and can be pressed again", () => {
+  it("of any other kind shows its message and lets the buyer pay again", () => {
     const purchase = refused({ kind: "problem", title: "Error", text: "No se pudo." });
     expect(purchase.notice).toEqual({ kind: "problem", text: "No se pudo." });
-    expect(mayPay(purchase)).toBe(true);
+    expect(canPay(purchase)).toBe(true);
   });
 
-  it("for what is owned already names it, and goes on only when it is wanted again", () => {
+  it("already_bought lists the items, and the purchase continues only when the buyer confirms", () => {
     const items = [{ subjectId: 7, lessonId: null, name: "Microeconomía" }];
     const purchase = refused({ kind: "already_bought", items });
     expect(purchase.notice).toEqual({ kind: "already_bought", items });
     expect(purchase.buyAgain).toBe(false);
-    const again = purchaseReducer(purchase, { type: "wanted_again" });
+    const again = purchaseReducer(purchase, { type: "buy_again" });
     expect(again).toMatchObject({ buyAgain: true, notice: null });
-    // Another cart is another question.
+    // A changed cart needs a new confirmation.
     expect(purchaseReducer(again, { type: "cart_changed" }).buyAgain).toBe(false);
   });
 });
@@ -312,7 +319,7 @@ describe("a refusal", () => {
 describe("a quote", () => {
   const quoted = { key: "3.firma", paymentType: "installment" as const };
 
-  it("comes with each opening of the dialog, and with its payment type", () => {
+  it("is set with its payment type each time the dialog opens", () => {
     const purchase = given({ type: "reset", student: null, quoted });
     expect(purchase).toMatchObject({ quote: "3.firma", paymentType: "installment" });
     expect(purchaseReducer(purchase, { type: "reset", student: null })).toMatchObject({
@@ -321,7 +328,7 @@ describe("a quote", () => {
     });
   });
 
-  it("can be given up, which drops the payment that was for its price", () => {
+  it("can be given up, which drops the payment for its price", () => {
     const purchase = given({ type: "reset", student: null, quoted }, ...CARD_SHOWN, {
       type: "quote_given_up",
     });

@@ -1,29 +1,39 @@
 /**
- * A purchase on its way, as a pure state machine: contact data, what is bought and how, the order
- * at the server, and its payment (shop spec, section 4). The dialog and the recovery page share it.
+ * The state of a purchase, as a reducer without React: contact data, payment type, promo code, the
+ * order at the server and its payment. The payment dialog and the recovery page share it.
  */
-import type { PaymentType, Promo } from "../../lib/quote";
-import type { CheckoutAnswer, PricedOrder, UnavailableItem } from "../../schemas/payments";
+import type { Promo } from "../../lib/quote";
+import type { CheckoutResponse, PricedOrder, UnavailableItem } from "../../schemas/checkout";
+import type { PaymentType } from "../../schemas/paymentType";
 import { type Contact, type ContactErrors, EMPTY_CONTACT } from "./contact";
 import type { Refusal } from "./refusals";
 
-/** The server's name and key for the order; every later call sends both. */
-export type OrderKey = { orderId: number; token: string };
-/** `promo` is null where only the server knows what the code takes off (recovery). */
+/** The order's id and its secret token. Every later call for the order sends both. */
+export type OrderCredentials = { orderId: number; token: string };
+/** `promo` is null on the recovery page, where only the server knows the code's discount. */
 export type AppliedPromo = { code: string; promo: Promo | null };
+/** The checkboxes of the payment step: of age, waiver of the withdrawal right, cart reminders. */
 export type Boxes = { adult: boolean; withdrawal: boolean; reminders: boolean };
 
 type Card = { clientSecret: string; paymentIntentId: string; dueCents: number };
 
 /**
- * `card`: the secret is here and the card form shows. `finishing`: charged, the server is being told.
- * `unrecorded`: charged, but the server could not be told; the webhook will do it. `away`: on
- * Stripe's own page, with this one left behind.
+ * The phase of the payment.
+ *
+ * - `preparing`: process-checkout is running, or the browser is leaving this page.
+ * - `redirected`: the browser is leaving for Stripe's hosted payment page.
+ * - `card`: the client secret is known and the card form is shown.
+ * - `confirming`: Stripe is confirming the card, possibly with a 3-D Secure challenge.
+ * - `finishing`: the card was charged, and complete-payment is running.
+ * - `processing`: the bank has not confirmed the payment yet.
+ * - `unrecorded`: the card was charged but complete-payment failed. The webhook will record the
+ *   payment.
+ * - `saving`, `saved`: the cart is being saved, or was saved, for later.
  */
 export type Payment =
   | { phase: "none" }
   | { phase: "preparing" }
-  | { phase: "away" }
+  | { phase: "redirected" }
   | ({ phase: "card" } & Card)
   | ({ phase: "confirming" } & Card)
   | { phase: "finishing"; paymentIntentId: string }
@@ -40,21 +50,24 @@ export type Notice =
 export type Purchase = {
   step: "contact" | "summary";
   contact: Contact;
-  /** What the server said of single fields; the form's own rules are in `contact.ts`. */
+  /** The server's messages for single fields. The form's own validation is in `contact.ts`. */
   contactErrors: ContactErrors;
   paymentType: PaymentType;
   promo: AppliedPromo | null;
   promoError: string | null;
-  /** The key of the quote that the purchase began with; null without one, or once it is given up. */
+  /** The signed key of the binding quote; null without a quote or after the buyer gave it up. */
   quote: string | null;
-  /** Whether the signed-in buyer was told what they own already, and wants it all the same. */
+  /** The signed-in buyer has confirmed buying items that they have already bought. */
   buyAgain: boolean;
   boxes: Boxes;
-  order: OrderKey | null;
-  /** The last payment that the server opened for the order, also when its secret is dropped. */
+  order: OrderCredentials | null;
+  /**
+   * The last PaymentIntent or Checkout Session of the order. Kept when its client secret is
+   * dropped.
+   */
   lastPaymentId: string | null;
   payment: Payment;
-  /** The server's own sums for exactly this purchase; null while only `lib/quote.ts` has summed it. */
+  /** The server's prices for this purchase; null while it is only estimated with `lib/quote.ts`. */
   priced: PricedOrder | null;
   notice: Notice | null;
 };
@@ -74,15 +87,15 @@ export type PurchaseEvent =
   | { type: "promo_refused"; text: string }
   | { type: "promo_removed" }
   | { type: "quote_given_up" }
-  | { type: "wanted_again" }
+  | { type: "buy_again" }
   | { type: "box_ticked"; box: keyof Boxes; ticked: boolean }
   | { type: "preparing" }
   | { type: "saving" }
-  | { type: "answered"; answer: CheckoutAnswer }
+  | { type: "responded"; response: CheckoutResponse }
   | { type: "refused"; refusal: Refusal }
-  | { type: "came_back" }
+  | { type: "returned" }
   | { type: "confirming" }
-  | { type: "card_refused"; text: string; final: boolean }
+  | { type: "card_declined"; text: string; final: boolean }
   | { type: "charged"; paymentIntentId: string }
   | { type: "bank_is_confirming"; paymentIntentId: string }
   | { type: "completion_failed" };
@@ -96,7 +109,7 @@ export const NEW_PURCHASE: Purchase = {
   promoError: null,
   quote: null,
   buyAgain: false,
-  // Never ticked beforehand, not even for those who are signed in (decisions, "Card payments").
+  // These checkboxes are never ticked in advance, not even for signed-in students.
   boxes: { adult: false, withdrawal: false, reminders: false },
   order: null,
   lastPaymentId: null,
@@ -105,26 +118,30 @@ export const NEW_PURCHASE: Purchase = {
   notice: null,
 };
 
-/** Whether a call or the card provider is at work: nothing may change under it. */
+/** Whether a call or a card confirmation is running. The purchase must not change meanwhile. */
 export function isBusy({ payment: { phase } }: Purchase): boolean {
-  return ["preparing", "away", "saving", "confirming", "finishing"].includes(phase);
+  return ["preparing", "redirected", "saving", "confirming", "finishing"].includes(phase);
 }
 
-/** Whether nothing is left to decide: the money moves or has moved, or the cart is saved. */
-export function isOver({ payment: { phase } }: Purchase): boolean {
+/** Whether the purchase has ended: charged, being confirmed by the bank, or saved for later. */
+export function isFinished({ payment: { phase } }: Purchase): boolean {
   return phase === "processing" || phase === "unrecorded" || phase === "saved";
 }
 
-export function mayPay(purchase: Purchase): boolean {
+export function canPay(purchase: Purchase): boolean {
   return purchase.boxes.adult && purchase.boxes.withdrawal && !isBusy(purchase);
 }
 
-/** A secret is for one cart, code, contact and payment type: when one changes, it goes. */
-function withoutPayment(purchase: Purchase): Purchase {
+/**
+ * Drop the client secret. A payment is for one cart, promo code, contact and payment type, so it is
+ * dropped when any of them changes.
+ */
+function dropPayment(purchase: Purchase): Purchase {
   return { ...purchase, payment: { phase: "none" }, priced: null, notice: null };
 }
 
-const CHANGES = new Set<PurchaseEvent["type"]>([
+/** Changes by the buyer, which are ignored while the purchase is busy or finished. */
+const EDITS = new Set<PurchaseEvent["type"]>([
   "contact_edited",
   "contact_accepted",
   "went_back",
@@ -137,11 +154,11 @@ const CHANGES = new Set<PurchaseEvent["type"]>([
 ]);
 
 export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purchase {
-  if (CHANGES.has(event.type) && (isBusy(purchase) || isOver(purchase))) return purchase;
+  if (EDITS.has(event.type) && (isBusy(purchase) || isFinished(purchase))) return purchase;
   switch (event.type) {
     case "reset":
-      // Everything begins anew, except an unpaid order at the server: a second one would compete
-      // with it for its promo code and its payment.
+      // Keep an unpaid order: a second order would compete with it for the promo code and could be
+      // paid as well.
       return {
         ...NEW_PURCHASE,
         ...(purchase.payment.phase === "unrecorded"
@@ -153,25 +170,25 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
         paymentType: event.quoted?.paymentType ?? NEW_PURCHASE.paymentType,
       };
     case "contact_edited":
-      return { ...withoutPayment(purchase), contact: event.contact, contactErrors: {} };
+      return { ...dropPayment(purchase), contact: event.contact, contactErrors: {} };
     case "contact_accepted":
       return { ...purchase, step: "summary" };
     case "went_back":
       return { ...purchase, step: "contact" };
     case "cart_changed":
-      return { ...withoutPayment(purchase), buyAgain: false };
+      return { ...dropPayment(purchase), buyAgain: false };
     case "payment_type_chosen":
       if (event.paymentType === purchase.paymentType) return purchase;
-      return { ...withoutPayment(purchase), paymentType: event.paymentType };
+      return { ...dropPayment(purchase), paymentType: event.paymentType };
     case "promo_applied":
-      return { ...withoutPayment(purchase), promo: event.promo, promoError: null };
+      return { ...dropPayment(purchase), promo: event.promo, promoError: null };
     case "promo_refused":
       return { ...purchase, promoError: event.text };
     case "promo_removed":
-      return { ...withoutPayment(purchase), promo: null, promoError: null };
+      return { ...dropPayment(purchase), promo: null, promoError: null };
     case "quote_given_up":
-      return { ...withoutPayment(purchase), quote: null };
-    case "wanted_again":
+      return { ...dropPayment(purchase), quote: null };
+    case "buy_again":
       return { ...purchase, buyAgain: true, notice: null };
     case "box_ticked":
       return { ...purchase, boxes: { ...purchase.boxes, [event.box]: event.ticked } };
@@ -179,17 +196,17 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
       return { ...purchase, payment: { phase: "preparing" }, notice: null };
     case "saving":
       return { ...purchase, payment: { phase: "saving" }, notice: null };
-    case "answered":
-      return afterAnswer(purchase, event.answer);
+    case "responded":
+      return afterResponse(purchase, event.response);
     case "refused":
       return afterRefusal(purchase, event.refusal);
-    case "came_back":
-      // Without having paid, as far as this page knows; the server asks before it takes a payment.
+    case "returned":
+      // This page does not know whether the buyer has paid. The server checks before a new payment.
       return { ...purchase, payment: { phase: "none" } };
     case "confirming":
       if (purchase.payment.phase !== "card") return purchase;
       return { ...purchase, payment: { ...purchase.payment, phase: "confirming" }, notice: null };
-    case "card_refused": {
+    case "card_declined": {
       if (purchase.payment.phase !== "confirming") return purchase;
       const notice: Notice = { kind: "problem", text: event.text };
       const payment: Payment = event.final
@@ -216,32 +233,36 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
   }
 }
 
-function afterAnswer(purchase: Purchase, answer: CheckoutAnswer): Purchase {
-  const answered: Purchase = {
+function afterResponse(purchase: Purchase, response: CheckoutResponse): Purchase {
+  const updated: Purchase = {
     ...purchase,
-    order: { orderId: answer.orderId, token: answer.token },
-    priced: answer.priced,
+    order: { orderId: response.orderId, token: response.token },
+    priced: response.priced,
     payment: { phase: "none" },
     notice: null,
   };
-  switch (answer.next.kind) {
+  switch (response.next.kind) {
     case "card": {
-      const { clientSecret, paymentIntentId, dueCents } = answer.next;
+      const { clientSecret, paymentIntentId, dueCents } = response.next;
       return {
-        ...answered,
+        ...updated,
         lastPaymentId: paymentIntentId,
         payment: { phase: "card", clientSecret, paymentIntentId, dueCents },
       };
     }
     case "saved":
-      return { ...answered, payment: { phase: "saved" } };
+      return { ...updated, payment: { phase: "saved" } };
     case "hosted":
-      return { ...answered, lastPaymentId: answer.next.sessionId, payment: { phase: "away" } };
+      return {
+        ...updated,
+        lastPaymentId: response.next.sessionId,
+        payment: { phase: "redirected" },
+      };
     case "completed":
-      // The browser is on its way to another page: nothing here may be pressed any more.
-      return { ...answered, payment: { phase: "preparing" } };
+      // The browser is leaving for the success page: keep everything disabled.
+      return { ...updated, payment: { phase: "preparing" } };
     case "none":
-      return answered;
+      return updated;
   }
 }
 
@@ -254,10 +275,10 @@ function afterRefusal(purchase: Purchase, refusal: Refusal): Purchase {
     case "already_bought":
       return { ...open, notice: { kind: refusal.kind, items: refusal.items } };
     case "promo_refused":
-      return { ...withoutPayment(open), promo: null, promoError: refusal.text };
+      return { ...dropPayment(open), promo: null, promoError: refusal.text };
     case "instalments_refused":
       return {
-        ...withoutPayment(open),
+        ...dropPayment(open),
         paymentType: "full_payment",
         notice: { kind: "problem", text: refusal.text },
       };

@@ -1,73 +1,77 @@
 import { type RefObject, useEffect, useReducer, useRef } from "react";
 import { toast } from "../../lib/toast";
+import { useOneAtATime } from "../../lib/useOneAtATime";
 import type { CardHandle, CardOutcome } from "./CardForm";
-import { type Basket, checkoutBody, completePayment, processCheckout, successUrl } from "./calls";
-import { leaveForPage } from "./hosted";
-import { rememberPayment } from "./pending";
-import { cardSentence, NO_SECRET_OR_URL, PAYMENT_ERROR, type Refusal, refusalOf } from "./refusals";
-import { isBusy, mayPay, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
+import {
+  type CheckoutCart,
+  checkoutBody,
+  completePayment,
+  processCheckout,
+  successUrl,
+} from "./checkoutApi";
+import { redirectToHostedCheckout } from "./hostedCheckout";
+import { rememberPayment } from "./pendingPayment";
+import {
+  cardErrorMessage,
+  NO_SECRET_OR_URL,
+  PAYMENT_ERROR,
+  type Refusal,
+  refusalOf,
+} from "./refusals";
+import { canPay, isBusy, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
 
 const CARD_NOT_READY = "El formulario de pago no está listo...";
 
-/** Without https a browser has none to give, and the shop does without. */
-const newKey = (): string | null => window.crypto.randomUUID?.() ?? null;
+/** A random UUID, or null: browsers offer `randomUUID` only on https and localhost. */
+const newOrderKey = (): string | null => window.crypto.randomUUID?.() ?? null;
 
-type PurchaseDoor = {
+type PurchaseActions = {
   purchase: Purchase;
   dispatch(event: PurchaseEvent): void;
-  /** Pay: the first press asks for the secret, the next one confirms the card. */
-  pay(basket: Basket): Promise<void>;
-  /** As `pay`, by a buyer who was told what they own already. */
-  payAnyway(basket: Basket): Promise<void>;
-  saveForLater(basket: Basket): Promise<void>;
-  /** Tick or untick the reminders; the server hears of it even when it has the order already. */
-  remind(basket: Basket, ticked: boolean): void;
+  /** The first call requests the client secret, the next call confirms the card. */
+  pay(checkoutCart: CheckoutCart): Promise<void>;
+  /** As `pay`, after the buyer has confirmed buying items they have already bought. */
+  buyAgain(checkoutCart: CheckoutCart): Promise<void>;
+  saveForLater(checkoutCart: CheckoutCart): Promise<void>;
+  /** Turn cart reminders on or off; an existing order is updated at the server. */
+  setReminders(checkoutCart: CheckoutCart, ticked: boolean): void;
   card: RefObject<CardHandle | null>;
 };
 
 /**
- * The payment flow of shop spec, section 4. Never two calls or two confirmations at a time,
- * however fast somebody clicks. `onPaid` gets the address of the success page, once the server has
- * recorded the payment.
+ * State and actions of a purchase. There is never more than one checkout call or card confirmation
+ * at a time, however fast the buyer clicks. `onPaid` gets the address of the success page once the
+ * server has recorded the payment.
  */
 export function usePurchase(
   initial: Purchase,
   { onPaid }: { onPaid(successUrl: string): void },
-): PurchaseDoor {
+): PurchaseActions {
   const [purchase, dispatch] = useReducer(purchaseReducer, initial);
   const card = useRef<CardHandle | null>(null);
-  const working = useRef(false);
-  // Where the first answer is lost, the next press finds the order that it made by this; where the
-  // order is known, the key belongs to one that may come after it.
-  const orderKey = useRef(newKey());
+  const oneAtATime = useOneAtATime();
+  // The idempotency key of the first checkout. If its response is lost, the next attempt sends the
+  // same key and the server finds the order. Once the order is known, a later order needs a new
+  // key.
+  const orderKey = useRef(newOrderKey());
   useEffect(() => {
-    if (purchase.order) orderKey.current = newKey();
+    if (purchase.order) orderKey.current = newOrderKey();
   }, [purchase.order]);
 
-  // Back from another page, a browser may show this one as it was left: at work, for ever.
+  // After the back button, the browser may restore this page in its busy state, which would never
+  // end.
   const busy = isBusy(purchase);
-  const away = purchase.payment.phase === "away";
+  const redirected = purchase.payment.phase === "redirected";
   useEffect(() => {
     if (!busy) return;
-    const startAnew = (event: PageTransitionEvent) => {
+    const onRestore = (event: PageTransitionEvent) => {
       if (!event.persisted) return;
-      if (away) dispatch({ type: "came_back" });
+      if (redirected) dispatch({ type: "returned" });
       else window.location.reload();
     };
-    window.addEventListener("pageshow", startAnew);
-    return () => window.removeEventListener("pageshow", startAnew);
-  }, [busy, away]);
-
-  // State arrives with the next render; a second click may come before it.
-  async function alone(work: () => Promise<void>): Promise<void> {
-    if (working.current) return;
-    working.current = true;
-    try {
-      await work();
-    } finally {
-      working.current = false;
-    }
-  }
+    window.addEventListener("pageshow", onRestore);
+    return () => window.removeEventListener("pageshow", onRestore);
+  }, [busy, redirected]);
 
   async function complete(paymentIntentId: string): Promise<void> {
     dispatch({ type: "charged", paymentIntentId });
@@ -96,12 +100,12 @@ export function usePurchase(
         return;
       case "already_paid":
       case "payment_in_progress":
-        await settle(refusal);
+        await showExistingPayment(refusal);
     }
   }
 
-  /** The order has a payment already: show how it stands instead of taking another one. */
-  async function settle(
+  /** The order has a payment already: show its state instead of starting another payment. */
+  async function showExistingPayment(
     refusal: Refusal & { kind: "already_paid" | "payment_in_progress" },
   ): Promise<void> {
     const paymentIntentId = refusal.paymentIntentId ?? purchase.lastPaymentId;
@@ -110,31 +114,31 @@ export function usePurchase(
       else toast({ title: "Este pedido ya está pagado", tone: "info" });
       return;
     }
-    const answer = paymentIntentId
+    const completion = paymentIntentId
       ? await completePayment(paymentIntentId).catch(() => null)
       : null;
-    if (paymentIntentId && answer && answer.status !== "processing")
+    if (paymentIntentId && completion && completion.status !== "processing")
       onPaid(successUrl(paymentIntentId));
     else dispatch({ type: "bank_is_confirming", paymentIntentId: paymentIntentId ?? "" });
   }
 
   async function checkout(
-    basket: Basket,
+    checkoutCart: CheckoutCart,
     { saveForLater = false, buyAgain = purchase.buyAgain } = {},
   ): Promise<void> {
     dispatch({ type: saveForLater ? "saving" : "preparing" });
-    const body = checkoutBody({ ...purchase, buyAgain }, basket, {
+    const body = checkoutBody({ ...purchase, buyAgain }, checkoutCart, {
       saveForLater,
       orderKey: orderKey.current,
     });
-    const answer = await processCheckout(body).catch((error: unknown) => refusalOf(error));
-    if ("kind" in answer) return refuse(answer);
-    dispatch({ type: "answered", answer });
-    switch (answer.next.kind) {
+    const response = await processCheckout(body).catch((error: unknown) => refusalOf(error));
+    if ("kind" in response) return refuse(response);
+    dispatch({ type: "responded", response });
+    switch (response.next.kind) {
       case "hosted":
-        return leaveForPage(answer.next.url, answer.next.sessionId, answer);
+        return redirectToHostedCheckout(response.next.url, response.next.sessionId, response);
       case "completed":
-        onPaid(answer.next.redirect);
+        onPaid(response.next.redirect);
         return;
       case "none":
         toast({ title: PAYMENT_ERROR, text: NO_SECRET_OR_URL, tone: "error" });
@@ -150,46 +154,50 @@ export function usePurchase(
     if (purchase.order) rememberPayment(paymentIntentId, purchase.order);
     const outcome = await card.current
       .confirm(`${window.location.origin}${successUrl(paymentIntentId)}`)
-      .catch((): CardOutcome => ({ kind: "refused", text: cardSentence({}), final: false }));
+      .catch((): CardOutcome => ({ kind: "declined", text: cardErrorMessage({}), final: false }));
     switch (outcome.kind) {
       case "charged":
         return complete(paymentIntentId);
       case "bank_is_confirming":
         dispatch({ type: "bank_is_confirming", paymentIntentId });
-        // The server learns of it now rather than with the webhook; if not, nothing is lost.
+        // Tell the server now. If this call fails, the webhook will tell it later.
         await completePayment(paymentIntentId).catch(() => undefined);
         return;
-      case "refused":
-        dispatch({ type: "card_refused", text: outcome.text, final: outcome.final });
+      case "declined":
+        dispatch({ type: "card_declined", text: outcome.text, final: outcome.final });
         toast({ title: PAYMENT_ERROR, text: outcome.text, tone: "error" });
     }
   }
 
-  function remind(basket: Basket, ticked: boolean): void {
+  function setReminders(checkoutCart: CheckoutCart, ticked: boolean): void {
     dispatch({ type: "box_ticked", box: "reminders", ticked });
     if (purchase.payment.phase !== "card") return;
     const changed = { ...purchase, boxes: { ...purchase.boxes, reminders: ticked } };
-    // The order and its payment stay as they are; without an answer only a reminder is lost.
-    processCheckout(checkoutBody(changed, basket, { saveForLater: false })).catch(() => undefined);
+    // This does not change the order's payment. If the call fails, only the reminder setting is
+    // lost.
+    processCheckout(checkoutBody(changed, checkoutCart, { saveForLater: false })).catch(
+      () => undefined,
+    );
   }
 
   return {
     purchase,
     dispatch,
     card,
-    pay: (basket) =>
-      alone(async () => {
-        if (!mayPay(purchase)) return;
-        if (purchase.payment.phase === "none") await checkout(basket);
+    pay: (checkoutCart) =>
+      oneAtATime(async () => {
+        if (!canPay(purchase)) return;
+        if (purchase.payment.phase === "none") await checkout(checkoutCart);
         if (purchase.payment.phase === "card") await confirm(purchase.payment.paymentIntentId);
       }),
-    remind,
-    payAnyway: (basket) =>
-      alone(async () => {
-        if (!mayPay(purchase)) return;
-        dispatch({ type: "wanted_again" });
-        await checkout(basket, { buyAgain: true });
+    setReminders,
+    buyAgain: (checkoutCart) =>
+      oneAtATime(async () => {
+        if (!canPay(purchase)) return;
+        dispatch({ type: "buy_again" });
+        await checkout(checkoutCart, { buyAgain: true });
       }),
-    saveForLater: (basket) => alone(() => checkout(basket, { saveForLater: true })),
+    saveForLater: (checkoutCart) =>
+      oneAtATime(() => checkout(checkoutCart, { saveForLater: true })),
   };
 }

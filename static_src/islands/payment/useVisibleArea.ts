@@ -2,12 +2,14 @@ import { type CSSProperties, useEffect, useState } from "react";
 
 type VisibleArea = { style: CSSProperties; "data-keyboard": "" | undefined };
 
-// A keyboard takes more than this of the window's height; address bars that come and go take less.
+// An on-screen keyboard covers more than this share of the window's height; an address bar covers
+// less.
 const KEYBOARD_SHARE = 0.25;
 
 /**
- * The part of the screen that the phone's keyboard leaves free, as the custom properties
- * `--visible-top` and `--visible-height`. Neither dvh nor fixed positions know of the keyboard.
+ * The part of the window that the on-screen keyboard does not cover, as the custom properties
+ * `--visible-top` and `--visible-height`. The keyboard affects neither the unit dvh nor fixed
+ * positions.
  */
 export function useVisibleArea(active: boolean): VisibleArea {
   const [area, setArea] = useState<VisibleArea>({ style: {}, "data-keyboard": undefined });
@@ -15,7 +17,7 @@ export function useVisibleArea(active: boolean): VisibleArea {
     const viewport = window.visualViewport;
     if (!active || !viewport) return;
     const measure = () => {
-      // Zoomed in with two fingers, the visible part is the visitor's own choice.
+      // The visitor has zoomed in: the visual viewport is not limited by the keyboard.
       if (viewport.scale > 1.01) return;
       const covered = viewport.height < window.innerHeight * (1 - KEYBOARD_SHARE);
       setArea({
@@ -36,7 +38,7 @@ export function useVisibleArea(active: boolean): VisibleArea {
   }, [active]);
   const covered = area["data-keyboard"];
   useEffect(() => {
-    // What is being typed into may have ended up below the edge that has just moved up.
+    // The keyboard may cover the focused field: scroll it into view.
     if (covered !== undefined) document.activeElement?.scrollIntoView({ block: "center" });
   }, [covered]);
   return area;

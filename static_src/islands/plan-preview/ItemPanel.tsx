@@ -11,7 +11,7 @@ type Props = {
   onChoose(content: ContentKey): void;
 };
 
-/** What one PEC, or the exam, contains; what the plan opens can be chosen. */
+/** The content of a PEC or of the exam. Entries that the plan includes can be chosen. */
 export function ItemPanel({ item, plan, chosen, onChoose }: Props) {
   const entry = (content: ContentKey) => (
     <Entry
@@ -102,7 +102,7 @@ function Entry({ title, size, icon, locked, chosen, onChoose }: EntryProps) {
   );
 }
 
-/** A drawing of what would open on the platform: nothing here is the material itself. */
+/** A placeholder for the chosen content. The preview does not contain the material itself. */
 function Screen({ item, content }: { item: PreviewItem; content: ContentKey }) {
   const { title, size } = describe(item, content);
   return (

@@ -9,13 +9,16 @@ const PLANS: { plan: Plan; name: string }[] = [
   { plan: "full", name: "Asignatura Completa" },
 ];
 
-/** A subject of the platform as either plan shows it. Its HTML before: `templates/pages/_plan_preview.html`. */
+/**
+ * A sample subject of the platform as each plan shows it. `templates/pages/_plan_preview.html` has
+ * the HTML shown until it loads.
+ */
 export function PlanPreview({ subject, items }: { subject: string; items: PreviewItem[] }) {
   const [state, dispatch] = useReducer(change, preview("individual"));
   const id = useId();
   const item = items.find((other) => other.id === state.itemId);
 
-  // Both arrows lead to the other one: there are two.
+  // There are two tabs, so both arrow keys switch to the other one.
   function onKeyDown({ key, currentTarget }: KeyboardEvent<HTMLElement>) {
     if (key !== "ArrowLeft" && key !== "ArrowRight") return;
     const other = PLANS.find(({ plan }) => plan !== state.plan);

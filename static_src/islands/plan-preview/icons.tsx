@@ -1,4 +1,4 @@
-/** Icons of the one set (`lib/icons.tsx`) that no other island draws. */
+/** Icons in the style of `lib/icons.tsx` that only this island uses. */
 import { Icon } from "../../lib/icons";
 
 export const PlayIcon = () => (

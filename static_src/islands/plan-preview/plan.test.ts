@@ -22,17 +22,17 @@ const pec: PreviewItem = {
   testQuestions: 50,
 };
 
-it("opens PEC 1 alone with the individual plan, and begins there", () => {
+it("gives access to PEC 1 only with the individual plan, and preselects it", () => {
   expect(IDS.filter((id) => isAccessible("individual", id))).toEqual([1]);
   expect(preview("individual")).toEqual({ plan: "individual", itemId: 1, content: null });
 });
 
-it("opens all six with the full plan, and begins with PEC 2", () => {
+it("gives access to all six items with the full plan, and preselects PEC 2", () => {
   expect(IDS.filter((id) => isAccessible("full", id))).toEqual(IDS);
   expect(preview("full")).toEqual({ plan: "full", itemId: 2, content: null });
 });
 
-it("toggles what is open and clears the chosen content", () => {
+it("toggles the pressed item and clears the chosen content", () => {
   const reading = change(preview("full"), { type: "content_pressed", content: "video-3" });
   expect(reading.content).toBe("video-3");
   expect(change(reading, { type: "item_pressed", itemId: 4 })).toEqual({
@@ -47,27 +47,27 @@ it("toggles what is open and clears the chosen content", () => {
   });
 });
 
-it("does nothing when a locked item or a locked content is pressed", () => {
+it("ignores presses on locked items and locked contents", () => {
   const state = preview("individual");
   expect(change(state, { type: "item_pressed", itemId: 6 })).toBe(state);
   expect(change(state, { type: "content_pressed", content: "video-1" })).toBe(state);
   expect(change(state, { type: "content_pressed", content: "test" })).toBe(state);
 });
 
-it("always opens the resolution and the solved PEC, all else with the full plan alone", () => {
+it("always unlocks the resolution video and the solved PEC, and the rest with the full plan only", () => {
   const contents: ContentKey[] = ["resolution", "solved", "video-1", "document-1", "test"];
   const open = (plan: "individual" | "full") => contents.filter((key) => isUnlocked(plan, key));
   expect(open("individual")).toEqual(["resolution", "solved"]);
   expect(open("full")).toEqual(contents);
 });
 
-it("begins anew when the other plan is chosen, and only then", () => {
+it("resets when the other plan is chosen", () => {
   const state = change(preview("full"), { type: "item_pressed", itemId: 5 });
   expect(change(state, { type: "plan_chosen", plan: "full" })).toBe(state);
   expect(change(state, { type: "plan_chosen", plan: "individual" })).toEqual(preview("individual"));
 });
 
-it("says of each content what it is and how long", () => {
+it("describes each content with its title and size", () => {
   expect(describeContent(pec, "resolution").size).toBe("35:00");
   expect(describeContent(pec, "solved")).toEqual({ title: "PEC 2 resuelta", size: "14 páginas" });
   expect(describeContent(pec, "video-1").title).toBe("Elasticidad renta");

@@ -1,9 +1,9 @@
-/** What the two plans open (shop spec, section 4), without React. */
+/** What each plan includes in the preview, and the preview's state as a reducer without React. */
 import type { PreviewItem } from "../../schemas/pages";
 
 export type Plan = "individual" | "full";
 
-/** What can be chosen in the panel: "resolution", "solved", "video-3", "document-1" or "test". */
+/** A content of an item, for example "resolution", "solved", "video-3", "document-1" or "test". */
 export type ContentKey =
   | "resolution"
   | "solved"
@@ -11,9 +11,9 @@ export type ContentKey =
   | `video-${number}`
   | `document-${number}`;
 
-export type Preview = { plan: Plan; itemId: number | null; content: ContentKey | null };
+type Preview = { plan: Plan; itemId: number | null; content: ContentKey | null };
 
-export type PreviewEvent =
+type PreviewEvent =
   | { type: "plan_chosen"; plan: Plan }
   | { type: "item_pressed"; itemId: number }
   | { type: "content_pressed"; content: ContentKey };
@@ -24,12 +24,14 @@ export function preview(plan: Plan): Preview {
   return { plan, itemId: PRESELECTED[plan], content: null };
 }
 
-/** The individual plan opens PEC 1 alone, the full one all six. */
+/** The individual plan includes PEC 1 only, the full plan all six items. */
 export function isAccessible(plan: Plan, itemId: number): boolean {
   return plan === "full" || itemId === PRESELECTED.individual;
 }
 
-/** The resolution is what everybody sees; the rest comes with the full plan. */
+/**
+ * Both plans include the resolution video and the solved PEC. The full plan includes everything.
+ */
 export function isUnlocked(plan: Plan, content: ContentKey): boolean {
   return plan === "full" || content === "resolution" || content === "solved";
 }
@@ -51,7 +53,7 @@ export function change(state: Preview, event: PreviewEvent): Preview {
   }
 }
 
-/** Title and size of a content, as its button and its preview say them. */
+/** The title and the size (duration, pages or questions) of a content. */
 export function describe(item: PreviewItem, content: ContentKey): { title: string; size: string } {
   const [kind, number] = content.split("-");
   const numbered = ({ id }: { id: number }) => id === Number(number);

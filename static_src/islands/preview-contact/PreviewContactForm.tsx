@@ -1,12 +1,12 @@
 import { postForm } from "../../lib/api";
-import { Check, Field } from "../../lib/fields";
-import { Honeypot, PrivacyNote, TermsWords, useLeadForm } from "../../lib/forms";
+import { Checkbox, EmailField, Field, PrivacyNote, TermsLabel } from "../../lib/fields";
+import { Honeypot, useLeadForm } from "../../lib/forms";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import { Sent } from "../../schemas/leads";
-import { ATTACHMENT_TYPES, PreviewContact } from "../../schemas/requests";
+import { ATTACHMENT_TYPES, PreviewContact } from "../../schemas/previewContact";
 
-/** The form below the plan preview: an exercise to look at, and where to answer. */
+/** The form below the plan preview: the visitor sends an exercise and gets advice by e-mail. */
 export function PreviewContactForm({ academy }: { academy: Academy }) {
   const { errors, sending, attributes } = useLeadForm(
     PreviewContact,
@@ -37,19 +37,11 @@ export function PreviewContactForm({ academy }: { academy: Academy }) {
         required
         error={errors.attachment}
       />
-      <Field
-        label="Email"
-        name="email"
-        type="email"
-        autoComplete="email"
-        placeholder="tu@email.com"
-        required
-        error={errors.email}
-      />
+      <EmailField error={errors.email} />
       <Honeypot />
-      <Check name="acceptTerms" required error={errors.acceptTerms}>
-        <TermsWords />
-      </Check>
+      <Checkbox name="acceptTerms" required error={errors.acceptTerms}>
+        <TermsLabel />
+      </Checkbox>
       <button type="submit" className="button" disabled={sending}>
         {sending ? "Enviando..." : "Enviar"}
       </button>

@@ -1,23 +1,22 @@
-import { Check, NewTab } from "../../lib/fields";
+import { formatDay } from "../../lib/dates";
 import { formatEuros } from "../../lib/money";
 import { dueNowCents, quoteCart } from "../../lib/quote";
 import { toastOnNextPage } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import type { RecoveredOrder } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
+import type { RecoveredOrder } from "../../schemas/recovery";
 import { AlreadyBought } from "../payment/AlreadyBought";
+import { ACCEPTANCES, AcceptanceCheckbox } from "../payment/ContactStep";
 import { OrderSummary } from "../payment/OrderSummary";
 import { Processing, Unrecorded } from "../payment/Outcome";
 import { PayPanel } from "../payment/PayPanel";
 import { isBusy } from "../payment/state";
 import { usePurchase } from "../payment/usePurchase";
-import { changeSentence, checkoutItemsOf, purchaseOf } from "./recovered";
+import { changeMessage, checkoutItemsOf, purchaseOf } from "./recoveredOrder";
 
 type Props = { order: RecoveredOrder; token: string; pricing: Pricing; academy: Academy };
 
-const savedOn = new Intl.DateTimeFormat("es-ES", { dateStyle: "long", timeZone: "Europe/Madrid" });
-
-function leave() {
+function goHomeWithToast() {
   toastOnNextPage({
     title: "¡Pago exitoso!",
     text: "Tu matrícula ha sido procesada correctamente",
@@ -26,10 +25,11 @@ function leave() {
   window.location.assign("/");
 }
 
+/** A saved order with its payment. */
 export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
-  const { purchase, dispatch, card, pay, payAnyway } = usePurchase(
+  const { purchase, dispatch, card, pay, buyAgain } = usePurchase(
     purchaseOf(order, { order: String(order.id), token }),
-    { onPaid: leave },
+    { onPaid: goHomeWithToast },
   );
   const { payment, contact, contactErrors, priced, paymentType } = purchase;
   const discounts = priced?.discounts ?? order.discounts;
@@ -38,7 +38,7 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
     payment.phase === "card" || payment.phase === "confirming"
       ? payment.dueCents
       : dueNowCents(pricing, totalCents, paymentType);
-  // As in the dialog: the lines at their list price, then what is taken off.
+  // As in the payment dialog: show the lines at their list price, then the discounts.
   const listPrices =
     priced?.lines ??
     quoteCart(
@@ -46,7 +46,7 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
       order.items.map(({ lessonId, priceCents }) => ({ complete: lessonId === null, priceCents })),
       { paymentType, promo: null },
     ).lines;
-  const known = { email: order.student.email, academy };
+  const paymentProps = { email: order.student.email, academy };
 
   if (payment.phase === "unrecorded" || payment.phase === "processing") {
     return (
@@ -57,9 +57,9 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
             : "Tu banco está confirmando el pago"}
         </h2>
         {payment.phase === "unrecorded" ? (
-          <Unrecorded {...known} paymentIntentId={payment.paymentIntentId} />
+          <Unrecorded {...paymentProps} paymentIntentId={payment.paymentIntentId} />
         ) : (
-          <Processing {...known} paymentIntentId={payment.paymentIntentId} />
+          <Processing {...paymentProps} paymentIntentId={payment.paymentIntentId} />
         )}
       </div>
     );
@@ -76,11 +76,11 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
             de acuerdo, pulsa otra vez «Pagar».
           </p>
         )}
-        <Stale purchase={purchase} />
+        <ReloadNotice purchase={purchase} />
         {purchase.notice?.kind === "already_bought" && (
           <AlreadyBought
             items={purchase.notice.items}
-            onBuyAgain={() => payAnyway({ items: checkoutItemsOf(order), totalCents })}
+            onBuyAgain={() => buyAgain({ items: checkoutItemsOf(order), totalCents })}
           />
         )}
         <OrderSummary
@@ -118,7 +118,7 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
           </div>
           <div>
             <dt>Guardada el</dt>
-            <dd>{savedOn.format(order.createdAt)}</dd>
+            <dd>{formatDay(order.createdAt)}</dd>
           </div>
           <div>
             <dt>Forma de pago</dt>
@@ -140,43 +140,25 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
           academy={academy}
           payable
           onPay={() => pay({ items: checkoutItemsOf(order), totalCents })}
-          moreBoxes={
-            <>
-              {(contactErrors.termsAccepted || contact.termsAccepted) && (
-                <Check
-                  required
-                  checked={contact.termsAccepted}
-                  disabled={isBusy(purchase)}
-                  error={contactErrors.termsAccepted}
-                  onChange={(termsAccepted) =>
-                    dispatch({ type: "contact_edited", contact: { ...contact, termsAccepted } })
-                  }
-                >
-                  Acepto los <NewTab href="/terminos">términos y condiciones</NewTab>
-                </Check>
-              )}
-              {(contactErrors.privacyAccepted || contact.privacyAccepted) && (
-                <Check
-                  required
-                  checked={contact.privacyAccepted}
-                  disabled={isBusy(purchase)}
-                  error={contactErrors.privacyAccepted}
-                  onChange={(privacyAccepted) =>
-                    dispatch({ type: "contact_edited", contact: { ...contact, privacyAccepted } })
-                  }
-                >
-                  Acepto la <NewTab href="/privacidad">política de privacidad</NewTab>
-                </Check>
-              )}
-            </>
-          }
+          boxesBefore={ACCEPTANCES.filter((field) => contactErrors[field] || contact[field]).map(
+            (field) => (
+              <AcceptanceCheckbox
+                key={field}
+                field={field}
+                contact={contact}
+                errors={contactErrors}
+                disabled={isBusy(purchase)}
+                onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
+              />
+            ),
+          )}
         />
       </section>
     </div>
   );
 }
 
-/** Everything has expired since: there is nothing to pay, and the catalogue has what there is now. */
+/** Every saved item has expired, so there is nothing to pay. */
 export function NothingLeft({ order }: { order: RecoveredOrder }) {
   return (
     <div className="card recovery__message">
@@ -201,7 +183,7 @@ export function NothingLeft({ order }: { order: RecoveredOrder }) {
   );
 }
 
-/** What is different from what was saved, before any payment is taken. */
+/** The differences between the saved order and today's prices and rules. */
 function Changes({ order }: { order: RecoveredOrder }) {
   if (order.changes.length === 0) return null;
   return (
@@ -211,7 +193,7 @@ function Changes({ order }: { order: RecoveredOrder }) {
       </p>
       <ul>
         {order.changes.map((change) => (
-          <li key={`${change.kind}-${change.name}`}>{changeSentence(change)}</li>
+          <li key={`${change.kind}-${change.name}`}>{changeMessage(change)}</li>
         ))}
       </ul>
       {order.savedTotalCents !== order.totalCents && (
@@ -224,8 +206,8 @@ function Changes({ order }: { order: RecoveredOrder }) {
   );
 }
 
-/** Something was refused that only a fresh look at the order can settle. */
-function Stale({ purchase }: { purchase: ReturnType<typeof usePurchase>["purchase"] }) {
+/** The server refused the promo code or an item. Reloading shows the order without them. */
+function ReloadNotice({ purchase }: { purchase: ReturnType<typeof usePurchase>["purchase"] }) {
   const names =
     purchase.notice?.kind === "unavailable" ? purchase.notice.items.map((item) => item.name) : [];
   const text =

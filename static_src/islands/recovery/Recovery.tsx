@@ -1,10 +1,11 @@
 import { useEffect, useState } from "react";
 import { ApiError } from "../../lib/api";
+import { LinkFailed } from "../../lib/LinkFailed";
 import type { Academy } from "../../schemas/academy";
-import type { RecoveredOrder } from "../../schemas/payments";
 import type { Pricing } from "../../schemas/pricing";
+import type { RecoveredOrder } from "../../schemas/recovery";
 import { NothingLeft, RecoveredPurchase } from "./RecoveredPurchase";
-import { type Link, loadOrder } from "./recovered";
+import { type Link, loadOrder } from "./recoveredOrder";
 
 type Props = Link & { pricing: Pricing; academy: Academy };
 
@@ -13,7 +14,7 @@ type State =
   | { kind: "loaded"; order: RecoveredOrder }
   | { kind: "failed"; text: string; detail: string };
 
-/** The page behind a recovery link (shop spec, section 2, "Cart-recovery page"). */
+/** The page of a recovery link: loads an unpaid order and offers to pay it. */
 export function Recovery({ order, token, pricing, academy }: Props) {
   const [state, setState] = useState<State>({ kind: "loading" });
 
@@ -39,19 +40,7 @@ export function Recovery({ order, token, pricing, academy }: Props) {
     );
   }
   if (state.kind === "failed") {
-    return (
-      <div className="card recovery__message" role="alert">
-        <h2>{state.text}</h2>
-        {state.detail && <p>{state.detail}</p>}
-        <p>
-          Si crees que es un error, escríbenos a{" "}
-          <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
-        </p>
-        <a className="button" href="/">
-          Volver al inicio
-        </a>
-      </div>
-    );
+    return <LinkFailed title={state.text} detail={state.detail} academy={academy} />;
   }
   if (state.order.items.length === 0) return <NothingLeft order={state.order} />;
   return (

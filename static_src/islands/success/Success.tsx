@@ -2,14 +2,20 @@ import { type ReactNode, useEffect, useState } from "react";
 import { AlertIcon, CheckIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
-import type { OrderByPayment } from "../../schemas/payments";
-import { cancelUrl, forgetPayment } from "../payment/pending";
-import { type Arrival, follow, known, type Reference } from "./follow";
+import type { OrderByPayment } from "../../schemas/orderByPayment";
+import { cancelUrl, forgetPayment } from "../payment/pendingPayment";
+import {
+  followPayment,
+  type PaymentReference,
+  type PaymentResult,
+  referenceId,
+} from "./paymentResult";
 
 type Props = {
-  reference: Reference;
+  reference: PaymentReference;
   portalUrl: string;
   portalProfileUrl: string;
+  instalmentCount: number;
   academy: Academy;
 };
 
@@ -19,10 +25,12 @@ const dateAndTime = new Intl.DateTimeFormat("es-ES", {
   timeZone: "Europe/Madrid",
 });
 
-export function Success({ reference, portalUrl, portalProfileUrl, academy }: Props) {
-  const arrival = useArrival(reference);
+/** The success page: shows the result of the payment in the address, and updates it. */
+export function Success(props: Props) {
+  const { reference, portalUrl, portalProfileUrl, academy } = props;
+  const result = usePaymentResult(reference);
   const support = (
-    <p className="arrival__support">
+    <p className="payment-result__support">
       ¿Necesitas ayuda? Escríbenos a{" "}
       <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
     </p>
@@ -33,7 +41,7 @@ export function Success({ reference, portalUrl, portalProfileUrl, academy }: Pro
     </a>
   );
 
-  switch (arrival.kind) {
+  switch (result.kind) {
     case "processing":
     case "not_paid":
       return (
@@ -44,19 +52,18 @@ export function Success({ reference, portalUrl, portalProfileUrl, academy }: Pro
     case "paid":
       return (
         <Panel title="Pago exitoso" tone="success">
-          <p className="arrival__lead">
-            Gracias{arrival.order.student.firstName && `, ${arrival.order.student.firstName}`}. Ya
+          <p className="payment-result__lead">
+            Gracias{result.order.student.firstName && `, ${result.order.student.firstName}`}. Ya
             tienes tu plaza.
           </p>
-          <Facts order={arrival.order} />
-          {arrival.access === "sent" ? (
+          <Facts order={result.order} instalmentCount={props.instalmentCount} />
+          {result.access === "sent" ? (
             <div className="notice notice--success">
               <p>
                 <strong>Credenciales enviadas a tu email</strong>
               </p>
               <p>
-                Mira en {arrival.order.student.email}: ahí tienes el enlace para crear tu
-                contraseña.
+                Mira en {result.order.student.email}: ahí tienes el enlace para crear tu contraseña.
               </p>
             </div>
           ) : (
@@ -64,10 +71,10 @@ export function Success({ reference, portalUrl, portalProfileUrl, academy }: Pro
               <p>
                 <strong>Estamos preparando tu acceso</strong>
               </p>
-              <p>Te escribiremos a {arrival.order.student.email} en cuanto esté listo.</p>
+              <p>Te escribiremos a {result.order.student.email} en cuanto esté listo.</p>
             </div>
           )}
-          <div className="arrival__actions">
+          <div className="payment-result__actions">
             {classroom}
             <a className="button button--quiet" href={portalProfileUrl}>
               Ver mi perfil
@@ -84,8 +91,8 @@ export function Success({ reference, portalUrl, portalProfileUrl, academy }: Pro
             El pago se ha cobrado correctamente, pero no hemos podido crear tu acceso al aula.
             Nuestro equipo recibirá un aviso y lo resolverá; no hace falta que pagues otra vez.
           </p>
-          <Facts order={arrival.order} />
-          <div className="arrival__actions">{classroom}</div>
+          <Facts order={result.order} instalmentCount={props.instalmentCount} />
+          <div className="payment-result__actions">{classroom}</div>
           {support}
         </Panel>
       );
@@ -93,7 +100,7 @@ export function Success({ reference, portalUrl, portalProfileUrl, academy }: Pro
       return (
         <Panel title="Hemos recibido tu pago" tone="warning">
           <p>Lo estamos revisando y te escribiremos pronto. No hace falta que pagues otra vez.</p>
-          <Facts order={arrival.order} />
+          <Facts order={result.order} instalmentCount={props.instalmentCount} />
           {support}
         </Panel>
       );
@@ -101,18 +108,33 @@ export function Success({ reference, portalUrl, portalProfileUrl, academy }: Pro
       return (
         <Panel title="Tu banco está confirmando el pago" tone="wait">
           <p>
-            Puede tardar unos minutos. Te escribiremos a {arrival.order.student.email} en cuanto lo
+            Puede tardar unos minutos. Te escribiremos a {result.order.student.email} en cuanto lo
             confirme; no hace falta que pagues otra vez.
           </p>
+          {support}
+        </Panel>
+      );
+    case "declined":
+      return (
+        <Panel title="Tu banco no ha aceptado el pago" tone="warning">
+          <p>
+            No se ha hecho ningún cargo y tu compra sigue guardada. Te hemos enviado un correo con
+            un enlace para terminarla con otra tarjeta.
+          </p>
+          <div className="payment-result__actions">
+            <a className="button" href={cancelUrl(referenceId(reference))}>
+              Recuperar mi compra
+            </a>
+          </div>
           {support}
         </Panel>
       );
     case "error":
       return (
         <Panel title="No podemos mostrar tu compra" tone="warning">
-          <p className="notice notice--error">{arrival.text}</p>
+          <p className="notice notice--error">{result.text}</p>
           <p>Si has pagado, recibirás la confirmación por correo igualmente.</p>
-          <div className="arrival__actions">
+          <div className="payment-result__actions">
             <button type="button" className="button" onClick={() => window.location.reload()}>
               Volver a comprobar
             </button>
@@ -126,24 +148,27 @@ export function Success({ reference, portalUrl, portalProfileUrl, academy }: Pro
   }
 }
 
-function useArrival(reference: Reference): Arrival {
-  const [arrival, setArrival] = useState<Arrival>({ kind: "processing" });
+const undecided = new Set<PaymentResult["kind"]>(["bank_is_confirming", "declined", "error"]);
+
+function usePaymentResult(reference: PaymentReference): PaymentResult {
+  const [result, setResult] = useState<PaymentResult>({ kind: "processing" });
   useEffect(() => {
-    dropForeignParameters(reference);
+    removeStripeParameters(reference);
     const controller = new AbortController();
-    const tell = (next: Arrival) => {
-      if (next.kind === "not_paid") window.location.replace(cancelUrl(known(reference)));
-      else forgetPayment();
-      setArrival(next);
+    const onResult = (next: PaymentResult) => {
+      if (next.kind === "not_paid") window.location.replace(cancelUrl(referenceId(reference)));
+      // The stored order is needed until the bank has decided: a declined payment links to it.
+      else if (!undecided.has(next.kind)) forgetPayment();
+      setResult(next);
     };
-    follow(reference, tell, controller.signal);
+    followPayment(reference, onResult, controller.signal);
     return () => controller.abort();
   }, [reference]);
-  return arrival;
+  return result;
 }
 
-/** What the card provider adds to the address (its client secret too) is taken off. */
-function dropForeignParameters({ sessionId, paymentIntentId }: Reference): void {
+/** Remove what Stripe has added to the address, because that includes the client secret. */
+function removeStripeParameters({ sessionId, paymentIntentId }: PaymentReference): void {
   const own = sessionId ? { session_id: sessionId } : { payment_intent_id: paymentIntentId };
   window.history.replaceState(null, "", `/success?${new URLSearchParams(own)}`);
 }
@@ -152,8 +177,12 @@ type PanelProps = { title: string; tone: "wait" | "success" | "warning"; childre
 
 function Panel({ title, tone, children }: PanelProps) {
   return (
-    <div className={`arrival arrival--${tone}`} aria-live="polite" aria-busy={tone === "wait"}>
-      <span className="arrival__mark">
+    <div
+      className={`payment-result payment-result--${tone}`}
+      aria-live="polite"
+      aria-busy={tone === "wait"}
+    >
+      <span className="payment-result__mark">
         {tone === "success" && <CheckIcon />}
         {tone === "warning" && <AlertIcon />}
       </span>
@@ -163,10 +192,10 @@ function Panel({ title, tone, children }: PanelProps) {
   );
 }
 
-function Facts({ order }: { order: OrderByPayment }) {
+function Facts({ order, instalmentCount }: { order: OrderByPayment; instalmentCount: number }) {
   const items = order.itemsCount === 1 ? "1 artículo" : `${order.itemsCount} artículos`;
   return (
-    <dl className="arrival__facts">
+    <dl className="payment-result__facts">
       <div>
         <dt>Referencia</dt>
         <dd>{order.reference}</dd>
@@ -184,7 +213,10 @@ function Facts({ order }: { order: OrderByPayment }) {
         <dd className="price">
           {formatEuros(order.paidCents)}
           {order.paidCents < order.totalCents && (
-            <small> de {formatEuros(order.totalCents)}, en 3 plazos</small>
+            <small>
+              {" "}
+              de {formatEuros(order.totalCents)}, en {instalmentCount} plazos
+            </small>
           )}
         </dd>
       </div>

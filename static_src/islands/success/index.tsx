@@ -9,12 +9,14 @@ const Props = z.pipe(
     payment_intent_id: z.string(),
     portal_url: z.string(),
     portal_profile_url: z.string(),
+    instalment_count: z.number(),
     academy: Academy,
   }),
   z.transform((props) => ({
     reference: { sessionId: props.session_id, paymentIntentId: props.payment_intent_id },
     portalUrl: props.portal_url,
     portalProfileUrl: props.portal_profile_url,
+    instalmentCount: props.instalment_count,
     academy: props.academy,
   })),
 );

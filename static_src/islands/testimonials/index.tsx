@@ -1,10 +1,10 @@
 /**
- * The carousel of the testimonials: gives the scrolling list of the page buttons, arrow keys and a
- * slow walk of its own. The list is the browser's: swiping and snapping need no code.
+ * The testimonials carousel: adds buttons, arrow keys and automatic movement to a scrolling list.
+ * The browser itself handles swiping and snapping.
  */
-import { following, slideAt } from "./slides";
+import { nextSlide, slideAt } from "./slides";
 
-const WALKS_EVERY_MS = 6000;
+const MOVES_EVERY_MS = 6000;
 
 export default function startCarousel(element: HTMLElement): void {
   const track = element.querySelector<HTMLElement>(".carousel__track");
@@ -13,28 +13,27 @@ export default function startCarousel(element: HTMLElement): void {
   const first = track?.firstElementChild as HTMLElement | null;
   if (!track || !first || !controls || !pause) return;
 
-  const prefersStill = matchMedia("(prefers-reduced-motion: reduce)");
-  const isStill = () => prefersStill.matches;
-  let isPaused = isStill();
+  const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
+  let isPaused = reducedMotion.matches;
 
   const geometry = () => ({
     count: track.children.length,
-    // With the gap: what one slide moves the list by.
+    // The width of a slide with its gap.
     step: (track.scrollWidth + gap(track)) / track.children.length,
     width: track.clientWidth,
     position: track.scrollLeft,
   });
   const go = (by: 1 | -1) => {
     const now = geometry();
-    const left = following(slideAt(now), by, now) * now.step;
-    track.scrollTo({ left, behavior: isStill() ? "instant" : "smooth" });
+    const left = nextSlide(slideAt(now), by, now) * now.step;
+    track.scrollTo({ left, behavior: reducedMotion.matches ? "instant" : "smooth" });
   };
 
   element.addEventListener("click", ({ target }) => {
-    const wish = (target as Element).closest<HTMLElement>("[data-carousel]")?.dataset.carousel;
-    if (wish === "next") go(1);
-    if (wish === "previous") go(-1);
-    if (wish === "pause") {
+    const action = (target as Element).closest<HTMLElement>("[data-carousel]")?.dataset.carousel;
+    if (action === "next") go(1);
+    if (action === "previous") go(-1);
+    if (action === "pause") {
       isPaused = !isPaused;
       showPause();
     }
@@ -47,16 +46,16 @@ export default function startCarousel(element: HTMLElement): void {
 
   const showPause = () => pause.setAttribute("aria-pressed", String(isPaused));
   showPause();
-  // Where nothing moves by itself there is nothing to stop.
-  pause.hidden = isStill();
+  // With reduced motion the carousel does not move by itself, so there is nothing to pause.
+  pause.hidden = reducedMotion.matches;
   controls.hidden = false;
   element.dataset.mounted = "";
 
-  // It stands still while somebody reads with the pointer or the focus on it, or looks elsewhere.
+  // Do not move while the pointer or the focus is on the carousel, or while the tab is hidden.
   window.setInterval(() => {
     const isRead = element.matches(":hover, :focus-within") || document.hidden;
     if (!isPaused && !isRead) go(1);
-  }, WALKS_EVERY_MS);
+  }, MOVES_EVERY_MS);
 }
 
 function gap(track: HTMLElement): number {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { following, slideAt } from "./slides";
+import { nextSlide, slideAt } from "./slides";
 
 const sixSlides = { count: 6, step: 400, position: 0 };
 
-test("the slide is the one that stands nearest to the left edge", () => {
+test("the current slide is the one nearest to the left edge", () => {
   expect(slideAt({ ...sixSlides, width: 400, position: 790 })).toBe(2);
 });
 
@@ -14,17 +14,17 @@ describe.each([
 ])("with $inView slides in view", ({ inView, last }) => {
   const geometry = { ...sixSlides, width: inView * 400 - 16 };
 
-  test("the next one follows", () => {
-    expect(following(0, 1, geometry)).toBe(1);
-    expect(following(2, -1, geometry)).toBe(1);
+  test("next and previous move by one slide", () => {
+    expect(nextSlide(0, 1, geometry)).toBe(1);
+    expect(nextSlide(2, -1, geometry)).toBe(1);
   });
 
-  test("it loops, in both directions", () => {
-    expect(following(last, 1, geometry)).toBe(0);
-    expect(following(0, -1, geometry)).toBe(last);
+  test("the carousel loops in both directions", () => {
+    expect(nextSlide(last, 1, geometry)).toBe(0);
+    expect(nextSlide(0, -1, geometry)).toBe(last);
   });
 });
 
-test("slides that all fit stay where they are", () => {
-  expect(following(0, 1, { count: 2, step: 400, width: 1184, position: 0 })).toBe(0);
+test("slides that all fit in the view do not move", () => {
+  expect(nextSlide(0, 1, { count: 2, step: 400, width: 1184, position: 0 })).toBe(0);
 });

@@ -1,8 +1,8 @@
 /**
- * The video of the home page: poster, loading, then loaded or error. Nothing of the video's host is
- * asked for before the click that loads this (decisions.md, "Pages").
+ * The video of the home page: poster, loading, then loaded or error. For privacy, nothing is
+ * requested from the video's host before the click that loads this island.
  */
-import { ANSWERS_WITHIN_MS, isReady, playerUrl, VIDEO_HOST } from "./player";
+import { isReady, playerUrl, READY_WITHIN_MS, VIDEO_HOST } from "./player";
 
 export default function play(element: HTMLElement): void {
   const poster = element.querySelector("a");
@@ -35,14 +35,15 @@ export default function play(element: HTMLElement): void {
     poster.textContent = "Ver en Vimeo";
     message.replaceChildren(text("Error al cargar el video"), poster);
     poster.focus();
-  }, ANSWERS_WITHIN_MS);
+  }, READY_WITHIN_MS);
   const settle = (state: string) => {
     window.clearTimeout(timer);
     window.removeEventListener("message", onMessage);
     element.dataset.state = state;
   };
   window.addEventListener("message", onMessage);
-  // Players that were ready before anybody listened say so again when they are asked.
+  // The player may have been ready before the listener was added. It answers a ping when it is
+  // ready.
   frame.addEventListener("load", () =>
     frame.contentWindow?.postMessage({ method: "ping" }, VIDEO_HOST),
   );

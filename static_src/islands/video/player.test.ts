@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isReady, playerUrl } from "./player";
 
-test("the player starts at once, with sound and controls, does not loop and does not track", () => {
+test("the player has autoplay, sound and controls, no loop and no tracking", () => {
   const url = new URL(playerUrl("https://vimeo.com/76979871"));
   expect(url.origin + url.pathname).toBe("https://player.vimeo.com/video/76979871");
   expect(Object.fromEntries(url.searchParams)).toEqual({
@@ -13,13 +13,13 @@ test("the player starts at once, with sound and controls, does not loop and does
   });
 });
 
-test("the player is ready when it says so or answers a ping, as an object or as its JSON", () => {
+test('the player is ready when it sends "ready" or answers a ping, as an object or as JSON', () => {
   expect(isReady({ event: "ready" })).toBe(true);
   expect(isReady('{"event":"ready"}')).toBe(true);
   expect(isReady('{"method":"ping"}')).toBe(true);
 });
 
 test.each([{ event: "play" }, '{"event":"play"}', "ready", "{", null, 7])(
-  "%j does not say that the player is ready",
+  "the player is not ready after the message %j",
   (data) => expect(isReady(data)).toBe(false),
 );

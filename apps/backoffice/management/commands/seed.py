@@ -1,4 +1,4 @@
-"""`manage.py seed`: something to sell and to look at."""
+"""`manage.py seed` adds sample data."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -11,8 +11,8 @@ from apps.backoffice.seed import seed_admin, seed_orders
 from apps.catalogue.models import Subject, University
 from apps.catalogue.seed import SUBJECTS, seed_catalogue
 from apps.catalogue.seed_many import seed_many
-from apps.catalogue.services import after_many_changes
-from apps.core.progress import bar
+from apps.catalogue.services import refresh_statistics
+from apps.core.progress_bar import progress_bar
 from apps.pages.seed import seed_pages
 from apps.pricing.seed import seed_campaigns, seed_promo_codes
 
@@ -51,7 +51,7 @@ class Command(BaseCommand):
             return
         self._seed(options["subjects"])
         if options["subjects"]:
-            after_many_changes()
+            refresh_statistics()
         self.stdout.write(
             f"Listo: {University.objects.count()} universidades, "
             f"{Subject.objects.count()} asignaturas."
@@ -60,13 +60,13 @@ class Command(BaseCommand):
     @transaction.atomic
     def _seed(self, subjects: int) -> None:
         seed_catalogue()
-        # The ten degrees of the small catalogue are the first of the N.
+        # The subjects of the small catalogue count towards N.
         more = max(0, subjects - SUBJECTS)
-        with bar(more, "Asignaturas") as progress:
+        with progress_bar(more, "Asignaturas") as progress:
             seed_many(more, progress.update)
         seed_campaigns()
         seed_pages()
-        # Codes that give things away and accounts with a known password stay off real sites.
+        # Never on a real site: codes for free purchases and accounts with a known password.
         if settings.DEBUG:
             seed_promo_codes()
             seed_orders()

@@ -1,4 +1,4 @@
-"""`manage.py export_catalogue FILE`: the whole catalogue, to be read back by import_catalogue."""
+"""`manage.py export_catalogue FILE` writes the catalogue for `import_catalogue` to read."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from apps.catalogue.exchange.errors import BadFile
-from apps.catalogue.exchange.reasons import file_reason
+from apps.catalogue.exchange.error_messages import file_reason
+from apps.catalogue.exchange.faults import BadFile
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import Subject
-from apps.core.progress import bar
+from apps.core.progress_bar import progress_bar
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         file: Path = options["file"]
         count = Subject.objects.count()
         try:
-            with transaction.atomic(), bar(count, "Asignaturas") as progress:
+            with transaction.atomic(), progress_bar(count, "Asignaturas") as progress:
                 file.write_bytes(write_catalogue(file.name, progress.update))
         except BadFile as error:
             raise CommandError(str(error)) from None

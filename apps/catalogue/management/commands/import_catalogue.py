@@ -1,4 +1,4 @@
-"""`manage.py import_catalogue FILE`: the catalogue as a file says, all of it or nothing."""
+"""`manage.py import_catalogue FILE` adds and changes catalogue rows, all of them or none."""
 
 from argparse import ArgumentParser
 from contextlib import ExitStack
@@ -10,12 +10,12 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
 from apps.catalogue.exchange.apply import import_lines
-from apps.catalogue.exchange.errors import BadFile
-from apps.catalogue.exchange.plan import Plan, make_plan
+from apps.catalogue.exchange.diff import CatalogueDiff, diff_catalogue
+from apps.catalogue.exchange.error_messages import file_reason
+from apps.catalogue.exchange.faults import BadFile
 from apps.catalogue.exchange.reading import read_lines
-from apps.catalogue.exchange.reasons import file_reason
-from apps.catalogue.services import after_many_changes, prices_changed_by
-from apps.core.progress import bar
+from apps.catalogue.services import prices_changed_by, refresh_statistics
+from apps.core.progress_bar import progress_bar
 
 MOST_SHOWN = 200
 
@@ -40,27 +40,27 @@ class Command(BaseCommand):
         try:
             lines = read_lines(file.read_bytes(), file.name)
             if options["dry_run"]:
-                self._tell(make_plan(lines), "Cambiaría:")
+                self._print(diff_catalogue(lines), "Cambiaría:")
                 return
             with ExitStack() as stack:
                 if options["user"]:
                     stack.enter_context(prices_changed_by(_user(options["user"])))
-                progress = stack.enter_context(bar(len(lines), "Líneas"))
-                plan = import_lines(lines, on_progress=progress.update)
+                progress = stack.enter_context(progress_bar(len(lines), "Líneas"))
+                diff = import_lines(lines, on_progress=progress.update)
         except BadFile as error:
             raise CommandError(f"No se ha importado nada.\n{error}") from None
         except OSError as error:
             raise CommandError(f"No se ha importado nada.\n{file_reason(error)}") from None
-        after_many_changes()
-        self._tell(plan, "Hecho:")
+        refresh_statistics()
+        self._print(diff, "Hecho:")
 
-    def _tell(self, plan: Plan, title: str) -> None:
-        details = plan.details()
+    def _print(self, diff: CatalogueDiff, title: str) -> None:
+        details = diff.details()
         for line in islice(details, MOST_SHOWN):
             self.stdout.write(line)
         if more := sum(1 for _ in details):
             self.stdout.write(f"… y {more} más")
-        self.stdout.write("\n".join([title, *plan.summary()]))
+        self.stdout.write("\n".join([title, *diff.summary()]))
 
 
 def _user(name: str) -> Any:

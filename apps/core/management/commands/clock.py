@@ -32,15 +32,15 @@ class Command(BaseCommand):
             ran = run_due_jobs()
             self.stdout.write(f"Tareas ejecutadas: {', '.join(ran) or 'ninguna'}.")
             return
-        # A job that has begun is brought to its end.
+        # A running job is finished before the process stops.
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
         while not stopped.is_set():
-            # Between rounds the connection may have been closed by the database.
+            # The database may have closed the connection between rounds.
             close_old_connections()
             try:
                 run_due_jobs(stop=stopped.is_set)
             except DatabaseError:
-                # Away for a moment, as for a restart: the next round finds it again.
+                # The database may be restarting; the next round reconnects.
                 logger.exception("the clock lost a round")
             stopped.wait(PAUSE_S)

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_returns import reconcile_returns
+from apps.payments.reconcile_refunds import reconcile_returns
 
 
 class Command(BaseCommand):

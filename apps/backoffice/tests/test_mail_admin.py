@@ -1,0 +1,77 @@
+"""Legal texts, mails and provider events in the admin."""
+
+import pytest
+from django.urls import reverse
+
+from apps.core.models import LegalText, Mail
+from apps.payments.models import ProviderEvent
+from tests.helpers.admin import admin_url
+from tests.helpers.one_of_everything import make_one_of_everything
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.usefixtures("carla")
+def test_new_version_of_a_legal_text_keeps_the_old_one(client):
+    old = LegalText.objects.current("terminos")
+    form = client.get(admin_url(LegalText, "add"), {"kind": "terminos"}).context["adminform"].form
+    assert form.initial["body"] == old.body
+
+    client.post(
+        admin_url(LegalText, "add"),
+        {"kind": "terminos", "title": "Términos", "published_on": "01/12/2026", "body": "<p>2</p>"},
+    )
+
+    new = LegalText.objects.current("terminos")
+    assert (new.version, new.body) == (old.version + 1, "<p>2</p>")
+    assert client.post(admin_url(LegalText, "change", old.pk), {"body": "x"}).status_code == 403
+    assert LegalText.objects.get(pk=old.pk).body == old.body
+
+
+@pytest.mark.usefixtures("carla")
+def test_mail_is_shown_in_a_sandboxed_frame(client):
+    make_one_of_everything()
+    mail = Mail.objects.get()
+    page = client.get(admin_url(Mail, "change", mail.pk))
+    frame = client.get(reverse("admin:core_mail_html", args=[mail.pk]))
+
+    assert f'sandbox="allow-popups" src="/admin/core/mail/{mail.pk}/html/"' in page.content.decode()
+    frames = page.headers["Content-Security-Policy"].split("frame-src ")[1].split(";")[0]
+    assert "'self'" in frames.split()
+    assert frame.status_code == 200
+    policy = frame.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "sandbox allow-popups" in policy
+    assert "script-src" not in policy
+    assert frame.headers["X-Frame-Options"] == "SAMEORIGIN"
+    assert "<html" in frame.content.decode()
+
+
+def test_mail_page_requires_staff(client):
+    make_one_of_everything()
+    response = client.get(reverse("admin:core_mail_html", args=[Mail.objects.get().pk]))
+
+    assert response.status_code == 302
+    assert response["Location"].startswith("/admin/login/")
+
+
+@pytest.mark.usefixtures("carla")
+def test_failed_mail_can_be_retried(client):
+    make_one_of_everything()
+    Mail.objects.update(status="failed", attempts=9)
+    mail = Mail.objects.get()
+    client.post(
+        admin_url(Mail, "changelist"), {"action": "send_again", "_selected_action": [mail.pk]}
+    )
+
+    mail.refresh_from_db()
+    assert (mail.status, mail.attempts) == ("queued", 0)
+
+
+@pytest.mark.usefixtures("carla")
+def test_provider_event_page_hides_secrets(client):
+    make_one_of_everything()
+    page = client.get(admin_url(ProviderEvent, "change", ProviderEvent.objects.get().pk))
+
+    assert "pi_1_secret_zzz" not in page.content.decode()
+    assert "(oculto)" in page.content.decode()

@@ -1,0 +1,222 @@
+"""The differences between a file and the catalogue in the database."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any
+
+from apps.catalogue.exchange.columns import (
+    COLUMNS,
+    DATA,
+    KEYS,
+    LEVELS,
+    PARENTS,
+    BadCell,
+    Column,
+    clean,
+)
+from apps.catalogue.exchange.faults import Faults
+from apps.catalogue.exchange.reading import Line
+from apps.catalogue.models import Recorded
+
+# SQLite allows at most 32,766 parameters in a statement.
+PARENTS_AT_ONCE = 10_000
+
+# The university's acronym, the names of the levels below it, and the row's own name.
+Path = tuple[str, ...]
+
+
+@dataclass
+class Change:
+    column: Column
+    before: Any
+    after: Any
+
+    def __str__(self) -> str:
+        return f"{self.column.name}: {self._said(self.before)} → {self._said(self.after)}"
+
+    def _said(self, value: Any) -> str:
+        text = str(self.column.show(value))
+        # Prices are shown with a decimal comma, whatever the file has.
+        return text.replace(".", ",") if isinstance(value, Decimal) else text or "(vacío)"
+
+
+@dataclass
+class Entry:
+    """One university, degree, subject or lesson that the file names."""
+
+    model: type[Recorded]
+    path: Path
+    place: str
+    parent: "Entry | None"
+    values: dict[Column, Any] = field(default_factory=dict)
+    # Columns whose cell could not be read; their error is reported already.
+    unread: set[Column] = field(default_factory=set)
+    # The id of the row in the database, or None for a new row.
+    pk: int | None = None
+    changes: list[Change] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return " › ".join(self.path)
+
+
+@dataclass
+class CatalogueDiff:
+    """The entries of a file by model, each in the order of the file."""
+
+    entries: dict[type[Recorded], list[Entry]]
+
+    def new(self, model: type[Recorded]) -> list[Entry]:
+        return [entry for entry in self.entries[model] if entry.pk is None]
+
+    def changed(self, model: type[Recorded]) -> list[Entry]:
+        return [entry for entry in self.entries[model] if entry.changes]
+
+    def unchanged_count(self, model: type[Recorded]) -> int:
+        return sum(entry.pk is not None and not entry.changes for entry in self.entries[model])
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(self.new(model) or self.changed(model) for model in LEVELS)
+
+    def summary(self) -> list[str]:
+        """Return "Asignaturas: 3 por añadir, 1 con cambios, 130 sin cambios" for each model."""
+        return [
+            f"{str(model._meta.verbose_name_plural).capitalize()}: "
+            f"{len(self.new(model))} por añadir, {len(self.changed(model))} con cambios, "
+            f"{self.unchanged_count(model)} sin cambios"
+            for model in LEVELS
+        ]
+
+    def details(self) -> Iterator[str]:
+        """Yield a line for each new row and for each changed row with its values, from → to."""
+        for model in LEVELS:
+            what = model._meta.verbose_name
+            for entry in self.new(model):
+                yield f"+ {what} {entry}"
+            for entry in self.changed(model):
+                yield f"~ {what} {entry}: {'; '.join(map(str, entry.changes))}"
+
+    def fingerprint(self) -> str:
+        """Return a hash that is equal for equal differences."""
+        return sha256("\n".join(self.details()).encode()).hexdigest()
+
+
+def diff_catalogue(lines: Iterable[Line]) -> CatalogueDiff:
+    """Compare the lines of a file with the database. Raises BadFile with all errors."""
+    faults = Faults()
+    entries: dict[type[Recorded], dict[Path, Entry]] = {model: {} for model in LEVELS}
+    for line in lines:
+        _read_line(line, entries, faults)
+    diff = CatalogueDiff({model: list(found.values()) for model, found in entries.items()})
+    for model in LEVELS:
+        _compare_with_rows(model, diff.entries[model])
+        _check_required_cells(model, diff.entries[model], faults)
+    faults.check()
+    return diff
+
+
+def _read_cells(line: Line, faults: Faults) -> tuple[dict[Column, Any], set[Column]]:
+    """Return the values of a line by column, and the columns whose cell could not be read."""
+    values: dict[Column, Any] = {}
+    unread: set[Column] = set()
+    for column in COLUMNS:
+        if text := line.cells.get(column.name):
+            try:
+                values[column] = column.read(text)
+            except BadCell as error:
+                faults.add(str(error), place=line.place, column=column.name)
+                unread.add(column)
+    return values, unread
+
+
+def _read_line(
+    line: Line, entries: dict[type[Recorded], dict[Path, Entry]], faults: Faults
+) -> None:
+    """Add the cells of a line to its entries, from the university to the lesson."""
+    values, unread = _read_cells(line, faults)
+    parent: Entry | None = None
+    path: Path = ()
+    for level, model in enumerate(LEVELS):
+        key = KEYS[model]
+        below = [column for column in values if LEVELS.index(column.model) >= level]
+        if key not in values:
+            if key.name not in line.cells and (below or level == 0):
+                faults.add("Falta.", place=line.place, column=key.name)
+            return
+        path = (*path, values[key])
+        entry = entries[model].get(path)
+        if entry is None:
+            entry = entries[model][path] = Entry(model, path, line.place, parent)
+        elif model is LEVELS[-1]:
+            faults.add(f"Repite la {entry.place}.", place=line.place, column=key.name)
+        entry.unread |= unread
+        _add_values(entry, values, line, faults)
+        parent = entry
+
+
+def _add_values(entry: Entry, values: dict[Column, Any], line: Line, faults: Faults) -> None:
+    """Add the values of a line to an entry, and report those that an earlier line contradicts."""
+    for column in DATA[entry.model]:
+        if column not in values:
+            continue
+        if entry.values.setdefault(column, values[column]) != values[column]:
+            message = f"No coincide con lo que dice antes de {entry.path[-1]}: "
+            message += f"«{column.show(entry.values[column])}» ({entry.place})."
+            faults.add(message, place=line.place, column=column.name)
+
+
+def _compare_with_rows(model: type[Recorded], entries: list[Entry]) -> None:
+    """Find the row of each entry and store the differing values in `changes`."""
+    key = KEYS[model].attribute
+    exact: dict[tuple[int | None, str], dict[str, Any]] = {}
+    cleaned: dict[tuple[int | None, str], dict[str, Any]] = {}
+    for parent_id, row in _rows(model, entries):
+        exact[parent_id, row[key]] = row
+        # Older names may have double spaces or decomposed accents. They still match.
+        cleaned.setdefault((parent_id, clean(row[key])), row)
+    for entry in entries:
+        if entry.parent and entry.parent.pk is None:
+            continue
+        place = (entry.parent.pk if entry.parent else None, entry.path[-1])
+        row_found = exact.get(place) or cleaned.get(place)
+        if row_found is None:
+            continue
+        entry.pk = row_found["pk"]
+        for column, after in entry.values.items():
+            before = row_found[column.attribute]
+            if (clean(before) if isinstance(before, str) else before) != after:
+                entry.changes.append(Change(column, before, after))
+
+
+def _rows(
+    model: type[Recorded], entries: list[Entry]
+) -> Iterator[tuple[int | None, dict[str, Any]]]:
+    """Yield the rows below the entries' parents, each with the id of its parent."""
+    names = ["pk", KEYS[model].attribute, *(column.attribute for column in DATA[model])]
+    rows = model._default_manager.order_by("pk")
+    if model not in PARENTS:
+        for row in rows.values(*names):
+            yield None, row
+        return
+    link = f"{PARENTS[model]}_id"
+    parents = sorted({entry.parent.pk for entry in entries if entry.parent and entry.parent.pk})
+    for first in range(0, len(parents), PARENTS_AT_ONCE):
+        some = parents[first : first + PARENTS_AT_ONCE]
+        for row in rows.filter(**{f"{link}__in": some}).values(*names, link).iterator():
+            yield row[link], row
+
+
+def _check_required_cells(model: type[Recorded], entries: list[Entry], faults: Faults) -> None:
+    """Report the required cells that the entries of new rows lack."""
+    required = [column for column in DATA[model] if column.required]
+    for entry in entries:
+        if entry.pk is not None:
+            continue
+        for column in required:
+            if column not in entry.values and column not in entry.unread:
+                what = f"{model._meta.verbose_name} «{entry.path[-1]}»"
+                faults.add(
+                    f"Falta, y no existe todavía: {what}.", place=entry.place, column=column.name
+                )

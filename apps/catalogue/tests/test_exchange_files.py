@@ -1,0 +1,254 @@
+"""Which files an import reads, and with which errors it refuses others."""
+
+import io
+import json
+import re
+import zipfile
+from decimal import Decimal
+
+import pytest
+from django.core.management import CommandError, call_command
+from openpyxl import Workbook
+
+from apps.catalogue.exchange import reading
+from apps.catalogue.exchange.apply import import_lines
+from apps.catalogue.exchange.reading import read_lines
+from apps.catalogue.exchange.writing import write_catalogue
+from apps.catalogue.models import Degree, Subject, University
+from apps.catalogue.tests.exchange_helpers import HEAD, MICRO, faults_of, import_text
+from tests.helpers.factories import make_subject
+
+pytestmark = pytest.mark.django_db
+
+
+# ---------------------------------------------------------------- accepted files
+
+
+@pytest.mark.parametrize(
+    ("written", "euros"),
+    [
+        ("192,50", "192.50"),
+        ("192.5", "192.50"),
+        ("1.234,5", "1234.50"),
+        ("192 €", "192.00"),
+        ("192,00\u00a0€", "192.00"),
+    ],
+)
+def test_prices_are_read_with_decimal_comma_or_point(written, euros):
+    import_text(HEAD + MICRO.replace("192,00", written))
+
+    assert Subject.objects.get().final_price == Decimal(euros)
+
+
+def test_csv_of_excel_is_read_with_its_titles_separators_and_byte_order_mark():
+    text = '\ufeffUniversidad siglas,Universidad,Grado\r\nUAP,"Uno, y dos\nmás",Árabe\r\n'
+
+    import_text(text)
+
+    assert University.objects.get().name == "Uno, y dos más"
+    assert Degree.objects.get().name == "Árabe"
+
+
+def test_hand_typed_sheet_is_read():
+    book = Workbook()
+    book.active.append(["universidad_siglas", "universidad", "grado", "asignatura", "precio",
+                        "a la venta"])  # fmt: skip
+    book.active.append(["UAP", "Una", "Economía", "Micro", 49.900000000000006, False])
+    file = io.BytesIO()
+    book.save(file)
+
+    import_lines(read_lines(file.getvalue(), "c.XLSX"))
+
+    assert (Subject.objects.get().final_price, Subject.objects.get().active) == (
+        Decimal("49.90"),
+        False,
+    )
+
+
+# ---------------------------------------------------------------- refused files
+
+
+def test_all_errors_are_reported_at_once_with_line_and_column():
+    text = HEAD + (
+        "UAP;Una;Abierta;Economía;Micro;doce;PEC 1;55,00;Activa\n"
+        "UAP;Otra;cerrada;Economía;Micro;;PEC 1;1.234;Activa\n"
+        "UAP;;;;Suelta;10;;;\n"
+        "UAP;;;Economía;Macro;;PEC 1;5;\n"
+    )
+
+    assert faults_of(text) == [
+        "Línea 2, columna «precio»: «doce» no es un precio. Escríbelo así: 192,50.",
+        "Línea 3, columna «universidad_estado»: «cerrada» no es un estado: "
+        "escribe «Abierta» o «Próximamente».",
+        "Línea 3, columna «leccion_precio»: «1.234» no es un precio. Escríbelo así: 192,50.",
+        "Línea 3, columna «universidad»: No coincide con lo que dice antes de UAP: "
+        "«Una» (línea 2).",
+        "Línea 3, columna «leccion»: Repite la línea 2.",
+        "Línea 4, columna «grado»: Falta.",
+        "Línea 5, columna «precio»: Falta, y no existe todavía: asignatura «Macro».",
+    ]
+    assert not University.objects.exists()
+
+
+def test_error_names_the_line_in_which_the_row_begins():
+    text = HEAD + MICRO.replace("Microeconomía", '"Micro\neconomía"') + MICRO.replace("55,00", "x")
+
+    assert faults_of(text) == [
+        "Línea 4, columna «leccion_precio»: «x» no es un precio. Escríbelo así: 192,50."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "El archivo está vacío."),
+        ("grado\nEconomía\n", "Falta la columna «universidad_siglas»."),
+        (
+            "universidad_siglas;preico\nU;1\n",
+            "Columna «preico»: No conozco esta columna. ¿Querías decir «precio»?",
+        ),
+        ("universidad_siglas;grado;grado\n", "Columna «grado»: La columna está dos veces."),
+        ("universidad_siglas\nU;x\n", "Línea 2: Hay más celdas que columnas (1)."),
+        (
+            'universidad_siglas\n"U\n',
+            "Línea 2: No se puede leer como CSV: hay unas comillas que no se cierran.",
+        ),
+        (
+            "universidad_siglas;universidad\nU;Econom\xeda\n".encode("cp1252"),
+            f"Línea 2: {reading._NOT_UTF8}",
+        ),
+        ("universidad_siglas\nU\n".encode("utf-16"), f"Línea 1: {reading._NOT_UTF8}"),
+    ],
+)
+def test_unreadable_csv_is_refused_with_a_sentence(text, fault):
+    assert faults_of(text) == [fault]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "fault"),
+    [
+        ("descuento", "95", "Asegúrese de que este valor es menor o igual a 90."),
+        ("grado_cursos", "0", "Asegúrese de que este valor es mayor o igual a 1."),
+        ("leccion_orden", "1,5", "«1,5» no es un número entero."),
+        ("a_la_venta", "quizá", "«quizá» no es ni «sí» ni «no»."),
+        ("precio", "-1", "«-1» no es un precio. Escríbelo así: 192,50."),
+        ("ejemplo", "a\0", "«a\0» no es ni «sí» ni «no»."),
+        ("universidad", "a\0b", "Contiene un carácter nulo."),
+    ],
+)
+def test_values_are_validated_as_in_the_admin(column, value, fault):
+    item = {"universidad_siglas": "U", "universidad": "Una", "grado": "G", "asignatura": "A",
+            "precio": "1", "leccion": "L", "leccion_precio": "1", column: value}  # fmt: skip
+
+    (found,) = faults_of(json.dumps([item]), "c.json")
+
+    assert found == f"Elemento 1, columna «{column}»: {fault}"
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "[" * 5000, "x", '[{"universidad_siglas": []}]'])
+def test_json_of_another_shape_is_refused(text):
+    assert len(faults_of(text, "c.json")) == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"universidad_siglas\n"])
+def test_file_that_is_not_xlsx_is_refused(data):
+    assert faults_of(data, "c.xlsx") == [
+        "No se puede leer como hoja de Excel .xlsx: está protegido con contraseña o es de otro "
+        "tipo, como .xls; guárdalo como .xlsx."
+    ]
+
+
+def zipped(**parts):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def cut_in_the_middle():
+    """Return an .xlsx whose zip directory is intact, but one of whose parts is damaged."""
+    whole = bytearray(write_catalogue("c.xlsx"))
+    start = whole.index(b"xl/worksheets/sheet1.xml") + 40
+    whole[start : start + 200] = b"\xff" * 200
+    return bytes(whole)
+
+
+def test_damaged_sheet_is_refused_in_spanish():
+    make_subject(lessons=3)
+    for data in (zipped(a="b"), cut_in_the_middle()):
+        (fault,) = faults_of(data, "c.xlsx")
+        assert re.fullmatch(
+            r"No se puede leer como hoja de Excel \.xlsx: "
+            r"(le falta una parte o está dañada|el archivo está dañado o incompleto)\.",
+            fault,
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('universidad_siglas\n"U"x\n', "detrás de unas comillas que se cierran tiene que"),
+        (f"universidad_siglas\n{'U' * 140_000}\n", "una celda es demasiado larga"),
+    ],
+)
+def test_csv_reader_errors_are_translated(text, reason):
+    (fault,) = faults_of(text)
+    assert fault.startswith(f"Línea 2: No se puede leer como CSV: {reason}")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[\n{]", "Línea 2: No es JSON: falta el nombre de una columna entre comillas dobles."),
+        ('[{"universidad_siglas" 1}]', "Línea 1: No es JSON: faltan los dos puntos."),
+        ('[{"universidad_siglas": }]', "Línea 1: No es JSON: falta un valor."),
+        ('[{"universidad_siglas": 1} {}]', "Línea 1: No es JSON: falta una coma o un cierre."),
+        ("[]x", "Línea 1: No es JSON: hay algo más detrás del final."),
+        ('["a', "Línea 1: No es JSON: hay un texto cuyas comillas no se cierran."),
+        ('["a\n"]', "Línea 1: No es JSON: hay un salto de línea o tabulador dentro de un texto."),
+        ('["\\q"]', "Línea 1: No es JSON: hay una barra invertida «\\» mal puesta."),
+    ],
+)
+def test_json_reader_errors_are_translated(text, fault):
+    assert faults_of(text, "c.json") == [fault]
+
+
+def test_unopenable_file_is_reported_in_spanish(tmp_path):
+    missing = tmp_path / "no.csv"
+    with pytest.raises(CommandError, match=rf"^No se ha importado nada\.\nNo existe: {missing}$"):
+        call_command("import_catalogue", missing)
+    folder = tmp_path / "carpeta.csv"
+    folder.mkdir()
+    with pytest.raises(CommandError, match=f"^Es una carpeta: {folder}$"):
+        call_command("export_catalogue", folder)
+
+
+def test_zip_bomb_is_refused_before_reading(monkeypatch):
+    monkeypatch.setattr(reading, "MOST_UNPACKED_BYTES", 1000)
+
+    assert faults_of(write_catalogue("c.xlsx"), "c.xlsx") == [
+        "El archivo es demasiado grande una vez descomprimido."
+    ]
+
+
+def test_sheet_with_too_many_rows_is_refused(monkeypatch):
+    monkeypatch.setattr(reading, "MOST_LINES", 10)
+    book = Workbook()
+    book.active["A1"] = "universidad_siglas"
+    book.active["A5000"] = "U"
+    file = io.BytesIO()
+    book.save(file)
+
+    assert faults_of(file.getvalue(), "c.xlsx") == ["La hoja tiene más de 10 filas."]
+
+
+def test_long_list_of_errors_is_cut():
+    found = faults_of(HEAD + "".join(f"U{n};\n" for n in range(70)))
+
+    assert len(found) == 51
+    assert found[-1] == "… y 20 errores más."
+
+
+def test_other_file_suffix_is_refused():
+    assert faults_of(b"", "c.xls") == ["El archivo debe ser .csv, .xlsx o .json."]

@@ -1,0 +1,65 @@
+"""The Moodle course of each subject or lesson."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from apps.catalogue.models import Lesson, Subject
+from apps.classroom.backends.base import Item
+from apps.classroom.models import MoodleCourse
+
+# Maps (field, value) to Moodle's course, or None.
+FindCourse = Callable[[str, str], dict[str, Any] | None]
+
+
+def course_id_for(item: Item, *, find: FindCourse) -> int | None:
+    """The id of the course that staff entered in the admin, or of the one with a matching idnumber.
+
+    Courses whose Moodle field "Número ID del curso" is "asignatura-7" or "leccion-31" need no entry
+    in the admin. Once found, such a course is stored as an entry.
+    """
+    course_id = _rows(item).values_list("course_id", flat=True).first()
+    if course_id is not None:
+        return course_id
+    course = find("idnumber", course_idnumber(item))
+    if course is None:
+        return None
+    MoodleCourse.objects.bulk_create(
+        [
+            MoodleCourse(
+                subject_id=item.subject_id,
+                lesson_id=item.lesson_id,
+                course_id=course["id"],
+                shortname=course["shortname"],
+                full_name=course["fullname"],
+            )
+        ],
+        # A concurrent worker may have stored the same course.
+        ignore_conflicts=True,
+    )
+    return int(course["id"])
+
+
+def _rows(item: Item) -> QuerySet[MoodleCourse]:
+    if item.lesson_id is None:
+        return MoodleCourse.objects.filter(subject_id=item.subject_id, lesson=None)
+    return MoodleCourse.objects.filter(lesson_id=item.lesson_id)
+
+
+def course_idnumber(item: Item) -> str:
+    return f"leccion-{item.lesson_id}" if item.lesson_id else f"asignatura-{item.subject_id}"
+
+
+def item_name(item: Item) -> str:
+    """The name of a subject or lesson: "Microeconomía" or "Microeconomía: PEC 3"."""
+    subject = Subject.objects.get(pk=item.subject_id).name
+    if item.lesson_id is None:
+        return subject
+    return f"{subject}: {Lesson.objects.get(pk=item.lesson_id).title}"
+
+
+def count_subjects_without_course() -> int:
+    """How many subjects on sale have no course entered in the admin."""
+    courses = MoodleCourse.objects.filter(subject=OuterRef("pk"), lesson=None)
+    return Subject.objects.on_sale().filter(~Exists(courses)).count()

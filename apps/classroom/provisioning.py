@@ -1,0 +1,181 @@
+"""Provisioning: an order grants access, the worker provides it, and a mail announces it.
+
+`orders` refers to a provisioning by the order's id (docs/rules.md, "Access and the classroom").
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal, cast
+
+from django.db import transaction
+from django.utils import timezone
+from django_tasks import task
+
+from apps.classroom.classroom_sync import queue_sync, send_rights
+from apps.classroom.models import Provisioning
+from apps.classroom.rights import access_end, rights_of, update_enrolments
+from apps.core.clock import today
+from apps.core.errors import Conflict, TooManyRequests
+from apps.core.mail.outbox import queue_mail
+from apps.core.models import SiteSettings
+from apps.students.models import Student
+
+MAX_RESENDS = 3
+RESEND_COOLDOWN = timedelta(seconds=180)
+
+AccountStatus = Literal["pending", "created", "failed"]
+
+
+class AccessNotReady(Conflict):
+    code = "access_not_ready"
+    message = "Todavía estamos preparando tu acceso. Te enviaremos el correo en cuanto esté listo."
+
+
+@dataclass(frozen=True)
+class ResendResult:
+    """Seconds until the mail may be sent again, and how many resends are left."""
+
+    seconds_left: int
+    attempts_left: int
+
+
+@transaction.atomic
+def grant_access(
+    *, student: Student, items: Iterable[tuple[int, int | None]], order_id: int
+) -> None:
+    """Queue access to (subject id, lesson id or None) items for the student, once per order.
+
+    Part of the caller's transaction. The worker provides the access. A second call for the same
+    order changes nothing.
+    """
+    _, is_new = Provisioning.objects.get_or_create(
+        order_id=order_id,
+        defaults={
+            "student": student,
+            "items": [list(item) for item in items],
+            "ends_on": access_end(today()),
+        },
+    )
+    if is_new:
+        provision.enqueue(order_id=order_id)
+
+
+@task(queue_name="access")
+def provision(order_id: int) -> None:
+    """Attempt to provide one order's access, then requeue provisionings whose task was lost."""
+    provisioning = Provisioning.claim(order_id=order_id)
+    if provisioning is not None:
+        try:
+            _provide(provisioning)
+        # Any error is stored in the row, and the access stays queued for a retry.
+        except Exception as error:
+            provisioning.schedule_retry(
+                error,
+                lambda due_at: provision.using(run_after=due_at).enqueue(order_id=order_id),
+            )
+    requeue_stuck_provisionings()
+
+
+def _provide(provisioning: Provisioning) -> None:
+    """Create account, enrolments and the access mail. Raises the classroom's errors."""
+    student = provisioning.student
+    rights = rights_of(student, with_order=provisioning.order_id)
+    send_rights(student, rights)
+
+    with transaction.atomic():
+        # Another worker may have finished this row after this worker's lease expired.
+        locked = Provisioning.objects.select_for_update(no_key=True).get(pk=provisioning.pk)
+        if locked.status == Provisioning.Status.CREATED:
+            return
+        locked.status = Provisioning.Status.CREATED
+        locked.last_error = ""
+        locked.leased_until = None
+        locked.save()
+        update_enrolments(student, order_id=locked.order_id)
+        if rights_of(student) != rights:
+            # Access was paused or withdrawn while the classroom was being updated.
+            queue_sync(student, order_id=locked.order_id, reason="Cambio durante el alta")
+        # `update_enrolments` holds the student's lock.
+        student.refresh_from_db()
+        if student.erased_at is None:
+            _queue_access_mail(locked)
+
+
+def _queue_access_mail(provisioning: Provisioning) -> None:
+    """Queue the access mail: one for the provisioning and one for each resend."""
+    queue_mail(
+        key=f"classroom-access:{provisioning.order_id}:{provisioning.resends}",
+        template="classroom_access",
+        to=provisioning.student.email,
+        context={"provisioning_id": provisioning.pk},
+    )
+
+
+def account_status(order_id: int) -> AccountStatus:
+    """The status of an order's access; "pending" also before it is granted."""
+    status = Provisioning.objects.filter(order_id=order_id).values_list("status", flat=True)
+    return cast(AccountStatus, status.first() or Provisioning.Status.PENDING.value)
+
+
+@transaction.atomic
+def resend_access_mail(*, order_id: int) -> ResendResult:
+    """Send the access mail again: at most 3 times, once per 180 s.
+
+    Raises AccessNotReady until the access is provided. Raises TooManyRequests during the cooldown
+    and after the third time, with `seconds_left` and `attempts_left` in the response.
+    """
+    provisioning = (
+        Provisioning.objects.select_for_update(no_key=True).filter(order_id=order_id).first()
+    )
+    if provisioning is None or provisioning.status != Provisioning.Status.CREATED:
+        raise AccessNotReady
+    left = MAX_RESENDS - provisioning.resends
+    _check_resend_limits(provisioning, left)
+    provisioning.resends += 1
+    provisioning.last_resend_at = timezone.now()
+    provisioning.save(update_fields=["resends", "last_resend_at", "updated_at"])
+    _queue_access_mail(provisioning)
+    return ResendResult(seconds_left=int(RESEND_COOLDOWN.total_seconds()), attempts_left=left - 1)
+
+
+def _check_resend_limits(provisioning: Provisioning, left: int) -> None:
+    if left <= 0:
+        raise TooManyRequests(
+            int(timedelta(days=1).total_seconds()),
+            "Has llegado al máximo de reenvíos. Escríbenos a "
+            f"{SiteSettings.current().support_email} y te ayudamos.",
+            seconds_left=0,
+            attempts_left=0,
+        )
+    if provisioning.last_resend_at:
+        wait = provisioning.last_resend_at + RESEND_COOLDOWN - timezone.now()
+        seconds = -(-wait // timedelta(seconds=1))
+        if seconds > 0:
+            raise TooManyRequests(seconds, seconds_left=seconds, attempts_left=left)
+
+
+def retry_provisioning(provisioning: Provisioning) -> bool:
+    """Retry a provisioning that has failed; False if it has not. For staff."""
+    return provisioning.restart(lambda: provision.enqueue(order_id=provisioning.order_id))
+
+
+def retry_now(order_id: int) -> bool:
+    """Retry an access that has failed or waits for its next attempt; False if it has neither.
+
+    For staff who have fixed the cause of the failure.
+    """
+    row = Provisioning.objects.filter(order_id=order_id).first()
+    if row is None or retry_provisioning(row):
+        return row is not None
+    with transaction.atomic():
+        waiting = Provisioning.objects.filter(pk=row.pk, status=row.OPEN, leased_until=None)
+        changed = waiting.update(due_at=timezone.now())
+        if changed:
+            provision.enqueue(order_id=order_id)
+    return bool(changed)
+
+
+def requeue_stuck_provisionings() -> int:
+    """Enqueue due provisionings whose task was lost; return how many."""
+    return Provisioning.requeue_stuck(provision, "order_id", field="order_id")

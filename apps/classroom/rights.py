@@ -1,0 +1,78 @@
+"""A student's rights: the sum of what the student's orders opened, paused and withdrew."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Literal
+
+from django.db.models import Q
+
+from apps.catalogue.services import refresh_counts_of_subjects
+from apps.classroom.backends.base import Item, Right
+from apps.classroom.models import Enrolment, Provisioning, Semester
+from apps.students.models import Student
+
+# Purchases shortly before a semester's end get access until the end of the next one.
+SHORTEST_ACCESS = timedelta(days=30)
+
+
+def access_end(bought_on: date) -> date | None:
+    """The last day of access for a purchase on a day; None if no semester is configured."""
+    ends = [semester.end_from(bought_on + SHORTEST_ACCESS) for semester in Semester.objects.all()]
+    return min(ends, default=None)
+
+
+def rights_of(student: Student, *, with_order: int | None = None) -> list[Right]:
+    """The student's current rights, one for each item, from all provisioned orders.
+
+    `with_order` adds an order that is still being provisioned. If several orders open an item, it
+    is open until the latest of their ends.
+    """
+    rows = Provisioning.objects.filter(student=student).filter(
+        Q(status=Provisioning.Status.CREATED) | Q(order_id=with_order)
+    )
+    best: dict[Item, Right] = {}
+    for row in rows.order_by("pk"):
+        for subject_id, lesson_id in row.items:
+            item = Item(subject_id, lesson_id)
+            right = Right(item, _state(row, item), row.ends_on)
+            best[item] = max(best.get(item, right), right, key=Right.priority)
+    return [best[item] for item in sorted(best, key=lambda item: (item[0], item[1] or 0))]
+
+
+def _state(row: Provisioning, item: Item) -> Literal["open", "paused", "withdrawn"]:
+    if list(item) in row.withdrawn:
+        return "withdrawn"
+    return "paused" if row.paused_for else "open"
+
+
+def update_enrolments(student: Student, *, order_id: int) -> None:
+    """Make the student's enrolments match their rights, and update the enrolment counts.
+
+    Part of the caller's transaction. New enrolments store `order_id` as the order that opened them.
+    """
+    # The lock serializes concurrent updates of two orders of one student.
+    Student.objects.select_for_update(no_key=True).get(pk=student.pk)
+    rights = rights_of(student)
+    _write_enrolments(student, rights, order_id)
+    refresh_counts_of_subjects(*{right.item.subject_id for right in rights})
+
+
+def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) -> None:
+    existing = {
+        Item(row.subject_id, row.lesson_id): row
+        for row in Enrolment.objects.filter(student=student)
+    }
+    for right in rights:
+        row = existing.get(right.item)
+        if right.state == "withdrawn":
+            if row is not None:
+                row.delete()
+            continue
+        row = row or Enrolment(
+            student=student,
+            subject_id=right.item.subject_id,
+            lesson_id=right.item.lesson_id,
+            order_id=order_id,
+        )
+        row.state, row.ends_on = Enrolment.State(right.state), right.ends_on
+        row.save()

@@ -1,0 +1,297 @@
+"""Provisioning: exactly once per order, despite repeats, failures and killed workers."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.db import transaction
+from django.db.models import F
+from django.test import override_settings
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from apps.classroom import classroom_sync, provisioning
+from apps.classroom.backends.local import LocalClassroom
+from apps.classroom.jobs import provision_due
+from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.provisioning import (
+    AccessNotReady,
+    account_status,
+    grant_access,
+    provision,
+    requeue_stuck_provisionings,
+    resend_access_mail,
+    retry_provisioning,
+)
+from apps.core.errors import TooManyRequests
+from apps.core.models import Mail
+from apps.core.retries import LEASE, RETRY_DELAYS
+from tests.helpers.factories import make_subject
+from tests.helpers.parallel import in_parallel
+from tests.helpers.worker import run_worker
+
+ORDER = 7
+
+
+@pytest.fixture
+def items(db):
+    """A whole subject and one lesson of another."""
+    micro = make_subject("Microeconomía")
+    stats = make_subject("Estadística")
+    return [(micro.pk, None), (stats.pk, stats.lessons.first().pk)]
+
+
+class FailingClassroom(LocalClassroom):
+    def ensure_account(self, student, known_id):
+        raise ConnectionError("the classroom is away")
+
+
+def enrolled(student):
+    return sorted(
+        Enrolment.objects.filter(student=student).values_list(
+            "subject__name", "lesson__title", "order_id"
+        ),
+        key=str,
+    )
+
+
+@pytest.mark.django_db
+def test_access_is_pending_until_the_worker_has_provided_it(ana, items, mailoutbox):
+    assert account_status(ORDER) == "pending"
+    grant_access(student=ana, items=items, order_id=ORDER)
+    assert account_status(ORDER) == "pending"
+    assert not Account.objects.exists()
+
+    provision.func(order_id=ORDER)
+
+    assert account_status(ORDER) == "created"
+    account = Account.objects.get(student=ana)
+    assert (account.external_id, account.password) == (str(ana.pk), "")
+    assert enrolled(ana) == [
+        ("Estadística", "PEC 1", ORDER),
+        ("Microeconomía", None, ORDER),
+    ]
+    assert [m.key for m in Mail.objects.all()] == ["classroom-access:7:0"]
+
+
+@pytest.mark.django_db
+def test_enrolments_are_counted_in_the_catalogue(ana, items):
+    grant_access(student=ana, items=items, order_id=ORDER)
+    provision.func(order_id=ORDER)
+    for enrolment in Enrolment.objects.all():
+        assert enrolment.subject.enrolled_students_count == 1
+        assert enrolment.subject.degree.students_count == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_grant_is_rolled_back_with_its_transaction(ana, items):
+    def pay():
+        with transaction.atomic():
+            grant_access(student=ana, items=items, order_id=ORDER)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        pay()
+    assert not Provisioning.objects.exists()
+    assert not DBTaskResult.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_repeated_grant_or_task_changes_nothing(ana, items):
+    for _ in range(2):
+        grant_access(student=ana, items=items, order_id=ORDER)
+    assert DBTaskResult.objects.count() == 1
+    for _ in range(3):
+        provision.func(order_id=ORDER)
+
+    assert Provisioning.objects.get().attempts == 1
+    assert Enrolment.objects.count() == 2
+    assert Account.objects.count() == 1
+    assert Mail.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_second_order_adds_its_items_and_sends_its_own_mail(ana, items):
+    grant_access(student=ana, items=items, order_id=ORDER)
+    provision.func(order_id=ORDER)
+    more = make_subject("Derecho Civil")
+    grant_access(student=ana, items=[*items, (more.pk, None)], order_id=8)
+    provision.func(order_id=8)
+
+    assert enrolled(ana) == [
+        ("Derecho Civil", None, 8),
+        ("Estadística", "PEC 1", ORDER),
+        ("Microeconomía", None, ORDER),
+    ]
+    assert Account.objects.count() == 1
+    assert Mail.objects.count() == 2
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_grants_give_one_access_and_one_mail(ana, items, mailoutbox):
+    assert (
+        in_parallel(lambda: grant_access(student=ana, items=items, order_id=ORDER), 30)
+        == [None] * 30
+    )
+    assert Provisioning.objects.count() == 1
+    assert DBTaskResult.objects.count() == 1
+
+    assert in_parallel(lambda: provision.func(order_id=ORDER), 30) == [None] * 30
+    run_worker()
+    assert Account.objects.count() == 1
+    assert Enrolment.objects.count() == 2
+    assert len(mailoutbox) == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_orders_of_one_student_share_account_and_enrolments(ana, items):
+    order_ids = [*range(8)]
+    for number, order_id in enumerate(order_ids):
+        mine = items if number % 2 else items[::-1]
+        grant_access(student=ana, items=mine, order_id=order_id)
+    waiting = list(order_ids)
+
+    assert in_parallel(lambda: provision.func(order_id=waiting.pop()), 8) == [None] * 8
+    assert {account_status(order_id) for order_id in order_ids} == {"created"}
+    assert Account.objects.count() == 1
+    assert Enrolment.objects.count() == 2
+    assert Mail.objects.count() == 8
+
+
+@pytest.mark.django_db
+def test_a_failure_is_stored_and_retried_after_a_delay(ana, items, monkeypatch):
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        grant_access(student=ana, items=items, order_id=ORDER)
+        with monkeypatch.context() as patch:
+            patch.setattr(classroom_sync, "current_classroom", FailingClassroom)
+            provision.func(order_id=ORDER)
+        row = Provisioning.objects.get()
+        assert (row.status, row.attempts) == ("pending", 1)
+        assert row.last_error == "ConnectionError: the classroom is away"
+        assert row.due_at == timezone.now() + RETRY_DELAYS[0]
+        assert not Enrolment.objects.exists()
+        assert not Mail.objects.exists()
+
+        provision.func(order_id=ORDER)
+        assert account_status(ORDER) == "pending", "it is not due yet"
+        clock.shift(RETRY_DELAYS[0])
+        provision.func(order_id=ORDER)
+    assert account_status(ORDER) == "created"
+    assert Provisioning.objects.get().last_error == ""
+
+
+@pytest.mark.django_db
+def test_access_fails_after_the_last_attempt_and_staff_can_retry_it(ana, items, monkeypatch):
+    grant_access(student=ana, items=items, order_id=ORDER)
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        with monkeypatch.context() as patch:
+            patch.setattr(classroom_sync, "current_classroom", FailingClassroom)
+            provision.func(order_id=ORDER)
+            for delay in RETRY_DELAYS:
+                assert account_status(ORDER) == "pending"
+                clock.shift(delay)
+                provision.func(order_id=ORDER)
+        assert account_status(ORDER) == "failed"
+        row = Provisioning.objects.get()
+        assert row.last_error == "ConnectionError: the classroom is away"
+        with pytest.raises(AccessNotReady):
+            resend_access_mail(order_id=ORDER)
+
+        assert retry_provisioning(row) is True
+        assert retry_provisioning(row) is False
+        assert account_status(ORDER) == "pending"
+        provision.func(order_id=ORDER)
+    assert account_status(ORDER) == "created"
+    assert Mail.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_access_is_recovered_after_its_worker_died(ana, items, monkeypatch, mailoutbox):
+    class KillingClassroom(LocalClassroom):
+        def apply_rights(self, external_id, rights):
+            raise SystemExit(1)
+
+    grant_access(student=ana, items=items, order_id=ORDER)
+    with monkeypatch.context() as patch:
+        patch.setattr(classroom_sync, "current_classroom", KillingClassroom)
+        with pytest.raises(SystemExit):
+            provision.func(order_id=ORDER)
+    DBTaskResult.objects.update(status="RUNNING")
+    assert requeue_stuck_provisionings() == 0, "another worker might still hold it"
+
+    with time_machine.travel(timezone.now() + LEASE + timedelta(seconds=1), tick=False):
+        assert provision_due() == "Altas y cambios recuperados: 1"
+        run_worker()
+    assert account_status(ORDER) == "created"
+    assert len(mailoutbox) == 1
+
+
+@pytest.mark.django_db
+def test_a_worker_that_finishes_after_its_lease_changes_nothing(ana, items):
+    """The lease expires, another worker provides the access, then the first worker finishes."""
+    grant_access(student=ana, items=items, order_id=ORDER)
+    slow = Provisioning.claim(order_id=ORDER)
+    Provisioning.objects.update(leased_until=F("leased_until") - 2 * LEASE)
+    provision.func(order_id=ORDER)
+    provisioning._provide(slow)
+    assert Mail.objects.count() == 1
+    assert Enrolment.objects.count() == 2
+
+
+@pytest.mark.django_db
+def test_an_unknown_classroom_is_reported_in_the_error(ana, items):
+    grant_access(student=ana, items=items, order_id=ORDER)
+    with override_settings(CLASSROOM="otra"):
+        provision.func(order_id=ORDER)
+    assert "CLASSROOM=otra" in Provisioning.objects.get().last_error
+
+
+@pytest.fixture
+def provided(ana, items):
+    grant_access(student=ana, items=items, order_id=ORDER)
+    provision.func(order_id=ORDER)
+
+
+@pytest.mark.django_db
+def test_the_mail_can_be_resent_three_times_with_a_cooldown_of_180_seconds(provided):
+    with time_machine.travel("2026-11-21 10:00:00+00:00", tick=False) as clock:
+        for left in (2, 1, 0):
+            answer = resend_access_mail(order_id=ORDER)
+            assert (answer.seconds_left, answer.attempts_left) == (180, left)
+            if left:
+                clock.shift(179.5)
+                with pytest.raises(TooManyRequests) as refusal:
+                    resend_access_mail(order_id=ORDER)
+                assert refusal.value.retry_after == 1
+                assert refusal.value.extra == {"seconds_left": 1, "attempts_left": left}
+                clock.shift(0.5)
+        clock.shift(600)
+        with pytest.raises(TooManyRequests) as refusal:
+            resend_access_mail(order_id=ORDER)
+    assert refusal.value.extra == {"seconds_left": 0, "attempts_left": 0}
+    assert refusal.value.message == (
+        "Has llegado al máximo de reenvíos. Escríbenos a hola@academia.example y te ayudamos."
+    )
+    assert sorted(Mail.objects.values_list("key", flat=True)) == [
+        f"classroom-access:7:{number}" for number in range(4)
+    ]
+
+
+@pytest.mark.django_db
+def test_the_mail_can_not_be_resent_before_access_is_provided(ana, items):
+    with pytest.raises(AccessNotReady):
+        resend_access_mail(order_id=ORDER)
+    grant_access(student=ana, items=items, order_id=ORDER)
+    with pytest.raises(AccessNotReady):
+        resend_access_mail(order_id=ORDER)
+    assert not Mail.objects.exists()
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_resends_send_one_mail(provided):
+    answers = in_parallel(lambda: resend_access_mail(order_id=ORDER), 10)
+    assert sum(isinstance(answer, TooManyRequests) for answer in answers) == 9
+    assert Mail.objects.count() == 2

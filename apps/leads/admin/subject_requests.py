@@ -1,0 +1,115 @@
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+
+from apps.core.admin_base import (
+    DeskAdmin,
+    ReadOnlyRowsInline,
+    moment,
+)
+from apps.leads.models import (
+    RequestedSubject,
+    SubjectRequest,
+)
+from apps.leads.subject_requests import publish_requested_subject
+
+
+class PublishedFilter(admin.SimpleListFilter):
+    title = "publicada"
+    parameter_name = "publicada"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("no", "Pendiente"), ("si", "Publicada")]
+
+    def queryset(
+        self, request: HttpRequest, rows: QuerySet[RequestedSubject]
+    ) -> QuerySet[RequestedSubject] | None:
+        if self.value() not in ("si", "no"):
+            return None
+        return rows.filter(published_at__isnull=self.value() == "no")
+
+
+class RequestRows(ReadOnlyRowsInline):
+    model = SubjectRequest
+    fields = ("lead", "subject_name", "university")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SubjectRequest]:
+        rows: QuerySet[SubjectRequest] = super().get_queryset(request)
+        return rows.select_related("lead")
+
+
+@admin.register(RequestedSubject)
+class RequestedSubjectAdmin(DeskAdmin):
+    list_display = (
+        "name",
+        "career",
+        "university",
+        "people",
+        moment("created_at", "pedida desde"),
+        "subject",
+        moment("published_at", "publicada"),
+    )
+    list_select_related = ("subject",)
+    list_filter = (PublishedFilter, "created_at")
+    search_fields = ("name", "career", "university")
+    date_hierarchy = "created_at"
+    fields = ("name", ("career", "university"), "subject", "people", ("created_at", "published_at"))
+    readonly_fields = ("people", "created_at", "published_at")
+    autocomplete_fields = ("subject",)
+    inlines = (RequestRows,)
+    actions = ("publish_and_notify",)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # Its visitors still wait for a mail, and a row without requests does no harm.
+        return False
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[RequestedSubject]:
+        rows: QuerySet[RequestedSubject] = super().get_queryset(request)
+        return rows.annotate(**RequestedSubject.counts())
+
+    @admin.display(description="la piden", ordering="addresses_count")
+    def people(self, requested: RequestedSubject) -> str:
+        addresses = getattr(requested, "addresses_count", 0)
+        requests = getattr(requested, "requests_count", 0)
+        word = "persona" if addresses == 1 else "personas"
+        return f"{addresses} {word}" + (
+            f" ({requests} peticiones)" if requests != addresses else ""
+        )
+
+    @admin.action(
+        description="Marcar como publicadas y avisar a quien las pidió", permissions=["change"]
+    )
+    def publish_and_notify(
+        self, request: HttpRequest, rows: QuerySet[RequestedSubject]
+    ) -> TemplateResponse | None:
+        """Show how many mails will be sent and where they link; send them after confirmation."""
+        if "confirmed" in request.POST:
+            sent = sum(
+                publish_requested_subject(requested_id=pk)
+                for pk in rows.values_list("pk", flat=True)
+            )
+            self.message_user(request, f"Correos de aviso: {sent}.", messages.SUCCESS)
+            return None
+        waiting = list(rows.filter(published_at=None))
+        if not waiting:
+            self.message_user(request, "Ya estaban publicadas.", messages.WARNING)
+            return None
+        return TemplateResponse(
+            request,
+            "leads/publish_requested_subjects.html",
+            {
+                **self.admin_site.each_context(request),
+                "title": "Avisar de asignaturas publicadas",
+                "opts": self.opts,
+                "rows": waiting,
+                "mails": sum(getattr(row, "addresses_count", 0) for row in waiting),
+                "action_checkbox_name": ACTION_CHECKBOX_NAME,
+            },
+        )

@@ -1,0 +1,109 @@
+"""Files that visitors attach to a form: which types are accepted, and where they are stored."""
+
+import os
+import secrets
+import zipfile
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
+
+from apps.leads.models import Attachment
+
+MAX_MEGABYTES = 10
+MAX_BYTES = MAX_MEGABYTES * 1024 * 1024
+LONGEST_NAME = 160
+
+
+def extension(name: str) -> str:
+    """Return ".pdf" for "Mi PEC.PDF", or an empty string without an extension."""
+    return PurePosixPath(name).suffix.lower()
+
+
+def is_allowed_name(name: str) -> bool:
+    return extension(name) in CONTENTS
+
+
+def content_matches_extension(file: "UploadedFile[Any]") -> bool:
+    """Whether the content is of the type that the extension names."""
+    content: IO[bytes] = file
+    try:
+        content.seek(0)
+        return CONTENTS[extension(file.name or "")](content)
+    finally:
+        content.seek(0)
+
+
+def _begins_with(*signatures: bytes) -> Callable[[IO[bytes]], bool]:
+    return lambda content: content.read(16).startswith(signatures)
+
+
+def _is_word_document(content: IO[bytes]) -> bool:
+    """Whether the zip has the entries of a Word document. Nothing is unpacked."""
+    try:
+        with zipfile.ZipFile(content) as archive:
+            names = archive.namelist()
+    # zipfile raises any of these for a truncated or forged file.
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, OverflowError):
+        return False
+    return "[Content_Types].xml" in names and any(name.startswith("word/") for name in names)
+
+
+def _is_text(content: IO[bytes]) -> bool:
+    text = content.read()
+    try:
+        return "\0" not in text.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+
+
+CONTENTS: dict[str, Callable[[IO[bytes]], bool]] = {
+    ".pdf": _begins_with(b"%PDF-"),
+    ".doc": _begins_with(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
+    ".docx": _is_word_document,
+    ".txt": _is_text,
+    ".jpg": _begins_with(b"\xff\xd8\xff"),
+    ".jpeg": _begins_with(b"\xff\xd8\xff"),
+    ".png": _begins_with(b"\x89PNG\r\n\x1a\n"),
+}
+
+
+def shown_name(name: str) -> str:
+    """Return the visitor's file name for staff: without folders, shortened, extension kept."""
+    base = "".join(
+        letter for letter in PurePosixPath(name.replace("\\", "/")).name if letter.isprintable()
+    )
+    ending = PurePosixPath(base).suffix
+    return base[: len(base) - len(ending)][: LONGEST_NAME - len(ending)] + ending
+
+
+def folder() -> Path:
+    return Path(settings.VAR_DIR) / "private" / "leads"
+
+
+def path_of(stored_name: str) -> Path:
+    return folder() / stored_name
+
+
+def store(file: "UploadedFile[Any]") -> str:
+    """Store the file under a random name, readable by this process's user only; return the name."""
+    folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+    stored_name = secrets.token_hex(16)
+    handle = os.open(path_of(stored_name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as target:
+        chunk: Any
+        for chunk in file.chunks():
+            target.write(chunk)
+    return stored_name
+
+
+def remove(stored_name: str) -> None:
+    path_of(stored_name).unlink(missing_ok=True)
+
+
+def remove_file_after_commit(instance: Attachment, **kwargs: Any) -> None:
+    """Remove the file of a deleted row (post_delete), unless the transaction rolls back."""
+    transaction.on_commit(lambda: remove(instance.stored_name))

@@ -1,0 +1,191 @@
+"""Orders in the admin."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.core.admin_base import (
+    NOTHING,
+    ReadOnlyAdmin,
+    links,
+    list_link,
+    moment,
+    money,
+)
+from apps.orders.admin_pages.filters import AccessFilter, OrderAttentionFilter
+from apps.orders.admin_pages.rows import (
+    DiscountRows,
+    EventRows,
+    InstalmentRows,
+    LineRows,
+    PaymentRows,
+    RedemptionRows,
+)
+from apps.orders.ledger.history import note
+from apps.orders.models import (
+    Order,
+)
+from apps.orders.models.statuses import EventKind
+from apps.pricing.models import PromoCode
+
+
+@admin.register(Order)
+class OrderAdmin(ReadOnlyAdmin):
+    list_display = (
+        "number",
+        moment("created_at", "creado"),
+        "email",
+        "status",
+        "total",
+        "attention",
+        "code",
+    )
+    list_select_related = ("promo_code",)
+    list_filter = (OrderAttentionFilter, AccessFilter, "status", "payment_type", "created_at")
+    search_fields = (
+        "email",
+        "phone",
+        "first_name",
+        "last_name",
+        "payments__reference",
+        "payments__session",
+        "promo_code__code",
+    )
+    search_help_text = (
+        "Correo, teléfono, nombre, número de pedido, referencia (ORD-…) o código promocional"
+    )
+    date_hierarchy = "created_at"
+    actions = ("attended",)
+    # The token is not shown: it opens the order to anybody who has it.
+    fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "status",
+                    "payment_type",
+                    "total",
+                    ("promo_code", "quote"),
+                    "flag",
+                    "disputed_at",
+                    ("created_at", "paid_at"),
+                )
+            },
+        ),
+        (
+            "Comprador",
+            {"fields": ("student", "email", "phone", ("first_name", "last_name"), "elsewhere")},
+        ),
+        (
+            "Pago",
+            {
+                "classes": ("collapse",),
+                "fields": (
+                    "stripe_payment_intent_id",
+                    "stripe_session_id",
+                    "customer_reference",
+                    ("card_label", "card_refusal"),
+                    "revision",
+                    ("refused_cards", "locked_until"),
+                    ("reminders_accepted", "saved_for_later", "reminders_stopped_at"),
+                ),
+            },
+        ),
+    )
+    readonly_fields = (
+        "total",
+        "elsewhere",
+        "quote",
+        "stripe_payment_intent_id",
+        "stripe_session_id",
+    )
+    inlines = (
+        LineRows,
+        DiscountRows,
+        InstalmentRows,
+        PaymentRows,
+        RedemptionRows,
+        EventRows,
+    )
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search by "ORD-1a2b3c4d" from the success page, by "pedido-12", or by 12."""
+        term = search_term.strip()
+        number = term.lower().removeprefix("pedido").lstrip("- ")
+        if number.isdecimal() and len(number) <= 15:
+            by_number = queryset.filter(pk=int(number))
+            if by_number.exists():
+                return by_number, False
+        if term.upper().startswith("ORD-"):
+            term = term[len("ORD-") :]
+        return super().get_search_results(request, queryset, term)
+
+    @admin.display(description="pedido", ordering="pk")
+    def number(self, order: Order) -> str:
+        return f"{order.pk}"
+
+    @admin.display(description="total", ordering="total_amount")
+    def total(self, order: Order) -> str:
+        return money(order.total_amount)
+
+    @admin.display(description="código", ordering="promo_code__code")
+    def code(self, order: Order) -> str:
+        promo: PromoCode | None = order.promo_code
+        return promo.code if promo else NOTHING
+
+    @admin.display(description="pago")
+    def stripe_payment_intent_id(self, order: Order) -> str:
+        return order.stripe_payment_intent_id or NOTHING
+
+    @admin.display(description="sesión de pago")
+    def stripe_session_id(self, order: Order) -> str:
+        return order.stripe_session_id or NOTHING
+
+    @admin.display(description="presupuesto")
+    def quote(self, order: Order) -> SafeString | str:
+        if order.quote_number is None:
+            return NOTHING
+        text = f"Presupuesto n.º {order.quote_number}"
+        return list_link(text, "leads_quote", id__exact=order.quote_number)
+
+    @admin.display(description="atención", ordering="flag")
+    def attention(self, order: Order) -> SafeString | str:
+        text = order.flag or ("Disputado" if order.disputed_at else "")
+        return format_html('<span class="attention">{}</span>', text) if text else NOTHING
+
+    @admin.display(description="ver")
+    def elsewhere(self, order: Order) -> SafeString:
+        return links(
+            list_link("Otros pedidos del alumno", "orders_order", student=order.student_id),
+            list_link("Devoluciones", "orders_refund", payment__order__id__exact=order.pk),
+            list_link("Disputas", "orders_dispute", payment__order__id__exact=order.pk),
+            list_link("Alta en el aula", "classroom_provisioning", order_id=order.pk),
+            list_link("Matrículas", "classroom_enrolment", order_id=order.pk),
+            list_link("Consentimientos", "students_consent", order_id=order.pk),
+            list_link("Recompensa", "orders_referralreward", order=order.pk),
+        )
+
+    @admin.action(description="Dar por atendido el aviso", permissions=["view"])
+    def attended(self, request: HttpRequest, orders: QuerySet[Order]) -> None:
+        flagged = orders.exclude(flag="")
+        with transaction.atomic():
+            rows = list(
+                Order.objects.select_for_update(no_key=True).filter(pk__in=flagged.values("pk"))
+            )
+            for order in rows:
+                note(
+                    order,
+                    kind=EventKind.ATTENDED,
+                    actor=request.user.get_username(),
+                    reason=f"Atendido: {order.flag}",
+                )
+                order.flag = ""
+                order.save(update_fields=["flag", "updated_at"])
+        self.message_user(request, f"Avisos atendidos: {len(rows)}.", messages.INFO)

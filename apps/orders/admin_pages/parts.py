@@ -1,0 +1,149 @@
+"""The admin's lists of lines, instalments, payments, history and code uses."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from apps.core.admin_base import (
+    ReadOnlyAdmin,
+    moment,
+    money,
+)
+from apps.orders.admin_pages.filters import AttentionFilter
+from apps.orders.admin_pages.rows import AttemptRows
+from apps.orders.models import (
+    Instalment,
+    OrderEvent,
+    OrderLine,
+    Payment,
+    Redemption,
+)
+from apps.orders.plan.charging import charge_again
+from apps.orders.settlement.unmatched import attend_unmatched_payments
+
+
+class OfOrderAdmin(ReadOnlyAdmin):
+    """Rows that belong to an order, with a search by the buyer's address."""
+
+    list_select_related = ("order",)
+
+    @admin.display(description="importe", ordering="amount")
+    def money_amount(self, row: Any) -> str:
+        return money(row.amount)
+
+
+@admin.register(OrderLine)
+class OrderLineAdmin(OfOrderAdmin):
+    list_display = ("order", "name", "degree_name", "university_name", "charged")
+    list_filter = ("order__status", "degree_name")
+    search_fields = ("name", "order__email")
+    date_hierarchy = "order__created_at"
+
+    @admin.display(description="precio", ordering="price")
+    def charged(self, line: OrderLine) -> str:
+        return money(line.price)
+
+
+@admin.register(Instalment)
+class InstalmentAdmin(OfOrderAdmin):
+    list_display = (
+        "order",
+        "number",
+        "money_amount",
+        "due_on",
+        "status",
+        "charge_on",
+        moment("paid_at", "pagado"),
+    )
+    list_filter = ("status", "due_on")
+    search_fields = ("order__email",)
+    date_hierarchy = "due_on"
+    actions = ("charge_again",)
+    fields = (
+        "order",
+        ("number", "amount"),
+        "due_on",
+        "status",
+        ("charge_on", "first_refused_on", "noticed_at"),
+        "paid_at",
+    )
+    inlines = (AttemptRows,)
+
+    @admin.action(description="Cobrar otra vez lo vencido", permissions=["charge"])
+    def charge_again(self, request: HttpRequest, instalments: QuerySet[Instalment]) -> None:
+        """Let the next scheduled run charge the instalments. None is charged before its day."""
+        actor = request.user.get_username()
+        again = sum(
+            charge_again(instalment_id=pk, actor=actor)
+            for pk in instalments.values_list("pk", flat=True)
+        )
+        left = instalments.count() - again
+        self.message_user(request, f"Se cobrarán dentro de unos minutos: {again}.", messages.INFO)
+        if left:
+            self.message_user(
+                request,
+                f"No se pueden cobrar: {left}. Están pagados, no han vencido, o su tarjeta ya no "
+                "admite cobros y el alumno tiene que poner otra.",
+                messages.WARNING,
+            )
+
+    def has_charge_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.has_perm("orders.change_instalment"))
+
+
+@admin.register(Payment)
+class PaymentAdmin(OfOrderAdmin):
+    list_display = (
+        "reference",
+        "order",
+        "money_amount",
+        "currency",
+        "status",
+        moment("created_at", "creado"),
+        "flag",
+    )
+    list_filter = (AttentionFilter, "status", "created_at")
+    search_fields = ("reference", "order__email", "flag")
+    date_hierarchy = "created_at"
+    actions = ("attended",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
+        payments: QuerySet[Payment] = super().get_queryset(request)
+        return payments.select_related("order")
+
+    @admin.action(description="Dar por atendido el cobro sin pedido", permissions=["view"])
+    def attended(self, request: HttpRequest, payments: QuerySet[Payment]) -> None:
+        attended = attend_unmatched_payments(payments.values_list("pk", flat=True))
+        for payment in attended:
+            self.log_change(request, payment, f"Atendido: {payment.flag}")
+        self.message_user(request, f"Cobros atendidos: {len(attended)}.", messages.INFO)
+
+
+@admin.register(OrderEvent)
+class OrderEventAdmin(OfOrderAdmin):
+    list_display = (moment("at", "cuándo"), "order", "actor", "from_status", "to_status", "reason")
+    list_filter = ("kind", "to_status", "at")
+    search_fields = ("order__email", "actor", "reason")
+    date_hierarchy = "at"
+
+
+@admin.register(Redemption)
+class RedemptionAdmin(OfOrderAdmin):
+    list_display = (
+        "promo_code",
+        "order",
+        "student",
+        "status",
+        moment("reserved_at", "reservado"),
+        moment("used_at", "usado"),
+    )
+    list_display_links = ("promo_code",)
+    list_filter = ("status",)
+    search_fields = ("promo_code__code", "order__email")
+    date_hierarchy = "reserved_at"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Redemption]:
+        uses: QuerySet[Redemption] = super().get_queryset(request)
+        return uses.select_related("promo_code", "order", "student")

@@ -1,0 +1,70 @@
+"""Rows that the admin shows below an order or an instalment."""
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from apps.core.admin_base import (
+    ReadOnlyRowsInline,
+)
+from apps.orders.models import (
+    Instalment,
+    InstalmentAttempt,
+    OrderDiscount,
+    OrderEvent,
+    OrderLine,
+    Payment,
+    Redemption,
+)
+
+
+class LineRows(ReadOnlyRowsInline):
+    model = OrderLine
+    fields = ("name", "degree_name", "university_name", "list_price", "price")
+
+
+class DiscountRows(ReadOnlyRowsInline):
+    model = OrderDiscount
+    fields = ("name", "amount")
+
+
+class InstalmentRows(ReadOnlyRowsInline):
+    model = Instalment
+    fields = ("number", "amount", "due_on", "status", "charge_on", "paid_at")
+    show_change_link = True
+
+
+class AttemptRows(ReadOnlyRowsInline):
+    model = InstalmentAttempt
+    fields = ("number", "started_at", "kind", "outcome", "error_code", "amount", "reference")
+
+
+class PaymentRows(ReadOnlyRowsInline):
+    model = Payment
+    fk_name = "order"
+    fields = (
+        "reference",
+        "amount",
+        "currency",
+        "status",
+        "refunded",
+        "created_at",
+        "succeeded_at",
+        "flag",
+    )
+    classes = ()
+    show_change_link = True
+
+
+class RedemptionRows(ReadOnlyRowsInline):
+    model = Redemption
+    fields = ("promo_code", "status", "reserved_at", "used_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Redemption]:
+        uses: QuerySet[Redemption] = super().get_queryset(request)
+        return uses.select_related("promo_code", "order")
+
+
+class EventRows(ReadOnlyRowsInline):
+    model = OrderEvent
+    fields = ("at", "actor", "from_status", "to_status", "reason")
+    verbose_name_plural = "historial"

@@ -1,0 +1,35 @@
+"""The boxes a buyer has to tick."""
+
+from apps.core.errors import Invalid
+from apps.orders.checkout.request import Checkout
+from apps.orders.models import Order
+from apps.students.models import Consent
+from apps.students.services import (
+    accepted_current,
+)
+
+NEEDED = {
+    Consent.Kind.TERMS: ("termsAccepted", "Debes aceptar los términos y condiciones"),
+    Consent.Kind.PRIVACY: ("privacyAccepted", "Debes aceptar la política de privacidad"),
+    Consent.Kind.ADULT: ("adultConfirmed", "Debes confirmar que eres mayor de 18 años"),
+    Consent.Kind.WITHDRAWAL: (
+        "withdrawalWaived",
+        "Debes aceptar el acceso inmediato y la pérdida del derecho de desistimiento",
+    ),
+}
+
+
+def check_acceptances(checkout: Checkout, order: Order | None) -> None:
+    """Terms and privacy may have been accepted earlier, for this order and these versions.
+
+    The declaration of age and the waiver are made anew with each payment (api.md).
+    """
+    kept = accepted_current(order.pk) if order is not None else set()
+    needed = [Consent.Kind.TERMS, Consent.Kind.PRIVACY]
+    missing = [k for k in needed if k not in checkout.accepted and k not in kept]
+    if not checkout.save_for_later:
+        always = [Consent.Kind.ADULT, Consent.Kind.WITHDRAWAL]
+        missing += [kind for kind in always if kind not in checkout.accepted]
+    if missing:
+        fields = {NEEDED[kind][0]: [NEEDED[kind][1]] for kind in missing}
+        raise Invalid(NEEDED[missing[0]][1], fields=fields)

@@ -1,0 +1,110 @@
+"""Reminders of an unpaid cart (docs/rules.md, "Recovery and reminders").
+
+Only buyers who ticked "Avisadme si dejo mi compra a medias" or saved the cart get reminders. Each
+reminder has an unsubscribe link. A cart whose items were bought meanwhile gets none.
+"""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.core import signing
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from apps.core.mail.outbox import queue_mail
+from apps.orders.checkout.cart import on_sale
+from apps.orders.checkout.recover import items_of
+from apps.orders.ledger.history import note
+from apps.orders.models import CART_LIFE, Order, OrderLine, Payment
+from apps.orders.models.statuses import EVER_PAID, EventKind
+
+SALT = "orders.cart-reminders"
+# A reminder that is due for longer than this is dropped: the clock was off, or the setting is new.
+PATIENCE = timedelta(hours=24)
+
+
+def queue_due_reminders() -> int:
+    """Queue the reminders that are due; return their number. Safe to repeat and in parallel."""
+    now = timezone.now()
+    queued = 0
+    for hours in settings.CART_REMINDER_HOURS:
+        due = timedelta(hours=hours)
+        since = now - due - PATIENCE
+        for order in _unpaid_carts().filter(updated_at__lte=now - due, updated_at__gt=since):
+            if not wants_reminder(order):
+                continue
+            with transaction.atomic():
+                mail = queue_mail(
+                    key=f"cart-reminder:{order.pk}:{hours}",
+                    template="cart_reminder",
+                    to=order.email,
+                    context={"order_id": order.pk},
+                )
+            queued += mail is not None
+    return queued
+
+
+def _unpaid_carts() -> QuerySet[Order]:
+    """The newest unpaid cart of each student who agreed to reminders."""
+    newer = Order.objects.filter(student=OuterRef("student"), created_at__gt=OuterRef("created_at"))
+    return Order.objects.filter(
+        ~Exists(newer),
+        Q(reminders_accepted=True) | Q(saved_for_later=True),
+        status=Order.Status.CART,
+        reminders_stopped_at=None,
+        created_at__gt=timezone.now() - CART_LIFE,
+    )
+
+
+def wants_reminder(order: Order) -> bool:
+    """Whether the cart is unpaid and on sale, and none of its items was bought since.
+
+    Called again when the mail is rendered, which may be long after it was queued.
+    """
+    if not order.is_open or order.reminders_stopped_at is not None:
+        return False
+    if order.payments.filter(status=Payment.Status.PROCESSING).exists():
+        return False
+    rows = list(order.lines.all())
+    bought = OrderLine.objects.filter(
+        order__student_id=order.student_id, order__status__in=EVER_PAID
+    )
+    owned: set[tuple[int, int | None]] = set(bought.values_list("subject_id", "lesson_id"))
+    for row in rows:
+        # A lesson of a subject that was bought whole has been bought as well.
+        if owned & {(row.subject_id, row.lesson_id), (row.subject_id, None)}:
+            return False
+    return bool(on_sale(items_of(rows))[0])
+
+
+def unsubscribe_token(order: Order) -> str:
+    """A signed token that stops the reminders to this order's student and opens nothing else."""
+    return signing.dumps(order.pk, salt=SALT)
+
+
+def order_behind(token: str) -> Order | None:
+    """The order of an unsubscribe token; None for a token with a wrong signature."""
+    try:
+        order_id = signing.loads(token, salt=SALT)
+    except signing.BadSignature:
+        return None
+    return Order.objects.filter(pk=order_id).first()
+
+
+@transaction.atomic
+def stop_reminders(order: Order) -> None:
+    """Stop the reminders for all carts of the order's student. A later cart may ask again."""
+    same = Order.objects.select_for_update(no_key=True).filter(
+        student_id=order.student_id, status=Order.Status.CART, reminders_stopped_at=None
+    )
+    for cart in same.order_by("pk"):
+        cart.reminders_stopped_at = timezone.now()
+        # Not `save()`: it would set `updated_at`, from which the next reminder is counted.
+        Order.objects.filter(pk=cart.pk).update(reminders_stopped_at=cart.reminders_stopped_at)
+        note(
+            cart,
+            kind=EventKind.REMINDERS_STOPPED,
+            actor="comprador",
+            reason="No quiere más avisos de compra a medias",
+        )

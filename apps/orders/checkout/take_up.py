@@ -1,0 +1,79 @@
+"""Finding the open order that a checkout continues."""
+
+import hmac
+
+from apps.orders.checkout.request import Checkout
+from apps.orders.errors import (
+    AlreadyPaid,
+    OrderNotFound,
+    PaymentInProgress,
+)
+from apps.orders.ledger.refused_cards import refuse_while_locked
+from apps.orders.models import Order, Payment
+from apps.orders.models.statuses import EVER_PAID
+
+
+def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
+    """The cart with this id and token.
+
+    Raises OrderNotFound for a wrong pair or an expired cart, AlreadyPaid once it is paid. The token
+    is compared in constant time and is useless after the order has left `cart`.
+    """
+    orders = (
+        Order.objects.select_for_update(no_key=True, of=("self",)) if lock else Order.objects.all()
+    )
+    order = orders.select_related("student", "promo_code").filter(pk=order_id).first()
+    if order is None or not hmac.compare_digest(order.auth_token.encode(), token.encode()):
+        raise OrderNotFound
+    if order.status in EVER_PAID:
+        raise AlreadyPaid(payment_intent_id=order.stripe_payment_intent_id)
+    if not order.is_open:
+        raise OrderNotFound
+    return order
+
+
+def credentials(checkout: Checkout) -> tuple[int, str] | None:
+    """The id and token of the order that a checkout names, itself or by its `order_key`."""
+    if checkout.order_id is not None:
+        return checkout.order_id, checkout.token
+    if checkout.order_key is None:
+        return None
+    order = Order.objects.filter(order_key=checkout.order_key).first()
+    return (order.pk, order.auth_token) if order is not None else None
+
+
+def completed_before(checkout: Checkout) -> Order | None:
+    """The order that this very checkout has completed already with nothing to pay, if it did.
+
+    A double click sends the same checkout twice, and both calls get the same answer. Anything but
+    the same items at a total of 0 is another purchase.
+    """
+    named = credentials(checkout)
+    if named is None or checkout.expected_total_cents:
+        return None
+    order = Order.objects.filter(pk=named[0], status__in=EVER_PAID, total_amount=0).first()
+    if order is None or not hmac.compare_digest(order.auth_token.encode(), named[1].encode()):
+        return None
+    asked = {
+        (item.subject_id, lesson)
+        for item in checkout.items
+        for lesson in item.lesson_ids or (None,)
+    }
+    return order if asked == set(order.lines.values_list("subject_id", "lesson_id")) else None
+
+
+def take_up(checkout: Checkout) -> Order | None:
+    """The locked open order that a checkout names; None where it names none.
+
+    Raises what `open_order` raises, TooManyRequests while refused cards lock the order, and
+    PaymentInProgress while the bank confirms a payment of it.
+    """
+    named = credentials(checkout)
+    if named is None:
+        return None
+    order = open_order(order_id=named[0], token=named[1], lock=True)
+    refuse_while_locked(order)
+    processing = order.payments.filter(status=Payment.Status.PROCESSING).first()
+    if processing is not None:
+        raise PaymentInProgress(payment_intent_id=processing.reference)
+    return order

@@ -1,0 +1,27 @@
+"""The history of an order and its flag for staff."""
+
+from apps.orders.models import Order, OrderEvent
+from apps.orders.models.statuses import EventKind
+
+
+def note(order: Order, *, kind: EventKind, actor: str, reason: str, external_id: str = "") -> None:
+    """Add an entry to the order's history. `reason` is a Spanish sentence for staff.
+
+    The caller holds the order's lock.
+    """
+    OrderEvent.objects.create(
+        order=order, kind=kind, actor=actor, reason=reason[:600], external_id=external_id
+    )
+
+
+def has_event(order: Order, *, kind: EventKind, external_id: str) -> bool:
+    """Whether the order's history has this kind of entry about this id of the provider's."""
+    return order.events.filter(kind=kind, external_id=external_id).exists()
+
+
+def flag(order: Order, *, kind: EventKind, actor: str, reason: str) -> None:
+    """Add an entry and mark the order for staff. The first mark stays until staff attend to it."""
+    note(order, kind=kind, actor=actor, reason=reason)
+    if not order.flag:
+        order.flag = reason[:200]
+        order.save(update_fields=["flag", "updated_at"])

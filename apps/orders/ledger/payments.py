@@ -1,0 +1,49 @@
+"""Payments that have succeeded."""
+
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from apps.core.money import to_cents, to_euros
+from apps.orders.models import Order, Payment
+
+
+@dataclass(frozen=True)
+class ConfirmedPayment:
+    """A payment that the provider reports as succeeded.
+
+    `reference` is its id at the provider, or `free_…` for an order with nothing to pay. `session`
+    is the id of the Checkout Session that it was opened with, if any.
+    """
+
+    reference: str
+    amount_cents: int
+    currency: str = "eur"
+    payment_method: str = ""
+    session: str = ""
+
+
+def record_payment(
+    order: Order, row: Payment | None, payment: ConfirmedPayment, *, flag_reason: str
+) -> Payment:
+    """Store a succeeded payment. `row` is its open payment, if the shop has one."""
+    row = row or Payment(order=order)
+    row.reference = payment.reference
+    row.session = payment.session or row.session
+    row.amount = to_euros(payment.amount_cents)
+    row.currency = payment.currency
+    row.payment_method = payment.payment_method
+    row.status = Payment.Status.SUCCEEDED
+    row.succeeded_at = timezone.now()
+    row.flag = flag_reason[:200]
+    row.save()
+    return row
+
+
+def amount_paid_cents(order: Order) -> int:
+    """The sum of the order's succeeded payments in cents, flagged ones included."""
+    return sum(
+        to_cents(payment.amount)
+        for payment in order.payments.all()
+        if payment.status == Payment.Status.SUCCEEDED
+    )

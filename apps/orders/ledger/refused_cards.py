@@ -1,0 +1,51 @@
+"""Counting refused cards, and the lock after eight of them (docs/rules.md, "Open payments")."""
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from apps.core.errors import TooManyRequests
+from apps.orders.ledger.history import has_event, note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Order
+from apps.orders.models.statuses import EventKind
+
+REFUSED_CARDS_LIMIT = 8
+REFUSED_CARDS_LOCK = timedelta(hours=1)
+
+
+@transaction.atomic
+def count_refused_card(*, order_id: int, event_id: str, reason: str, actor: str) -> bool:
+    """Count one refused card; True if it locks the order. Every eighth locks it for an hour.
+
+    The same event counts once, even if worker and reconciliation handle it at the same moment.
+    """
+    order = locked_order(order_id)
+    if has_event(order, kind=EventKind.CARD_REFUSED, external_id=event_id):
+        return False
+    order.refused_cards = F("refused_cards") + 1
+    order.save(update_fields=["refused_cards", "updated_at"])
+    order.refresh_from_db(fields=["refused_cards"])
+    note(
+        order,
+        kind=EventKind.CARD_REFUSED,
+        external_id=event_id,
+        actor=actor,
+        reason=f"Tarjeta rechazada: {reason}",
+    )
+    if order.refused_cards % REFUSED_CARDS_LIMIT:
+        return False
+    order.locked_until = timezone.now() + REFUSED_CARDS_LOCK
+    order.save(update_fields=["locked_until", "updated_at"])
+    return True
+
+
+def refuse_while_locked(order: Order) -> None:
+    """Raise TooManyRequests while too many refused cards lock the order."""
+    if order.locked_until and order.is_locked:
+        seconds = int((order.locked_until - timezone.now()).total_seconds()) + 1
+        raise TooManyRequests(
+            seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
+        )

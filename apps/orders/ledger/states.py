@@ -1,0 +1,39 @@
+"""Every status change of an order, in one place (docs/rules.md, "Orders and their states")."""
+
+from apps.orders.models import Order, OrderEvent
+from apps.orders.models.statuses import EventKind
+
+S = Order.Status
+TRANSITIONS: dict[str, frozenset[str]] = {
+    S.CART: frozenset({S.PAID, S.PAYING, S.EXPIRED}),
+    S.PAYING: frozenset({S.PAID, S.OVERDUE, S.PARTIALLY_REFUNDED, S.REFUNDED}),
+    S.OVERDUE: frozenset({S.PAYING, S.PAID, S.PARTIALLY_REFUNDED, S.REFUNDED}),
+    S.PAID: frozenset({S.PARTIALLY_REFUNDED, S.REFUNDED}),
+    S.PARTIALLY_REFUNDED: frozenset({S.REFUNDED}),
+    S.REFUNDED: frozenset(),
+    # Only by a payment that arrives late. The caller flags the order.
+    S.EXPIRED: frozenset({S.PAID, S.PAYING}),
+}
+
+
+class ImpossibleTransition(Exception):
+    """A programming error. No request or event leads to it."""
+
+
+def change_status(order: Order, to: str, *, kind: EventKind, actor: str, reason: str) -> None:
+    """Move an order to another status and add an entry to its history.
+
+    The caller holds the order's lock. Raises ImpossibleTransition for a step that is not listed.
+    """
+    if to not in TRANSITIONS[order.status]:
+        raise ImpossibleTransition(f"order {order.pk}: {order.status} → {to}")
+    before, order.status = order.status, to
+    order.save(update_fields=["status", "updated_at"])
+    OrderEvent.objects.create(
+        order=order,
+        kind=kind,
+        actor=actor,
+        from_status=before,
+        to_status=to,
+        reason=reason[:600],
+    )

@@ -1,0 +1,29 @@
+from apps.orders.models.instalment import Instalment, InstalmentAttempt
+from apps.orders.models.order import (
+    CART_LIFE,
+    Order,
+    OrderDiscount,
+    OrderEvent,
+    OrderLine,
+    UsedQuote,
+)
+from apps.orders.models.payment import Payment
+from apps.orders.models.promo_use import Redemption
+from apps.orders.models.refund import Dispute, Refund
+from apps.orders.models.reward import ReferralReward
+
+__all__ = (
+    "CART_LIFE",
+    "Dispute",
+    "Instalment",
+    "InstalmentAttempt",
+    "Order",
+    "OrderDiscount",
+    "OrderEvent",
+    "OrderLine",
+    "Payment",
+    "Redemption",
+    "ReferralReward",
+    "Refund",
+    "UsedQuote",
+)

@@ -1,0 +1,95 @@
+"""Instalments of an order, and each attempt to have one paid."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.core.money import to_cents
+from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, Order
+from apps.orders.models.statuses import AttemptKind, AttemptOutcome, InstalmentStatus
+
+
+class Instalment(models.Model):
+    """One of the three payments of an order in instalments."""
+
+    Status = InstalmentStatus
+
+    order = models.ForeignKey(
+        Order, models.CASCADE, related_name="instalments", verbose_name="pedido"
+    )
+    number = models.PositiveSmallIntegerField("plazo")
+    amount = models.DecimalField("importe (€)", **PRICE)
+    due_on = models.DateField("vence")
+    status = models.CharField("estado", max_length=8, choices=Status.choices, default=Status.DUE)
+    # The day of the next try; empty where nothing is charged by itself any more.
+    charge_on = models.DateField("próximo cobro", null=True, blank=True)
+    first_refused_on = models.DateField("primer rechazo", null=True, blank=True)
+    leased_until = models.DateTimeField(null=True, blank=True, editable=False)
+    noticed_at = models.DateTimeField("aviso previo", null=True, blank=True)
+    paid_at = models.DateTimeField("pagado", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "plazo"
+        verbose_name_plural = "plazos"
+        ordering = ("order", "number")
+        constraints = (
+            models.UniqueConstraint(fields=("order", "number"), name="instalment_number_once"),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="instalment_not_negative"),
+        )
+        indexes = (models.Index(fields=("status", "charge_on"), name="instalment_by_charge"),)
+
+    def __str__(self) -> str:
+        return f"Plazo {self.number} de {self.order.instalment_count}"
+
+    @property
+    def amount_cents(self) -> int:
+        return to_cents(self.amount)
+
+
+class InstalmentAttempt(models.Model):
+    """One try to have an instalment paid, kept before the provider is asked.
+
+    Its idempotency key: `plan.attempts.charge_key`. A payment by hand that takes
+    several instalments is an attempt of the first of them.
+    """
+
+    Kind = AttemptKind
+    Outcome = AttemptOutcome
+
+    instalment = models.ForeignKey(
+        Instalment, models.CASCADE, related_name="attempts", verbose_name="plazo"
+    )
+    number = models.PositiveSmallIntegerField("intento")
+    kind = models.CharField("tipo", max_length=10, choices=Kind.choices)
+    outcome = models.CharField(
+        "resultado", max_length=10, choices=Outcome.choices, default=Outcome.STARTED
+    )
+    amount = models.DecimalField("importe (€)", **PRICE)
+    payment_method = models.CharField("tarjeta", max_length=PROVIDER_ID_LENGTH, blank=True)
+    reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, blank=True)
+    error_code = models.CharField("error", max_length=60, blank=True)
+    started_at = models.DateTimeField("empezado", default=timezone.now)
+    finished_at = models.DateTimeField("terminado", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "intento de cobro"
+        verbose_name_plural = "intentos de cobro"
+        ordering = ("instalment", "number")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("instalment", "number"), name="instalment_attempt_number_once"
+            ),
+            # Whatever the code does: nobody charges an instalment beside a try that is not settled.
+            models.UniqueConstraint(
+                fields=("instalment",),
+                condition=Q(kind="automatic", outcome__in=("started", "processing")),
+                name="one_unsettled_charge_per_instalment",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.instalment}, intento {self.number}"
+
+    @property
+    def amount_cents(self) -> int:
+        return to_cents(self.amount)

@@ -1,0 +1,319 @@
+"""Orders with their lines, discounts and history."""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.catalogue.models import Lesson, Subject
+from apps.core.identity import email_identity, phone_identity
+from apps.core.money import to_cents
+from apps.orders.models.statuses import (
+    PAYMENT_OPEN,
+    EventKind,
+    OrderStatus,
+    PaymentStatus,
+    RefusalKind,
+)
+from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.models import PromoCode
+from apps.pricing.payment_type import PaymentType
+from apps.students.models import Student
+
+PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
+CART_LIFE = timedelta(days=30)
+# Stripe's ids are opaque: up to 255 characters of any kind (https://docs.stripe.com/upgrades).
+PROVIDER_ID_LENGTH = 255
+
+
+def new_token() -> str:
+    """256 random bits, as URL-safe text."""
+    return secrets.token_urlsafe(32)
+
+
+class Order(models.Model):
+    """A purchase, from the first checkout on. `orders.ledger.states` alone changes its status."""
+
+    Status = OrderStatus
+
+    student = models.ForeignKey(
+        Student, models.PROTECT, related_name="orders", verbose_name="alumno"
+    )
+    status = models.CharField(
+        "estado", max_length=20, choices=Status.choices, default=Status.CART, editable=False
+    )
+    payment_type = models.CharField("forma de pago", max_length=12, choices=PaymentType.choices)
+    instalment_count = models.PositiveSmallIntegerField(
+        "número de plazos", default=3, db_default=3, editable=False
+    )
+    instalment_every_days = models.PositiveSmallIntegerField(
+        "días entre plazos", default=20, db_default=20, editable=False
+    )
+    total_amount = models.DecimalField("total (€)", **PRICE, validators=[MinValueValidator(0)])
+    # What was typed into this order: never from, nor into, an existing student's data.
+    email = models.EmailField("correo")
+    phone = models.CharField("teléfono", max_length=16)
+    # Which person these belong to (`core.identity`), for what a person may do once.
+    email_identity = models.CharField(
+        max_length=254, default="", db_default="", db_index=True, editable=False
+    )
+    phone_identity = models.CharField(
+        max_length=16, default="", db_default="", db_index=True, editable=False
+    )
+    first_name = models.CharField("nombre", max_length=80, blank=True)
+    last_name = models.CharField("apellidos", max_length=120, blank=True)
+    promo_code = models.ForeignKey(
+        PromoCode,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="orders",
+        verbose_name="código promocional",
+    )
+    # The number of the quote whose price this order has; quotes live in an app of their own.
+    quote_number = models.PositiveBigIntegerField(
+        "presupuesto", null=True, blank=True, db_index=True, editable=False
+    )
+    auth_token = models.CharField(max_length=64, default=new_token, editable=False)
+    # Made up by the page that asks for the first time: where the answer is lost, its next try finds
+    # the order by it. As secret as the token.
+    order_key = models.UUIDField(null=True, unique=True, editable=False)
+    # In the idempotency keys of the order's payments. The order's number is not enough: another
+    # copy of the database, or a restored one, gives the same number to another order.
+    idempotency_id = models.UUIDField(default=uuid4, unique=True, editable=False)
+    # Grows with each change of what is to be paid. A payment's key is
+    # `order-<idempotency_id>-<revision>`, with the number of keys given up before it, if any.
+    revision = models.PositiveIntegerField(default=1, editable=False)
+    # Keys that Stripe answers with an error of its own which it keeps for a day.
+    keys_given_up = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    # What the revision stands for: a digest of lines, prices, code, contact and payment type.
+    content_hash = models.CharField(max_length=64, default="", editable=False)
+    customer_reference = models.CharField(
+        "cliente en Stripe", max_length=PROVIDER_ID_LENGTH, blank=True, editable=False
+    )
+    # The card that instalments are charged to: what the first payment saved, or what the student
+    # put in its place. With a refusal that no second try can mend, it is not charged any more.
+    card_reference = models.CharField(
+        "tarjeta", max_length=PROVIDER_ID_LENGTH, blank=True, editable=False
+    )
+    card_label = models.CharField("tarjeta (texto)", max_length=60, blank=True, editable=False)
+    card_refusal = models.CharField(
+        "rechazo de la tarjeta", max_length=20, choices=RefusalKind.choices, blank=True
+    )
+    refused_cards = models.PositiveSmallIntegerField(
+        "tarjetas rechazadas", default=0, editable=False
+    )
+    locked_until = models.DateTimeField("bloqueado hasta", null=True, blank=True, editable=False)
+    reminders_accepted = models.BooleanField("acepta avisos", default=False)
+    saved_for_later = models.BooleanField("guardado por el alumno", default=False)
+    reminders_stopped_at = models.DateTimeField("no quiere avisos", null=True, blank=True)
+    flag = models.CharField("atención", max_length=200, blank=True)
+    disputed_at = models.DateTimeField("disputado", null=True, blank=True)
+    created_at = models.DateTimeField("creado", auto_now_add=True)
+    updated_at = models.DateTimeField("actualizado", auto_now=True)
+    # When reconciliation last asked the provider about the payments of its customer.
+    checked_at = models.DateTimeField(null=True, editable=False)
+    paid_at = models.DateTimeField("pagado", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "pedido"
+        verbose_name_plural = "pedidos"
+        ordering = ("-created_at",)
+        permissions = (("refund_order", "Puede devolver pagos"),)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(total_amount__gte=0), name="order_total_not_negative"
+            ),
+        )
+        indexes = (models.Index(fields=("status", "created_at"), name="order_by_status"),)
+
+    def __str__(self) -> str:
+        return f"Pedido {self.pk}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save the order, with the identities of its address and phone."""
+        self.email_identity = email_identity(self.email)
+        self.phone_identity = phone_identity(self.phone)
+        fields = kwargs.get("update_fields")
+        if fields is not None and {"email", "phone"} & set(fields):
+            kwargs["update_fields"] = {*fields, "email_identity", "phone_identity"}
+        super().save(*args, **kwargs)
+
+    @property
+    def total_cents(self) -> int:
+        return to_cents(self.total_amount)
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether refused cards lock the order at the moment."""
+        return self.locked_until is not None and self.locked_until > timezone.now()
+
+    @property
+    def instalment_plan(self) -> InstalmentPlan:
+        """The plan that the order was sold with; it has a meaning for instalments alone."""
+        return InstalmentPlan(self.instalment_count, self.instalment_every_days)
+
+    @property
+    def payment_type_label(self) -> str:
+        """The payment type in Spanish, with the number of instalments: "3 plazos"."""
+        if self.in_instalments:
+            return f"{self.instalment_count} plazos"
+        return str(PaymentType.FULL.label)
+
+    @property
+    def main_payment(self) -> Any:
+        """The `Payment` that stands for the order: the first that succeeded, else the open one.
+
+        Of orders with neither it is the latest, or None. Payments that did not fit come after those
+        that did. Reads prefetched payments where there are any.
+        """
+        return min(self.payments.all(), key=_payment_rank, default=None)
+
+    @property
+    def stripe_payment_intent_id(self) -> str:
+        """The id of the order's payment at Stripe; empty where there is none yet."""
+        payment = self.main_payment
+        return str(payment.intent_reference) if payment else ""
+
+    @property
+    def stripe_session_id(self) -> str:
+        """The id of the Checkout Session of the order's payment; empty where there is none."""
+        payment = self.main_payment
+        return str(payment.session) if payment else ""
+
+    @property
+    def in_instalments(self) -> bool:
+        return self.payment_type == PaymentType.INSTALMENTS
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be changed and paid: a cart within its 30 days."""
+        return self.status == self.Status.CART and timezone.now() < self.created_at + CART_LIFE
+
+
+def _payment_rank(payment: Any) -> tuple[bool, bool, bool, float]:
+    """Sorts the payments of one order: the one that stands for it comes first."""
+    succeeded = payment.status == PaymentStatus.SUCCEEDED
+    at = payment.succeeded_at if succeeded and payment.succeeded_at else payment.created_at
+    return (
+        not succeeded,
+        succeeded and bool(payment.flag),
+        payment.status not in PAYMENT_OPEN,
+        at.timestamp() if succeeded else -at.timestamp(),
+    )
+
+
+class OrderLine(models.Model):
+    """One thing bought, with its price, names and rules as they were."""
+
+    order = models.ForeignKey(Order, models.CASCADE, related_name="lines", verbose_name="pedido")
+    subject = models.ForeignKey(Subject, models.PROTECT, verbose_name="asignatura")
+    lesson = models.ForeignKey(
+        Lesson, models.PROTECT, null=True, blank=True, verbose_name="lección"
+    )
+    name = models.CharField("nombre", max_length=160)
+    subject_name = models.CharField("asignatura (nombre)", max_length=160)
+    degree_name = models.CharField("grado", max_length=160)
+    university_name = models.CharField("universidad", max_length=160)
+    list_price = models.DecimalField("precio de lista (€)", **PRICE)
+    price = models.DecimalField("precio (€)", **PRICE)
+
+    class Meta:
+        verbose_name = "línea"
+        verbose_name_plural = "líneas"
+        ordering = ("pk",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(price__gte=0, list_price__gte=0), name="order_line_not_negative"
+            ),
+            models.UniqueConstraint(
+                fields=("order", "subject"),
+                condition=Q(lesson__isnull=True),
+                name="order_subject_once",
+            ),
+            models.UniqueConstraint(
+                fields=("order", "lesson"),
+                condition=Q(lesson__isnull=False),
+                name="order_lesson_once",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class UsedQuote(models.Model):
+    """The order that a quote was bought with. The unique number allows for no second one."""
+
+    number = models.PositiveBigIntegerField("presupuesto", unique=True)
+    order = models.OneToOneField(
+        Order, models.PROTECT, related_name="used_quote", verbose_name="pedido"
+    )
+
+    class Meta:
+        verbose_name = "presupuesto usado"
+        verbose_name_plural = "presupuestos usados"
+
+    def __str__(self) -> str:
+        return f"Presupuesto n.º {self.number}"
+
+
+class OrderDiscount(models.Model):
+    """One discount of an order, as the buyer was shown it. Positive."""
+
+    order = models.ForeignKey(
+        Order, models.CASCADE, related_name="discounts", verbose_name="pedido"
+    )
+    name = models.CharField("descuento", max_length=80)
+    amount = models.DecimalField("importe (€)", **PRICE)
+
+    class Meta:
+        verbose_name = "descuento"
+        verbose_name_plural = "descuentos"
+        ordering = ("pk",)
+        constraints = (
+            models.CheckConstraint(condition=Q(amount__gt=0), name="order_discount_positive"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class OrderEvent(models.Model):
+    """One entry of an order's history: time, actor, kind and text. Entries are only ever added.
+
+    `external_id` names what the entry is about at the provider (an event, a setup), so that the
+    same report adds one entry however often it arrives.
+    """
+
+    Kind = EventKind
+
+    order = models.ForeignKey(Order, models.PROTECT, related_name="events", verbose_name="pedido")
+    at = models.DateTimeField("cuándo", auto_now_add=True)
+    kind = models.CharField("tipo", max_length=30, choices=EventKind.choices)
+    external_id = models.CharField(max_length=255, blank=True, default="", editable=False)
+    actor = models.CharField("quién", max_length=80)
+    from_status = models.CharField("de", max_length=20, blank=True)
+    to_status = models.CharField("a", max_length=20, blank=True)
+    # A sentence that may name one of the provider's ids.
+    reason = models.CharField("motivo", max_length=600)
+
+    class Meta:
+        verbose_name = "suceso"
+        verbose_name_plural = "historial"
+        ordering = ("at", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("kind", "external_id"),
+                condition=~Q(external_id=""),
+                name="order_event_once_per_external_id",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.reason

@@ -1,0 +1,96 @@
+"""Payments at the provider."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.orders.models.instalment import Instalment
+from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, Order
+from apps.orders.models.statuses import PAYMENT_OPEN, PaymentStatus
+
+
+class PaymentQuerySet(models.QuerySet["Payment"]):
+    def open(self) -> "PaymentQuerySet":
+        return self.filter(status__in=PAYMENT_OPEN)
+
+    def named(self, provider_id: str) -> "PaymentQuerySet":
+        """Payments with this id at the provider, whether of the payment or of its hosted page."""
+        return self.filter(Q(reference=provider_id) | Q(session=provider_id))
+
+
+class Payment(models.Model):
+    """One payment at the provider, open or settled. At most one of an order is open.
+
+    Without an order it is money that is not ours to act on: kept and left alone.
+    """
+
+    Status = PaymentStatus
+
+    order = models.ForeignKey(
+        Order, models.PROTECT, null=True, blank=True, related_name="payments", verbose_name="pedido"
+    )
+    # Those that it pays; several where the student pays the rest at once.
+    instalments = models.ManyToManyField(
+        Instalment, related_name="payments", blank=True, verbose_name="plazos"
+    )
+    # The provider's id of the payment. A payment on the hosted page has no id before somebody pays:
+    # until then this is the id of its session. Payments of nothing have an id of ours, `free_…`.
+    reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, unique=True)
+    # The id of the hosted page's session; empty where the card is typed into the shop's own dialog.
+    session = models.CharField(
+        "sesión",
+        max_length=PROVIDER_ID_LENGTH,
+        blank=True,
+        default="",
+        db_default="",
+        db_index=True,
+    )
+    # Larger than any price of ours: another shop on the account may take pesos or yen.
+    amount = models.DecimalField("importe (€)", max_digits=16, decimal_places=2)
+    currency = models.CharField("moneda", max_length=3, default="eur")
+    status = models.CharField("estado", max_length=10, choices=Status.choices)
+    # What of it was given back or is about to be: the refunds that have not failed.
+    refunded = models.DecimalField("devuelto (€)", **PRICE, default=0)
+    payment_method = models.CharField("tarjeta guardada", max_length=PROVIDER_ID_LENGTH, blank=True)
+    flag = models.CharField("atención", max_length=200, blank=True)
+    created_at = models.DateTimeField("creado", auto_now_add=True)
+    # When reconciliation last asked the provider about it.
+    checked_at = models.DateTimeField(null=True, editable=False)
+    succeeded_at = models.DateTimeField("cobrado", null=True, blank=True)
+
+    objects = PaymentQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "pago"
+        verbose_name_plural = "pagos"
+        ordering = ("-created_at",)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("order",),
+                condition=Q(status__in=("open", "processing")),
+                name="one_open_payment_per_order",
+            ),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="payment_not_negative"),
+            # Whatever the code does: nobody gets back more than was paid.
+            models.CheckConstraint(
+                condition=Q(refunded__gte=0, refunded__lte=models.F("amount")),
+                name="payment_refunded_within_amount",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.reference
+
+    @property
+    def is_past_its_time(self) -> bool:
+        """Whether it was opened more than OPEN_PAYMENT_MINUTES ago."""
+        life = timedelta(minutes=settings.OPEN_PAYMENT_MINUTES)
+        return self.created_at + life < timezone.now()
+
+    @property
+    def intent_reference(self) -> str:
+        """The id of the payment itself; empty while the provider has only a session for it."""
+        return "" if self.reference == self.session else self.reference

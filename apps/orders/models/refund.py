@@ -1,0 +1,130 @@
+"""Refunds, which the academy makes, and disputes, which cardholders open at their bank."""
+
+from uuid import uuid4
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.core.money import to_cents
+from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, OrderLine
+from apps.orders.models.payment import Payment
+from apps.orders.models.statuses import DisputeStatus, RefundStatus
+
+
+class RefundQuerySet(models.QuerySet["Refund"]):
+    def unanswered(self) -> "RefundQuerySet":
+        """Written down, and the provider has not answered yet."""
+        return self.filter(status=RefundStatus.REQUESTED)
+
+    def ending_plan(self) -> "RefundQuerySet":
+        """Confirmed as the end of the order or of its plan of instalments."""
+        return self.filter(Q(ends_order=True) | Q(cancels_plan=True))
+
+
+class Refund(models.Model):
+    """Money refunded of one payment, written down before the provider is asked.
+
+    Its random `key_id` is in the idempotency key, so that a restored database, which counts its
+    refunds anew, never meets an old key. Refunds that were confirmed together have one `batch`: an
+    order paid in instalments is refunded payment by payment. They change in `orders.refunds`.
+    """
+
+    Status = RefundStatus
+
+    payment = models.ForeignKey(
+        Payment, models.PROTECT, related_name="refunds", verbose_name="pago"
+    )
+    key_id = models.UUIDField(default=uuid4, unique=True, editable=False)
+    batch = models.CharField(max_length=PROVIDER_ID_LENGTH, db_index=True, editable=False)
+    amount = models.DecimalField("importe (€)", **PRICE)
+    reason = models.CharField("motivo", max_length=300)
+    # Lines whose access is withdrawn. A refund of all the money withdraws all access.
+    lines = models.ManyToManyField(
+        OrderLine, related_name="refunds", blank=True, verbose_name="líneas"
+    )
+    cancels_plan = models.BooleanField("anula los plazos que quedan", default=False)
+    # What the clerk confirmed: the refund of all that was charged, which ends the order.
+    ends_order = models.BooleanField(
+        "devuelve todo lo cobrado", default=False, db_default=False, editable=False
+    )
+    # The refund that ended the plan, where this one refunds a payment that arrived afterwards.
+    follows = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="followers",
+        verbose_name="por la devolución",
+        editable=False,
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", editable=False
+    )
+    # The clerk's name, which stays when their account is deleted; the provider's for refunds that
+    # were made in its dashboard.
+    actor = models.CharField("quién", max_length=150)
+    status = models.CharField(
+        "estado", max_length=10, choices=Status.choices, default=Status.REQUESTED
+    )
+    reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, blank=True)
+    # Idempotency keys that the provider answers with an error of its own which it keeps for a day.
+    keys_given_up = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    problem = models.CharField("problema", max_length=200, blank=True)
+    created_at = models.DateTimeField("pedida", default=timezone.now)
+    settled_at = models.DateTimeField("resuelta", null=True, blank=True)
+
+    objects = RefundQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "devolución"
+        verbose_name_plural = "devoluciones"
+        ordering = ("-created_at", "-pk")
+        constraints = (
+            models.CheckConstraint(condition=Q(amount__gt=0), name="refund_positive"),
+            models.UniqueConstraint(fields=("batch", "payment"), name="refund_once_per_batch"),
+            models.UniqueConstraint(
+                fields=("reference",), condition=~Q(reference=""), name="refund_reference_once"
+            ),
+        )
+        indexes = (models.Index(fields=("status", "created_at"), name="refund_by_status"),)
+
+    def __str__(self) -> str:
+        return f"Devolución {self.pk}"
+
+    @property
+    def amount_cents(self) -> int:
+        return to_cents(self.amount)
+
+    @property
+    def idempotency_key(self) -> str:
+        return f"refund-{self.key_id}"
+
+
+class Dispute(models.Model):
+    """A payment that its cardholder disputes at the bank. Changes: `orders.refunds.disputes`."""
+
+    Status = DisputeStatus
+
+    payment = models.ForeignKey(
+        Payment, models.PROTECT, related_name="disputes", verbose_name="pago"
+    )
+    reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, unique=True)
+    amount = models.DecimalField("importe (€)", **PRICE)
+    reason = models.CharField("motivo", max_length=60, blank=True)
+    status = models.CharField("estado", max_length=10, choices=Status.choices)
+    opened_at = models.DateTimeField("abierta", default=timezone.now)
+    closed_at = models.DateTimeField("cerrada", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "disputa"
+        verbose_name_plural = "disputas"
+        ordering = ("-opened_at",)
+
+    def __str__(self) -> str:
+        return self.reference
+
+    @property
+    def amount_cents(self) -> int:
+        return to_cents(self.amount)

@@ -1,0 +1,177 @@
+"""The statuses of orders, instalments, payments, refunds and rewards, and every named set of them.
+
+A set that more than one module asks about has its name here.
+"""
+
+from django.db import models
+
+
+class OrderStatus(models.TextChoices):
+    CART = "cart", "Carrito"
+    PAYING = "paying", "Pagando a plazos"
+    OVERDUE = "overdue", "Plazo vencido"
+    PAID = "paid", "Pagado"
+    PARTIALLY_REFUNDED = "partially_refunded", "Devuelto en parte"
+    REFUNDED = "refunded", "Devuelto"
+    EXPIRED = "expired", "Caducado"
+
+
+# No payment has succeeded.
+UNPAID = (OrderStatus.CART, OrderStatus.EXPIRED)
+# Instalments are still to be charged.
+PLAN_RUNNING = (OrderStatus.PAYING, OrderStatus.OVERDUE)
+# Paid in full or in part, and nothing refunded.
+ACTIVE = (OrderStatus.PAID, *PLAN_RUNNING)
+# Paid in full or in part, and not refunded in full: a refund changes what was bought.
+SOLD = (*ACTIVE, OrderStatus.PARTIALLY_REFUNDED)
+# Changed by a refund: no payment is expected any more.
+CHANGED_BY_REFUND = (OrderStatus.PARTIALLY_REFUNDED, OrderStatus.REFUNDED)
+# Paid at some time, whatever was refunded since.
+EVER_PAID = (*SOLD, OrderStatus.REFUNDED)
+
+
+class InstalmentStatus(models.TextChoices):
+    DUE = "due", "Pendiente"
+    PAID = "paid", "Pagado"
+    FAILED = "failed", "Rechazado"
+    # Canceled with the plan, by a refund or a lost dispute. Nobody pays it any more.
+    CANCELED = "canceled", "Anulado"
+
+
+# Nothing more is to be paid for these instalments.
+INSTALMENT_SETTLED = (InstalmentStatus.PAID, InstalmentStatus.CANCELED)
+
+
+class AttemptKind(models.TextChoices):
+    AUTOMATIC = "automatic", "Cobro automático"
+    BY_HAND = "by_hand", "Pago del alumno"
+
+
+class AttemptOutcome(models.TextChoices):
+    # Written down before the provider is asked; the answer is not known yet.
+    STARTED = "started", "Sin confirmar"
+    OPEN = "open", "Abierto"
+    PROCESSING = "processing", "En proceso"
+    SUCCEEDED = "succeeded", "Cobrado"
+    REFUSED = "refused", "Rechazado"
+    # The provider knows no payment for it, or has canceled it: no money moved.
+    VOID = "void", "Sin efecto"
+
+
+# An automatic charge with one of these outcomes may still succeed.
+ATTEMPT_UNSETTLED = (AttemptOutcome.STARTED, AttemptOutcome.PROCESSING)
+
+
+class RefusalKind(models.TextChoices):
+    """Why a saved card was not charged. The adapter of the provider maps its codes to these."""
+
+    INSUFFICIENT_FUNDS = "insufficient_funds", "Sin saldo suficiente"
+    EXPIRED_CARD = "expired_card", "Tarjeta caducada"
+    CARD_MISSING = "card_missing", "Sin tarjeta guardada"
+    AUTHENTICATION = "authentication", "El banco pide al alumno que confirme"
+    PERMANENT = "permanent", "La tarjeta ya no admite cobros"
+    OTHER = "other", "Rechazada por el banco"
+
+
+# After these refusals the same card is not charged again.
+CARD_UNUSABLE = (
+    RefusalKind.EXPIRED_CARD,
+    RefusalKind.CARD_MISSING,
+    RefusalKind.AUTHENTICATION,
+    RefusalKind.PERMANENT,
+)
+
+
+class PaymentStatus(models.TextChoices):
+    OPEN = "open", "Abierto"
+    PROCESSING = "processing", "En proceso"
+    SUCCEEDED = "succeeded", "Cobrado"
+    CANCELED = "canceled", "Anulado"
+
+
+# The payment can still succeed at the provider.
+PAYMENT_OPEN = (PaymentStatus.OPEN, PaymentStatus.PROCESSING)
+
+
+class RefundStatus(models.TextChoices):
+    REQUESTED = "requested", "Pedida"
+    PENDING = "pending", "En camino"
+    SUCCEEDED = "succeeded", "Devuelta"
+    # Refused at once (it has no reference then), or sent back by the buyer's bank.
+    FAILED = "failed", "Fallida"
+    # Sent back by the bank, and given to the buyer by another way, such as a transfer.
+    OUTSIDE = "outside", "Devuelta por otra vía"
+
+
+# Refunds whose amount counts as given back.
+REFUND_COUNTED = (RefundStatus.REQUESTED, RefundStatus.PENDING, RefundStatus.SUCCEEDED)
+
+
+class DisputeStatus(models.TextChoices):
+    OPEN = "open", "Abierta"
+    WON = "won", "Ganada"
+    LOST = "lost", "Perdida"
+
+
+# The bank holds the money, or has given it back to the cardholder.
+DISPUTE_HELD = (DisputeStatus.OPEN, DisputeStatus.LOST)
+
+
+class PromoUseStatus(models.TextChoices):
+    RESERVED = "reserved", "Reservado"
+    USED = "used", "Usado"
+    RELEASED = "released", "Liberado"
+
+
+# These uses count against the code's limit.
+PROMO_USE_HELD = (PromoUseStatus.RESERVED, PromoUseStatus.USED)
+
+
+class RewardStatus(models.TextChoices):
+    HELD = "held", "Retenida"
+    OWED = "owed", "Por pagar"
+    PAID = "paid", "Pagada"
+    CANCELED = "canceled", "Anulada"
+
+
+class EventKind(models.TextChoices):
+    """What an entry of an order's history is about. Code branches on it, never on the text."""
+
+    CREATED = "created", "Pedido creado"
+    CHANGED = "changed", "Pedido cambiado"
+    EXPIRED = "expired", "Pedido caducado"
+    ERASED = "erased", "Datos personales borrados"
+    ATTENDED = "attended", "Aviso atendido"
+    REMINDERS_STOPPED = "reminders_stopped", "No quiere más avisos"
+    PAID = "paid", "Pago confirmado"
+    PAYMENT_DECLINED = "payment_declined", "El banco ha rechazado el pago"
+    PAYMENT_CANCELED = "payment_canceled", "Pago anulado"
+    PAYMENT_MISFIT = "payment_misfit", "Pago que no encaja"
+    OFFER_CHANGED = "offer_changed", "Pagado con condiciones que ya habían cambiado"
+    PAYMENT_LATE = "payment_late", "Pago de un pedido caducado"
+    PAYMENT_AFTER_END = "payment_after_end", "Pago tras anular los plazos"
+    PAYMENT_UNMATCHED = "payment_unmatched", "Pago de otro cliente"
+    CODE_USE_RELEASED = "code_use_released", "Pagado con la reserva del código ya liberada"
+    FRIEND_CODE_MISUSED = "friend_code_misused", "Código de amigo que no correspondía"
+    QUOTE_ALREADY_USED = "quote_already_used", "Presupuesto usado en otro pedido"
+    CARD_REFUSED = "card_refused", "Tarjeta rechazada"
+    CARD_CHANGED = "card_changed", "Tarjeta cambiada"
+    CHARGE_REFUSED = "charge_refused", "Cobro de un plazo rechazado"
+    CHARGE_AGAIN = "charge_again", "Cobrar otra vez un plazo"
+    INSTALMENTS_PAID = "instalments_paid", "Plazos pagados"
+    OVERDUE = "overdue", "Plazo vencido"
+    PLAN_CANCELED = "plan_canceled", "Plazos anulados"
+    REFUND_REQUESTED = "refund_requested", "Devolución pedida"
+    REFUND_REJECTED = "refund_rejected", "Devolución rechazada"
+    REFUNDED = "refunded", "Devolución hecha"
+    REFUND_INCOMPLETE = "refund_incomplete", "Devolución incompleta"
+    REFUND_SENT_BACK = "refund_sent_back", "Devolución que el banco no aceptó"
+    REFUND_OUTSIDE = "refund_outside", "Devuelto por otra vía"
+    DISPUTE_OPENED = "dispute_opened", "Disputa abierta"
+    DISPUTE_WON = "dispute_won", "Disputa ganada"
+    DISPUTE_LOST = "dispute_lost", "Disputa perdida"
+    REWARD_EARNED = "reward_earned", "Recompensa ganada"
+    REWARD_WITHHELD = "reward_withheld", "Sin recompensa"
+    REWARD_CANCELED = "reward_canceled", "Recompensa anulada"
+    REWARD_PAID = "reward_paid", "Recompensa pagada"
+    REWARD_PAID_BEFORE_REFUND = "reward_paid_before_refund", "Recompensa pagada antes de devolver"

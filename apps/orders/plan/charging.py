@@ -1,0 +1,185 @@
+"""Automatic charges: due instalments, their leases, and the attempts written down first."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, Q, QuerySet
+from django.utils import timezone
+
+from apps.core.clock import today
+from apps.orders.ledger.history import note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.plan_end import takes_instalments, unanswered_ends
+from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
+from apps.orders.models.statuses import (
+    ATTEMPT_UNSETTLED,
+    INSTALMENT_SETTLED,
+    PLAN_RUNNING,
+    EventKind,
+    RefusalKind,
+)
+from apps.orders.plan.attempts import charge_key, finish_attempt, new_attempt
+from apps.orders.plan.refusals import schedule_retry
+
+# How long a runner may hold an instalment: longer than the provider is ever waited for.
+LEASE = timedelta(minutes=5)
+# The provider forgets idempotency keys after 24 hours.
+KEY_LIFE = timedelta(hours=23)
+BY_HAND_PATIENCE = timedelta(minutes=30)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """An automatic charge to make at the provider, recorded before it is asked."""
+
+    attempt_id: int
+    order_id: int
+    instalment_id: int
+    instalment_number: int
+    number: int
+    amount_cents: int
+    customer: str
+    payment_method: str
+    idempotency_key: str
+
+
+def due_instalments() -> QuerySet[Instalment]:
+    """Instalments to be charged now that nobody holds, oldest first."""
+    now = timezone.now()
+    return (
+        Instalment.objects.filter(Q(leased_until=None) | Q(leased_until__lte=now))
+        .filter(
+            status=Instalment.Status.DUE,
+            charge_on__lte=today(),
+            order__status__in=PLAN_RUNNING,
+            order__disputed_at=None,
+        )
+        .exclude(Exists(unanswered_ends()))
+        .order_by("charge_on", "order", "number")
+    )
+
+
+def claim(instalment_id: int) -> Instalment | None:
+    """The instalment for this runner alone; None where it is not due any more, or in other hands.
+
+    One conditional update decides. Who dies with it holds it until the lease is over.
+    """
+    lease = timezone.now() + LEASE
+    if not due_instalments().filter(pk=instalment_id).update(leased_until=lease):
+        return None
+    return Instalment.objects.select_related("order").get(pk=instalment_id)
+
+
+def release(instalment: Instalment) -> None:
+    """Let go, unless the lease ran out and somebody else holds it."""
+    Instalment.objects.filter(pk=instalment.pk, leased_until=instalment.leased_until).update(
+        leased_until=None
+    )
+
+
+def is_being_paid(order: Order) -> bool:
+    """Whether the student has a payment form open, perhaps with their bank's question before them.
+
+    They are not overtaken: the charge waits half an hour.
+    """
+    since = timezone.now() - BY_HAND_PATIENCE
+    return order.payments.filter(status=Payment.Status.OPEN, created_at__gt=since).exists()
+
+
+@transaction.atomic
+def begin_charge(claimed: Instalment) -> Charge | None:
+    """Record the try that is about to be made; None where nothing is to be charged now.
+
+    To be called with a claimed instalment whose earlier payments have just been looked up at the
+    provider. A try that began less than 23 hours ago and of which the provider knows nothing is
+    made again under its own key; an older one has had no effect and gives way to a new one.
+    """
+    order = locked_order(claimed.order_id)
+    instalment = Instalment.objects.select_for_update(no_key=True).get(pk=claimed.pk)
+    if instalment.leased_until != claimed.leased_until:
+        return None
+    instalment.order = order
+    attempts = InstalmentAttempt.objects.filter(
+        instalment__order=order,
+        kind=InstalmentAttempt.Kind.AUTOMATIC,
+        outcome__in=ATTEMPT_UNSETTLED,
+    )
+    own = attempts.filter(instalment=instalment, outcome=InstalmentAttempt.Outcome.STARTED).first()
+    if own is not None and own.started_at <= timezone.now() - KEY_LIFE:
+        finish_attempt(own, InstalmentAttempt.Outcome.VOID)
+        own = None
+    if (
+        instalment.status != Instalment.Status.DUE
+        or instalment.charge_on is None
+        or instalment.charge_on > today()
+        or not takes_instalments(order)
+        or order.disputed_at is not None
+        or order.payments.open().exists()
+        or attempts.exclude(pk=own.pk if own else 0).exists()
+    ):
+        release(claimed)
+        return None
+    if own is None:
+        if not order.card_reference or order.card_refusal:
+            schedule_retry(
+                instalment, refusal=order.card_refusal or RefusalKind.CARD_MISSING, occasion=""
+            )
+            return None
+        own = new_attempt(
+            instalment,
+            InstalmentAttempt.Kind.AUTOMATIC,
+            cents=instalment.amount_cents,
+            payment_method=order.card_reference,
+        )
+    return Charge(
+        attempt_id=own.pk,
+        order_id=order.pk,
+        instalment_id=instalment.pk,
+        instalment_number=instalment.number,
+        number=own.number,
+        amount_cents=own.amount_cents,
+        customer=order.customer_reference,
+        payment_method=own.payment_method,
+        idempotency_key=charge_key(order, instalment.number, own.number),
+    )
+
+
+@transaction.atomic
+def void_charge(*, attempt_id: int, claimed: Instalment) -> None:
+    """Give up a try that the provider has ended without any payment: the next run makes another."""
+    locked_order(claimed.order_id)
+    attempt = InstalmentAttempt.objects.select_for_update(no_key=True).get(pk=attempt_id)
+    if attempt.outcome == InstalmentAttempt.Outcome.STARTED:
+        finish_attempt(attempt, InstalmentAttempt.Outcome.VOID)
+    release(claimed)
+
+
+@transaction.atomic
+def charge_again(*, instalment_id: int, actor: str) -> bool:
+    """For staff: let a refused instalment be charged with the next run; False where none is due.
+
+    Nothing is charged before its day, and nothing to a card that can't be charged.
+    """
+    instalment = Instalment.objects.get(pk=instalment_id)
+    order = locked_order(instalment.order_id)
+    instalment = Instalment.objects.select_for_update(no_key=True).get(pk=instalment_id)
+    if (
+        not takes_instalments(order)
+        or order.disputed_at is not None
+        or order.card_refusal
+        or not order.card_reference
+        or instalment.status in INSTALMENT_SETTLED
+        or instalment.due_on > today()
+    ):
+        return False
+    instalment.status = Instalment.Status.DUE
+    instalment.charge_on = today()
+    instalment.save(update_fields=["status", "charge_on"])
+    note(
+        order,
+        kind=EventKind.CHARGE_AGAIN,
+        actor=actor,
+        reason=f"Cobrar otra vez el plazo {instalment.number}",
+    )
+    return True

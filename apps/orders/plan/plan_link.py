@@ -1,0 +1,52 @@
+"""The student's own link to a plan of instalments."""
+
+import hmac
+
+from django.urls import reverse
+from django.utils.crypto import salted_hmac
+
+from apps.classroom.access import PauseNotice
+from apps.core.errors import NotFound
+from apps.orders.models import Order
+
+
+class PlanNotFound(NotFound):
+    message = "El enlace no es válido o ha caducado."
+
+
+def plan_token(order: Order) -> str:
+    """The token that opens this order's plan without signing in. It is derived, not stored.
+
+    It differs from the recovery token, which is useless once the order is paid.
+    """
+    return salted_hmac(
+        "orders.instalments", f"{order.pk}:{order.auth_token}", algorithm="sha256"
+    ).hexdigest()
+
+
+def plan_url(order: Order) -> str:
+    """The path of the plan's page, with its token."""
+    return f"{reverse('plazos')}?pedido={order.pk}&clave={plan_token(order)}"
+
+
+def open_plan(*, order_id: int, token: str) -> Order:
+    """The order in instalments with this id and plan token. Raises PlanNotFound."""
+    order = Order.objects.filter(pk=order_id).first()
+    if (
+        order is None
+        or not hmac.compare_digest(plan_token(order).encode(), token.encode())
+        or not order.instalments.exists()
+    ):
+        raise PlanNotFound
+    return order
+
+
+def overdue_pause_notice(order_id: int) -> PauseNotice:
+    """The classroom's notice for an order with an overdue instalment."""
+    order = Order.objects.get(pk=order_id)
+    return PauseNotice(
+        "Tienes un plazo sin pagar, y por eso el acceso a estas asignaturas está en pausa. "
+        "Volverá en cuanto lo pagues.",
+        url=plan_url(order),
+        label="Pagar el plazo",
+    )

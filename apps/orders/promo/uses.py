@@ -1,0 +1,182 @@
+"""Uses of promo codes by orders: reserved, used, released (docs/rules.md, "Promo codes")."""
+
+from collections.abc import Sequence
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from apps.core.identity import email_identity, phone_identity
+from apps.orders.models import Order, Redemption
+from apps.orders.models.statuses import EVER_PAID, PROMO_USE_HELD, UNPAID
+from apps.pricing import promo_checks
+from apps.pricing.models import PromoCode
+from apps.pricing.promo_checks import PromoBuyer, PromoItem, PromoRefused
+from apps.students.models import Student
+
+
+def find(code: str) -> PromoCode:
+    """The code with this text, in any capitals. Raises PromoRefused if there is none."""
+    promo = PromoCode.objects.with_code(code).first()
+    if promo is None:
+        raise PromoRefused("Este código no existe.")
+    return promo
+
+
+def find_locked(code: str, order: Order | None) -> PromoCode:
+    """Like `find`, but with the code's row and the row of the order's former code locked.
+
+    The rows are locked in primary-key order: two orders that swap the same two codes would deadlock
+    otherwise.
+    """
+    return lock(find(code), order)
+
+
+def lock(promo: PromoCode, order: Order | None) -> PromoCode:
+    """The code, read again under the locks that `find_locked` describes."""
+    ids = [promo.pk]
+    if order is not None and order.promo_code_id is not None:
+        ids.append(order.promo_code_id)
+    locked = PromoCode.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
+    return {row.pk: row for row in locked}[promo.pk]
+
+
+def buyer(
+    promo: PromoCode, *, email: str, phone: str = "", order: Order | None = None
+) -> PromoBuyer:
+    """What earlier orders say of the person with this address or number, without `order` itself."""
+    others = orders_of_person(email=email, phone=phone)
+    if order is not None:
+        others = others.exclude(pk=order.pk)
+    held = Redemption.objects.filter(
+        order=OuterRef("pk"), promo_code=promo, status__in=PROMO_USE_HELD
+    )
+    owner: Student | None = promo.student
+    return PromoBuyer(
+        uses=others.filter(Exists(held)).count(),
+        has_bought=others.filter(status__in=EVER_PAID).exists(),
+        owns_code=owner is not None and _is_person(owner, email=email, phone=phone),
+    )
+
+
+def orders_of_person(*, email: str, phone: str = "") -> QuerySet[Order]:
+    """The orders whose address or phone belongs to the person with this address or phone."""
+    same = Q(email_identity=email_identity(email))
+    if phone:
+        same |= Q(phone_identity=phone_identity(phone))
+    return Order.objects.filter(same)
+
+
+def _is_person(student: Student, *, email: str, phone: str) -> bool:
+    if email_identity(student.email) == email_identity(email):
+        return True
+    return bool(phone) and phone_identity(student.phone) == phone_identity(phone)
+
+
+def reserved_friend_code(*, email: str, phone: str, order: Order | None) -> Redemption | None:
+    """The use of a friend's code that another unpaid order of this person has reserved, if any."""
+    others = orders_of_person(email=email, phone=phone).filter(status__in=UNPAID)
+    if order is not None:
+        others = others.exclude(pk=order.pk)
+    return Redemption.objects.filter(
+        order__in=others,
+        promo_code__is_referral_code=True,
+        status=Redemption.Status.RESERVED,
+    ).first()
+
+
+def friend_code_misuse(order: Order) -> str:
+    """Why an order being paid should not have had its friend's code; empty where it may have it.
+
+    Checked again under the locks of all friends' codes in this person's orders: two carts of one
+    person may be paid at the same moment. A Spanish phrase for staff.
+    """
+    promo = order.promo_code
+    if promo is None or not promo.is_referral_code:
+        return ""
+    mine = orders_of_person(email=order.email, phone=order.phone)
+    codes = PromoCode.objects.filter(is_referral_code=True, pk__in=mine.values("promo_code"))
+    list(codes.select_for_update(no_key=True, of=("self",)).order_by("pk"))
+    person = buyer(promo, email=order.email, phone=order.phone, order=order)
+    if person.owns_code:
+        return "el código es del propio comprador"
+    return "no es su primera compra" if person.has_bought else ""
+
+
+def holds(order: Order, promo: PromoCode) -> bool:
+    return order.redemptions.filter(promo_code=promo, status__in=PROMO_USE_HELD).exists()
+
+
+def check(
+    promo: PromoCode,
+    *,
+    items: Sequence[PromoItem],
+    subtotal_cents: int,
+    email: str,
+    phone: str = "",
+    order: Order | None = None,
+) -> None:
+    """Raise PromoRefused, with its own sentence, if this buyer may not use the code on this cart.
+
+    Checks of the buyer are skipped without an e-mail, checks of the items without items: both are
+    made again at checkout.
+    """
+    held = order is not None and holds(order, promo)
+    promo_checks.check_usable(promo, now=timezone.now(), held=held)
+    if email:
+        promo_checks.check_buyer(promo, buyer(promo, email=email, phone=phone, order=order))
+    promo_checks.check_total(promo, subtotal_cents)
+    if items:
+        promo_checks.check_items(promo, items)
+
+
+def reserve(promo: PromoCode, order: Order) -> None:
+    """Reserve a use for the order, unless it has one. The caller has locked order and code."""
+    if holds(order, promo):
+        return
+    Redemption.objects.create(
+        promo_code=promo, order=order, student=order.student, status=Redemption.Status.RESERVED
+    )
+    PromoCode.objects.filter(pk=promo.pk).update(uses_taken=F("uses_taken") + 1)
+
+
+def release_use(use: Redemption) -> None:
+    """Release one reserved use. A use that is no longer reserved stays as it is."""
+    reserved = Redemption.objects.filter(pk=use.pk, status=Redemption.Status.RESERVED)
+    if reserved.update(status=Redemption.Status.RELEASED):
+        PromoCode.objects.filter(pk=use.promo_code_id).update(uses_taken=F("uses_taken") - 1)
+
+
+def release(order: Order, *, keep: PromoCode | None = None) -> None:
+    """Release the reserved uses of the order, except of the code `keep`. Used ones stay used."""
+    for redemption in order.redemptions.select_for_update(no_key=True).filter(
+        status=Redemption.Status.RESERVED
+    ):
+        if keep is not None and redemption.promo_code_id == keep.pk:
+            continue
+        release_use(redemption)
+
+
+def _take_friend_code_back(order: Order) -> None:
+    """Give an order that is being paid the friend's code that a later unpaid cart took over."""
+    promo = order.promo_code
+    if promo is None or not promo.is_referral_code or holds(order, promo):
+        return
+    other = reserved_friend_code(email=order.email, phone=order.phone, order=order)
+    if other is not None and other.promo_code_id == promo.pk:
+        release_use(other)
+        reserve(promo, order)
+
+
+def use(order: Order) -> bool:
+    """Mark the order's reserved use as used; False if its reservation was already released.
+
+    A payment that arrives after its reservation was released has the discount without a use.
+    """
+    if order.promo_code_id is None:
+        return True
+    _take_friend_code_back(order)
+    return bool(
+        order.redemptions.filter(
+            promo_code_id=order.promo_code_id, status=Redemption.Status.RESERVED
+        ).update(status=Redemption.Status.USED, used_at=timezone.now())
+    )

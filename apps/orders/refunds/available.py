@@ -1,0 +1,59 @@
+"""How much of an order can be refunded, from which payments, and by whom today."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet, Sum
+
+from apps.core.clock import today
+from apps.core.money import to_cents
+from apps.orders.ledger.balance import cents_of
+from apps.orders.models import Order, OrderLine, Payment, Refund
+from apps.orders.models.statuses import DISPUTE_HELD
+
+
+def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
+    """Payments with the cents of each that can be refunded, in the order in which they are.
+
+    Excess payments come first, then the newest. A disputed payment is left out: the bank has the
+    money, or decides who gets it.
+    """
+    payments = (
+        order.payments.filter(status=Payment.Status.SUCCEEDED, currency="eur", amount__gt=0)
+        .exclude(disputes__status__in=DISPUTE_HELD)
+        .order_by("-succeeded_at", "-pk")
+    )
+    left = [(payment, _left_of(payment)) for payment in payments]
+    return sorted(
+        [(payment, cents) for payment, cents in left if cents > 0],
+        key=lambda row: not row[0].flag,
+    )
+
+
+def _left_of(payment: Payment) -> int:
+    outside = payment.refunds.filter(status=Refund.Status.OUTSIDE).aggregate(sum=Sum("amount"))[
+        "sum"
+    ]
+    return to_cents(payment.amount) - to_cents(payment.refunded) - cents_of(outside)
+
+
+def refundable_cents(order: Order) -> int:
+    return sum(cents for _, cents in refundable_payments(order))
+
+
+def lines_left(order: Order) -> QuerySet[OrderLine]:
+    """The order's lines whose access no refund has withdrawn."""
+    carried_out = Refund.objects.exclude(reference="").filter(payment__order=order)
+    return order.lines.exclude(refunds__in=carried_out)
+
+
+def left_today_cents(user: Any) -> int:
+    """What this clerk may still refund today (REFUND_DAILY_LIMIT, in euros)."""
+    requested = (
+        Refund.objects.filter(user=user, created_at__date=today())
+        # A rejected refund has moved no money.
+        .exclude(status=Refund.Status.FAILED, reference="")
+        .aggregate(sum=Sum("amount"))["sum"]
+    )
+    limit_cents: int = settings.REFUND_DAILY_LIMIT * 100
+    return max(0, limit_cents - cents_of(requested))

@@ -1,0 +1,124 @@
+"""Disputes: while the bank decides, access is paused and nothing is charged; a lost one ends both.
+
+A dispute is no refund: the order keeps its status, and `disputed_at` is set until the academy wins
+(docs/rules.md, "Refunds and disputes"). Nothing here calls the provider.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.classroom.access import Cause, pause_access, resume_access
+from apps.core.money import format_euros, to_euros
+from apps.orders.ledger.alerts import alert_staff
+from apps.orders.ledger.history import flag, note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Dispute, Order, Payment
+from apps.orders.models.statuses import DISPUTE_HELD, DisputeStatus, EventKind
+from apps.orders.plan.schedule import cancel_plan
+from apps.orders.refunds.effects import withdraw_order_access
+from apps.orders.rewards.service import cancel_reward
+
+
+@dataclass(frozen=True)
+class ReportedDispute:
+    """A dispute as the provider has it now."""
+
+    reference: str
+    amount_cents: int
+    status: DisputeStatus
+    reason: str
+    opened_at: datetime
+
+
+@transaction.atomic
+def record_dispute(*, payment_id: int, report: ReportedDispute, provider: str) -> bool:
+    """Record the state of a dispute once, whatever the order of the reports; True if it changed.
+
+    A dispute that is first reported when it has been decided has the effects of its end alone.
+    `provider` is the provider's name as staff know it: it acts in the order's history.
+    """
+    payment = Payment.objects.get(pk=payment_id)
+    if payment.order_id is None:
+        return False
+    order = locked_order(payment.order_id)
+    dispute, is_new = _row_of(payment, report)
+    if not is_new and (dispute.status == report.status or dispute.status != Dispute.Status.OPEN):
+        # The bank's decision is final.
+        return False
+    dispute.status = report.status
+    dispute.closed_at = None if report.status == Dispute.Status.OPEN else timezone.now()
+    dispute.save()
+    EFFECTS[report.status](order, dispute, provider)
+    return True
+
+
+def _row_of(payment: Payment, report: ReportedDispute) -> tuple[Dispute, bool]:
+    return Dispute.objects.get_or_create(
+        reference=report.reference,
+        defaults={
+            "payment": payment,
+            "amount": to_euros(report.amount_cents),
+            "reason": report.reason[:60],
+            "status": report.status,
+            "opened_at": report.opened_at,
+        },
+    )
+
+
+def _open(order: Order, dispute: Dispute, provider: str) -> None:
+    _pause(order, dispute)
+    reason = (
+        f"{_name(dispute)} en disputa ({dispute.reason or 'sin motivo'}): el acceso queda en pausa "
+        f"y no se cobran plazos. Se responde en el panel de {provider}"
+    )
+    _note(order, dispute, EventKind.DISPUTE_OPENED, provider, reason)
+    alert_staff(order, occasion=f"dispute-{dispute.reference}", reason=reason)
+
+
+def _win(order: Order, dispute: Dispute, provider: str) -> None:
+    reason = f"Disputa ganada: {_name(dispute)}"
+    others = Dispute.objects.filter(payment__order=order, status__in=DISPUTE_HELD)
+    if order.disputed_at is not None and not others.exclude(pk=dispute.pk).exists():
+        order.disputed_at = None
+        order.save(update_fields=["disputed_at", "updated_at"])
+        resume_access(order_id=order.pk, cause=Cause.DISPUTE)
+        reason += ". El acceso vuelve"
+    _note(order, dispute, EventKind.DISPUTE_WON, provider, reason)
+    alert_staff(order, occasion=f"dispute-{dispute.reference}-won", reason=reason)
+
+
+def _lose(order: Order, dispute: Dispute, provider: str) -> None:
+    _pause(order, dispute)
+    reason = f"Disputa perdida: {_name(dispute)}. El acceso se retira y no se cobra nada más"
+    withdraw_order_access(order)
+    cancel_plan(order, actor=provider)
+    cancel_reward(order, "disputa perdida", actor=provider)
+    text = f"{reason} ({dispute.reference})"
+    flag(order, kind=EventKind.DISPUTE_LOST, actor=provider, reason=text)
+    alert_staff(order, occasion=f"dispute-{dispute.reference}-lost", reason=reason)
+
+
+EFFECTS = {
+    DisputeStatus.OPEN: _open,
+    DisputeStatus.WON: _win,
+    DisputeStatus.LOST: _lose,
+}
+
+
+def _note(order: Order, dispute: Dispute, kind: EventKind, provider: str, reason: str) -> None:
+    note(order, kind=kind, actor=provider, reason=f"{reason} ({dispute.reference})")
+
+
+def _pause(order: Order, dispute: Dispute) -> None:
+    if order.disputed_at is None:
+        order.disputed_at = dispute.opened_at
+        order.save(update_fields=["disputed_at", "updated_at"])
+    pause_access(order_id=order.pk, cause=Cause.DISPUTE)
+
+
+def _name(dispute: Dispute) -> str:
+    payment: Payment = dispute.payment
+    return f"{format_euros(dispute.amount_cents)} del pago {payment.reference}"

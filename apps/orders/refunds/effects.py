@@ -1,0 +1,164 @@
+"""What else changes with a refund: access, plan, reward and the order's status.
+
+The use of a promo code does not change: see `promo_use`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from apps.classroom.access import withdraw_access
+from apps.core.mail.outbox import queue_mail
+from apps.core.money import format_euros
+from apps.orders.ledger.alerts import alert_staff
+from apps.orders.ledger.balance import Balance, balance_of
+from apps.orders.ledger.history import flag, note
+from apps.orders.ledger.plan_end import refund_late_payments
+from apps.orders.ledger.states import change_status
+from apps.orders.models import Order, OrderLine, Refund
+from apps.orders.models.statuses import PLAN_RUNNING, SOLD, EventKind, OrderStatus
+from apps.orders.plan.schedule import cancel_plan
+from apps.orders.refunds.available import lines_left
+from apps.orders.rewards.service import cancel_reward
+
+
+@dataclass(frozen=True)
+class RefundRequest:
+    """What a clerk confirms. The access to the lines is withdrawn with it.
+
+    `ends_order` says that the amount was all that had been charged.
+    """
+
+    amount_cents: int
+    reason: str
+    line_ids: frozenset[int] = frozenset()
+    cancels_plan: bool = False
+    ends_order: bool = False
+
+
+def ends_order(order: Order, after: Balance) -> bool:
+    return order.status in SOLD and after.is_whole
+
+
+def ends_plan(order: Order, request: RefundRequest, after: Balance) -> bool:
+    confirmed = request.cancels_plan or request.ends_order
+    return order.status in SOLD and (after.is_whole or confirmed)
+
+
+def loses_reward(order: Order, after: Balance, line_ids: frozenset[int]) -> bool:
+    """Whether nothing is left of the order that earned its reward: a complete subject."""
+    if order.status not in SOLD:
+        return False
+    if after.is_whole:
+        return True
+    kept = lines_left(order).filter(lesson=None).exclude(pk__in=line_ids)
+    return bool(line_ids) and not kept.exists()
+
+
+def finish_batch(order: Order, batch: str) -> None:
+    """Let a confirmed refund take effect once the provider has answered for all of its parts."""
+    rows = list(Refund.objects.filter(batch=batch, payment__order=order).order_by("pk"))
+    carried_out = [row for row in rows if row.reference]
+    if carried_out and all(row.status != Refund.Status.REQUESTED for row in rows):
+        _take_effect(order, carried_out)
+
+
+def _take_effect(order: Order, refunds: list[Refund]) -> None:
+    request = _confirmed(refunds)
+    reason = f"Devueltos {format_euros(request.amount_cents)}: {request.reason}"
+    actor = refunds[0].actor
+    if request.ends_order or request.cancels_plan:
+        refund_late_payments(order, end=refunds[0])
+    if order.status in SOLD:
+        after = _balance_after(order, refunds)
+        _change_what_was_bought(order, request, after, actor, reason)
+        if request.ends_order and not after.is_whole:
+            _flag_incomplete(order, after, refunds[0])
+    else:
+        note(order, kind=EventKind.REFUNDED, actor=actor, reason=reason)
+    _queue_mails(order, refunds)
+
+
+def _confirmed(refunds: list[Refund]) -> RefundRequest:
+    """What was confirmed, with the amount that was carried out of it."""
+    first = refunds[0]
+    return RefundRequest(
+        amount_cents=sum(row.amount_cents for row in refunds),
+        reason=first.reason,
+        line_ids=frozenset(first.lines.values_list("pk", flat=True)),
+        cancels_plan=first.cancels_plan,
+        ends_order=first.ends_order,
+    )
+
+
+def _balance_after(order: Order, refunds: list[Refund]) -> Balance:
+    """The order's balance. A refund that the bank has sent back counts as returned here.
+
+    That is for staff to settle; what the refund ends has ended.
+    """
+    failed = (row for row in refunds if row.status == Refund.Status.FAILED)
+    return balance_of(order).less(sum(row.amount_cents for row in failed))
+
+
+def _queue_mails(order: Order, refunds: list[Refund]) -> None:
+    """Queue a mail to the buyer and one to staff, once for each batch."""
+    ids = [row.pk for row in refunds]
+    queue_mail(
+        key=f"refund-made:{refunds[0].batch}",
+        template="refund_made",
+        to=order.email,
+        context={"refund_ids": ids},
+    )
+    queue_mail(
+        key=f"refund-owner:{refunds[0].batch}",
+        template="refund_owner",
+        to=settings.STAFF_EMAIL,
+        context={"refund_ids": ids},
+    )
+
+
+def _change_what_was_bought(
+    order: Order, request: RefundRequest, after: Balance, actor: str, reason: str
+) -> None:
+    if loses_reward(order, after, request.line_ids):
+        cancel_reward(order, "pedido devuelto", actor=actor)
+    plan_ends = ends_plan(order, request, after)
+    plan_goes_on = order.status in PLAN_RUNNING and not plan_ends
+    if plan_ends:
+        cancel_plan(order, actor=actor)
+    if after.is_whole:
+        withdraw_order_access(order)
+        _change_to(order, OrderStatus.REFUNDED, actor=actor, reason=reason)
+        return
+    lines = list(OrderLine.objects.filter(order=order, pk__in=request.line_ids))
+    if lines:
+        withdraw_order_access(order, lines)
+    if (after.is_partial or plan_ends) and not plan_goes_on:
+        _change_to(order, OrderStatus.PARTIALLY_REFUNDED, actor=actor, reason=reason)
+    else:
+        note(order, kind=EventKind.REFUNDED, actor=actor, reason=reason)
+
+
+def _change_to(order: Order, status: OrderStatus, *, actor: str, reason: str) -> None:
+    if order.status == status:
+        note(order, kind=EventKind.REFUNDED, actor=actor, reason=reason)
+    else:
+        change_status(order, status, kind=EventKind.REFUNDED, actor=actor, reason=reason)
+
+
+def _flag_incomplete(order: Order, after: Balance, refund: Refund) -> None:
+    """Tell staff that the provider carried out only a part of the refund of a whole order.
+
+    The plan has ended all the same: nobody is charged after a confirmed refund.
+    """
+    missing = format_euros(after.paid - after.returned)
+    reason = f"Se confirmó devolver todo lo cobrado y faltan {missing} por devolver"
+    flag(order, kind=EventKind.REFUND_INCOMPLETE, actor=refund.actor, reason=reason)
+    alert_staff(order, occasion=f"refund-incomplete-{refund.batch}", reason=reason)
+
+
+def withdraw_order_access(order: Order, lines: Sequence[OrderLine] | None = None) -> None:
+    """Withdraw the access that these lines opened, or all of the order's."""
+    items = None if lines is None else [(line.subject_id, line.lesson_id) for line in lines]
+    withdraw_access(order_id=order.pk, items=items)

@@ -1,0 +1,63 @@
+"""What a refund would change, in Spanish sentences for the clerk who is about to confirm it."""
+
+from collections.abc import Iterator
+
+from apps.core.money import format_euros, to_cents
+from apps.orders.ledger.balance import Balance, balance_of
+from apps.orders.models import Order, ReferralReward
+from apps.orders.models.statuses import SOLD
+from apps.orders.plan.schedule import preview_cancellation
+from apps.orders.refunds.available import lines_left
+from apps.orders.refunds.effects import RefundRequest, ends_plan, loses_reward
+from apps.orders.refunds.promo_use import keeps_promo_use
+from apps.orders.refunds.request import split_over_payments
+
+
+def preview(order: Order, request: RefundRequest) -> list[str]:
+    """What the refund would change, one sentence for each change. Raises RefundRefused."""
+    sentences = [
+        f"Se devuelven {format_euros(cents)} del pago {payment.reference} "
+        f"({format_euros(to_cents(payment.amount))})."
+        for payment, cents in split_over_payments(order, request)
+    ]
+    return [*sentences, *_consequences(order, request)]
+
+
+def _consequences(order: Order, request: RefundRequest) -> Iterator[str]:
+    after = balance_of(order).less(request.amount_cents)
+    yield from _order_and_access(order, request, after)
+    yield from preview_cancellation(order, ends=ends_plan(order, request, after))
+    yield from _reward(order, is_lost=loses_reward(order, after, request.line_ids))
+    if order.promo_code is not None and keeps_promo_use(order):
+        code = order.promo_code.code
+        yield f"El uso del código {code} sigue contando: no se puede usar otra vez."
+
+
+def _order_and_access(order: Order, request: RefundRequest, after: Balance) -> Iterator[str]:
+    if order.status not in SOLD:
+        yield f"El pedido sigue como está: {order.get_status_display().lower()}."
+    elif after.is_whole:
+        yield "Es todo lo cobrado: el pedido queda como devuelto."
+        yield "Se retira el acceso al aula de todo lo que abrió este pedido."
+    else:
+        names = [line.name for line in lines_left(order).filter(pk__in=request.line_ids)]
+        yield (
+            f"Se retira el acceso a: {', '.join(names)}."
+            if names
+            else "El acceso al aula no cambia."
+        )
+        if not after.is_partial and not request.cancels_plan:
+            yield "Era dinero de más: el pedido sigue pagado."
+
+
+def _reward(order: Order, *, is_lost: bool) -> Iterator[str]:
+    reward = ReferralReward.objects.filter(order=order).select_related("student").first()
+    if reward is None or reward.status == ReferralReward.Status.CANCELED:
+        return
+    name = f"La recompensa de {format_euros(to_cents(reward.amount))} para {reward.student.email}"
+    if not is_lost:
+        yield f"{name} se mantiene."
+    elif reward.status == ReferralReward.Status.PAID:
+        yield f"{name} ya se pagó: el pedido queda con un aviso."
+    else:
+        yield f"{name} se anula."

@@ -1,0 +1,14 @@
+"""What a refund does to the order's use of a promo code: nothing."""
+
+from apps.orders.models import Order
+from apps.orders.models.statuses import PromoUseStatus
+
+
+def keeps_promo_use(order: Order) -> bool:
+    """Whether the order has used up a promo code, and still will after a refund.
+
+    No refund gives a use back, whole or in part (docs/rules.md, "Promo codes"): a code
+    for one purchase would otherwise pay for a second one. So the order's use stays `used`, it
+    counts towards the limits of the code and of its buyer, and no code changes it.
+    """
+    return order.redemptions.filter(status=PromoUseStatus.USED).exists()

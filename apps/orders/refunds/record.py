@@ -1,0 +1,137 @@
+"""Refunds as the provider reports them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.core.money import format_euros, to_cents, to_euros
+from apps.orders.ledger.alerts import alert_staff
+from apps.orders.ledger.balance import count_refunded, refund_cents
+from apps.orders.ledger.history import flag
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Order, Payment, Refund
+from apps.orders.models.statuses import EventKind, RefundStatus
+from apps.orders.refunds.effects import finish_batch
+
+
+@dataclass(frozen=True)
+class ReportedRefund:
+    """A refund as the provider has it now, with the `key_id` of ours if the shop asked for it.
+
+    `reason` is for staff, for a refund that the shop did not ask for.
+    """
+
+    reference: str
+    amount_cents: int
+    status: RefundStatus
+    key_id: UUID | None = None
+    reason: str = ""
+    problem: str = ""
+
+
+@transaction.atomic
+def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provider: str) -> bool:
+    """Record all refunds of a payment as the provider has them; True if anything changed.
+
+    Safe to call from the admin, the webhook and reconciliation, in any order and repeatedly. A
+    refund that the shop did not ask for was made in the provider's dashboard: its actor is
+    `provider`, the provider's name as staff know it. A refund that the bank sends back keeps its
+    effects: the order keeps its status, and staff are told to refund it by other means.
+    """
+    order_id = Payment.objects.values_list("order_id", flat=True).get(pk=payment_id)
+    if order_id is None:
+        return False
+    order = locked_order(order_id)
+    payment = Payment.objects.select_for_update(no_key=True).get(pk=payment_id)
+    answered, sent_back, is_changed = [], [], False
+    for report in reports:
+        refund = _row_of(payment, report) or _made_elsewhere(payment, report, provider)
+        if not _goes_forward(refund, report):
+            continue
+        is_changed = True
+        if not refund.reference:
+            answered.append(refund)
+        if report.status == Refund.Status.FAILED:
+            sent_back.append(refund)
+        _write(refund, report)
+    if not is_changed:
+        return False
+    answered += _reject_excess(payment, provider)
+    count_refunded(payment)
+    for batch in dict.fromkeys(refund.batch for refund in answered):
+        finish_batch(order, batch)
+    for refund in sent_back:
+        _alert_sent_back(order, refund, provider)
+    return True
+
+
+def _made_elsewhere(payment: Payment, report: ReportedRefund, provider: str) -> Refund:
+    return Refund(payment=payment, batch=report.reference, reason=report.reason, actor=provider)
+
+
+def _write(refund: Refund, report: ReportedRefund) -> None:
+    refund.reference = report.reference
+    refund.amount = to_euros(report.amount_cents)
+    refund.status = report.status
+    refund.problem = report.problem[:200]
+    refund.settled_at = None if report.status == Refund.Status.PENDING else timezone.now()
+    refund.save()
+
+
+def _row_of(payment: Payment, report: ReportedRefund) -> Refund | None:
+    rows = Refund.objects.select_for_update(no_key=True).filter(payment=payment)
+    row = rows.filter(reference=report.reference).first()
+    if row is None and report.key_id is not None:
+        row = rows.filter(key_id=report.key_id, reference="").first()
+    return row
+
+
+# A report that was read earlier may be recorded later: a refund never goes back in this order.
+RANK = {
+    Refund.Status.PENDING: 1,
+    Refund.Status.SUCCEEDED: 2,
+    Refund.Status.FAILED: 3,
+    Refund.Status.OUTSIDE: 4,
+}
+
+
+def _goes_forward(refund: Refund, report: ReportedRefund) -> bool:
+    if not refund.reference:
+        return True
+    return RANK[report.status] > RANK[Refund.Status(refund.status)]
+
+
+def is_news(report: ReportedRefund) -> bool:
+    """Whether the report says something that the shop has not recorded."""
+    refund = Refund.objects.filter(reference=report.reference).first()
+    return refund is None or _goes_forward(refund, report)
+
+
+def _reject_excess(payment: Payment, provider: str) -> list[Refund]:
+    """Reject requests that no money is left for: it was refunded in the dashboard meanwhile."""
+    rejected = []
+    requested = Refund.objects.select_for_update(no_key=True).unanswered().filter(payment=payment)
+    for refund in requested.order_by("-pk"):
+        if refund_cents(payment) > to_cents(payment.amount):
+            fail_refund(refund, f"Ya se había devuelto en {provider}")
+            rejected.append(refund)
+    return rejected
+
+
+def fail_refund(refund: Refund, problem: str) -> None:
+    refund.status = Refund.Status.FAILED
+    refund.problem = problem[:200]
+    refund.settled_at = timezone.now()
+    refund.save()
+
+
+def _alert_sent_back(order: Order, refund: Refund, provider: str) -> None:
+    reason = (
+        f"El banco no ha aceptado la devolución de {format_euros(refund.amount_cents)}, y el "
+        f"dinero vuelve a estar en {provider}: hay que devolverlo otra vez o por otra vía"
+    )
+    flag(order, kind=EventKind.REFUND_SENT_BACK, actor=provider, reason=reason)
+    alert_staff(order, occasion=f"refund-failed-{refund.pk}", reason=reason)

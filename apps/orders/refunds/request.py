@@ -1,0 +1,174 @@
+"""Refunds that staff confirm: written down before the provider is asked, and rejected by it."""
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+
+from apps.core.errors import Conflict, Invalid
+from apps.core.money import format_euros, to_euros
+from apps.orders.ledger.alerts import alert_staff
+from apps.orders.ledger.balance import balance_of, count_refunded
+from apps.orders.ledger.history import flag, note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import InstalmentAttempt, Order, Payment, Refund
+from apps.orders.models.statuses import ATTEMPT_UNSETTLED, DISPUTE_HELD, EventKind
+from apps.orders.refunds.available import (
+    left_today_cents,
+    lines_left,
+    refundable_cents,
+    refundable_payments,
+)
+from apps.orders.refunds.effects import RefundRequest, ends_order, ends_plan, finish_batch
+from apps.orders.refunds.record import fail_refund
+
+
+class RefundRefused(Invalid):
+    """The refund is not possible; the message says why, in Spanish."""
+
+
+class OutOfDate(Conflict):
+    message = "El pedido ha cambiado mientras tanto. Mira otra vez lo que cambiaría y confirma."
+
+
+def split_over_payments(order: Order, request: RefundRequest) -> list[tuple[Payment, int]]:
+    """How many cents of which payment are refunded. Raises RefundRefused."""
+    available = refundable_payments(order)
+    _check_amount(order, request, sum(cents for _, cents in available))
+    if ends_plan(order, request, balance_of(order).less(request.amount_cents)):
+        _refuse_while_charging(order)
+    parts, left = [], request.amount_cents
+    for payment, cents in available:
+        if left:
+            parts.append((payment, min(cents, left)))
+            left -= min(cents, left)
+    return parts
+
+
+def _check_amount(order: Order, request: RefundRequest, most: int) -> None:
+    if not request.reason.strip():
+        raise RefundRefused("Escribe el motivo.")
+    if not most:
+        is_disputed = order.payments.filter(disputes__status__in=DISPUTE_HELD).exists()
+        raise RefundRefused(
+            "El pago está en disputa: decide el banco, y aquí no se puede devolver."
+            if is_disputed
+            else "No queda nada que devolver de este pedido."
+        )
+    if not 0 < request.amount_cents <= most:
+        raise RefundRefused(f"Se pueden devolver entre 0,01 € y {format_euros(most)}.")
+
+
+def _refuse_while_charging(order: Order) -> None:
+    charging = InstalmentAttempt.objects.filter(
+        instalment__order=order,
+        kind=InstalmentAttempt.Kind.AUTOMATIC,
+        outcome__in=ATTEMPT_UNSETTLED,
+    )
+    if charging.exists() or order.payments.filter(status=Payment.Status.PROCESSING).exists():
+        raise RefundRefused(
+            "Ahora mismo se está cobrando un plazo de este pedido. Espera unos minutos."
+        )
+
+
+@transaction.atomic
+def request_refund(
+    *, order_id: int, request: RefundRequest, batch: str, user: Any, seen_cents: int
+) -> list[int]:
+    """Write down a confirmed refund before the provider is asked; the ids of its parts.
+
+    The same batch again (a second click) gives the same parts. `seen_cents` is what could be
+    refunded when the clerk saw the preview. A refund that ends the order or its plan stops every
+    charge from here on (`ledger.plan_end`). Raises RefundRefused, OutOfDate.
+    """
+    user = get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
+    order = locked_order(order_id)
+    repeated = Refund.objects.filter(batch=batch, payment__order=order).order_by("pk")
+    if repeated.exists():
+        return list(repeated.values_list("pk", flat=True))
+    list(order.payments.select_for_update(no_key=True))
+    parts = split_over_payments(order, request)
+    if refundable_cents(order) != seen_cents:
+        raise OutOfDate
+    _check_daily_limit(user, request)
+    ids = _write(order, request, parts, batch=batch, user=user)
+    amount = format_euros(request.amount_cents)
+    note(
+        order,
+        kind=EventKind.REFUND_REQUESTED,
+        actor=user.get_username(),
+        reason=f"Devolución de {amount} pedida: {request.reason}",
+    )
+    return ids
+
+
+def _check_daily_limit(user: Any, request: RefundRequest) -> None:
+    left = left_today_cents(user)
+    if request.amount_cents > left:
+        raise RefundRefused(
+            f"Pasa de lo que puedes devolver en un día: hoy te quedan {format_euros(left)}."
+        )
+
+
+def _write(
+    order: Order,
+    request: RefundRequest,
+    parts: list[tuple[Payment, int]],
+    *,
+    batch: str,
+    user: Any,
+) -> list[int]:
+    ends = ends_order(order, balance_of(order).less(request.amount_cents))
+    lines = list(lines_left(order).filter(pk__in=request.line_ids))
+    ids = []
+    for payment, cents in parts:
+        refund = Refund.objects.create(
+            payment=payment,
+            batch=batch,
+            amount=to_euros(cents),
+            reason=request.reason.strip()[:300],
+            cancels_plan=request.cancels_plan,
+            ends_order=ends,
+            user=user,
+            actor=user.get_username(),
+        )
+        refund.lines.set(lines)
+        count_refunded(payment)
+        ids.append(refund.pk)
+    return ids
+
+
+@transaction.atomic
+def reject_refund(*, refund_id: int, problem: str, provider: str, is_watched: bool) -> None:
+    """Record that the provider does not carry out a refund: no money has moved.
+
+    A plan that the refund would have ended goes on as before. What else the batch has carried out
+    takes effect. Staff are mailed unless a clerk waits for the answer (`is_watched`); the rejected
+    refund of a payment that arrived after the end of its order is flagged, too.
+    """
+    refund = Refund.objects.select_related("payment").get(pk=refund_id)
+    order = locked_order(refund.payment.order_id or 0)
+    payment = Payment.objects.select_for_update(no_key=True).get(pk=refund.payment_id)
+    refund = Refund.objects.select_for_update(no_key=True, of=("self",)).get(pk=refund_id)
+    if refund.status != Refund.Status.REQUESTED:
+        return
+    fail_refund(refund, problem)
+    count_refunded(payment)
+    finish_batch(order, refund.batch)
+    _announce_rejection(order, refund, provider=provider, is_watched=is_watched)
+
+
+def _announce_rejection(order: Order, refund: Refund, *, provider: str, is_watched: bool) -> None:
+    amount = format_euros(refund.amount_cents)
+    note(
+        order,
+        kind=EventKind.REFUND_REJECTED,
+        actor=provider,
+        reason=f"Devolución de {amount} rechazada: {refund.problem}",
+    )
+    reason = f"No se ha devuelto el pago {refund.payment} ({amount}): {refund.problem}"
+    leaves_order_unsettled = refund.follows is not None or order.status == Order.Status.REFUNDED
+    if leaves_order_unsettled:
+        flag(order, kind=EventKind.REFUND_INCOMPLETE, actor=provider, reason=reason)
+    if leaves_order_unsettled or not is_watched:
+        alert_staff(order, occasion=f"refund-rejected-{refund.pk}", reason=reason)

@@ -1,0 +1,47 @@
+"""Refunds that the buyer's bank sent back."""
+
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from apps.core.money import format_euros
+from apps.orders.ledger.history import note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Refund
+from apps.orders.models.statuses import REFUND_COUNTED, EventKind
+
+
+def refunds_sent_back() -> QuerySet[Refund]:
+    """Refunds that the buyer has not got, and that no later one of the payment makes good."""
+    later = Refund.objects.filter(
+        payment=OuterRef("payment"),
+        pk__gt=OuterRef("pk"),
+        status__in=(*REFUND_COUNTED, Refund.Status.OUTSIDE),
+    )
+    failed = Refund.objects.filter(status=Refund.Status.FAILED).exclude(reference="")
+    return failed.filter(~Exists(later))
+
+
+@transaction.atomic
+def settle_outside(refund_ids: Iterable[int], *, actor: str) -> int:
+    """Record that what came back was given to the buyer otherwise; of how many this was news."""
+    done = 0
+    for refund in Refund.objects.filter(pk__in=list(refund_ids)).select_related("payment"):
+        order = locked_order(refund.payment.order_id or 0)
+        changed = (
+            Refund.objects.filter(pk=refund.pk, status=Refund.Status.FAILED)
+            .exclude(reference="")
+            .update(status=Refund.Status.OUTSIDE, settled_at=timezone.now())
+        )
+        if changed:
+            amount = format_euros(refund.amount_cents)
+            note(
+                order,
+                kind=EventKind.REFUND_OUTSIDE,
+                actor=actor,
+                reason=f"{amount} devueltos por otra vía ({refund})",
+            )
+        done += changed
+    return done

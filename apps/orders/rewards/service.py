@@ -1,0 +1,185 @@
+"""Referral codes and the rewards for them (decisions.md, "Promo and referral codes").
+
+Whoever has bought gets a code for friends. A friend's first order earns its owner a reward, which
+is held for 30 days, then owed, and paid by hand; a refund of the friend's order cancels it.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.core.mail.outbox import queue_mail
+from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.random_codes import random_code
+from apps.orders.ledger.history import flag, note
+from apps.orders.models import Order, ReferralReward
+from apps.orders.models.statuses import EventKind
+from apps.orders.promo import uses as promo_uses
+from apps.pricing.models import PromoCode
+from apps.pricing.payment_type import PaymentType
+from apps.pricing.rules import PRICING
+from apps.students.models import Student
+
+HOLD = timedelta(days=30)
+CODE_LENGTH = 8
+
+
+def give_code(student: Student) -> PromoCode:
+    """The student's referral code, made and mailed with the first order that is paid.
+
+    Part of that order's transaction. Two orders paid at the same moment make one code: the
+    constraint lets one of them through, and the other finds it.
+    """
+    code, is_new = PromoCode.objects.get_or_create(
+        student=student,
+        is_referral_code=True,
+        defaults={
+            "code": random_code("AMIGO-", CODE_LENGTH),
+            "kind": PromoCode.Kind.FIXED,
+            "value": to_euros(PRICING.invited_cents),
+            "note": "Código de amigo, tras la primera compra",
+        },
+    )
+    if is_new:
+        queue_mail(
+            key=f"referral-code:{student.pk}",
+            template="referral_code",
+            to=student.email,
+            context={"student_id": student.pk},
+        )
+    return code
+
+
+def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
+    """The reward for an order that was just paid with a friend's code; None where there is none.
+
+    The order is locked by the caller and holds its use of the code. That it is the friend's first,
+    that it has a complete subject and that the code is another's was checked when it was placed,
+    and is again under the code's lock: two carts of one friend may be paid at the same moment. An
+    order that cost nothing earns nothing.
+    """
+    code = order.promo_code
+    if code is None or not code.is_referral_code or code.student is None:
+        return None
+    owner = code.student
+    promo = PromoCode.objects.select_for_update(no_key=True, of=("self",)).get(pk=code.pk)
+    buyer = promo_uses.buyer(promo, email=order.email, phone=order.phone, order=order)
+    reason = ""
+    if buyer.owns_code or owner.pk == order.student_id:
+        reason = "el código es del propio comprador"
+    elif owner.erased_at is not None:
+        reason = "quien invitó ya no tiene cuenta"
+    elif buyer.has_bought:
+        reason = "no es la primera compra"
+    elif not order.lines.filter(lesson=None).exists():
+        reason = "no hay ninguna asignatura completa"
+    elif order.total_cents == 0:
+        reason = "el pedido no ha costado nada"
+    if reason:
+        note(
+            order,
+            kind=EventKind.REWARD_WITHHELD,
+            actor=actor,
+            reason=f"Sin recompensa por el código {promo}: {reason}",
+        )
+        return None
+    cents = (
+        PRICING.reward_instalments_cents
+        if order.payment_type == PaymentType.INSTALMENTS
+        else PRICING.reward_full_payment_cents
+    )
+    reward = ReferralReward.objects.create(
+        student=owner,
+        friend=order.student,
+        order=order,
+        promo_code=promo,
+        amount=to_euros(cents),
+        held_until=timezone.now() + HOLD,
+    )
+    # The code and not its owner's address, which may have to be forgotten.
+    note(
+        order,
+        kind=EventKind.REWARD_EARNED,
+        actor=actor,
+        reason=f"Recompensa de {format_euros(cents)} por el código {promo}",
+    )
+    return reward
+
+
+def release_due_rewards() -> int:
+    """Turn rewards that have been held long enough into owed ones; return how many.
+
+    One statement, safe to repeat and in parallel. An order that is overdue or disputed keeps its
+    reward held until that is settled.
+    """
+    now = timezone.now()
+    in_order = Order.objects.filter(
+        # What was given back in part, and kept its reward, has kept a complete subject.
+        status__in=(Order.Status.PAID, Order.Status.PAYING, Order.Status.PARTIALLY_REFUNDED),
+        disputed_at=None,
+    )
+    return ReferralReward.objects.filter(
+        status=ReferralReward.Status.HELD, held_until__lte=now, order__in=in_order
+    ).update(status=ReferralReward.Status.OWED, owed_at=now)
+
+
+@transaction.atomic
+def cancel_reward(order: Order, reason: str, *, actor: str = "sistema") -> ReferralReward | None:
+    """Cancel what a friend's order earned, because it is refunded; None where it earned nothing.
+
+    Part of the refund's transaction, which holds the order's lock. A reward that was paid already
+    stays paid, and the order is flagged for staff: look at the returned reward's status.
+    """
+    reward = ReferralReward.objects.select_for_update(no_key=True).filter(order=order).first()
+    if reward is None or reward.status == ReferralReward.Status.CANCELED:
+        return reward
+    amount = format_euros(to_cents(reward.amount))
+    if reward.status == ReferralReward.Status.PAID:
+        flag(
+            order,
+            kind=EventKind.REWARD_PAID_BEFORE_REFUND,
+            actor=actor,
+            reason=f"La recompensa de {amount} por este pedido ya se pagó",
+        )
+        return reward
+    reward.status = ReferralReward.Status.CANCELED
+    reward.canceled_at = timezone.now()
+    reward.cancel_reason = reason[:200]
+    reward.save(update_fields=["status", "canceled_at", "cancel_reason"])
+    note(
+        order,
+        kind=EventKind.REWARD_CANCELED,
+        actor=actor,
+        reason=f"Recompensa de {amount} anulada: {reason}",
+    )
+    return reward
+
+
+@transaction.atomic
+def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
+    """Record that rewards were paid, by whom and when; return those that were owed until now.
+
+    Under their locks: two clerks who press at once record each of them once. What an order earned
+    is not paid while its own payment is disputed.
+    """
+    owed = list(
+        ReferralReward.objects.select_for_update(no_key=True, of=("self",))
+        .filter(pk__in=list(reward_ids), status=ReferralReward.Status.OWED, order__disputed_at=None)
+        .select_related("order")
+        .order_by("pk")
+    )
+    for reward in owed:
+        reward.status = ReferralReward.Status.PAID
+        reward.paid_at = timezone.now()
+        reward.paid_by = by
+        reward.save(update_fields=["status", "paid_at", "paid_by"])
+        amount = format_euros(to_cents(reward.amount))
+        note(
+            reward.order,
+            kind=EventKind.REWARD_PAID,
+            actor=by,
+            reason=f"Recompensa de {amount} pagada",
+        )
+    return owed

@@ -1,0 +1,64 @@
+"""Payments at the provider that belong to no order of this shop."""
+
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.core.money import to_euros
+from apps.orders.ledger.alerts import alert_staff
+from apps.orders.ledger.history import note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Payment
+from apps.orders.models.statuses import EventKind
+
+
+@transaction.atomic
+def keep_unmatched_payment(payment: ConfirmedPayment, *, reason: str) -> Payment:
+    """Store a payment that belongs to no order of ours, and leave it alone."""
+    return Payment.objects.get_or_create(
+        reference=payment.reference,
+        defaults={
+            "session": payment.session,
+            "amount": to_euros(payment.amount_cents),
+            "currency": payment.currency,
+            "status": Payment.Status.SUCCEEDED,
+            "succeeded_at": timezone.now(),
+            "flag": reason[:200],
+        },
+    )[0]
+
+
+@transaction.atomic
+def attend_unmatched_payments(payment_ids: Iterable[int]) -> list[Payment]:
+    """Clear the flags of payments without an order, once staff have settled them.
+
+    The money audit names a charge without an order until then, or until it is refunded. Returns the
+    payments that were flagged, with their flags.
+    """
+    flagged = Payment.objects.select_for_update(no_key=True).filter(
+        pk__in=list(payment_ids), order=None
+    )
+    payments = list(flagged.exclude(flag="").order_by("pk"))
+    Payment.objects.filter(pk__in=[payment.pk for payment in payments]).update(flag="")
+    return payments
+
+
+@transaction.atomic
+def keep_foreign_payment(order_id: int, payment: ConfirmedPayment, *, actor: str) -> None:
+    """Store a payment that names an order of ours but is of another customer, and tell staff.
+
+    Each order has its own customer (decisions.md, "Card payments"). So it is for an order that had
+    this number before the database was restored, or in another shop on the same account: the
+    order of today must not become paid by it.
+    """
+    order = locked_order(order_id)
+    if Payment.objects.filter(reference=payment.reference).exists():
+        return
+    reason = f"Pago de otro cliente de Stripe con el número de este pedido ({payment.reference})"
+    row = keep_unmatched_payment(
+        payment, reason=f"Pago de otro cliente: no es del pedido {order_id}"
+    )
+    note(order, kind=EventKind.PAYMENT_UNMATCHED, actor=actor, reason=reason)
+    alert_staff(order, occasion=f"payment-{row.pk}", reason=reason)

@@ -1,0 +1,15 @@
+from typing import Any
+
+from apps.core.clock import today
+from apps.core.context import academy_props
+from apps.pricing.calculator import date_range_of
+from apps.pricing.reads import current_pricing
+
+
+def calculator_props() -> dict[str, Any]:
+    """The props of the calculator island, on the home page and on /precios."""
+    return {
+        "academy": academy_props(),
+        "pricing": current_pricing(),
+        "date_range": date_range_of(today()),
+    }

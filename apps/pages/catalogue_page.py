@@ -1,0 +1,173 @@
+"""The catalogue page /compra: its query string, and the HTML of its first page of subjects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Self
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from apps.catalogue import reads
+from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, PAGE_SIZES
+from apps.core.context import academy_props
+from apps.core.money import to_cents
+from apps.pricing.reads import current_pricing
+from apps.pricing.rules import subject_card
+
+Shape = dict[str, Any]
+
+# "Todas" loads pages of this size while the visitor scrolls.
+EVERYTHING = "todas"
+EVERYTHING_PAGE_SIZE = 18
+LONGEST_SEARCH = 100
+
+
+@dataclass(frozen=True)
+class CatalogueQuery:
+    """The query string of /compra: universidad, carrera, buscar, pagina, por_pagina.
+
+    Invalid values fall back to a default, so that old links still open a page.
+    `static_src/islands/catalogue/query.ts` does the same in the browser.
+    """
+
+    university_id: int | None
+    degree_id: int | None = None
+    search: str = ""
+    page: int = 1
+    page_size: int = DEFAULT_PAGE_SIZE
+    everything: bool = False
+
+    @classmethod
+    def parse(cls, params: QueryDict, universities: Sequence[Shape]) -> Self:
+        open_ids = [row["id"] for row in universities if not row["coming_soon"]]
+        university_id = _number(params.get("universidad"))
+        if university_id not in open_ids:
+            university_id = open_ids[0] if open_ids else None
+        everything = params.get("por_pagina") == EVERYTHING
+        page_size = _number(params.get("por_pagina"))
+        return cls(
+            university_id=university_id,
+            degree_id=_number(params.get("carrera")),
+            # PostgreSQL refuses NUL characters in text.
+            search=params.get("buscar", "").replace("\0", "").strip()[:LONGEST_SEARCH],
+            page=1 if everything else _number(params.get("pagina")) or 1,
+            page_size=page_size
+            if page_size in PAGE_SIZES
+            else (EVERYTHING_PAGE_SIZE if everything else DEFAULT_PAGE_SIZE),
+            everything=everything,
+        )
+
+    def url(self, page: int) -> str:
+        """Return the URL of another page of the list, for visitors without JavaScript."""
+        params: dict[str, str | int] = {}
+        if self.university_id is not None:
+            params["universidad"] = self.university_id
+        if self.degree_id is not None:
+            params["carrera"] = self.degree_id
+        if self.search:
+            params["buscar"] = self.search
+        if self.page_size != DEFAULT_PAGE_SIZE:
+            params["por_pagina"] = self.page_size
+        if page > 1:
+            params["pagina"] = page
+        return f"/compra?{urlencode(params)}" if params else "/compra"
+
+    def as_props(self) -> Shape:
+        return {
+            "university_id": self.university_id,
+            "degree_id": self.degree_id,
+            "search": self.search,
+            "page": self.page,
+            "page_size": EVERYTHING if self.everything else self.page_size,
+        }
+
+
+@require_safe
+def compra(request: HttpRequest) -> HttpResponse:
+    universities = reads.universities()
+    query = CatalogueQuery.parse(request.GET, universities)
+    degrees = (
+        [] if query.university_id is None else reads.degrees(university_id=query.university_id)
+    )
+    if query.degree_id not in [row["id"] for row in degrees]:
+        query = replace(query, degree_id=None)
+    page = _first_page(query)
+    query = replace(query, page=page["page"])
+    return render(
+        request,
+        "pages/compra.html",
+        {
+            "universities": universities,
+            "degrees": degrees,
+            "query": query,
+            "page_sizes": PAGE_SIZES,
+            "page": page,
+            "cards": [_card(subject) for subject in page["results"]],
+            "page_links": _page_links(query, page["pages"]),
+            "props": {
+                "universities": universities,
+                "degrees": degrees,
+                "page": page,
+                "pricing": current_pricing(),
+                "academy": academy_props(),
+                "query": query.as_props(),
+                "chosen": _chosen(request.GET),
+            },
+        },
+    )
+
+
+def _chosen(params: QueryDict) -> Shape | None:
+    """Return the subject that `asignatura` adds to the cart: {"subject": None} if not on sale."""
+    if "asignatura" not in params:
+        return None
+    subject_id = _number(params.get("asignatura"))
+    return {"subject": reads.on_sale_subject(subject_id) if subject_id else None}
+
+
+def _first_page(query: CatalogueQuery) -> Shape:
+    if query.university_id is None:
+        return {"count": 0, "page": 1, "pages": 1, "page_size": query.page_size, "results": []}
+    return reads.catalogue_page(
+        university_id=query.university_id,
+        degree_id=query.degree_id,
+        search=query.search,
+        page=query.page,
+        page_size=query.page_size,
+    )
+
+
+def _card(subject: Shape) -> Shape:
+    prices = subject_card(
+        to_cents(Decimal(str(subject["final_price"]))), subject["total_discounts"]
+    )
+    return {
+        "subject": subject,
+        "prices": prices,
+        "has_active": any(lesson["status"] == "active" for lesson in subject["lessons"]),
+    }
+
+
+def _page_links(query: CatalogueQuery, pages: int) -> Shape:
+    """Return the links to the previous, the nearby and the next pages. None marks a gap."""
+    shown = sorted({1, pages, *range(max(1, query.page - 1), min(pages, query.page + 1) + 1)})
+    numbers: list[Shape | None] = []
+    for before, number in zip([0, *shown], shown, strict=False):
+        if number - before > 1:
+            numbers.append(None)
+        numbers.append({"number": number, "url": query.url(number)})
+    return {
+        "previous": query.url(query.page - 1) if query.page > 1 else None,
+        "numbers": numbers,
+        "next": query.url(query.page + 1) if query.page < pages else None,
+    }
+
+
+def _number(text: str | None) -> int | None:
+    # No id or page number is longer, and Python refuses to parse very long numbers.
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > 9:
+        return None
+    return int(text)

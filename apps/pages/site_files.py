@@ -1,0 +1,70 @@
+"""Files that crawlers and browsers request: sitemap, robots.txt, manifest, icon, pictures."""
+
+from django.conf import settings
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+    HttpResponsePermanentRedirect,
+    JsonResponse,
+)
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from django.views.static import serve
+
+from apps.core.assets import find_asset
+from apps.pages.models import picture_storage
+from apps.pages.structured_data import INDEXABLE
+
+
+@require_safe
+def sitemap(request: HttpRequest) -> HttpResponse:
+    addresses = [settings.SITE_URL + reverse(name) for name in ("home", *INDEXABLE)]
+    return render(
+        request, "pages/sitemap.xml", {"addresses": addresses}, content_type="application/xml"
+    )
+
+
+@require_safe
+def robots(request: HttpRequest) -> HttpResponse:
+    # Pages with noindex are not listed: crawlers must fetch them to see the noindex.
+    lines = ("User-agent: *", "Disallow: /admin/", "Disallow: /api/", "", "Sitemap: ")
+    address = settings.SITE_URL + reverse("sitemap")
+    return HttpResponse("\n".join(lines) + address + "\n", content_type="text/plain")
+
+
+@require_safe
+def manifest(request: HttpRequest) -> JsonResponse:
+    """The web app manifest, for the home screen of a phone."""
+    icons = [
+        {"src": find_asset(f"icon-{size}.png").url, "sizes": f"{size}x{size}", "type": "image/png"}
+        for size in (192, 512)
+    ]
+    return JsonResponse(
+        {
+            "name": settings.BRAND_NAME,
+            "short_name": settings.BRAND_NAME,
+            "lang": "es",
+            "start_url": "/",
+            "display": "browser",
+            "background_color": "#faf7f2",
+            "theme_color": "#0b5f63",
+            "icons": [*icons, {**icons[-1], "purpose": "maskable"}],
+        },
+        content_type="application/manifest+json",
+    )
+
+
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Some programs request this path without reading the page's link to its icon."""
+    return HttpResponsePermanentRedirect(find_asset("icon-32.png").url)
+
+
+@require_safe
+def picture(request: HttpRequest, name: str) -> HttpResponseBase:
+    """A photo or logo that staff uploaded. Each upload has a new name, so caches may keep it."""
+    answer = serve(request, name, document_root=str(picture_storage().location))
+    answer["Cache-Control"] = "public, max-age=2592000"
+    return answer

@@ -1,0 +1,184 @@
+"""Sitemap, robots.txt, manifest, structured data, redirects and pictures."""
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.files.base import ContentFile
+from django.test import Client
+
+from apps.pages.models import Faq, Redirect, TeamMember
+
+INDEXABLE = (
+    "/", "/servicios", "/nosotros", "/precios", "/compra", "/contenido-asignatura",
+    "/terminos", "/privacidad", "/cookies", "/aviso-legal",
+)  # fmt: skip
+pytestmark = pytest.mark.django_db
+
+
+def things(client: Client, path: str) -> dict[str, dict[str, Any]]:
+    html = client.get(path).content.decode()
+    data = re.findall(r'<script type="application/ld\+json">(.*?)</script>', html, re.DOTALL)
+    return {thing["@type"]: thing for thing in map(json.loads, data)}
+
+
+def meta(html: str) -> dict[str, str]:
+    return dict(re.findall(r'<meta (?:property|name)="([^"]+)" content="([^"]*)">', html))
+
+
+def test_sitemap_lists_exactly_the_indexable_pages(client: Client) -> None:
+    answer = client.get("/sitemap.xml")
+    assert answer["Content-Type"] == "application/xml"
+    found = [
+        element.text for element in ElementTree.fromstring(answer.content).findall(".//{*}loc")
+    ]
+    assert sorted(found) == sorted(settings.SITE_URL + path for path in INDEXABLE)
+
+
+def test_robots_txt_disallows_admin_and_api_and_names_the_sitemap(client: Client) -> None:
+    answer = client.get("/robots.txt")
+    assert answer["Content-Type"] == "text/plain"
+    assert answer.content.decode() == (
+        "User-agent: *\nDisallow: /admin/\nDisallow: /api/\n\n"
+        f"Sitemap: {settings.SITE_URL}/sitemap.xml\n"
+    )
+
+
+def test_manifest_has_the_brand_and_existing_icons(client: Client) -> None:
+    answer = client.get("/site.webmanifest")
+    manifest = answer.json()
+    assert answer["Content-Type"] == "application/manifest+json"
+    assert manifest["name"] == settings.BRAND_NAME
+    assert {icon["sizes"] for icon in manifest["icons"]} == {"192x192", "512x512"}
+    built = settings.STATIC_BUILD
+    for icon in manifest["icons"]:
+        assert (built / icon["src"].removeprefix(settings.STATIC_URL)).is_file()
+
+
+@pytest.mark.parametrize("path", INDEXABLE)
+def test_indexable_pages_have_link_preview_data(client: Client, path: str) -> None:
+    html = client.get(path).content.decode()
+    said = meta(html)
+    title = re.findall(r"<title>(.*?)</title>", html)[0]
+    assert said["og:title"] == title
+    assert said["og:description"] == said["description"] != ""
+    assert said["og:url"] == settings.SITE_URL + path
+    assert said["twitter:card"] == "summary_large_image"
+    image = said["og:image"].removeprefix(settings.SITE_URL + settings.STATIC_URL)
+    png = (settings.STATIC_BUILD / image).read_bytes()
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    assert (str(width), str(height)) == (said["og:image:width"], said["og:image:height"])
+
+
+def test_page_descriptions_are_unique(client: Client) -> None:
+    said = {meta(client.get(path).content.decode())["description"] for path in INDEXABLE}
+    assert len(said) == len(INDEXABLE)
+
+
+def test_home_has_structured_data_of_the_academy_and_its_faq(client: Client) -> None:
+    said = things(client, "/")
+    assert set(said) == {"EducationalOrganization", "FAQPage"}
+    assert said["EducationalOrganization"]["name"] == settings.BRAND_NAME
+    assert "aggregateRating" not in said["EducationalOrganization"]
+    questions = said["FAQPage"]["mainEntity"]
+    assert [row["name"] for row in questions] == [faq.question for faq in Faq.objects.all()]
+    assert all(row["acceptedAnswer"]["text"] for row in questions)
+
+
+def test_prices_page_has_structured_data_of_both_plans(client: Client) -> None:
+    course = things(client, "/precios")["Course"]
+    assert course["provider"]["name"] == settings.BRAND_NAME
+    assert [(row["price"], row["priceCurrency"]) for row in course["offers"]] == [
+        ("55.00", "EUR"),
+        ("39.00", "EUR"),
+    ]
+    assert course["hasCourseInstance"] == {
+        "@type": "CourseInstance",
+        "courseMode": "Online",
+        "courseWorkload": "PT17H45M",
+    }
+
+
+@pytest.mark.parametrize("path", INDEXABLE[1:])
+def test_inner_pages_have_breadcrumbs(client: Client, path: str) -> None:
+    trail = things(client, path)["BreadcrumbList"]["itemListElement"]
+    assert [row["item"] for row in trail] == [settings.SITE_URL + "/", settings.SITE_URL + path]
+    assert [row["position"] for row in trail] == [1, 2]
+
+
+def test_noindex_pages_have_no_structured_data(client: Client) -> None:
+    assert things(client, "/login") == {}
+    assert things(client, "/no-existe") == {}
+
+
+def test_structured_data_is_escaped(client: Client) -> None:
+    Faq.objects.create(question="¿</script><b>?", answer="<i>&amp;")
+    questions = things(client, "/")["FAQPage"]["mainEntity"]
+    assert "¿</script><b>?" in [row["name"] for row in questions]
+
+
+@pytest.mark.parametrize("path", [*INDEXABLE, "/sitemap.xml", "/robots.txt", "/site.webmanifest"])
+def test_unchanged_page_answers_304(client: Client, path: str) -> None:
+    first = client.get(path)
+    again = client.get(path, headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    head = client.head(path)
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_old_paths_redirect_as_configured(client: Client) -> None:
+    Redirect.objects.create(old_path="/tarifas", target="/precios#descuentos")
+    answer = client.get("/tarifas")
+    assert (answer.status_code, answer["Location"]) == (301, "/precios#descuentos")
+    # With a trailing slash it takes two redirects.
+    assert client.get("/tarifas/", follow=True).redirect_chain[-1][0] == "/precios#descuentos"
+    assert client.get("/tarifas/2020").status_code == 404
+
+
+def test_redirect_never_hides_an_existing_page(client: Client) -> None:
+    Redirect.objects.create(old_path="/precios", target="/compra")
+    assert client.get("/precios").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("old_path", "target"),
+    [
+        ("tarifas", "/precios"),
+        ("/tarifas/", "/precios"),
+        ("/tarifas?x=1", "/precios"),
+        ("/tarifas", "//otro.example"),
+        ("/tarifas", "https://otro.example"),
+        ("/tarifas", "/tarifas#precios"),
+    ],
+)
+def test_admin_refuses_redirects_to_other_sites_or_themselves(old_path: str, target: str) -> None:
+    with pytest.raises(ValidationError):
+        Redirect(old_path=old_path, target=target).full_clean()
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
+
+
+def test_teacher_photo_is_shown_and_cached(client: Client) -> None:
+    member = TeamMember(name="Lucía Martín", degree="ADE")
+    member.photo.save("lucia.png", ContentFile(PNG))
+    member.full_clean()
+    html = client.get("/nosotros").content.decode()
+    assert f'src="{member.photo.url}"' in html
+    answer = client.get(member.photo.url)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/png")
+    assert b"".join(answer.streaming_content) == PNG  # type: ignore[attr-defined]
+    assert "max-age" in answer["Cache-Control"]
+    for outside in ("/imagenes/../db.sqlite3", "/imagenes/%2e%2e/db.sqlite3"):
+        assert client.get(outside).status_code in (400, 404)
+
+
+@pytest.mark.parametrize(("name", "content"), [("foto.png", b"<svg/>"), ("foto.svg", b"<svg/>")])
+def test_file_that_is_no_picture_is_refused(name: str, content: bytes) -> None:
+    member = TeamMember(name="Lucía Martín", degree="ADE", photo=ContentFile(content, name))
+    with pytest.raises(ValidationError, match=r"imagen|extensión"):
+        member.full_clean()

@@ -1,0 +1,110 @@
+"""Charges that Stripe has taken for this shop and that belong to none of its orders.
+
+A restored database has lost the orders that were made after its backup, but their money was taken.
+Charges of other shops on the same account are left alone (docs/rules.md, "Money audit").
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.core.mail.outbox import queue_mail
+from apps.core.money import format_euros
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order, Payment
+from apps.orders.settlement.unmatched import keep_unmatched_payment
+from apps.payments.stripe.charges import PAGE, ProviderCharge, charges_since
+
+# A payment that was made a moment ago is still being recorded.
+RECORDING_TIME = timedelta(minutes=10)
+
+
+@dataclass
+class UnrecordedCharges:
+    """Charges of a period that no order of the shop has recorded.
+
+    `of_orders` belong to an order's customer all the same: its payment is to be looked up.
+    """
+
+    without_order: list[ProviderCharge] = field(default_factory=list)
+    of_orders: list[tuple[int, ProviderCharge]] = field(default_factory=list)
+    of_other_shops: int = 0
+
+
+def find_unrecorded_charges(since: datetime | None) -> UnrecordedCharges:
+    """Compare all charges of the account with the shop's payments. Raises ProviderError.
+
+    Leaves out charges that were refunded in full, and those that staff have attended to.
+    """
+    found = UnrecordedCharges()
+    latest = timezone.now() - RECORDING_TIME
+    charges = [
+        charge
+        for charge in charges_since(since)
+        if charge.created_at < latest and not charge.is_refunded
+    ]
+    for start in range(0, len(charges), PAGE):
+        _sort(found, charges[start : start + PAGE])
+    return found
+
+
+def _sort(found: UnrecordedCharges, charges: list[ProviderCharge]) -> None:
+    references = [charge.reference for charge in charges]
+    settled = Payment.objects.filter(Q(order__isnull=False) | Q(flag=""), reference__in=references)
+    recorded = set(settled.values_list("reference", flat=True))
+    customers = {charge.customer for charge in charges} - {""}
+    orders = dict(
+        Order.objects.filter(customer_reference__in=customers).values_list(
+            "customer_reference", "pk"
+        )
+    )
+    for charge in charges:
+        if charge.reference in recorded:
+            continue
+        if charge.customer in orders:
+            found.of_orders.append((orders[charge.customer], charge))
+        elif charge.order_id is not None:
+            found.without_order.append(charge)
+        else:
+            found.of_other_shops += 1
+
+
+def amount_text(amount_cents: int, currency: str) -> str:
+    """The amount in Spanish. The shop charges euros; another currency is named by its code."""
+    if currency == "eur":
+        return format_euros(amount_cents)
+    return f"{amount_cents} {currency.upper()} (en su unidad menor)"
+
+
+def report_charges_without_order(charges: Iterable[ProviderCharge]) -> int:
+    """Store each charge as a flagged payment and mail staff about it; how many are new."""
+    return sum(_report(charge) for charge in charges)
+
+
+@transaction.atomic
+def _report(charge: ProviderCharge) -> bool:
+    """The mail has what is needed to make the order anew or to refund the charge."""
+    payment = keep_unmatched_payment(
+        ConfirmedPayment(charge.reference, charge.amount_cents, currency=charge.currency),
+        reason=f"Cobro de la tienda sin pedido (tenía el número {charge.order_id})",
+    )
+    mail = queue_mail(
+        key=f"charge-without-order:{payment.pk}",
+        template="charge_without_order",
+        to=settings.STAFF_EMAIL,
+        context={
+            "charge_id": charge.charge_id,
+            "payment_reference": charge.reference,
+            "amount_cents": charge.amount_cents,
+            "currency": charge.currency,
+            "charged_at": charge.created_at.isoformat(),
+            "email": charge.email,
+            "order_number": charge.order_id,
+        },
+    )
+    return mail is not None

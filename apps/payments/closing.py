@@ -1,0 +1,74 @@
+"""Closing payments that are open at the provider."""
+
+from apps.orders.errors import AlreadyPaid, PaymentInProgress
+from apps.orders.models import Order, Payment
+from apps.orders.settlement.open_payments import forget_customer, mark_canceled
+from apps.payments.report import report
+from apps.payments.stripe.client import PaymentNotFound
+from apps.payments.stripe.intents import ProviderPayment, cancel_payment, list_payments
+
+
+def cancel_open_payment(payment: Payment) -> None:
+    """Cancel an open payment at the provider and record what that led to.
+
+    Raises PaymentInProgress where it is being confirmed, AlreadyPaid where it has succeeded.
+    """
+    try:
+        canceled = cancel_payment(payment)
+    except PaymentNotFound:
+        close_missing_payment(payment)
+        return
+    refuse_if_paid(canceled)
+
+
+def close_missing_payment(payment: Payment) -> None:
+    """Close an open payment that the provider says it does not have.
+
+    That happens after the shop's keys were changed or a test account was reset. An answer may be
+    wrong, so all payments of the order's customer are looked at first. Raises AlreadyPaid or
+    PaymentInProgress where one of them has taken money of which the shop did not know.
+    """
+    order = payment.order
+    if order is None:
+        return
+    try:
+        for listed in _payments_of_customer(order):
+            if not _is_recorded(listed):
+                refuse_if_paid(listed)
+    except AlreadyPaid:
+        _mark_missing(order, payment)
+        raise
+    _mark_missing(order, payment)
+
+
+def _mark_missing(order: Order, payment: Payment) -> None:
+    mark_canceled(order_id=order.pk, reference=payment.reference, actor="comprador")
+
+
+def _payments_of_customer(order: Order) -> list[ProviderPayment]:
+    """The payments of an order's customer; the customer is forgotten where it is missing, too."""
+    if not order.customer_reference:
+        return []
+    try:
+        return list_payments(order.customer_reference)
+    except PaymentNotFound:
+        forget_customer(order_id=order.pk)
+        return []
+
+
+def _is_recorded(payment: ProviderPayment) -> bool:
+    recorded = Payment.objects.filter(status=Payment.Status.SUCCEEDED)
+    return recorded.filter(reference=payment.reference).exists()
+
+
+def refuse_if_paid(payment: ProviderPayment) -> ProviderPayment | None:
+    """Record how a payment stands. Returns it where a card can still confirm it, else None.
+
+    Raises PaymentInProgress where it is being confirmed, AlreadyPaid where it has succeeded.
+    """
+    report(payment, actor="comprador")
+    if payment.status == "succeeded":
+        raise AlreadyPaid(payment_intent_id=payment.reference)
+    if payment.status == "processing":
+        raise PaymentInProgress(payment_intent_id=payment.reference)
+    return None if payment.status == "canceled" else payment

@@ -1,0 +1,81 @@
+"""What Stripe's own page shows of an order: the same lines, discounts and amounts as the dialog."""
+
+from django.utils.text import get_text_list
+
+from apps.catalogue.models import Subject
+from apps.core.money import format_euros
+from apps.orders.checkout.request import Placed
+from apps.payments.stripe.sessions import HostedCart, HostedLine
+from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.payment_type import PaymentType
+
+# Stripe's limits for a session in payment mode.
+LINES_AT_MOST = 100
+COUPON_NAME_AT_MOST = 40
+DESCRIPTION_AT_MOST = 500
+
+
+def hosted_cart(placed: Placed) -> HostedCart:
+    """The cart of a placed order; of one in instalments, its first instalment."""
+    if placed.order.payment_type == PaymentType.INSTALMENTS:
+        return _first_instalment(placed)
+    lines = [
+        HostedLine(line.name, priced.list_price_cents, _where(line.subject))
+        for line, priced in zip(placed.lines, placed.quote.lines, strict=True)
+    ]
+    if len(lines) > LINES_AT_MOST:
+        kept, rest = lines[: LINES_AT_MOST - 1], lines[LINES_AT_MOST - 1 :]
+        rest_cents = sum(line.amount_cents for line in rest)
+        lines = [*kept, HostedLine(f"{len(rest)} artículos más", rest_cents, _names(rest))]
+    discounts = placed.quote.discounts
+    name = " + ".join(discount.name for discount in discounts)
+    return HostedCart(
+        lines=tuple(lines),
+        discount_name=name if len(name) <= COUPON_NAME_AT_MOST else "Tus descuentos",
+        discount_cents=sum(discount.amount_cents for discount in discounts),
+        note=f"Descuentos aplicados: {_discounts(placed)}." if len(discounts) > 1 else "",
+    )
+
+
+def _first_instalment(placed: Placed) -> HostedCart:
+    total_cents = placed.quote.total_cents
+    plan = placed.order.instalment_plan
+    first, *later = plan.split(total_cents)
+    off = f", con estos descuentos: {_discounts(placed)}" if placed.quote.discounts else ""
+    note = (
+        f"Hoy pagas el plazo 1 de {plan.count} de un total de {format_euros(total_cents)}{off}. "
+        f"{_later_instalments(plan, later[0])}, sin intereses."
+    )
+    names = ", ".join(line.name for line in placed.lines)
+    name = f"Plazo 1 de {plan.count}"
+    return HostedCart((HostedLine(name, first, _cut(names)),), note=note)
+
+
+def _later_instalments(plan: InstalmentPlan, each_cents: int) -> str:
+    numbers = range(2, plan.count + 1)
+    days = get_text_list([f"de {plan.days_until(number)}" for number in numbers], "y")
+    when = f"con la misma tarjeta dentro {days} días"
+    amount = format_euros(each_cents)
+    if plan.count == 2:
+        return f"El plazo 2, de {amount}, se cobra {when}"
+    names = get_text_list([str(number) for number in numbers], "y")
+    return f"Los plazos {names}, de {amount} cada uno, se cobran {when}"
+
+
+def _discounts(placed: Placed) -> str:
+    return ", ".join(
+        f"{discount.name} −{format_euros(discount.amount_cents)}"
+        for discount in placed.quote.discounts
+    )
+
+
+def _where(subject: Subject) -> str:
+    return _cut(f"{subject.degree.name} · {subject.degree.university.name}")
+
+
+def _names(lines: list[HostedLine]) -> str:
+    return _cut(", ".join(line.name for line in lines))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= DESCRIPTION_AT_MOST else f"{text[: DESCRIPTION_AT_MOST - 1]}…"

@@ -1,0 +1,56 @@
+"""Instalments that the student pays themselves."""
+
+from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
+from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
+from apps.payments.checkout import TRIES
+from apps.payments.closing import cancel_open_payment, close_missing_payment
+from apps.payments.customers import customer_of, drop_customer
+from apps.payments.report import report
+from apps.payments.stripe import cards
+from apps.payments.stripe.client import PaymentNotFound
+from apps.payments.stripe.intents import ProviderPayment, cancel_payment, retrieve_payment
+
+
+def start_by_hand(*, order_id: int, first: int, everything: bool) -> ProviderPayment:
+    """A payment of instalment `first`, or of it and all the rest, for the student to confirm.
+
+    Raises PlanChanged, AlreadyPaid, PaymentInProgress, TooManyRequests, ProviderError.
+    """
+    for _ in range(TRIES):
+        try:
+            by_hand = begin_by_hand(order_id=order_id, first=first, everything=everything)
+        except OpenPaymentInTheWay as obstacle:
+            cancel_open_payment(obstacle.payment)
+            continue
+        if by_hand.open_payment is not None:
+            try:
+                payment = retrieve_payment(by_hand.open_payment)
+            except PaymentNotFound:
+                close_missing_payment(by_hand.open_payment)
+                continue
+            report(payment, actor="alumno")
+        else:
+            try:
+                payment = cards.create_instalment_payment(
+                    order_id=order_id,
+                    numbers=by_hand.numbers,
+                    attempt=by_hand.attempt,
+                    amount_cents=by_hand.amount_cents,
+                    customer=customer_of(by_hand.order),
+                    email=by_hand.order.email,
+                    keep_card=by_hand.keep_card,
+                    idempotency_key=by_hand.idempotency_key,
+                )
+            except PaymentNotFound:
+                drop_customer(by_hand.order)
+                continue
+            if not keep_by_hand(by_hand, reference=payment.reference):
+                report(cancel_payment(payment), actor="alumno")
+                raise PaymentInProgress
+        if payment.status == "succeeded":
+            raise AlreadyPaid(payment_intent_id=payment.reference)
+        if payment.status == "processing":
+            raise PaymentInProgress(payment_intent_id=payment.reference)
+        if payment.status == "open":
+            return payment
+    raise PaymentInProgress

@@ -1,0 +1,160 @@
+"""The scheduled run that charges instalments to saved cards."""
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+
+from django.utils import timezone
+
+from apps.core.errors import AcademyError
+from apps.orders.models import Instalment, InstalmentAttempt, Order
+from apps.orders.plan.charging import (
+    KEY_LIFE,
+    begin_charge,
+    claim,
+    due_instalments,
+    is_being_paid,
+    release,
+    void_charge,
+)
+from apps.orders.plan.notices import charges_to_announce, send_notice
+from apps.payments.plan_card import name_card
+from apps.payments.report import report
+from apps.payments.stripe import cards
+from apps.payments.stripe.client import PaymentNotFound, SpentKey
+from apps.payments.stripe.intents import ProviderPayment, cancel_payment, list_intents
+
+logger = logging.getLogger(__name__)
+RUNNER = "cobro automático"
+# The clock does one thing after the other: while each call runs into its time-out, the rest waits
+# for the next run.
+PATIENCE_SECONDS = 240
+
+
+@dataclass
+class Collected:
+    """What one run did, in counts."""
+
+    charged: int = 0
+    refused: int = 0
+    noticed: int = 0
+    problems: int = 0
+
+    def summary(self) -> str:
+        """One Spanish sentence; empty where there was nothing to do."""
+        if not any((self.charged, self.refused, self.noticed, self.problems)):
+            return ""
+        text = (
+            f"Plazos cobrados: {self.charged}. Rechazados: {self.refused}. "
+            f"Avisos previos: {self.noticed}."
+        )
+        if self.problems:
+            text += f" Sin respuesta de Stripe, se repetirán: {self.problems}."
+        return text
+
+
+def charge_instalments() -> Collected:
+    """Charge what is due and announce what will be.
+
+    Safe to run at any time, any number of times at once, and to be killed anywhere.
+    """
+    done = Collected()
+    began = monotonic()
+    for instalment_id in list(due_instalments().values_list("pk", flat=True)):
+        if monotonic() - began > PATIENCE_SECONDS:
+            break
+        claimed = claim(instalment_id)
+        if claimed is None:
+            continue
+        try:
+            _collect(claimed, done)
+        except AcademyError:
+            # The outcome is not known. The lease runs out, and the next run finds out first.
+            done.problems += 1
+        # One instalment that nobody foresaw must not keep the others from being charged.
+        except Exception:
+            logger.exception("instalment %s could not be charged", claimed.pk)
+            done.problems += 1
+    for instalment in charges_to_announce():
+        if monotonic() - began <= PATIENCE_SECONDS:
+            with suppress(AcademyError):
+                name_card(instalment.order)
+        done.noticed += send_notice(instalment.pk)
+    return done
+
+
+def _collect(claimed: Instalment, done: Collected) -> None:
+    """Find out what became of earlier payments, then charge. Raises what the provider raises."""
+    if is_being_paid(claimed.order):
+        release(claimed)
+        return
+    refused = _settle_earlier(claimed.order)
+    charge = begin_charge(claimed)
+    if charge is None:
+        after = Instalment.objects.get(pk=claimed.pk)
+        done.charged += after.status == Instalment.Status.PAID
+        done.refused += refused
+        return
+    # A process that was asleep for a day must not use a key that is forgotten by now.
+    started_at = InstalmentAttempt.objects.get(pk=charge.attempt_id).started_at
+    if timezone.now() - started_at >= KEY_LIFE:
+        return
+    try:
+        payment = cards.charge_saved_card(
+            order_id=charge.order_id,
+            number=charge.instalment_number,
+            attempt=charge.number,
+            amount_cents=charge.amount_cents,
+            customer=charge.customer,
+            payment_method=charge.payment_method,
+            idempotency_key=charge.idempotency_key,
+        )
+    except SpentKey:
+        _settle_earlier(claimed.order)
+        void_charge(attempt_id=charge.attempt_id, claimed=claimed)
+        raise
+    report(payment, actor=RUNNER)
+    if payment.status == "succeeded":
+        done.charged += 1
+    elif payment.refusal_code:
+        done.refused += 1
+        _close(payment)
+
+
+def _settle_earlier(order: Order) -> int:
+    """Record every payment of instalments as it stands at the provider now; close open ones.
+
+    Afterwards no payment of the order can succeed but one that the bank is confirming, which
+    `begin_charge` sees. Returns how many refusals were news.
+    """
+    if not order.customer_reference:
+        return 0
+    refused = 0
+    try:
+        payments = list_intents(order.customer_reference)
+    except PaymentNotFound:
+        # A customer who was deleted has no card either: the charge says so, and the student hears.
+        return 0
+    for payment in payments:
+        if payment.order_id != order.pk or not payment.instalments:
+            continue
+        before = _refusals(order)
+        report(payment, actor=RUNNER)
+        refused += _refusals(order) > before
+        if payment.status == "open":
+            report(cancel_payment(payment), actor=RUNNER)
+    return refused
+
+
+def _refusals(order: Order) -> int:
+    return InstalmentAttempt.objects.filter(
+        instalment__order=order, outcome=InstalmentAttempt.Outcome.REFUSED
+    ).count()
+
+
+def _close(refused: ProviderPayment) -> None:
+    """Cancel a refused charge, so that nobody confirms it later. The next run does what is left."""
+    if refused.reference:
+        with suppress(AcademyError):
+            cancel_payment(refused)

@@ -1,0 +1,101 @@
+"""Reconciliation of refunds and disputes: asks the provider for those that no event reported."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import astuple, dataclass
+from datetime import timedelta
+from functools import partial
+
+from django.utils import timezone
+
+from apps.core.errors import AcademyError
+from apps.orders.models import Dispute, Payment, Refund
+from apps.orders.refunds.disputes import ReportedDispute
+from apps.orders.refunds.record import ReportedRefund, is_news
+from apps.payments.refunding import (
+    learn_dispute,
+    learn_refunds,
+    record_reported_dispute,
+    settle_requested,
+)
+from apps.payments.stripe import refunds as stripe_refunds
+from apps.payments.stripe.client import PaymentNotFound
+
+logger = logging.getLogger(__name__)
+
+# How far back the provider is asked. Events come within minutes; an outage may take days.
+LOOK_BACK = timedelta(days=30)
+
+
+@dataclass
+class Returned:
+    """What one run did, in counts."""
+
+    settled: int = 0
+    refunds: int = 0
+    disputes: int = 0
+    problems: int = 0
+
+    def summary(self) -> str:
+        """What was found as Spanish sentences; empty if nothing was."""
+        if not any(astuple(self)):
+            return ""
+        sentences = (
+            f"Devoluciones aclaradas: {self.settled}. Pagos con novedades en sus devoluciones: "
+            f"{self.refunds}. Disputas con novedades: {self.disputes}."
+        )
+        if self.problems:
+            sentences += f" Sin respuesta de Stripe, se repetirán: {self.problems}."
+        return sentences
+
+
+def reconcile_returns() -> Returned:
+    """Settle requested refunds, then record refunds and disputes that no event reported.
+
+    Safe to run at any time, any number of times at once.
+    """
+    counts = Returned()
+    counts.settled, counts.problems = settle_requested()
+    since = timezone.now() - LOOK_BACK
+    try:
+        refunds = stripe_refunds.refunds_since(since)
+        disputes = stripe_refunds.disputes_since(since)
+    except AcademyError:
+        counts.problems += 1
+        return counts
+    _learn_refunds(counts, refunds)
+    _learn_disputes(counts, disputes)
+    return counts
+
+
+def _learn_refunds(counts: Returned, listed: list[tuple[str, ReportedRefund]]) -> None:
+    """Ask payment by payment, but only where something is new or on its way."""
+    with_news = [payment for payment, report in listed if is_news(report)]
+    pending = Payment.objects.filter(refunds__status=Refund.Status.PENDING, order__isnull=False)
+    for reference in dict.fromkeys([*with_news, *pending.values_list("reference", flat=True)]):
+        counts.refunds += _ask(counts, partial(learn_refunds, reference))
+
+
+def _learn_disputes(counts: Returned, listed: list[tuple[str, ReportedDispute]]) -> None:
+    for payment, report in listed:
+        counts.disputes += _ask(counts, partial(record_reported_dispute, payment, report))
+    # Those opened before the period are asked for one by one until they are decided.
+    seen = {report.reference for _, report in listed}
+    undecided = Dispute.objects.filter(status=Dispute.Status.OPEN).exclude(reference__in=seen)
+    for reference in undecided.values_list("reference", flat=True):
+        counts.disputes += _ask(counts, partial(learn_dispute, reference))
+
+
+def _ask(counts: Returned, learn: Callable[[], bool]) -> bool:
+    try:
+        return learn()
+    except PaymentNotFound:
+        # A payment of another shop: one account may serve several.
+        return False
+    except AcademyError:
+        counts.problems += 1
+    # An unforeseen error with one payment must not keep the others from being recorded.
+    except Exception:
+        logger.exception("a refund or dispute could not be recorded")
+        counts.problems += 1
+    return False

@@ -1,0 +1,186 @@
+"""Refunds and disputes at Stripe: requested once, and looked up after lost answers and events.
+
+The provider is called between the transactions of `apps.orders.refunds`.
+"""
+
+import logging
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.core.errors import AcademyError
+from apps.orders.ledger.plan_end import takes_no_payments
+from apps.orders.models import Order, Payment, Refund
+from apps.orders.refunds.disputes import ReportedDispute, record_dispute
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.record import record_refunds
+from apps.orders.refunds.request import reject_refund, request_refund
+from apps.payments.closing import cancel_open_payment
+from apps.payments.report import report
+from apps.payments.stripe import refunds as stripe_refunds
+from apps.payments.stripe.client import PaymentNotFound
+from apps.payments.stripe.intents import PaymentIds, retrieve_payment
+from apps.payments.stripe.refunds import RefundRejected
+
+logger = logging.getLogger(__name__)
+PROVIDER = "Stripe"
+# The provider forgets idempotency keys after 24 hours.
+KEY_LIFE = timedelta(hours=23)
+# Skip refunds requested less than 2 minutes ago: the clerk's request may still be running.
+PATIENCE = timedelta(minutes=2)
+
+
+def make_refund(
+    *, order_id: int, request: RefundRequest, batch: str, user: Any, seen_cents: int
+) -> list[Refund]:
+    """Write down what a clerk has confirmed, then ask the provider for each part of it.
+
+    Payments that are open at the provider are closed first if the refund ends what they pay for.
+    Returns the parts with their outcome, and the refunds of payments that arrived meanwhile; one
+    that is still `requested` got no answer, and reconciliation settles it. Raises RefundRefused,
+    OutOfDate.
+    """
+    ids = request_refund(
+        order_id=order_id, request=request, batch=batch, user=user, seen_cents=seen_cents
+    )
+    close_open_payments(order_id)
+    for refund_id in ids:
+        with suppress(AcademyError):
+            settle_refund(refund_id, is_watched=True)
+    settle_followers(order_id)
+    refunds = Refund.objects.filter(Q(pk__in=ids) | Q(follows__in=ids))
+    return list(refunds.order_by("pk"))
+
+
+def settle_refund(refund_id: int, *, is_watched: bool = False) -> None:
+    """Settle a requested refund: find it at the provider, or create it, or record its rejection.
+
+    Safe to repeat and to run in parallel. Staff are mailed of a rejection unless a clerk waits for
+    it (`is_watched`). Raises ProviderError if the provider can't be asked.
+    """
+    refund = Refund.objects.select_related("payment").get(pk=refund_id)
+    try:
+        problem = _carry_out(refund)
+    except RefundRejected as rejection:
+        problem = rejection.message
+    except PaymentNotFound:
+        problem = "Stripe no conoce este pago"
+    if problem:
+        reject_refund(
+            refund_id=refund.pk, problem=problem, provider=PROVIDER, is_watched=is_watched
+        )
+
+
+def _carry_out(refund: Refund) -> str:
+    """Find or create the refund at the provider; why it is given up, or "" if it is not."""
+    payment = refund.payment
+    sync_refunds(payment)
+    refund.refresh_from_db()
+    if refund.status != Refund.Status.REQUESTED:
+        return ""
+    if timezone.now() - refund.created_at >= KEY_LIFE:
+        # The provider is about to forget the key: another call might refund a second time.
+        return "No llegó a Stripe; hay que pedirla otra vez"
+    stripe_refunds.create_refund(refund, payment=payment.reference, order_id=payment.order_id or 0)
+    # The answer may be one that was kept for the key: look up how the refund stands now.
+    sync_refunds(payment)
+    return ""
+
+
+def settle_followers(order_id: int) -> None:
+    """Ask for the refunds of payments that arrived after the end of their plan.
+
+    Reconciliation settles those that get no answer.
+    """
+    followers = Refund.objects.unanswered().filter(follows__isnull=False, payment__order=order_id)
+    for refund_id in followers.values_list("pk", flat=True):
+        with suppress(AcademyError):
+            settle_refund(refund_id)
+
+
+def sync_refunds(payment: Payment) -> bool:
+    """Record all refunds of a payment as they are at the provider; True if anything changed."""
+    reports = stripe_refunds.refunds_of(payment.reference)
+    return record_refunds(payment_id=payment.pk, reports=reports, provider=PROVIDER)
+
+
+def learn_refunds(reference: str) -> bool:
+    """Record the refunds of a payment that an event was about; False if nothing is new.
+
+    Raises PaymentNotFound if the payment is not of this shop.
+    """
+    payment = recorded_payment(reference)
+    is_news = sync_refunds(payment)
+    close_open_payments(payment.order_id or 0)
+    settle_followers(payment.order_id or 0)
+    return is_news
+
+
+def recorded_payment(reference: str) -> Payment:
+    """A payment of this shop that has succeeded; it is recorded first if no event reported it.
+
+    Raises PaymentNotFound if it is not of this shop.
+    """
+    of_orders = Payment.objects.filter(
+        reference=reference, status=Payment.Status.SUCCEEDED, order__isnull=False
+    )
+    if Payment.objects.filter(reference=reference, order=None).exists():
+        # Looked up before: it belongs to no order.
+        raise PaymentNotFound
+    if not of_orders.exists():
+        report(retrieve_payment(PaymentIds(reference)), actor=PROVIDER)
+    payment = of_orders.first()
+    if payment is None:
+        raise PaymentNotFound
+    return payment
+
+
+def close_open_payments(order_id: int) -> None:
+    """Cancel open payments of an order or a plan that a refund ends.
+
+    Reconciliation cancels those that can't be canceled now.
+    """
+    order = Order.objects.filter(pk=order_id).first()
+    if order is not None and takes_no_payments(order):
+        for payment in order.payments.open():
+            with suppress(AcademyError):
+                cancel_open_payment(payment)
+
+
+def settle_requested() -> tuple[int, int]:
+    """Settle the refunds that got no answer; how many were settled, and how many were not."""
+    settled = problems = 0
+    waiting = Refund.objects.unanswered().filter(
+        Q(created_at__lt=timezone.now() - PATIENCE) | Q(follows__isnull=False)
+    )
+    for refund in waiting.select_related("payment"):
+        order_id = refund.payment.order_id or 0
+        try:
+            close_open_payments(order_id)
+            settle_refund(refund.pk)
+            settle_followers(order_id)
+            settled += 1
+        except AcademyError:
+            problems += 1
+        # An unforeseen error with one refund must not keep the others from being settled.
+        except Exception:
+            logger.exception("refund %s could not be settled", refund.pk)
+            problems += 1
+    return settled, problems
+
+
+def learn_dispute(reference: str) -> bool:
+    """Record how a dispute stands now; False if nothing is new.
+
+    Raises PaymentNotFound if it is not about a payment of this shop.
+    """
+    payment, dispute = stripe_refunds.retrieve_dispute(reference)
+    return record_reported_dispute(payment, dispute)
+
+
+def record_reported_dispute(payment: str, dispute: ReportedDispute) -> bool:
+    payment_id = recorded_payment(payment).pk
+    return record_dispute(payment_id=payment_id, report=dispute, provider=PROVIDER)

@@ -1,0 +1,136 @@
+"""What the provider says of a payment, brought to the order that it is for."""
+
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order
+from apps.orders.models.payment import Payment
+from apps.orders.plan.outcomes import (
+    mark_instalments_canceled,
+    mark_instalments_paid,
+    mark_instalments_processing,
+)
+from apps.orders.plan.refusals import record_refusal
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.orders.settlement.open_payments import (
+    mark_canceled,
+    mark_open_again,
+    mark_processing,
+)
+from apps.orders.settlement.unmatched import keep_foreign_payment, keep_unmatched_payment
+from apps.payments.stripe.declines import refusal_kind
+from apps.payments.stripe.intents import ProviderPayment
+
+
+def order_of(payment: ProviderPayment) -> Order | None:
+    """The order that a payment is for: the one that it names, of whose customer it is.
+
+    A number alone proves nothing: another shop on the same account counts its orders too, and a
+    database that was restored gives the same numbers again.
+    """
+    order = Order.objects.filter(pk=payment.order_id or 0).first()
+    if order is None or (payment.customer and payment.customer == order.customer_reference):
+        return order
+    names = (payment.reference, payment.session)
+    return order if order.payments.filter(reference__in=names).exists() else None
+
+
+def _keep_unmatched(payment: ProviderPayment, confirmed: ConfirmedPayment, *, actor: str) -> None:
+    order_id = payment.order_id
+    if order_id is not None and Order.objects.filter(pk=order_id).exists():
+        keep_foreign_payment(order_id, confirmed, actor=actor)
+    else:
+        keep_unmatched_payment(confirmed, reason="Pago que no es de esta tienda")
+
+
+def report(payment: ProviderPayment, *, actor: str) -> Order | None:
+    """Record what the provider says of a payment; return its order, or None if it has none here.
+
+    Called for the browser, the webhook and reconciliation. Safe to repeat and in any order, because
+    the caller has just fetched `payment`. Takes no lock if there is nothing to record.
+    """
+    confirmed = ConfirmedPayment(
+        reference=payment.reference,
+        amount_cents=payment.amount_cents,
+        currency=payment.currency,
+        payment_method=payment.payment_method,
+        session=payment.session,
+    )
+    order = order_of(payment)
+    if order is None:
+        if payment.status == "succeeded":
+            _keep_unmatched(payment, confirmed, actor=actor)
+        return None
+    if _is_recorded(order, payment):
+        return order
+    if payment.instalments:
+        _report_instalments(payment, confirmed, actor=actor)
+    elif payment.status == "succeeded":
+        mark_paid(order_id=order.pk, payment=confirmed, actor=actor)
+    elif payment.status == "processing":
+        mark_processing(order_id=order.pk, reference=payment.reference)
+    elif payment.status == "canceled":
+        mark_canceled(order_id=order.pk, reference=payment.reference, actor=actor)
+    else:
+        mark_open_again(order_id=order.pk, reference=payment.reference, actor=actor)
+    order.refresh_from_db()
+    return order
+
+
+RECORDED_AS = {
+    "open": Payment.Status.OPEN,
+    "processing": Payment.Status.PROCESSING,
+    "succeeded": Payment.Status.SUCCEEDED,
+    "canceled": Payment.Status.CANCELED,
+}
+
+
+def _is_recorded(order: Order, payment: ProviderPayment) -> bool:
+    """Whether the shop's row of the payment says already what the provider says.
+
+    Of a payment of instalments only a success is final: its attempts may be behind.
+    """
+    if payment.instalments and payment.status != "succeeded":
+        return False
+    row = order.payments.filter(reference=payment.reference).first()
+    if row is None:
+        return payment.status == "open" and not payment.session
+    return row.status == RECORDED_AS[payment.status]
+
+
+def _report_instalments(
+    payment: ProviderPayment, confirmed: ConfirmedPayment, *, actor: str
+) -> None:
+    """Record how a payment of instalments stands: from browser, webhook, reconciliation or charge.
+
+    Safe to repeat and in any order. The caller has looked that the order exists.
+    """
+    order_id = payment.order_id or 0
+    numbers, attempt, reference = payment.instalments, payment.attempt, payment.reference
+    if payment.status == "succeeded":
+        mark_instalments_paid(
+            order_id=order_id, numbers=numbers, attempt=attempt, payment=confirmed, actor=actor
+        )
+    elif payment.status == "processing":
+        mark_instalments_processing(
+            order_id=order_id,
+            numbers=numbers,
+            attempt=attempt,
+            reference=reference,
+            amount_cents=payment.amount_cents,
+        )
+    elif payment.refusal_code and record_refusal(
+        order_id=order_id,
+        number=numbers[0],
+        attempt=attempt,
+        reference=reference,
+        refusal=refusal_kind(payment.refusal_code),
+        code=payment.refusal_code,
+        actor=actor,
+    ):
+        # An automatic charge. What the student confirms themselves stays open for another card.
+        return
+    elif payment.status == "canceled":
+        mark_instalments_canceled(
+            order_id=order_id, numbers=numbers, attempt=attempt, reference=reference
+        )
+    else:
+        mark_open_again(order_id=order_id, reference=reference, actor=actor)

@@ -1,0 +1,216 @@
+"""Stripe's side of a plan of instalments: charges without the student, theirs by hand, and cards.
+
+A part of `stripe_gateway`, under the same rules: nothing here runs inside a transaction.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import stripe
+from django.conf import settings
+from django.urls import reverse
+
+from apps.core.errors import AcademyError
+from apps.payments.stripe.client import (
+    DELAYED_METHODS,
+    PaymentNotFound,
+    ProviderError,
+    client,
+    id_of,
+    path_id,
+    provider_errors,
+)
+from apps.payments.stripe.declines import refusal_code
+from apps.payments.stripe.intents import ProviderPayment
+from apps.payments.stripe.intents import payment_of_intent as payment_of
+
+BRANDS = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express"}
+
+
+@dataclass(frozen=True)
+class ProviderCard:
+    """A card that was saved by a setup, of the order that the setup was made for."""
+
+    reference: str
+    order_id: int
+    customer: str
+    payment_method: str
+    saved: bool
+    client_secret: str = ""
+
+
+def create_instalment_payment(
+    *,
+    order_id: int,
+    numbers: tuple[int, ...],
+    attempt: int,
+    amount_cents: int,
+    customer: str,
+    email: str,
+    keep_card: bool,
+    idempotency_key: str,
+) -> ProviderPayment:
+    """Open a payment that the student confirms. `keep_card` saves theirs for what is left."""
+    params: Any = {
+        **_instalment_params(order_id, numbers, attempt, amount_cents, customer),
+        "receipt_email": email,
+        "excluded_payment_method_types": DELAYED_METHODS,
+    }
+    if keep_card:
+        params["setup_future_usage"] = "off_session"
+    with provider_errors():
+        intent = client().v1.payment_intents.create(params, {"idempotency_key": idempotency_key})
+    return payment_of(intent)
+
+
+def charge_saved_card(
+    *,
+    order_id: int,
+    number: int,
+    attempt: int,
+    amount_cents: int,
+    customer: str,
+    payment_method: str,
+    idempotency_key: str,
+) -> ProviderPayment:
+    """Charge one instalment without the student. A refusal is an answer: see `refusal_code`.
+
+    Its `reference` is empty where the card is not there any more and nothing was tried. Raises
+    ProviderError where the outcome is not known; the same key may be used again for 24 hours. Of
+    these, SpentKey says that the call has come to its end at the provider.
+    """
+    params: Any = {
+        **_instalment_params(order_id, (number,), attempt, amount_cents, customer),
+        "payment_method": payment_method,
+        "confirm": True,
+        "off_session": True,
+        # Nobody is sent there. But Stripe refuses to confirm, whatever the method, an intent whose
+        # methods may redirect and that has no address to come back to.
+        "return_url": f"{settings.SITE_URL}{reverse('plazos')}",
+    }
+    params["metadata"]["automatic"] = "true"
+    try:
+        with provider_errors():
+            intent = client().v1.payment_intents.create(
+                params, {"idempotency_key": idempotency_key}
+            )
+    except (ProviderError, PaymentNotFound) as refused:
+        if _is_gone(refused, payment_method, customer):
+            return _refusal(order_id, number, attempt, customer, code="card_missing")
+        return _refused_charge(refused, order_id, number, attempt, customer)
+    return payment_of(intent)
+
+
+def _refused_charge(
+    refused: AcademyError, order_id: int, number: int, attempt: int, customer: str
+) -> ProviderPayment:
+    cause = refused.__cause__
+    if isinstance(cause, stripe.CardError):
+        code = refusal_code(cause.error) or cause.code or "card_declined"
+        reference = id_of(getattr(cause.error, "payment_intent", None))
+        return _refusal(order_id, number, attempt, customer, code=code, reference=reference)
+    raise refused
+
+
+def _is_gone(refused: AcademyError, payment_method: str, customer: str) -> bool:
+    """Whether the call was refused because the card is not the customer's any more.
+
+    Stripe says that in several ways; how the card stands is plain.
+    """
+    if not isinstance(refused.__cause__, stripe.InvalidRequestError):
+        return False
+    try:
+        with provider_errors():
+            method = client().v1.payment_methods.retrieve(payment_method)
+    except PaymentNotFound:
+        return True
+    return id_of(method.customer) != customer
+
+
+def _refusal(
+    order_id: int, number: int, attempt: int, customer: str, *, code: str, reference: str = ""
+) -> ProviderPayment:
+    return ProviderPayment(
+        reference=reference,
+        status="open",
+        amount_cents=0,
+        currency="eur",
+        client_secret="",
+        customer=customer,
+        payment_method="",
+        order_id=order_id,
+        revision=0,
+        livemode=False,
+        refusal=code,
+        refusal_code=code,
+        instalments=(number,),
+        attempt=attempt,
+    )
+
+
+def _instalment_params(
+    order_id: int, numbers: tuple[int, ...], attempt: int, amount_cents: int, customer: str
+) -> dict[str, Any]:
+    which = ", ".join(str(number) for number in numbers)
+    return {
+        "amount": amount_cents,
+        "currency": "eur",
+        "customer": customer,
+        "description": f"{settings.BRAND_NAME}: pedido {order_id}, plazo {which}",
+        "metadata": {
+            "order_id": str(order_id),
+            "instalments": ",".join(str(number) for number in numbers),
+            "attempt": str(attempt),
+        },
+        "automatic_payment_methods": {"enabled": True},
+    }
+
+
+def create_card_setup(*, order_id: int, customer: str) -> ProviderCard:
+    """Begin to save another card of an order's customer, with the student present."""
+    with provider_errors():
+        setup = client().v1.setup_intents.create(
+            {
+                "customer": customer,
+                "usage": "off_session",
+                "automatic_payment_methods": {"enabled": True},
+                # As for payments by hand: what is charged to these answers days later.
+                "excluded_payment_method_types": DELAYED_METHODS,
+                "metadata": {"order_id": str(order_id)},
+            }
+        )
+    return _card(setup)
+
+
+def retrieve_card_setup(reference: str) -> ProviderCard:
+    """The setup as it is now. Raises PaymentNotFound where Stripe has none with this id."""
+    with provider_errors():
+        return _card(client().v1.setup_intents.retrieve(path_id(reference)))
+
+
+def cancel_card_setup(reference: str) -> None:
+    """End a setup that cards are being tried with. Raises ProviderError where it has succeeded."""
+    with provider_errors():
+        client().v1.setup_intents.cancel(reference)
+
+
+def card_label(payment_method: str) -> str:
+    """How a saved card is called, "Visa terminada en 4242"; empty for anything but a card."""
+    with provider_errors():
+        method = client().v1.payment_methods.retrieve(payment_method)
+    if method.card is None:
+        return ""
+    brand = BRANDS.get(method.card.brand, "Tarjeta")
+    return f"{brand} terminada en {method.card.last4}"
+
+
+def _card(setup: stripe.SetupIntent) -> ProviderCard:
+    order_id = (setup.metadata.to_dict() if setup.metadata else {}).get("order_id", "")
+    return ProviderCard(
+        reference=setup.id,
+        order_id=int(order_id) if order_id.isdigit() else 0,
+        customer=id_of(setup.customer),
+        payment_method=id_of(setup.payment_method),
+        saved=setup.status == "succeeded",
+        client_secret=setup.client_secret or "",
+    )

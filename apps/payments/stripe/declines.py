@@ -1,0 +1,56 @@
+"""Why Stripe or a bank refused a card."""
+
+from typing import Any
+
+from apps.orders.models.statuses import RefusalKind
+
+
+def refusal_code(refusal: Any) -> str:
+    """The bank's own word where there is one; an error has only the fields that apply to it."""
+    return (
+        getattr(refusal, "decline_code", None)
+        or getattr(refusal, "code", None)
+        or ("card_declined" if refusal else "")
+    )
+
+
+# Refusals after which Stripe advises against charging the same card again
+# (https://docs.stripe.com/declines/codes and https://docs.stripe.com/error-codes).
+PERMANENT = frozenset(
+    {
+        "card_not_supported",
+        "currency_not_supported",
+        "do_not_try_again",
+        "fraudulent",
+        "incorrect_number",
+        "invalid_account",
+        "invalid_expiry_month",
+        "invalid_expiry_year",
+        "invalid_number",
+        "lost_card",
+        "merchant_blacklist",
+        "new_account_information_available",
+        "no_action_taken_permanent",
+        "pickup_card",
+        "restricted_card",
+        "revocation_of_all_authorizations",
+        "revocation_of_authorization",
+        "security_violation",
+        "service_not_allowed",
+        "stolen_card",
+        "stop_payment_order",
+        "transaction_not_allowed",
+    }
+)
+# The bank asks for the cardholder: only a payment with the student present helps.
+AUTHENTICATION = frozenset({"authentication_required", "authentication_not_handled"})
+
+
+def refusal_kind(code: str) -> RefusalKind:
+    """The kind of a refusal, from Stripe's decline code or error code."""
+    if code in AUTHENTICATION:
+        return RefusalKind.AUTHENTICATION
+    if code in PERMANENT:
+        return RefusalKind.PERMANENT
+    named = (RefusalKind.INSUFFICIENT_FUNDS, RefusalKind.EXPIRED_CARD, RefusalKind.CARD_MISSING)
+    return RefusalKind(code) if code in named else RefusalKind.OTHER

@@ -1,0 +1,71 @@
+"""Signed events that Stripe sends to the webhook."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import stripe
+from django.conf import settings
+
+from apps.core.errors import AcademyError
+
+# The kind of a signed body that is no event: a list, or an object without `id`, `type` or `data`.
+UNREADABLE = "unreadable"
+MOST_ID_CHARACTERS = 255
+MOST_KIND_CHARACTERS = 60
+
+
+@dataclass(frozen=True)
+class SignedEvent:
+    """An event whose signature is right: its id, kind and content as they were sent."""
+
+    event_id: str
+    kind: str
+    livemode: bool
+    payload: dict[str, Any]
+
+
+class BadSignature(AcademyError):
+    code = "bad_signature"
+    message = "La firma del evento no es válida."
+
+
+def read_event(body: bytes, signature: str) -> SignedEvent:
+    """Check the signature of a webhook body and read the event in it.
+
+    A signed body that is no event is answered with kind `unreadable` and an id made of its content,
+    so that it is stored once like any other. Raises BadSignature for a wrong signature and for a
+    body that is not JSON.
+    """
+    try:
+        stripe.WebhookSignature.verify_header(
+            body.decode(),
+            signature,
+            settings.STRIPE_WEBHOOK_SECRET,
+            stripe.Webhook.DEFAULT_TOLERANCE,
+        )
+        sent = json.loads(body)
+    except (ValueError, RecursionError, stripe.SignatureVerificationError) as error:
+        raise BadSignature from error
+    if _is_event(sent):
+        return SignedEvent(sent["id"], sent["type"], sent["livemode"], sent)
+    digest = hashlib.sha256(body).hexdigest()
+    return SignedEvent(f"{UNREADABLE}-{digest}", UNREADABLE, False, {"body": sent})
+
+
+def _is_event(sent: Any) -> bool:
+    """Whether a body has what the shop reads of every event."""
+    return (
+        isinstance(sent, dict)
+        and _is_text(sent.get("id"), MOST_ID_CHARACTERS)
+        and _is_text(sent.get("type"), MOST_KIND_CHARACTERS)
+        and isinstance(sent.get("livemode"), bool)
+        and isinstance(sent.get("data"), dict)
+        and isinstance(sent["data"].get("object"), dict)
+        and _is_text(sent["data"]["object"].get("id"), MOST_ID_CHARACTERS)
+    )
+
+
+def _is_text(value: Any, most: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= most and "\x00" not in value

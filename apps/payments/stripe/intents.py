@@ -1,0 +1,284 @@
+"""Payments at Stripe: PaymentIntents, and the Checkout Sessions that hosted ones belong to."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import stripe
+from django.conf import settings
+
+from apps.payments.stripe.client import (
+    DELAYED_METHODS,
+    ProviderError,
+    client,
+    id_of,
+    number_of,
+    path_id,
+    provider_errors,
+)
+from apps.payments.stripe.declines import refusal_code
+from apps.payments.stripe.keys import IdempotencyKeys, once
+
+Status = Literal["open", "processing", "succeeded", "canceled"]
+STATUS: dict[str, Status] = {
+    "succeeded": "succeeded",
+    "canceled": "canceled",
+    "processing": "processing",
+}
+
+
+class HasPaymentIds(Protocol):
+    """What a payment is called at Stripe: a `ProviderPayment`, a row of ours, or `PaymentIds`.
+
+    On the hosted page a payment is a Checkout Session first. Its `reference` is the id of the
+    session until it has succeeded, from then on the id of the payment intent; `session` stays.
+    Elsewhere `session` is empty.
+    """
+
+    @property
+    def reference(self) -> str: ...
+
+    @property
+    def session(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class PaymentIds:
+    """Ids that a browser or an event names, for a payment of which we may have no row."""
+
+    reference: str
+    session: str = ""
+
+    @classmethod
+    def of_session(cls, session: str) -> "PaymentIds":
+        return cls(reference=session, session=session)
+
+
+@dataclass(frozen=True)
+class ProviderPayment:
+    """A payment as the provider sees it now. `order_id` is None where it is not of this shop.
+
+    `reference` and `session`: see `HasPaymentIds`.
+    """
+
+    reference: str
+    status: Status
+    amount_cents: int
+    currency: str
+    client_secret: str
+    customer: str
+    payment_method: str
+    order_id: int | None
+    revision: int
+    livemode: bool
+    refusal: str
+    session: str = ""
+    url: str = ""
+    # Until when the hosted page takes a payment, in seconds since 1970; 0 without such a page.
+    expires_at: int = 0
+    # The provider's own word for the refusal: `decline_code` where there is one.
+    refusal_code: str = ""
+    # Of a plan: which instalments it pays, and as which attempt of the first of them.
+    instalments: tuple[int, ...] = ()
+    attempt: int = 0
+
+    @property
+    def is_hosted(self) -> bool:
+        return bool(self.session)
+
+
+def create_customer(*, order_id: int, email: str) -> str:
+    """A customer for this order alone, so that nobody meets another's cards; its id.
+
+    Stripe's library makes up a random idempotency key for each call. A second customer after a lost
+    answer does no harm, since nothing refers to the first.
+    """
+    params: Any = {"email": email, "metadata": {"order_id": str(order_id)}}
+    with provider_errors():
+        return client().v1.customers.create(params).id
+
+
+def create_payment(
+    *,
+    order_id: int,
+    revision: int,
+    amount_cents: int,
+    customer: str,
+    email: str,
+    keep_card: bool,
+    keys: IdempotencyKeys,
+) -> ProviderPayment:
+    """Open a payment. The same key always gives the same one.
+
+    With `keep_card` the method is saved for the instalments to come, and only methods that can be
+    charged without the buyer are offered.
+    """
+    params: Any = {
+        "amount": amount_cents,
+        "currency": "eur",
+        "customer": customer,
+        "receipt_email": email,
+        "description": f"{settings.BRAND_NAME}: pedido {order_id}",
+        "metadata": {"order_id": str(order_id), "revision": str(revision)},
+        "automatic_payment_methods": {"enabled": True},
+        "excluded_payment_method_types": DELAYED_METHODS,
+    }
+    if keep_card:
+        params["setup_future_usage"] = "off_session"
+    return once(
+        keys,
+        lambda options: payment_of_intent(client().v1.payment_intents.create(params, options)),
+        find_done=lambda: find_opened(customer, revision, amount_cents, hosted=False),
+    )
+
+
+def find_opened(
+    customer: str, revision: int, amount_cents: int, *, hosted: bool
+) -> ProviderPayment | None:
+    """The payment that a call without an answer has opened after all, if it did."""
+    expected = (revision, amount_cents, hosted)
+    for payment in list_payments(customer):
+        same = (payment.revision, payment.amount_cents, payment.is_hosted) == expected
+        if same and payment.status != "canceled":
+            return payment
+    return None
+
+
+def retrieve_payment(payment: HasPaymentIds) -> ProviderPayment:
+    """The payment as it is now. Raises PaymentNotFound where Stripe does not have it.
+
+    An intent of the hosted page comes with its session.
+    """
+    with provider_errors():
+        if _is_session(payment):
+            return payment_of_session(
+                client().v1.checkout.sessions.retrieve(
+                    path_id(payment.session), {"expand": ["payment_intent"]}
+                )
+            )
+        intent = client().v1.payment_intents.retrieve(path_id(payment.reference))
+        if not _is_of_a_session(intent):
+            return payment_of_intent(intent)
+        sessions = client().v1.checkout.sessions.list(
+            {"payment_intent": intent.id, "expand": ["data.payment_intent"]}
+        )
+        return payment_of_session(sessions.data[0]) if sessions.data else payment_of_intent(intent)
+
+
+def cancel_payment(payment: HasPaymentIds) -> ProviderPayment:
+    """Cancel a payment, or learn how it stands where it can't be canceled any more.
+
+    A Checkout Session expires; the intent behind it is canceled with it.
+    """
+    try:
+        with provider_errors():
+            if _is_session(payment):
+                return payment_of_session(
+                    client().v1.checkout.sessions.expire(path_id(payment.session))
+                )
+            return payment_of_intent(client().v1.payment_intents.cancel(path_id(payment.reference)))
+    except ProviderError as refused:
+        # Succeeded, processing or canceled already: only its state tells which.
+        cause = refused.__cause__
+        if isinstance(cause, stripe.InvalidRequestError):
+            return retrieve_payment(payment)
+        raise
+
+
+def _is_session(payment: HasPaymentIds) -> bool:
+    """Whether Stripe knows the payment by its session: nobody has paid on its page yet."""
+    return bool(payment.session) and payment.reference == payment.session
+
+
+def list_intents(customer: str) -> list[ProviderPayment]:
+    """The payments of an order's customer that belong to no Checkout Session.
+
+    The payments of instalments are all among them.
+    """
+    with provider_errors():
+        intents = client().v1.payment_intents.list({"customer": customer, "limit": 100})
+        return [
+            payment_of_intent(intent)
+            for intent in intents.auto_paging_iter()
+            if not _is_of_a_session(intent)
+        ]
+
+
+def list_payments(customer: str) -> list[ProviderPayment]:
+    """All payments of an order's customer: how an unknown outcome is settled (never by search)."""
+    payments = list_intents(customer)
+    with provider_errors():
+        sessions = client().v1.checkout.sessions.list(
+            {"customer": customer, "limit": 100, "expand": ["data.payment_intent"]}
+        )
+        return payments + [payment_of_session(session) for session in sessions.auto_paging_iter()]
+
+
+def payment_of_intent(intent: stripe.PaymentIntent) -> ProviderPayment:
+    metadata = intent.metadata.to_dict() if intent.metadata else {}
+    order_id = number_of(metadata.get("order_id"))
+    revision = number_of(metadata.get("revision"))
+    attempt = number_of(metadata.get("attempt"))
+    listed = [number_of(part) for part in metadata.get("instalments", "").split(",")]
+    numbers = tuple(number for number in listed if number is not None)
+    of_a_plan = bool(numbers) and attempt is not None
+    refusal = intent.last_payment_error
+    return ProviderPayment(
+        reference=intent.id,
+        status=STATUS.get(intent.status, "open"),
+        amount_cents=intent.amount_received if intent.status == "succeeded" else intent.amount,
+        currency=intent.currency,
+        client_secret=intent.client_secret or "",
+        customer=id_of(intent.customer),
+        payment_method=id_of(intent.payment_method),
+        order_id=order_id if revision is not None or of_a_plan else None,
+        revision=revision or 0,
+        livemode=intent.livemode,
+        refusal=(refusal.message or refusal.code or "") if refusal else "",
+        # A charge without the student ends there; no error need have told so.
+        refusal_code="authentication_required"
+        if intent.status == "requires_action" and metadata.get("automatic")
+        else refusal_code(refusal),
+        instalments=numbers if of_a_plan else (),
+        attempt=attempt or 0 if of_a_plan else 0,
+    )
+
+
+def _is_of_a_session(intent: stripe.PaymentIntent) -> bool:
+    return bool(intent.metadata) and intent.metadata.to_dict().get("checkout") == "hosted"
+
+
+def payment_of_session(session: stripe.checkout.Session) -> ProviderPayment:
+    """A Checkout Session, with its payment intent expanded where it has one."""
+    intent = session.payment_intent
+    known = payment_of_intent(intent) if isinstance(intent, stripe.PaymentIntent) else None
+    metadata = session.metadata.to_dict() if session.metadata else {}
+    revision = number_of(metadata.get("revision"))
+    status = _session_status(session, known)
+    return ProviderPayment(
+        reference=known.reference if known and status == "succeeded" else session.id,
+        status=status,
+        amount_cents=known.amount_cents if known else session.amount_total or 0,
+        currency=known.currency if known else session.currency or "",
+        client_secret="",
+        customer=id_of(session.customer),
+        payment_method=known.payment_method if known else "",
+        order_id=number_of(metadata.get("order_id")) if revision is not None else None,
+        revision=revision or 0,
+        livemode=session.livemode,
+        refusal=known.refusal if known else "",
+        session=session.id,
+        url=session.url or "",
+        expires_at=session.expires_at or 0,
+    )
+
+
+def _session_status(session: stripe.checkout.Session, intent: ProviderPayment | None) -> Status:
+    # The money's word counts first: an intent may succeed a moment before its session completes.
+    if intent is not None and intent.status in ("succeeded", "processing"):
+        return intent.status
+    if session.status == "open":
+        return "open"
+    if session.payment_status == "paid":
+        return "succeeded"
+    # Expired, or completed with a payment that failed later: its page takes no other card.
+    return "canceled"

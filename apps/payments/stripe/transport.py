@@ -1,0 +1,135 @@
+"""How long and how often Stripe is waited for (docs/rules.md, "Card payments").
+
+Three limits keep a Stripe that hangs from taking the site down: the seconds that all calls of one
+request may take together, the calls that wait at once in one process, and a circuit breaker.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Condition
+from time import monotonic
+from typing import Any
+
+import requests
+import stripe
+import urllib3
+
+from apps.payments.stripe.breaker import CallNotMade, CircuitBreaker
+
+# A call waits so long for a free place, because a healthy Stripe frees one within that time.
+QUEUE_SECONDS = 0.5
+# When to try again if all places are taken.
+BUSY_RETRY_AFTER_SECONDS = 5
+# Each address of Stripe's is tried for so long.
+CONNECT_SECONDS = 3
+
+# The moment at which the calls of this request have to be over, in terms of `monotonic`.
+_deadline: ContextVar[float | None] = ContextVar("stripe_deadline", default=None)
+
+
+@contextmanager
+def stripe_time_limit(seconds: float) -> Iterator[None]:
+    """Give all calls to Stripe inside this block that many seconds together.
+
+    Inside another such block the earlier end counts.
+    """
+    ends_at = monotonic() + seconds
+    outer = _deadline.get()
+    token = _deadline.set(ends_at if outer is None else min(outer, ends_at))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def _seconds_left() -> float:
+    deadline = _deadline.get()
+    return float("inf") if deadline is None else deadline - monotonic()
+
+
+class WaitingPlaces:
+    """Places for calls that wait for an answer: at most `most` at once.
+
+    A call that finds no place waits a moment for one. After such a wait was in vain, further calls
+    are refused at once until a place is freed, so that waiting does not hold up every thread.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+        self._stuck = False
+        self._freed = Condition()
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place inside this block. Raises CallNotMade if none is free."""
+        with self._freed:
+            patience = 0 if self._stuck else QUEUE_SECONDS
+            if not self._freed.wait_for(lambda: self._taken < self._most, timeout=patience):
+                self._stuck = True
+                raise CallNotMade(BUSY_RETRY_AFTER_SECONDS)
+            self._taken += 1
+        try:
+            yield
+        finally:
+            with self._freed:
+                self._taken -= 1
+                self._stuck = False
+                self._freed.notify()
+
+
+class _Session(requests.Session):
+    """Cuts the time-out of each attempt to what is left of the request's time."""
+
+    def request(self, *args: Any, **kwargs: Any) -> requests.Response:
+        seconds = min(kwargs["timeout"], _seconds_left())
+        if seconds <= 0:
+            raise requests.Timeout("no time is left for this call")
+        kwargs["timeout"] = urllib3.Timeout(connect=CONNECT_SECONDS, total=seconds)
+        return super().request(*args, **kwargs)
+
+
+class LimitedClient(stripe.RequestsClient):
+    """The HTTP client of Stripe's library, within the three limits.
+
+    `attempt_seconds` bounds one attempt, `total_seconds` a call with its retries. Raises
+    CallNotMade if a call was refused before anything was sent.
+    """
+
+    def __init__(
+        self,
+        *,
+        attempt_seconds: float,
+        total_seconds: float,
+        places: WaitingPlaces,
+        breaker: CircuitBreaker,
+    ) -> None:
+        super().__init__(timeout=attempt_seconds, session=_Session())
+        self._total_seconds = total_seconds
+        self._places = places
+        self._breaker = breaker
+
+    def request_with_retries(self, *args: Any, **kwargs: Any) -> tuple[str, int, Mapping[str, str]]:
+        """One call of the API: the library comes through here for each, with all its attempts."""
+        with stripe_time_limit(self._total_seconds), self._places.place():
+            if _seconds_left() <= 0:
+                over = "The time for this request's calls is over."
+                raise stripe.APIConnectionError(over)  # type: ignore[no-untyped-call]
+            is_probe = self._breaker.admit()
+            failed = True
+            try:
+                body, status, headers = super().request_with_retries(*args, **kwargs)
+                # A stored error of an earlier call shows that Stripe answers.
+                failed = status >= 500 and headers.get("Idempotent-Replayed") != "true"
+                return body, status, headers
+            finally:
+                self._breaker.record(failed=failed, is_probe=is_probe)
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        """One attempt. It is repeated only if the pause before the next one leaves time for it."""
+        try:
+            return super().request(*args, **kwargs)
+        except stripe.APIConnectionError as error:
+            error.should_retry = error.should_retry and _seconds_left() > self.INITIAL_DELAY
+            raise

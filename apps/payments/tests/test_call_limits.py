@@ -1,0 +1,242 @@
+"""The limits on calls to Stripe, one by one (docs/rules.md, "Card payments")."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from threading import Event, Thread
+from time import monotonic
+from typing import Any
+
+import pytest
+import stripe
+
+from apps.payments.stripe import breaker as breaker_module
+from apps.payments.stripe.breaker import CallNotMade, CircuitBreaker
+from apps.payments.stripe.client import PaymentNotFound, ProviderBusy, ProviderError, client
+from apps.payments.stripe.intents import PaymentIds, retrieve_payment
+from apps.payments.stripe.transport import WaitingPlaces, stripe_time_limit
+
+UNKNOWN = PaymentIds("pi_unknown")
+
+
+class Clock:
+    """A clock that tests move by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(breaker_module, "monotonic", clock)
+    return clock
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> CircuitBreaker:
+    return CircuitBreaker(failures=3, open_seconds=15)
+
+
+def call(breaker: CircuitBreaker, *, failed: bool) -> None:
+    breaker.record(failed=failed, is_probe=breaker.admit())
+
+
+def open_up(breaker: CircuitBreaker) -> None:
+    for _ in range(3):
+        call(breaker, failed=True)
+
+
+def test_breaker_opens_after_failures_in_a_row(breaker, clock):
+    open_up(breaker)
+
+    clock.now += 4.5
+    with pytest.raises(CallNotMade) as refused:
+        breaker.admit()
+    assert refused.value.retry_after == 11
+
+
+def test_success_starts_the_count_of_failures_again(breaker):
+    for failed in (True, True, False, True, True):
+        call(breaker, failed=failed)
+
+    assert breaker.admit() is False
+
+
+def test_open_breaker_lets_one_probe_through(breaker, clock):
+    open_up(breaker)
+    clock.now += 15
+
+    assert breaker.admit() is True
+    with pytest.raises(CallNotMade):
+        breaker.admit()
+
+
+def test_successful_probe_closes_the_breaker(breaker, clock):
+    open_up(breaker)
+    clock.now += 15
+    call(breaker, failed=False)
+
+    call(breaker, failed=True)
+    call(breaker, failed=True)
+    assert breaker.admit() is False
+
+
+def test_failed_probe_keeps_the_breaker_open(breaker, clock):
+    open_up(breaker)
+    clock.now += 15
+    call(breaker, failed=True)
+
+    clock.now += 14
+    with pytest.raises(CallNotMade):
+        breaker.admit()
+    clock.now += 1
+    assert breaker.admit() is True
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_call_from_before_the_opening_does_not_count_as_the_probe(breaker, clock, failed):
+    old_call = breaker.admit()
+    open_up(breaker)
+    clock.now += 15
+    probe = breaker.admit()
+
+    breaker.record(failed=failed, is_probe=old_call)
+    with pytest.raises(CallNotMade):
+        breaker.admit()
+    breaker.record(failed=False, is_probe=probe)
+    assert breaker.admit() is False
+
+
+def test_places_are_limited_and_given_back():
+    places = WaitingPlaces(2)
+    with ExitStack() as held:
+        held.enter_context(places.place())
+        held.enter_context(places.place())
+        with pytest.raises(CallNotMade), places.place():
+            pass
+
+    with places.place(), places.place():
+        pass
+
+
+def test_call_waits_a_moment_for_a_place():
+    places, holds, entered = WaitingPlaces(1), Event(), Event()
+
+    def wait() -> None:
+        with places.place():
+            entered.set()
+
+    waiter = Thread(target=wait)
+    with places.place():
+        waiter.start()
+        assert not holds.wait(0.1)
+        assert not entered.is_set()
+    waiter.join(timeout=5)
+    assert entered.is_set()
+
+
+def test_calls_are_refused_at_once_while_no_place_is_freed():
+    places = WaitingPlaces(1)
+    with places.place():
+        with pytest.raises(CallNotMade), places.place():
+            pass
+        began = monotonic()
+        with pytest.raises(CallNotMade), places.place():
+            pass
+        assert monotonic() - began < 0.1
+
+
+@pytest.fixture
+def configure(standin: Any, settings: Any) -> Callable[..., None]:
+    """Change limits and make Stripe's client anew."""
+
+    def apply(**changes: Any) -> None:
+        for name, value in changes.items():
+            setattr(settings, f"STRIPE_{name}", value)
+        client.cache_clear()
+
+    return apply
+
+
+def duration(action: Callable[[], object], error: type[Exception]) -> float:
+    began = monotonic()
+    with pytest.raises(error):
+        action()
+    return monotonic() - began
+
+
+def test_one_call_with_its_repetition_keeps_to_the_total_time(standin, configure):
+    configure(TIMEOUT=1.2, REQUEST_SECONDS=1.5)
+    standin.process.fault(calls="*", caller="server", do="timeout_before", seconds=20)
+
+    took = duration(lambda: retrieve_payment(UNKNOWN), ProviderError)
+
+    assert 1.1 < took < 1.7
+
+
+def test_calls_of_one_request_share_their_time(standin, configure):
+    configure(TIMEOUT=1, REQUEST_SECONDS=5)
+    standin.process.fault(calls="*", caller="server", do="timeout_before", seconds=20)
+
+    with stripe_time_limit(0.8):
+        first = duration(lambda: retrieve_payment(UNKNOWN), ProviderError)
+        second = duration(lambda: retrieve_payment(UNKNOWN), ProviderError)
+
+    assert 0.6 < first < 1
+    assert second < 0.1
+
+
+def test_time_of_one_request_does_not_count_for_the_next(standin, configure):
+    configure(TIMEOUT=1)
+    with stripe_time_limit(0), pytest.raises(ProviderError):
+        retrieve_payment(UNKNOWN)
+
+    with pytest.raises(PaymentNotFound):
+        retrieve_payment(UNKNOWN)
+
+
+@pytest.mark.parametrize("fault", ["timeout_before", "error_500"])
+def test_failing_stripe_is_left_alone_and_tried_again(standin, configure, fault, monkeypatch):
+    monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
+    configure(BREAKER_FAILURES=2, BREAKER_SECONDS=0.4)
+    standin.process.fault(calls="*", caller="server", do=fault)
+    for _ in range(2):
+        with pytest.raises(ProviderError) as failed:
+            retrieve_payment(UNKNOWN)
+        assert failed.value.code == "provider_error"
+    (counted,) = standin.process.control("GET", "faults")["faults"]
+
+    with pytest.raises(ProviderBusy) as refused:
+        retrieve_payment(UNKNOWN)
+    assert (refused.value.status, refused.value.code) == (503, "provider_busy")
+    assert refused.value.retry_after == 1
+    assert standin.process.control("GET", "faults")["faults"] == [counted]
+
+    standin.process.control("DELETE", "faults")
+    Event().wait(0.45)
+    with pytest.raises(PaymentNotFound):
+        retrieve_payment(UNKNOWN)
+
+
+def test_refusals_of_stripe_do_not_open_the_breaker(standin, configure):
+    configure(BREAKER_FAILURES=2)
+
+    for _ in range(4):
+        with pytest.raises(PaymentNotFound):
+            retrieve_payment(UNKNOWN)
+
+
+def test_stored_errors_do_not_open_the_breaker(standin, configure, monkeypatch):
+    monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
+    configure(BREAKER_FAILURES=2)
+    create = client().v1.customers.create
+    standin.process.fault(calls="POST /v1/customers", do="error_500", nth=1)
+
+    for _ in range(4):
+        with pytest.raises(stripe.APIError) as stored:
+            create({"email": "bruno@example.com"}, {"idempotency_key": "key-of-bruno"})
+    assert stored.value.headers["Idempotent-Replayed"] == "true"
+    assert client().v1.customers.create({"email": "bruno@example.com"}).id

@@ -1,0 +1,124 @@
+"""A friend's code takes its discount off one purchase of one person."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from apps.core.identity import email_identity, phone_identity
+from apps.core.models import Mail
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order, Payment, Redemption
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.students.services import find_or_create_student
+from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.parallel import in_parallel
+
+PRICE = Decimal("182.40")  # 192 € less 5 % for paying at once
+WITH_CODE = PRICE - 15
+
+
+@pytest.fixture
+def friend_code(db: None) -> Any:
+    owner = find_or_create_student(email="ana@example.com", phone="+34600111111")
+    return make_promo(
+        "AMIGO-ANA22222", kind="FIJO", value="15", is_referral_code=True, student=owner
+    )
+
+
+def friend_body(**changes: Any) -> dict[str, Any]:
+    return checkout_body(
+        whole(make_subject()), total=WITH_CODE, promo_code="AMIGO-ANA22222", **changes
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ana.ruiz+1@googlemail.com", "AnaRuiz@gmail.com"),
+        ("ana+tienda@example.com", "ana@example.com"),
+    ],
+)
+def test_two_spellings_of_one_mailbox_have_one_identity(one, other):
+    assert email_identity(one) == email_identity(other)
+
+
+def test_dots_matter_outside_gmail():
+    assert email_identity("ana.ruiz@example.com") != email_identity("anaruiz@example.com")
+
+
+def test_a_zero_after_the_spanish_prefix_is_the_same_phone():
+    assert phone_identity("+340600123123") == phone_identity("+34 600 123 123") == "+34600123123"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "spelling",
+    [{}, {"email": "bruno+2@example.com", "phone": "+34600999999"}, {"email": "otro@example.com"}],
+    ids=["same address", "tagged address", "same phone"],
+)
+def test_second_cart_takes_the_friend_code_over_from_the_first(
+    api, standin, friend_code, audited, spelling
+):
+    first = api.checkout(friend_body())
+    second = api.checkout(friend_body(**spelling))
+
+    assert standin.payment(first["payment_intent_id"])["status"] == "canceled"
+    assert Redemption.objects.get(status="reserved").order_id == second["order_id"]
+    friend_code.refresh_from_db()
+    assert friend_code.uses_taken == 1
+    assert list(Payment.objects.open().values_list("order_id", flat=True)) == [second["order_id"]]
+
+
+@pytest.mark.django_db
+def test_five_carts_with_one_friend_code_leave_one_that_can_be_paid(
+    api, standin, friend_code, audited
+):
+    carts = [api.checkout(friend_body()) for _ in range(5)]
+    for cart in carts[:-1]:
+        assert standin.payment(cart["payment_intent_id"])["status"] == "canceled"
+    standin.confirm(carts[-1]["client_secret"])
+    api.post("complete-payment", {"payment_intent_id": carts[-1]["payment_intent_id"]})
+
+    assert Order.objects.get(status="paid").total_amount == WITH_CODE
+    own = {"recovery_order_id": carts[0]["order_id"], "token": carts[0]["token"]}
+    status, answer = api.post("process-checkout", {**friend_body(), **own})
+    assert (status, answer["code"]) == (409, "promo_refused")
+
+
+@pytest.mark.django_db
+def test_friend_code_is_refused_while_the_bank_confirms_another_cart(api, standin, friend_code):
+    first = api.checkout(friend_body())
+    standin.confirm(first["client_secret"], "4000009990000005")
+
+    status, answer = api.post("process-checkout", friend_body())
+
+    assert (status, answer["code"]) == (409, "promo_refused")
+    assert answer["error"] == "Ya estás pagando otra compra con un código de amigo."
+    assert "payment_intent_id" not in answer
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_carts_paid_at_once_with_one_friend_code_flag_the_second(api, standin, friend_code):
+    orders = []
+    for _ in range(2):
+        placed = api.checkout(friend_body())
+        orders.append(Order.objects.get(pk=placed["order_id"]))
+    # As if both payments had gone through before either cart could take the code over.
+    Redemption.objects.filter(order=orders[0]).update(status="reserved")
+    payments = iter(
+        [(order.pk, ConfirmedPayment(f"pi_at_once_{order.pk}", 16740)) for order in orders]
+    )
+
+    def pay() -> Order:
+        order_id, payment = next(payments)
+        return mark_paid(order_id=order_id, payment=payment, actor="Stripe")
+
+    results = in_parallel(pay, 2)
+
+    assert all(isinstance(result, Order) for result in results), results
+    flagged = Order.objects.filter(events__kind="friend_code_misused")
+    assert flagged.count() == 1
+    assert "no es su primera compra" in flagged.get().flag
+    assert Mail.objects.filter(template="staff_attention").count() == 1

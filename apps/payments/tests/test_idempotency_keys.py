@@ -1,0 +1,172 @@
+"""Keys with which a call to Stripe is made once, whatever became of its answers."""
+
+import pytest
+from django.core.management.color import no_style
+from django.db import connection
+
+from apps.orders.models import Instalment, Order, Payment
+from apps.orders.plan.attempts import charge_key
+from apps.orders.privacy import delete_orders
+from apps.payments.stripe.client import ProviderError, client
+from apps.payments.stripe.intents import create_customer, create_payment
+from apps.payments.stripe.keys import StoredKeys
+from apps.students.models import Student
+from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.plans import buy_in_instalments, charge_on, charges
+
+pytestmark = pytest.mark.django_db
+
+
+def start_numbers_again():
+    """What restoring an older database does: all orders go, and their numbers are given again."""
+    delete_orders(Order.objects.all())
+    tables = [
+        {"table": model._meta.db_table, "column": "id"} for model in (Order, Instalment, Payment)
+    ]
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_by_name_sql(no_style(), tables):
+            cursor.execute(statement)
+
+
+def make_order() -> Order:
+    student = Student.objects.create(email="bruno@example.com", phone="+34600222222")
+    return Order.objects.create(
+        student=student, email=student.email, total_amount=10, payment_type="full_payment"
+    )
+
+
+@pytest.mark.usefixtures("audited")
+@pytest.mark.parametrize("mode", ["embedded", "hosted"])
+def test_order_number_of_a_restored_database_meets_no_key_of_its_former_order(
+    api, standin, settings, mode
+):
+    settings.STRIPE_CHECKOUT = mode
+    make_promo()
+    start_numbers_again()
+    former = api.checkout(
+        checkout_body(whole(make_subject()), total="164.16", promo_code="BIENVENIDA10")
+    )
+    start_numbers_again()
+
+    placed = api.checkout(
+        checkout_body(
+            whole(make_subject("Física", "100.00")), total="85.50", promo_code="BIENVENIDA10"
+        )
+    )
+
+    assert placed["order_id"] == former["order_id"]
+    standin.pay(placed)
+    name = "session_id" if mode == "hosted" else "payment_intent_id"
+    assert api.post("complete-payment", {name: placed[name]})[1]["status"] == "paid"
+    assert Payment.objects.get().amount == 85.50
+
+
+def test_instalment_of_a_restored_database_meets_no_key_of_its_former_order(api, standin):
+    start_numbers_again()
+    former = buy_in_instalments(api, standin)
+    assert charge_on(20).charged == 1
+    start_numbers_again()
+    order = buy_in_instalments(api, standin, price="60.00", email="ana@example.com")
+
+    assert charge_on(20).charged == 1
+
+    assert order.pk == former.pk
+    assert charges(standin, order) == [2000, 2000]
+
+
+def test_order_of_a_restored_backup_gets_a_payment_though_its_key_was_used(api, standin):
+    """A backup knows the order with fewer changes than Stripe has seen keys of."""
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    known = {"recovery_order_id": first["order_id"], "token": first["token"]}
+    other = {**body, "items": [whole(make_subject("Física", "100.00"))], "total_amount": 95}
+    api.checkout({**other, **known})
+    Payment.objects.all().delete()
+    Order.objects.update(revision=1, content_hash="")
+
+    third = {**body, "items": [whole(make_subject("Arte", "50.00"))], "total_amount": 47.5}
+    placed = api.checkout({**third, **known})
+
+    assert standin.payment(placed["payment_intent_id"])["amount"] == 4750
+    customer = Order.objects.get().customer_reference
+    payable = [one for one in standin.payments(customer) if one["status"] != "canceled"]
+    assert [one["id"] for one in payable] == [placed["payment_intent_id"]]
+
+
+def test_keys_of_two_orders_with_one_number_differ():
+    order, other = Order(pk=7), Order(pk=7)
+
+    assert charge_key(order, 2, 1) != charge_key(other, 2, 1)
+
+
+def test_calls_that_meet_at_a_spent_key_share_the_next():
+    order = make_order()
+    one = StoredKeys(order, "order-x-1")
+    other = StoredKeys(Order.objects.get(), "order-x-1")
+    assert (one.current, other.current) == ("order-x-1", "order-x-1")
+
+    one.give_up()
+    other.give_up()
+
+    assert (one.current, other.current) == ("order-x-1-1", "order-x-1-1")
+    assert StoredKeys(Order.objects.get(), "order-x-1").current == "order-x-1-1"
+
+
+def test_work_behind_a_kept_internal_error_is_found_and_not_done_twice(standin):
+    standin.process.fault(calls="POST /v1/payment_intents", do="error_500", work=True, nth=1)
+    order = make_order()
+    customer = create_customer(order_id=order.pk, email=order.email)
+
+    def create():
+        return create_payment(
+            order_id=order.pk,
+            revision=1,
+            amount_cents=18240,
+            customer=customer,
+            email=order.email,
+            keep_card=False,
+            keys=StoredKeys(order, "order-x-1"),
+        )
+
+    with pytest.raises(ProviderError):
+        create()
+    found = create()
+
+    assert [payment["id"] for payment in standin.payments(customer)] == [found.reference]
+
+
+@pytest.mark.parametrize(
+    ("mode", "call"),
+    [
+        ("embedded", "POST /v1/customers"),
+        ("embedded", "POST /v1/payment_intents"),
+        ("hosted", "POST /v1/coupons"),
+        ("hosted", "POST /v1/checkout/sessions"),
+    ],
+)
+def test_click_during_an_outage_takes_three_calls_and_the_cart_works_at_once_after_it(
+    api, standin, settings, mode, call
+):
+    settings.STRIPE_CHECKOUT = mode
+    # Every click reaches Stripe, although it fails again and again.
+    settings.STRIPE_BREAKER_FAILURES = 100
+    client.cache_clear()
+    make_promo()
+    body = checkout_body(whole(make_subject()), total="164.16", promo_code="BIENVENIDA10")
+    outage = standin.process.fault(calls=call, do="error_500")
+    seen = 0
+    for _ in range(8):
+        status, answer = api.post("process-checkout", body)
+        assert (status, answer["code"]) == (502, "provider_error")
+        body |= {"recovery_order_id": answer["order_id"], "token": answer["token"]}
+        faults = standin.process.control("GET", "faults")["faults"]
+        assert 1 <= faults[0]["matched"] - seen <= 3
+        seen = faults[0]["matched"]
+    standin.process.control("DELETE", f"faults/{outage}")
+
+    placed = api.checkout(body)
+
+    standin.pay(placed)
+    name = "session_id" if mode == "hosted" else "payment_intent_id"
+    assert api.post("complete-payment", {name: placed[name]})[1]["status"] == "paid"
+    assert Payment.objects.count() == 1

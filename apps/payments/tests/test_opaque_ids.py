@@ -1,0 +1,169 @@
+"""Stripe's ids are opaque: 255 characters, of any kind, from the checkout to the refund."""
+
+from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import time_machine
+from django.core.management import call_command
+from django.utils import timezone
+
+from apps.orders.models import Instalment, Order, Payment
+from apps.payments.stripe import intents
+from apps.payments.stripe.client import PaymentNotFound
+from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.plans import buy_in_instalments, charge_on, give_card, link_of
+from tests.helpers.shop import DECLINED
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("audited")]
+
+ODD_CHARACTERS = "-._~=:+/%&?#@"
+
+
+@pytest.fixture(autouse=True)
+def _opaque(standin):
+    standin.process.control("POST", "ids", {"style": "opaque"})
+    yield
+    standin.process.control("POST", "ids", {"style": "plain"})
+
+
+@pytest.fixture(params=["embedded", "hosted"])
+def mode(request, settings):
+    settings.STRIPE_CHECKOUT = request.param
+    return request.param
+
+
+def assert_is_opaque(provider_id: str) -> None:
+    assert len(provider_id) == 255
+    assert set(ODD_CHARACTERS) <= set(provider_id)
+
+
+def ids(placed):
+    name = "session_id" if "session_id" in placed else "payment_intent_id"
+    return {name: placed[name]}
+
+
+@pytest.mark.usefixtures("mode")
+def test_purchase_with_opaque_ids_is_completed_by_the_browser(api, standin, work):
+    make_promo()
+    body = checkout_body(
+        whole(make_subject(price="200.00")), total="171", promo_code="BIENVENIDA10"
+    )
+    placed = api.checkout(body)
+    assert standin.pay(placed, DECLINED) == "card_declined"
+    standin.pay(placed)
+
+    status, answer = api.post("complete-payment", ids(placed))
+    work()
+
+    assert (status, answer["status"]) == (200, "paid")
+    order = Order.objects.get()
+    assert_is_opaque(order.stripe_payment_intent_id)
+    assert_is_opaque(order.customer_reference)
+    assert api.get("orders/by-payment", **ids(placed))[0] == 200
+    status, answer = api.post("create-auth-user", {"order_id": order.pk, **ids(placed)})
+    assert (status, answer["account_status"]) == (200, "created")
+    assert Payment.objects.get().status == "succeeded"
+
+
+@pytest.mark.usefixtures("mode")
+def test_second_checkout_with_opaque_ids_answers_with_the_same_payment(api):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+
+    again = api.checkout({**body, "recovery_order_id": first["order_id"], "token": first["token"]})
+
+    assert ids(again) == ids(first)
+
+
+@pytest.mark.usefixtures("mode")
+def test_checkout_after_an_unreported_payment_says_paid_and_opens_no_other(api, standin):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    standin.pay(first)
+
+    again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
+    status, answer = api.post("process-checkout", again)
+
+    assert (status, answer["code"]) == (409, "already_paid")
+    assert Order.objects.get().status == "paid"
+    assert list(Payment.objects.values_list("status", flat=True)) == ["succeeded"]
+    assert standin.process.control("GET", "state")["payment_intents"] == {"succeeded": 1}
+
+
+@pytest.mark.usefixtures("mode")
+def test_reconciliation_reads_opaque_ids(api, standin):
+    standin.pay(api.checkout(checkout_body(whole(make_subject()), total="182.40")))
+
+    call_command("reconcile_payments")
+
+    assert Order.objects.get().status == "paid"
+
+
+def test_plan_with_opaque_ids_is_charged_refused_paid_by_hand_and_given_another_card(api, standin):
+    order = buy_in_instalments(api, standin)
+    assert_is_opaque(order.card_reference)
+    give_card(order, standin, "pm_card_chargeCustomerFail")
+    assert charge_on(20).refused == 1
+    with time_machine.travel(timezone.now() + timedelta(days=20)):
+        _, paying = api.post("instalments/pay", {**link_of(order), "number": 2, "what": "next"})
+        standin.confirm(paying["client_secret"])
+        api.post("complete-payment", {"payment_intent_id": paying["payment_intent_id"]})
+        _, changing = api.post("instalments/card", link_of(order))
+        browser = standin.process.browser_client()
+        browser.v1.setup_intents.confirm(
+            changing["setup_intent_id"],
+            {
+                "client_secret": changing["client_secret"],
+                "payment_method": standin.process.new_card("5555555555554444").id,
+                "return_url": "http://127.0.0.1/plazos",
+            },
+        )
+        setup = {"setup_intent_id": changing["setup_intent_id"]}
+        status, saved = api.post("instalments/card-saved", {**link_of(order), **setup})
+
+    assert (status, saved["card"]) == (200, "Mastercard terminada en 4444")
+    assert charge_on(40).charged == 1
+    assert set(order.instalments.values_list("status", flat=True)) == {Instalment.Status.PAID}
+
+
+def test_success_page_address_carries_an_opaque_id(api, standin, settings):
+    settings.STRIPE_CHECKOUT = "hosted"
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+
+    target = standin.session(placed["session_id"])["success_url"].replace(
+        "{CHECKOUT_SESSION_ID}", placed["session_id"]
+    )
+
+    assert "session_id" in parse_qs(urlsplit(target).query)
+
+
+@pytest.mark.parametrize("provider_id", ["pi_1\x1f2", "pi_\x00", "x" * 256])
+def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(api, standin, provider_id):
+    standin.process.fault(calls="*", caller="server", do="error_500")
+
+    status, answer = api.post("complete-payment", {"payment_intent_id": provider_id})
+
+    assert (status, answer["code"]) == (400, "invalid")
+
+
+@pytest.mark.parametrize("provider_id", ["", ".", "..", "pi_\n1"])
+def test_what_would_address_something_else_is_never_put_into_a_path(standin, provider_id):
+    with pytest.raises(PaymentNotFound):
+        intents.retrieve_payment(intents.PaymentIds(provider_id))
+
+
+def test_wrong_answer_that_a_payment_is_missing_opens_no_second_one(api, standin, monkeypatch):
+    """Whatever the reason of such an answer: the customer's payments are looked at before."""
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    standin.pay(first)
+    row = Payment.objects.get()
+    Payment.objects.filter(pk=row.pk).update(reference="pi_somehow_wrong")
+
+    again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
+    status, answer = api.post("process-checkout", again)
+
+    assert (status, answer["code"]) == (409, "already_paid")
+    assert Order.objects.get().status == "paid"
+    assert standin.process.control("GET", "state")["payment_intents"] == {"succeeded": 1}

@@ -1,0 +1,81 @@
+"""Reconciliation keeps to its share of time, and no payment is left out for long."""
+
+from typing import Any
+
+import pytest
+
+from apps.orders.models import Order, Payment
+from apps.payments import reconcile as module
+from apps.payments.reconcile import reconcile
+from apps.payments.stripe.client import client
+from tests.helpers.factories import checkout_body, make_subject, whole
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def three_open_payments(api: Any, standin: Any) -> list[str]:
+    """The references of three orders' open payments, the oldest first."""
+    subject = make_subject()
+    return [
+        api.checkout(
+            checkout_body(
+                whole(subject),
+                total="182.40",
+                email=f"alumno{number}@example.com",
+                phone=f"+3460010000{number}",
+            )
+        )["payment_intent_id"]
+        for number in range(3)
+    ]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The payments that Stripe is asked about, as if each answer took ten seconds."""
+    asked: list[str] = []
+    retrieve = module.retrieve_payment
+
+    def slowly(payment: Payment) -> Any:
+        asked.append(payment.reference)
+        return retrieve(payment)
+
+    monkeypatch.setattr(module, "monotonic", lambda: 10.0 * len(asked))
+    monkeypatch.setattr(module, "retrieve_payment", slowly)
+    return asked
+
+
+def test_next_run_begins_with_what_the_last_one_had_no_time_for(three_open_payments, asked):
+    first, second, third = three_open_payments
+
+    # A third of the time is the open payments': two answers.
+    found = reconcile(seconds=60)
+    assert asked == [first, second]
+    assert found.postponed == 1
+    assert found.summary().endswith(" Sin tiempo, quedan para la próxima vez: 1.")
+
+    asked.clear()
+    reconcile(seconds=60)
+    assert asked == [third, first]
+
+
+def test_run_without_a_limit_checks_everything(three_open_payments, asked):
+    before = list(Order.objects.values_list("updated_at", flat=True))
+
+    assert reconcile().postponed == 0
+
+    assert asked == three_open_payments
+    assert not Payment.objects.filter(checked_at=None).exists()
+    # Being checked is no change of the order.
+    assert list(Order.objects.values_list("updated_at", flat=True)) == before
+
+
+def test_run_gives_up_when_stripe_is_not_called_any_more(three_open_payments, standin, settings):
+    settings.STRIPE_BREAKER_FAILURES = 1
+    client.cache_clear()
+    standin.process.fault(calls="*", caller="server", do="error_500")
+
+    found = reconcile()
+
+    # Of the payments one failed and one was not asked about; of the orders' customers the first.
+    assert (found.problems, found.postponed) == (3, 1 + 2)

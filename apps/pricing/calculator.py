@@ -1,0 +1,102 @@
+"""The price of the budget calculator, as pure functions on integer cents.
+
+`static_src/lib/calculator.ts` applies the same rules in the browser, and both are tested with
+`golden_cases.json`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal
+
+from apps.core.money import CENTS_PER_EURO, half_up
+from apps.pricing.rules import (
+    FULL_PAYMENT_NAME,
+    PERCENT,
+    PRICING,
+    VOLUME_NAME,
+    CampaignTerms,
+    Discount,
+    DiscountKind,
+)
+
+DateRange = Literal["august", "september", "other"]
+
+INVITED_NAME = "Código de amigo"
+INVITEES_NAME = "Amigos invitados"
+_DATE_RANGES: dict[int, DateRange] = {8: "august", 9: "september"}
+
+
+@dataclass(frozen=True)
+class CalculatorQuote:
+    """The calculator's result: the final price is the base less all discounts, never below 0."""
+
+    base_cents: int
+    discounts: tuple[Discount, ...]
+    final_cents: int
+
+
+def date_range_of(day: date) -> DateRange:
+    """Return the calculator's date range of a day: two months have a campaign of their own."""
+    return _DATE_RANGES.get(day.month, "other")
+
+
+def quote_calculator(
+    subject_prices_cents: Sequence[int],
+    *,
+    number_of_subjects: int,
+    full_payment: bool,
+    invited_with_code: bool,
+    invitees: int,
+    campaign: CampaignTerms | None = None,
+) -> CalculatorQuote:
+    """Return the price of a budget (docs/rules.md, "Calculator").
+
+    If no subject is chosen, the base is the unit price times `number_of_subjects`. Percentages are
+    taken of the base and rounded half up to whole euros. `invited_with_code` means that the visitor
+    typed a friend code. Invitees above the maximum count as the maximum. Raises ValueError if the
+    number of prices is neither 0 nor `number_of_subjects`.
+    """
+    if subject_prices_cents and len(subject_prices_cents) != number_of_subjects:
+        raise ValueError(f"{len(subject_prices_cents)} prices for {number_of_subjects} subjects")
+    base_cents = (
+        sum(subject_prices_cents)
+        if subject_prices_cents
+        else number_of_subjects * PRICING.unit_base_price_cents
+    )
+    discounts = [_volume(number_of_subjects)]
+    if campaign is not None and campaign.calculator:
+        discounts.append(_campaign(base_cents, campaign))
+    if full_payment:
+        discounts.append(_full_payment(base_cents))
+    if invited_with_code:
+        discounts.append(Discount(DiscountKind.INVITED, INVITED_NAME, PRICING.invited_cents))
+    discounts.append(_invitees(invitees))
+
+    listed = tuple(discount for discount in discounts if discount.amount_cents > 0)
+    off_cents = sum(discount.amount_cents for discount in listed)
+    return CalculatorQuote(base_cents, listed, max(0, base_cents - off_cents))
+
+
+def _volume(subjects: int) -> Discount:
+    return Discount(DiscountKind.VOLUME, VOLUME_NAME, PRICING.volume_discount_cents(subjects))
+
+
+def _campaign(base_cents: int, campaign: CampaignTerms) -> Discount:
+    cents = _whole_euros_of(base_cents, campaign.percent)
+    return Discount(DiscountKind.CAMPAIGN, campaign.discount_name, cents)
+
+
+def _full_payment(base_cents: int) -> Discount:
+    percent = PRICING.full_payment_percent
+    name = FULL_PAYMENT_NAME.format(percent=percent)
+    return Discount(DiscountKind.FULL_PAYMENT, name, _whole_euros_of(base_cents, percent))
+
+
+def _invitees(invitees: int) -> Discount:
+    cents = min(invitees, PRICING.invitee_max) * PRICING.invitee_cents
+    return Discount(DiscountKind.INVITEES, INVITEES_NAME, cents)
+
+
+def _whole_euros_of(cents: int, percent: int) -> int:
+    return half_up(cents * percent, PERCENT * CENTS_PER_EURO) * CENTS_PER_EURO

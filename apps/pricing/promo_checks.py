@@ -1,0 +1,92 @@
+"""The rules that refuse a promo code. Each refusal has its own Spanish sentence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from apps.core.errors import AcademyError
+from apps.core.money import format_euros, to_cents
+from apps.pricing.models import PromoCode
+
+
+class PromoRefused(AcademyError):
+    status = 409
+    code = "promo_refused"
+    message = "El código promocional no es válido"
+
+
+@dataclass(frozen=True)
+class PromoItem:
+    """The data of a cart line that restrictions of a code look at."""
+
+    subject_id: int
+    degree_id: int
+    university_id: int
+    complete: bool
+
+
+@dataclass(frozen=True)
+class PromoBuyer:
+    """What earlier orders say about the buyer. `uses` counts the other orders with this code."""
+
+    uses: int = 0
+    has_bought: bool = False
+    owns_code: bool = False
+
+
+def check_usable(promo: PromoCode, *, now: datetime, held: bool = False) -> None:
+    """Raise PromoRefused if nobody can use the code now.
+
+    `held` means that the priced order holds a use itself, which does not count against it.
+    """
+    if not promo.active:
+        raise PromoRefused("Este código ya no está activo.")
+    if promo.valid_from and now < promo.valid_from:
+        raise PromoRefused("Este código todavía no es válido.")
+    if promo.valid_until and now > promo.valid_until:
+        raise PromoRefused("Este código ha caducado.")
+    check_uses_left(promo, held=held)
+
+
+def check_uses_left(promo: PromoCode, *, held: bool = False) -> None:
+    """Raise PromoRefused if all uses of the code are taken, not counting a held one."""
+    if promo.max_uses is not None and promo.uses_taken - held >= promo.max_uses:
+        raise PromoRefused("Este código ya se ha usado el máximo de veces.")
+
+
+def check_buyer(promo: PromoCode, buyer: PromoBuyer) -> None:
+    """Raise PromoRefused if this buyer may not use the code."""
+    if promo.max_uses_per_student is not None and buyer.uses >= promo.max_uses_per_student:
+        raise PromoRefused("Ya has usado este código.")
+    if promo.is_referral_code:
+        if buyer.owns_code:
+            raise PromoRefused("No puedes usar tu propio código de amigo.")
+        if buyer.has_bought:
+            raise PromoRefused("Los códigos de amigo son solo para la primera compra.")
+
+
+def check_total(promo: PromoCode, total_cents: int) -> None:
+    """Raise PromoRefused if the cart is below the code's minimum."""
+    if total_cents < to_cents(promo.minimum_cart):
+        minimum = format_euros(to_cents(promo.minimum_cart))
+        raise PromoRefused(f"Este código necesita un carrito de al menos {minimum}.")
+
+
+def check_items(promo: PromoCode, items: Sequence[PromoItem]) -> None:
+    """Raise PromoRefused if the code is not valid for every line of the cart.
+
+    A restricted code needs each line to belong to one of its universities, degrees or subjects,
+    because its discount applies to the whole cart.
+    """
+    universities = {row.pk for row in promo.universities.all()}
+    degrees = {row.pk for row in promo.degrees.all()}
+    subjects = {row.pk for row in promo.subjects.all()}
+    if (universities or degrees or subjects) and not all(
+        item.university_id in universities
+        or item.degree_id in degrees
+        or item.subject_id in subjects
+        for item in items
+    ):
+        raise PromoRefused("Este código no es válido para las asignaturas de tu carrito.")
+    if promo.is_referral_code and not any(item.complete for item in items):
+        raise PromoRefused("El código de amigo necesita al menos una asignatura completa.")

@@ -1,0 +1,182 @@
+import { useEffect, useRef, useState } from "react";
+import { ApiError } from "../../lib/api";
+import { LockIcon } from "../../lib/icons";
+import { formatEuros } from "../../lib/money";
+import { toast } from "../../lib/toast";
+import { useOneAtATime } from "../../lib/useOneAtATime";
+import type { InstalmentPlan } from "../../schemas/instalments";
+import { CardForm, type CardHandle } from "../payment/CardForm";
+import { completePayment, successUrl } from "../payment/checkoutApi";
+import {
+  errorMessage,
+  type Link,
+  needsAttention,
+  type PlanAction,
+  payLabels,
+  planMessage,
+  reportCardSaved,
+  type StartedPayment,
+  startPayment,
+} from "./instalmentPlan";
+
+type Props = { plan: InstalmentPlan; link: Link; onChange(): Promise<void> };
+type Open = StartedPayment & { action: PlanAction };
+
+const NOT_READY = "El formulario de pago no está listo...";
+
+/** Buttons to pay the next instalment, pay all of them or change the card; then the card form. */
+export function InstalmentPayment({ plan, link, onChange }: Props) {
+  const [open, setOpen] = useState<Open | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState("");
+  const card = useRef<CardHandle | null>(null);
+  const oneAtATime = useOneAtATime();
+  const heading = useRef<HTMLParagraphElement>(null);
+  const previousOpen = useRef(open);
+
+  // The pressed button has been replaced: focus the text in its place.
+  useEffect(() => {
+    if (previousOpen.current !== open) heading.current?.focus();
+    previousOpen.current = open;
+  }, [open]);
+
+  const run = (action: () => Promise<void>) =>
+    oneAtATime(async () => {
+      setBusy(true);
+      setError("");
+      try {
+        await action();
+      } catch (problem) {
+        setError(errorMessage(problem));
+        // 409: an instalment has been charged or paid elsewhere since the plan was loaded. Load it
+        // again.
+        if (problem instanceof ApiError && problem.status === 409) await onChange();
+      } finally {
+        setBusy(false);
+      }
+    });
+
+  const choose = (action: PlanAction) =>
+    run(async () => setOpen({ ...(await startPayment(action, plan, link)), action }));
+
+  const confirm = ({ action, reference }: Open) =>
+    run(async () => {
+      if (!card.current) return setError(NOT_READY);
+      const back = action === "card" ? "/plazos" : successUrl(reference);
+      const outcome = await card.current.confirm(`${window.location.origin}${back}`);
+      if (outcome.kind === "declined") {
+        setError(outcome.text);
+        if (outcome.final) setOpen(null);
+        return;
+      }
+      // Stripe has charged or saved the card. If telling the server fails, the webhook will tell it
+      // later.
+      const done = action === "card" ? "Tarjeta cambiada" : "¡Pago exitoso!";
+      const recorded = await (action === "card"
+        ? reportCardSaved(link, reference)
+        : completePayment(reference)
+      ).then(
+        () => true,
+        () => false,
+      );
+      toast(
+        recorded
+          ? { title: done, tone: "success" }
+          : { title: done, text: "En unos minutos lo verás aquí.", tone: "success" },
+      );
+      setOpen(null);
+      await onChange();
+    });
+
+  if (plan.nextCents === 0) {
+    return (
+      <p className="notice notice--success" ref={heading} tabIndex={-1}>
+        {plan.status === "paid"
+          ? "Has pagado todos los plazos. ¡Gracias!"
+          : "Este pedido no tiene plazos pendientes."}
+      </p>
+    );
+  }
+  if (plan.inProgress) {
+    return (
+      <p className="notice" ref={heading} tabIndex={-1}>
+        Tu banco está confirmando un pago. Vuelve a mirar dentro de unos minutos.
+      </p>
+    );
+  }
+  return (
+    <div className="pay-panel">
+      <p
+        className={!open && needsAttention(plan) ? "notice notice--warning" : undefined}
+        ref={heading}
+        tabIndex={-1}
+      >
+        {open ? EXPLANATIONS[open.action](plan) : planMessage(plan)}
+      </p>
+      {open && (
+        <CardForm key={open.clientSecret} clientSecret={open.clientSecret} email="" handle={card} />
+      )}
+      {error && (
+        <p className="field__error" role="alert">
+          {error}
+        </p>
+      )}
+      {open ? (
+        <>
+          <button
+            type="button"
+            className="button button--large"
+            aria-disabled={busy}
+            aria-busy={busy}
+            onClick={() => confirm(open)}
+          >
+            <LockIcon />
+            {open.action === "card" ? "Guardar la tarjeta" : `Pagar ${formatEuros(open.cents)}`}
+          </button>
+          <button
+            type="button"
+            className="button button--plain"
+            disabled={busy}
+            onClick={() => setOpen(null)}
+          >
+            Volver a mis plazos
+          </button>
+        </>
+      ) : (
+        <>
+          {payLabels(plan).map(({ action, label }, index) => (
+            <button
+              key={action}
+              type="button"
+              className={`button ${index > 0 ? "button--quiet" : ""}`}
+              aria-disabled={busy}
+              aria-busy={busy}
+              onClick={() => choose(action)}
+            >
+              {label}
+            </button>
+          ))}
+          <button
+            type="button"
+            className="button button--quiet"
+            aria-disabled={busy}
+            onClick={() => choose("card")}
+          >
+            Cambiar la tarjeta
+          </button>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** What confirming the card form does, by action. */
+const EXPLANATIONS: Record<PlanAction, (plan: InstalmentPlan) => string> = {
+  next: (plan) =>
+    plan.restCents > plan.nextCents
+      ? "Guardaremos esta tarjeta en Stripe y cobraremos en ella, en su fecha, los plazos que quedan."
+      : "Con este pago terminas tu plan.",
+  all: () => "Con este pago terminas tu plan: no habrá más cobros.",
+  card: () =>
+    "No se cobra nada por guardarla. Cobraremos en ella los plazos pendientes en su fecha; si hay alguno que no se pudo cobrar, lo cobraremos hoy.",
+};

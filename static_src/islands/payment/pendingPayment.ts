@@ -1,0 +1,38 @@
+/**
+ * The order of a payment in progress, stored for this tab. When a bank or Stripe's page sends the
+ * buyer back without a payment, /cancel uses it to link to the saved cart.
+ */
+import * as z from "zod/mini";
+import { trySessionStorage } from "../../lib/sessionStorage";
+import type { OrderCredentials } from "./state";
+
+const KEY = "payment";
+const PendingPayment = z.object({ reference: z.string(), orderId: z.number(), token: z.string() });
+
+/** `reference` is the id of the PaymentIntent or of the Checkout Session. */
+export function rememberPayment(reference: string, { orderId, token }: OrderCredentials): void {
+  trySessionStorage((storage) =>
+    storage.setItem(KEY, JSON.stringify({ reference, orderId, token })),
+  );
+}
+
+export function forgetPayment(): void {
+  trySessionStorage((storage) => storage.removeItem(KEY));
+}
+
+/**
+ * The address to go to when a payment was not made. `referenceOrOrderId` identifies the payment;
+ * the address has the order's link only if it matches the stored payment.
+ */
+export function cancelUrl(referenceOrOrderId: string): string {
+  const pending = PendingPayment.safeParse(
+    trySessionStorage((storage) => JSON.parse(storage.getItem(KEY) ?? "null")),
+  );
+  if (!pending.success) return "/cancel";
+  const { reference, orderId, token } = pending.data;
+  if (referenceOrOrderId !== reference && referenceOrOrderId !== `${orderId}`) return "/cancel";
+  return `/cancel?${orderQuery({ orderId, token })}`;
+}
+
+export const orderQuery = ({ orderId, token }: OrderCredentials): URLSearchParams =>
+  new URLSearchParams({ order: `${orderId}`, token });

@@ -1,0 +1,58 @@
+import { post } from "../../lib/api";
+import { EmailField, Field, PrivacyNote } from "../../lib/fields";
+import { Honeypot, PhoneField, SubmitButton, useLeadForm } from "../../lib/forms";
+import { ModalButton } from "../../lib/modal";
+import { toast } from "../../lib/toast";
+import type { Academy } from "../../schemas/academy";
+import { Sent } from "../../schemas/leads";
+import { SubjectRequest } from "../../schemas/subjectRequest";
+
+/** The button of the banner "¿No encuentras tu asignatura?" with its dialog. */
+export function SubjectRequestDialog({ academy }: { academy: Academy }) {
+  return (
+    <ModalButton label="Solicitar asignatura" className="button" title="Solicita tu asignatura">
+      {(close) => <RequestForm academy={academy} onSent={close} />}
+    </ModalButton>
+  );
+}
+
+function RequestForm({ academy, onSent }: { academy: Academy; onSent(): void }) {
+  const { errors, sending, attributes } = useLeadForm(
+    SubjectRequest,
+    async (request) => {
+      await post("/api/send-subject-request-email", request, Sent);
+      toast({
+        title: "¡Solicitud enviada correctamente! Te contactaremos pronto.",
+        tone: "success",
+      });
+      onSent();
+    },
+    "Error enviando la solicitud. Por favor, inténtalo de nuevo.",
+  );
+  return (
+    <form className="form" {...attributes}>
+      <p className="form__lead">
+        Cuéntanos qué asignatura te falta. Te respondemos por email en menos de 24 h.
+      </p>
+      <Field label="Nombre" name="name" autoComplete="name" required error={errors.name} />
+      <div className="form__row">
+        <EmailField error={errors.email} />
+        <PhoneField error={errors.phone} />
+      </div>
+      <Field label="Universidad" name="university" required error={errors.university} />
+      <Field label="Carrera" name="career" required error={errors.career} />
+      <Field
+        label="Nombre de la asignatura"
+        name="subjectName"
+        required
+        error={errors.subjectName}
+      />
+      <Honeypot />
+      <SubmitButton sending={sending}>Enviar solicitud</SubmitButton>
+      <PrivacyNote
+        academy={academy}
+        purpose="responder a tu solicitud y avisarte cuando esa asignatura esté disponible"
+      />
+    </form>
+  );
+}

@@ -1,0 +1,91 @@
+/**
+ * A binding quote: its price holds for exactly the subjects and the payment type that were quoted.
+ * The rules are those of `apps/pricing/rules.py`, proved by the same golden cases, and the messages
+ * are the server's, so that the page can show them without a request.
+ *
+ * This module is loaded only with a quote's link. It imports types only: code shared with the page
+ * would be split into one more file that every visitor has to fetch.
+ */
+
+import type { PaymentType } from "../schemas/paymentType";
+import type { BindingPrice } from "./bindingPrice";
+import type { Cart } from "./cart";
+
+type QuoteMismatch = "other_subjects" | "other_payment_type" | "cheaper_today";
+
+/** What was quoted: exactly these complete subjects, this payment type, this price. */
+type BindingQuoteTerms = { subjectIds: number[]; paymentType: PaymentType; priceCents: number };
+
+/** `key` is the signed id in the quote's link; process-checkout takes it as `quote`. */
+export type BindingQuote = {
+  key: string;
+  paymentType: PaymentType;
+  priceCents: number;
+  /** For example "hasta el 5 de diciembre de 2026, con pago completo". */
+  conditions: string;
+  priceFor(cart: Cart, paymentType: PaymentType): BindingPrice;
+};
+
+const TODAY = "Se aplican los precios de hoy.";
+
+const lastDay = new Intl.DateTimeFormat("es-ES", { dateStyle: "long", timeZone: "Europe/Madrid" });
+
+export function makeBindingQuote(
+  key: string,
+  terms: BindingQuoteTerms & { validUntil: Date },
+): BindingQuote {
+  const { paymentType, priceCents, validUntil } = terms;
+  const how = paymentType === "full_payment" ? "con pago completo" : "a plazos";
+  return {
+    key,
+    paymentType,
+    priceCents,
+    conditions: `hasta el ${lastDay.format(validUntil)}, ${how}`,
+    priceFor(cart, chosenType) {
+      const mismatch = quoteMismatch(terms, cartSubjects(cart), chosenType);
+      return mismatch
+        ? { bindingCents: null, notice: `${mismatchMessage(mismatch, paymentType)} ${TODAY}` }
+        : { bindingCents: priceCents, notice: null };
+    },
+  };
+}
+
+/**
+ * Why a quote's price does not hold for a cart, or null where it does. Whether the quote has
+ * expired or was used already is for the server to check.
+ */
+export function quoteMismatch(
+  quoted: BindingQuoteTerms,
+  chosen: readonly { subjectId: number; priceCents: number; complete: boolean }[],
+  paymentType: PaymentType,
+): QuoteMismatch | null {
+  const ids = chosen.map(({ subjectId }) => subjectId);
+  const same =
+    ids.length === quoted.subjectIds.length && quoted.subjectIds.every((id) => ids.includes(id));
+  if (!same || !chosen.every(({ complete }) => complete)) return "other_subjects";
+  if (paymentType !== quoted.paymentType) return "other_payment_type";
+  const today = chosen.reduce((sum, { priceCents }) => sum + priceCents, 0);
+  return today < quoted.priceCents ? "cheaper_today" : null;
+}
+
+/**
+ * The subjects of the cart. A subject in single lessons is not complete and never matches a quote.
+ */
+function cartSubjects(cart: Cart) {
+  return cart.map(({ subject, lessonIds }) => ({
+    subjectId: subject.id,
+    priceCents: subject.finalPriceCents,
+    complete: lessonIds.length === 0,
+  }));
+}
+
+function mismatchMessage(mismatch: QuoteMismatch, quoted: PaymentType): string {
+  switch (mismatch) {
+    case "other_subjects":
+      return "El precio de tu presupuesto es para exactamente sus asignaturas, completas.";
+    case "other_payment_type":
+      return `El precio de tu presupuesto es para ${quoted === "full_payment" ? "el pago completo" : "el pago a plazos"}.`;
+    case "cheaper_today":
+      return "Hoy la suma de los precios es menor que tu presupuesto.";
+  }
+}

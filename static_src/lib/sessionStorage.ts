@@ -1,0 +1,11 @@
+/**
+ * The result of `access` on this tab's sessionStorage, or null where the browser blocks site data:
+ * there every access throws. Payments must work without anything stored here.
+ */
+export function trySessionStorage<T>(access: (storage: Storage) => T): T | null {
+  try {
+    return access(window.sessionStorage);
+  } catch {
+    return null;
+  }
+}

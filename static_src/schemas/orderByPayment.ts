@@ -1,0 +1,29 @@
+import * as z from "zod/mini";
+import { cents } from "./money";
+
+/** The response of GET /api/orders/by-payment. Parsed amounts are in cents. */
+export const OrderByPayment = z.pipe(
+  z.object({
+    id: z.number(),
+    reference: z.string(),
+    status: z.string(),
+    created_at: z.string(),
+    total_amount: cents,
+    amount_paid: cents,
+    items_count: z.number().check(z.nonnegative()),
+    account_status: z.nullable(z.enum(["pending", "created", "failed"])),
+    student: z.object({ first_name: z.string(), email: z.string() }),
+  }),
+  z.transform((order) => ({
+    id: order.id,
+    reference: order.reference,
+    status: order.status,
+    createdAt: new Date(order.created_at),
+    totalCents: order.total_amount,
+    paidCents: order.amount_paid,
+    itemsCount: order.items_count,
+    accountStatus: order.account_status,
+    student: { firstName: order.student.first_name, email: order.student.email },
+  })),
+);
+export type OrderByPayment = z.output<typeof OrderByPayment>;

@@ -1,0 +1,73 @@
+/** The response of GET /api/orders/recover. Parsed amounts are in cents. */
+import * as z from "zod/mini";
+import { Discount } from "./checkout";
+import { cents } from "./money";
+import { PaymentType } from "./paymentType";
+
+const Change = z.union([
+  z.object({ kind: z.literal("price"), name: z.string(), before: cents, after: cents }),
+  z.object({ kind: z.literal("discount"), name: z.string(), before: cents, after: cents }),
+  z.object({ kind: z.literal("expired"), name: z.string() }),
+  z.object({
+    kind: z.enum(["promo", "quote", "instalments"]),
+    name: z.string(),
+    reason: z.string(),
+  }),
+]);
+/** A difference between the saved order and today's prices and rules. */
+export type Change = z.output<typeof Change>;
+
+const RecoveredItem = z.pipe(
+  z.object({
+    id: z.number(),
+    lesson_id: z.nullable(z.number()),
+    subject_id: z.number(),
+    price: cents,
+    lesson: z.nullable(z.object({ title: z.string() })),
+    subject: z.object({
+      name: z.string(),
+      degree: z.object({ name: z.string(), university: z.object({ name: z.string() }) }),
+    }),
+  }),
+  z.transform(({ id, lesson_id, subject_id, price, lesson, subject }) => ({
+    id,
+    subjectId: subject_id,
+    lessonId: lesson_id,
+    priceCents: price,
+    lessonTitle: lesson?.title ?? null,
+    subjectName: subject.name,
+    degreeName: subject.degree.name,
+    universityName: subject.degree.university.name,
+  })),
+);
+
+/** An unpaid order at today's prices. */
+export const RecoveredOrder = z.pipe(
+  z.object({
+    id: z.number(),
+    total_amount: cents,
+    payment_type: PaymentType,
+    created_at: z.string(),
+    promo_code: z.nullable(z.string()),
+    quote: z.nullable(z.string()),
+    student: z.object({ email: z.string(), phone: z.string() }),
+    items: z.array(RecoveredItem),
+    discounts: z.array(Discount),
+    saved_total: cents,
+    changes: z.array(Change),
+  }),
+  z.transform((order) => ({
+    id: order.id,
+    totalCents: order.total_amount,
+    savedTotalCents: order.saved_total,
+    paymentType: order.payment_type,
+    createdAt: new Date(order.created_at),
+    promoCode: order.promo_code,
+    quote: order.quote,
+    student: order.student,
+    items: order.items,
+    discounts: order.discounts,
+    changes: order.changes,
+  })),
+);
+export type RecoveredOrder = z.output<typeof RecoveredOrder>;

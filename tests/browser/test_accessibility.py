@@ -1,0 +1,241 @@
+"""axe finds no accessibility problem, in the light and dark scheme, on desktop and phone."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from apps.catalogue.models import Subject
+from apps.pages import models as pages
+from tests.browser.calculator import SENT, Calculator
+from tests.browser.records import (
+    ACCESS,
+    Shelf,
+    mail_with,
+    pay_elsewhere,
+    save_for_later,
+    text_of,
+)
+from tests.browser.visitor import Visitor
+from tests.helpers.factories import whole
+from tools.dev.stack import Stack
+
+SIZES = {
+    "desk": {"viewport": {"width": 1440, "height": 900}},
+    "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
+}
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=list(SIZES))
+def reader(
+    request: pytest.FixtureRequest, scheme: str, new_visitor: Callable[..., Visitor]
+) -> Visitor:
+    # Reduced motion: axe must not measure colors in the middle of a transition.
+    return new_visitor(**SIZES[request.param], color_scheme=scheme, reduced_motion="reduce")
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00", lessons=3)
+
+
+def test_catalogue_and_payment_dialog_are_accessible(reader: Visitor, maths: Subject) -> None:
+    reader.open_catalogue()
+    reader.assert_accessible()
+
+    reader.open_catalogue(maths.degree).fill_cart([maths])
+    reader.assert_accessible()
+
+    reader.open_dialog()
+    reader.press(reader.dialog.get_by_role("button", name="Continuar"))
+    expect(reader.dialog.get_by_text("Escribe tu teléfono.", exact=True)).to_be_visible()
+    reader.assert_accessible()
+
+    reader.fill_contact()
+    reader.assert_accessible()
+    reader.apply_code("NOEXISTE")
+    expect(reader.field("Código promocional")).to_have_attribute("aria-invalid", "true")
+    reader.apply_code("BIENVENIDA10")
+    expect(reader.dialog.get_by_text("Código BIENVENIDA10 aplicado")).to_be_visible()
+    reader.tick_boxes().open_card_form("171,00 €")
+    reader.assert_accessible()
+
+
+def test_success_page_and_recovery_page_are_accessible(
+    reader: Visitor, maths: Subject, email: str
+) -> None:
+    reader.page.goto(save_for_later(email, whole(maths), total="190"))
+    reader.tick_boxes().open_card_form("190,00 €")
+    reader.assert_accessible()
+
+    reference = pay_elsewhere(f"otra.{email}", whole(maths), total="190")
+    reader.page.goto(f"/success?payment_intent_id={reference}")
+    reader.assert_accessible()
+    reader.expect_success()
+    reader.assert_accessible()
+
+
+def test_classroom_is_accessible(reader: Visitor, maths: Subject, email: str) -> None:
+    reader.page.goto("/aula")
+    reader.assert_accessible()
+
+    pay_elsewhere(email, whole(maths), total="190")
+    link = re.search(r"https?://\S+/aula/acceso/\S+", text_of(mail_with(ACCESS, email)))
+    assert link is not None
+    reader.page.goto(link[0])
+    reader.assert_accessible()
+    reader.page.get_by_label("Nombre", exact=True).fill("Ana")
+    reader.page.get_by_label("Apellidos").fill("Muñoz")
+    reader.page.get_by_label("Contraseña nueva").fill("ñandú-veloz-27")
+    reader.page.get_by_label("Repite la contraseña").fill("ñandú-veloz-27")
+    reader.page.get_by_role("button", name="Guardar y entrar en el aula").click()
+    expect(reader.page.get_by_role("heading", name="Hola, Ana")).to_be_visible()
+    reader.assert_accessible()
+    reader.page.goto("/aula/perfil")
+    reader.assert_accessible()
+
+
+def test_cancel_recovery_404_login_and_legal_pages_are_accessible(reader: Visitor) -> None:
+    reader.watch.expect("status of 404.*/no-existe")
+    legal = ["/terminos", "/privacidad", "/cookies", "/aviso-legal"]
+    for path in ("/cancel", "/no-existe", "/complete-payment", "/login", *legal):
+        reader.page.goto(path)
+        reader.assert_accessible()
+
+
+# ---------------------------------------------------------------- the public site
+def mount_visible_islands(reader: Visitor) -> None:
+    """Scroll to every island that loads when it becomes visible, and wait until it is mounted."""
+    for island in reader.page.locator("[data-island][data-load=visible]").all():
+        island.scroll_into_view_if_needed()
+        expect(island).to_have_attribute("data-mounted", "")
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/servicios", "/nosotros", "/precios", "/contenido-asignatura"]
+)
+def test_public_pages_are_accessible(reader: Visitor, path: str) -> None:
+    reader.page.goto(path)
+    mount_visible_islands(reader)
+    for closed in reader.page.locator("main details > summary").all():
+        reader.press(closed)
+    reader.assert_accessible()
+
+
+def test_open_menus_and_help_card_are_accessible(reader: Visitor) -> None:
+    page = reader.page
+    page.goto("/precios")
+    small = page.locator(".menu summary")
+    if small.is_visible():
+        reader.press(small)
+        expect(page.get_by_role("navigation", name="Menú")).to_be_visible()
+        reader.assert_accessible()
+        reader.press(small)
+    else:
+        for name in ("Planes de la demo", "Presupuesto y descuentos"):
+            toggle = page.get_by_role("button", name=name)
+            reader.press(toggle)
+            expect(toggle).to_have_attribute("aria-expanded", "true")
+            reader.assert_accessible()
+    reader.press(page.locator(".help summary"))
+    expect(page.get_by_text("Tienes dudas?", exact=True)).to_be_visible()
+    reader.assert_accessible()
+
+
+def test_form_dialogs_and_their_error_messages_are_accessible(reader: Visitor) -> None:
+    page = reader.page
+    page.goto("/precios")
+    reader.press(page.locator("main").get_by_text("Solicitar mi descuento", exact=True))
+    reader.assert_accessible()
+    reader.press(reader.dialog.get_by_role("button", name="Solicitar descuento"))
+    expect(reader.dialog.locator(".field__error").first).to_be_visible()
+    reader.assert_accessible()
+    page.keyboard.press("Escape")
+    expect(reader.dialog).to_have_count(0)
+
+    reader.press(page.get_by_text("¿No encuentras tu asignatura?"))
+    reader.press(page.locator(".subject-request").get_by_text("Solicitar asignatura"))
+    reader.press(reader.dialog.get_by_role("button", name="Enviar solicitud"))
+    expect(reader.dialog.locator(".field__error")).to_have_count(6)
+    reader.assert_accessible()
+    page.keyboard.press("Escape")
+
+    menu = page.locator(".menu summary")
+    if menu.is_visible():
+        reader.press(menu)
+    reader.press(
+        page.get_by_role("banner").get_by_text("Asignatura gratis").locator("visible=true")
+    )
+    expect(reader.dialog.get_by_role("button", name="Solicitar")).to_be_disabled()
+    reader.assert_accessible()
+
+
+def test_page_forms_and_their_error_messages_are_accessible(reader: Visitor) -> None:
+    for path, island, button in (
+        ("/#contacto", "contact", "Enviar mensaje"),
+        ("/servicios", "preview-contact", "Enviar"),
+    ):
+        reader.page.goto(path)
+        mount_visible_islands(reader)
+        form = reader.page.locator(f"[data-island={island}]")
+        reader.press(form.get_by_role("button", name=button, exact=True))
+        expect(form.locator(".field__error").first).to_be_visible()
+        expect(reader.page.locator(".toast")).to_be_visible()
+        reader.assert_accessible()
+
+
+def test_calculator_steps_and_error_messages_are_accessible(
+    reader: Visitor, shelf: Shelf, maths: Subject
+) -> None:
+    calculator = Calculator(reader)
+    reader.tick(reader.box("Me ha invitado un amigo"))
+    calculator.card.get_by_label("Código de amigo").fill("AMIGA")
+    calculator.press("Aplicar")
+    reader.assert_accessible()
+    calculator.ask()
+    reader.assert_accessible()
+    calculator.choose(shelf, maths)
+    reader.assert_accessible()
+    calculator.open_contact().send("", "")
+    expect(calculator.card.locator(".field__error")).to_have_count(2)
+    reader.assert_accessible()
+    calculator.send(reader.email)
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    reader.assert_accessible()
+
+
+def test_both_tabs_of_the_plan_preview_are_accessible(reader: Visitor) -> None:
+    reader.page.goto("/servicios")
+    mount_visible_islands(reader)
+    reader.press(reader.page.get_by_role("tab", name="Asignatura Completa"))
+    expect(reader.page.get_by_role("tabpanel", name="Asignatura Completa")).to_be_visible()
+    reader.assert_accessible()
+    reader.press(reader.page.get_by_role("button", name=re.compile("EXAMEN")))
+    expect(reader.page.get_by_role("heading", name=re.compile("EXAMEN"))).to_be_visible()
+    reader.assert_accessible()
+
+
+def test_site_without_sample_content_is_accessible(reader: Visitor, stack: Stack) -> None:
+    """The site before its owner has added teachers, testimonials and institutions."""
+    models = (pages.Institution, pages.TeamMember, pages.Testimonial)
+    hidden = {model: list(model.objects.all()) for model in models}
+    for model in models:
+        model.objects.all().delete()
+    try:
+        reader.page.goto("/nosotros")
+        expect(reader.page.get_by_text("Pronto te los presentamos aquí")).to_be_visible()
+        reader.assert_accessible()
+        reader.page.goto("/")
+        expect(reader.page.get_by_role("link", name="Leer las 128 reseñas")).to_be_visible()
+        mount_visible_islands(reader)
+        reader.assert_accessible()
+    finally:
+        for model, rows in hidden.items():
+            model.objects.bulk_create(rows)  # type: ignore[attr-defined]

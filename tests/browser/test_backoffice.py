@@ -1,0 +1,75 @@
+"""Django's admin in Chromium, with the site's content security policy.
+
+The fixture `watch` fails a test if a page logs an error or a request fails.
+"""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
+
+
+@pytest.fixture
+def clerk(visitor) -> Page:
+    """A page signed in as the sample admin."""
+    page = visitor.page
+    page.goto("/admin")
+    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
+    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
+    page.get_by_role("button", name="Iniciar sesión").click()
+    expect(page.get_by_role("heading", name="Gestión de la academia")).to_be_visible()
+    return page
+
+
+def test_every_admin_list_and_one_row_of_each_opens_without_an_error(clerk):
+    lists = [link.get_attribute("href") for link in clerk.locator("#content-main th a[href]").all()]
+    assert len(lists) > 20
+    for address in lists:
+        clerk.goto(address)
+        rows = clerk.locator("#result_list tbody tr th a")
+        if rows.count():
+            clerk.goto(rows.first.get_attribute("href"))
+        expect(clerk.locator("#content")).to_be_visible()
+
+
+def test_admin_shows_a_mail_with_its_own_styles(clerk):
+    clerk.goto("/admin/core/mail/?template=order_confirmation&q=ana.ejemplo@example.com")
+    clerk.locator("#result_list tbody th a").first.click()
+
+    expect(clerk.locator(".field-subject")).to_contain_text("Confirmación de tu pedido")
+    letter = clerk.frame_locator("iframe[title=Mensaje]")
+    expect(letter.get_by_role("heading", name=re.compile("Gracias por tu compra"))).to_be_visible()
+    # The policy allows the mail's own styles, inside its frame only.
+    expect(letter.locator("body")).to_have_css("background-color", "rgb(250, 247, 242)")
+    expect(clerk.locator(".mail-text")).to_contain_text("Gracias por tu compra")
+
+
+def test_admin_shows_mail_samples_in_the_dark_scheme_and_at_phone_width(clerk):
+    clerk.goto("/admin/core/mail/")
+    clerk.get_by_role("link", name="Modelos de correo").click()
+    clerk.get_by_role("link", name="Confirmación de tu pedido n.º 1042").click()
+    letter = clerk.frame_locator("iframe[title=Mensaje]")
+    expect(letter.get_by_role("heading", name="Gracias por tu compra, Ana")).to_be_visible()
+    expect(letter.locator("body")).to_have_css("background-color", "rgb(250, 247, 242)")
+
+    clerk.get_by_role("link", name="A plazos").click()
+    expect(letter.get_by_text("Pago en 3 plazos")).to_be_visible()
+    clerk.get_by_role("link", name="Oscuro").click()
+    expect(letter.locator("body")).to_have_css("background-color", "rgb(21, 25, 26)")
+    clerk.get_by_role("link", name="Móvil").click()
+    expect(clerk.locator("iframe[title=Mensaje]")).to_have_css("width", "390px")
+    expect(letter.get_by_text("Pago en 3 plazos")).to_be_visible()
+
+
+def test_promo_code_is_restricted_to_subjects_found_by_typing_letters(clerk):
+    clerk.goto("/admin/pricing/promocode/add/")
+    field = clerk.locator(".field-subjects .select2-search__field")
+    field.click()
+    field.press_sequentially("microeconomia int")
+    clerk.get_by_role("option", name="Microeconomía intermedia").click()
+
+    expect(clerk.locator(".field-subjects .select2-selection__choice")).to_contain_text(
+        "Microeconomía intermedia"
+    )

@@ -1,0 +1,74 @@
+"""Browser behaviour that Playwright's Chromium does not have by default."""
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from apps.catalogue.models import Subject
+from tests.browser.records import Shelf, only_order, payments_at_provider
+from tests.browser.visitor import Visitor
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00")
+
+
+def test_page_restored_by_the_browser_while_busy_is_reloaded(
+    visitor: Visitor, maths: Subject
+) -> None:
+    # Playwright's Chromium has no back/forward cache: dispatch the event of a restored page.
+    held: list[Route] = []
+    visitor.to_step_2(maths.degree, [maths]).tick_boxes()
+    visitor.page.route("**/api/process-checkout", lambda route: held.append(route))
+    visitor.press(visitor.pay_button("190,00 €"))
+    expect(visitor.dialog.get_by_role("button", name="Cerrar")).to_be_disabled()
+
+    with visitor.page.expect_event("load"):
+        visitor.page.evaluate(
+            "dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))"
+        )
+
+    visitor.wait_for_catalogue()
+    expect(visitor.dialog).to_have_count(0)
+    expect(visitor.cart_button).to_have_count(0)
+
+
+def test_purchase_works_in_a_browser_that_blocks_all_site_data(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.page.add_init_script(
+        """if (window === window.top) Object.defineProperty(window, "sessionStorage", {
+             get() { throw new DOMException("Access is denied.", "SecurityError"); } });"""
+    )
+
+    visitor.to_step_2(maths.degree, [maths]).buy("190,00 €")
+
+    visitor.expect_success()
+    assert only_order(email).status == "paid"
+
+
+def test_retry_after_a_lost_response_uses_the_same_order(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    lost: list[str] = []
+
+    def lose_the_first_answer(route: Route) -> None:
+        if lost:
+            route.continue_()
+            return
+        lost.append(route.fetch().text())  # The server handles it; the response is lost.
+        route.abort()
+
+    visitor.watch.expect("net::ERR_FAILED.*/api/process-checkout")
+    visitor.page.route("**/api/process-checkout", lose_the_first_answer)
+    visitor.to_step_2(maths.degree, [maths]).tick_boxes()
+    visitor.press(visitor.pay_button("190,00 €"))
+    expect(visitor.dialog.get_by_role("alert")).to_be_visible()
+    order = only_order(email)
+
+    visitor.open_card_form("190,00 €").type_card().pay_button("190,00 €").click()
+    visitor.expect_success()
+
+    assert only_order(email) == order
+    assert [payment["status"] for payment in payments_at_provider(order)] == ["succeeded"]

@@ -1,0 +1,441 @@
+"""The catalogue on /compra: filters, pages and the query string."""
+
+import re
+from collections.abc import Callable, Iterator
+from math import ceil
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from apps.catalogue.models import Degree, Lesson, Subject, University
+from tests.browser.records import Shelf, eventually
+from tests.browser.visitor import Visitor
+
+CATALOGUE = "/api/catalogue"
+
+
+def on_sale() -> int:
+    return Subject.objects.on_sale().count()
+
+
+def first_names(count: int) -> list[str]:
+    subjects = Subject.objects.on_sale().most_enrolled_first()[:count]
+    return [subject.name for subject in subjects]
+
+
+def names_shown(visitor: Visitor) -> list[str]:
+    return visitor.cards.get_by_role("heading").all_inner_texts()
+
+
+@pytest.fixture
+def full_shelf(shelf: Shelf) -> Shelf:
+    """Twenty subjects of one degree: three pages of nine, two of eighteen."""
+    for number in range(1, 21):
+        shelf.put(f"Materia {number:02}", "100.00", lessons=1)
+    return shelf
+
+
+def test_catalogue_opens_with_the_first_open_university_and_its_first_page(
+    visitor: Visitor,
+) -> None:
+    first = University.objects.open().by_name()[0]
+    requests = visitor.responses_of(CATALOGUE)
+
+    visitor.open_catalogue()
+
+    university = visitor.page.get_by_label("Universidad")
+    expect(university).to_have_value(str(first.pk))
+    expect(university.get_by_role("option", name="Próximamente").first).to_be_disabled()
+    expect(visitor.page.get_by_label("Carrera")).to_have_value("")
+    expect(visitor.page.get_by_role("heading", name=f"{on_sale()} asignaturas")).to_be_visible()
+    expect(visitor.cards).to_have_count(9)
+    assert names_shown(visitor) == first_names(9)
+    # The island uses the data of the server's HTML and makes no request.
+    assert requests == []
+
+
+@pytest.fixture
+def none_open() -> Iterator[None]:
+    """No university is open, as on a site whose catalogue is not ready yet."""
+    ids = [university.pk for university in University.objects.open()]
+    University.objects.filter(pk__in=ids).update(status=University.Status.COMING_SOON)
+    yield
+    University.objects.filter(pk__in=ids).update(status=University.Status.OPEN)
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_catalogue_without_an_open_university_shows_a_message_and_loads_nothing(
+    none_open: None, new_visitor: Callable[..., Visitor], alive: bool
+) -> None:
+    visitor = new_visitor(java_script_enabled=alive)
+    requests = visitor.responses_of(CATALOGUE)
+    if alive:
+        visitor.open_catalogue()
+    else:
+        visitor.watch.expect("request: csp")
+        visitor.page.goto("/compra")
+
+    expect(visitor.page.locator(".results__empty")).to_have_text(
+        re.compile("No se encontraron asignaturas.*Estamos preparando el catálogo. Vuelve pronto.")
+    )
+    expect(visitor.page.locator(".subject--skeleton")).to_have_count(0)
+    expect(visitor.page.get_by_label("Universidad")).to_have_value("")
+    assert requests == []
+    if alive:
+        visitor.assert_accessible()
+
+
+def test_catalogue_can_be_read_without_javascript(new_visitor: Callable[..., Visitor]) -> None:
+    reader = new_visitor(java_script_enabled=False)
+    reader.watch.expect("request: csp")  # How Chromium calls scripts that it may not load.
+
+    reader.page.goto("/compra")
+
+    assert names_shown(reader) == first_names(9)
+    first = Subject.objects.on_sale().most_enrolled_first()[0]
+    for lesson in first.lessons.all():
+        expect(reader.card(first).get_by_text(lesson.title, exact=True)).to_be_visible()
+    # Playwright does not find text inside <noscript> by text or role.
+    note = reader.page.locator("noscript").first
+    expect(note).to_be_visible()
+    assert "para elegir, comprar y pagar hace falta JavaScript" in note.inner_html()
+    reader.page.get_by_role("link", name="Página 2", exact=True).click()
+    expect(reader.page).to_have_url(re.compile("pagina=2"))
+    assert names_shown(reader) == first_names(18)[9:]
+
+
+def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(
+    visitor: Visitor, shelf: Shelf
+) -> None:
+    subject = shelf.put("Botánica", "100.00")
+    visitor.open_catalogue(query="pagina=2")
+
+    visitor.page.get_by_label("Carrera").select_option(shelf.degree.name)
+
+    expect(visitor.page.get_by_role("heading", name="1 asignatura", exact=True)).to_be_visible()
+    assert names_shown(visitor) == [subject.name]
+    visitor.page.get_by_label("Buscar asignatura").fill("botanica")
+    expect(visitor.page).to_have_url(re.compile(r"buscar=botanica"))
+    visitor.page.get_by_role("button", name="Limpiar filtros").click()
+    expect(visitor.page.get_by_label("Carrera")).to_have_value("")
+    expect(visitor.page.get_by_label("Buscar asignatura")).to_have_value("")
+    expect(visitor.cards).to_have_count(9)
+    # The first page is shown, not the second page, where the test started.
+    assert names_shown(visitor) == first_names(9)
+    expect(visitor.page).to_have_url(re.compile(r"/compra$"))
+
+
+def test_search_is_sent_300_ms_after_the_last_key(visitor: Visitor) -> None:
+    visitor.page.clock.install()
+    visitor.open_catalogue()
+    visitor.stop_the_clock()
+    requests = visitor.responses_of(CATALOGUE)
+    field = visitor.page.get_by_label("Buscar asignatura")
+
+    def address() -> str:
+        return str(visitor.page.evaluate("window.location.search"))
+
+    # The address changes at the moment of the request.
+    for text in ("d", "de", "der", "dere", "derecho r"):
+        field.fill(text)
+        visitor.page.clock.run_for(250)
+    visitor.page.clock.run_for(49)
+    assert address() == ""
+    visitor.page.clock.run_for(1)
+    assert address() == "?buscar=derecho+r"
+
+    expect(visitor.cards.first).to_contain_text("Derecho romano")
+    assert [re.search("search=([^&]*)", answer.url)[1] for answer in requests] == ["derecho+r"]  # type: ignore[index]
+
+
+def test_search_without_results_shows_a_message(visitor: Visitor) -> None:
+    visitor.open_catalogue(query="buscar=zzzz")
+
+    expect(
+        visitor.page.get_by_role("paragraph").filter(has_text="No se encontraron asignaturas")
+    ).to_be_visible()
+    expect(visitor.cards).to_have_count(0)
+
+
+def test_search_ignores_accents_and_case(visitor: Visitor) -> None:
+    visitor.open_catalogue()
+
+    visitor.page.get_by_label("Buscar asignatura").fill("MICROECONOMIA")
+
+    expect(visitor.cards.first.get_by_role("heading")).to_have_text("Microeconomía")
+
+
+@pytest.mark.parametrize("size", [6, 12, 18])
+def test_page_size_can_be_changed(visitor: Visitor, size: int) -> None:
+    visitor.open_catalogue(query="pagina=3")
+
+    visitor.page.get_by_label("Por página").select_option(str(size))
+
+    expect(visitor.cards).to_have_count(size)
+    assert names_shown(visitor) == first_names(size)
+    expect(visitor.page).to_have_url(re.compile(rf"\?por_pagina={size}$"))
+
+
+def test_page_size_is_9_by_default_with_options_6_9_12_18_and_all(visitor: Visitor) -> None:
+    visitor.open_catalogue()
+
+    sizes = visitor.page.get_by_label("Por página")
+
+    expect(sizes).to_have_value("9")
+    assert sizes.get_by_role("option").all_inner_texts() == ["6", "9", "12", "18", "Todas"]
+
+
+def test_page_size_all_loads_the_next_page_on_scrolling(
+    visitor: Visitor, full_shelf: Shelf
+) -> None:
+    visitor.open_catalogue(full_shelf.degree)
+    requests = visitor.responses_of(CATALOGUE)
+
+    visitor.page.get_by_label("Por página").select_option("Todas")
+
+    expect(visitor.cards).to_have_count(18)
+    assert len(requests) == 1
+    visitor.cards.last.scroll_into_view_if_needed()
+    expect(visitor.cards).to_have_count(20)
+    pages = [re.search(r"[?&]page=(\d+)", answer.url)[1] for answer in requests]  # type: ignore[index]
+    assert pages == ["1", "2"]
+    expect(visitor.page.get_by_role("navigation", name="Páginas del catálogo")).to_have_count(0)
+
+
+def test_6_skeleton_cards_are_shown_while_subjects_load(visitor: Visitor) -> None:
+    visitor.open_catalogue()
+    held: list[Route] = []
+    visitor.page.route("**/api/catalogue?*", lambda route: held.append(route))
+
+    visitor.page.get_by_role("button", name="Siguiente").click()
+
+    skeletons = visitor.page.locator(".subject--skeleton")
+    expect(skeletons).to_have_count(6)
+    expect(visitor.cards).to_have_count(0)
+    expect(visitor.page.get_by_role("status").filter(has_text="Cargando")).to_be_attached()
+    held[0].continue_()
+    expect(visitor.cards).to_have_count(9)
+    expect(skeletons).to_have_count(0)
+
+
+def test_changing_the_page_scrolls_to_the_top(visitor: Visitor) -> None:
+    visitor.open_catalogue()
+    pager = visitor.page.get_by_role("navigation", name="Páginas del catálogo")
+    pager.scroll_into_view_if_needed()
+    assert visitor.page.evaluate("window.scrollY") > 0
+
+    pager.get_by_role("button", name="Siguiente").click()
+
+    eventually(lambda: visitor.page.evaluate("window.scrollY") == 0)
+    expect(pager.get_by_role("button", name="Página 2", exact=True)).to_have_attribute(
+        "aria-current", "page"
+    )
+    assert names_shown(visitor) == first_names(18)[9:]
+
+
+def test_page_number_beyond_the_last_page_opens_the_last_page(
+    visitor: Visitor, full_shelf: Shelf
+) -> None:
+    visitor.open_catalogue(full_shelf.degree, "pagina=99")
+
+    expect(visitor.cards).to_have_count(2)
+    pager = visitor.page.get_by_role("navigation", name="Páginas del catálogo")
+    expect(pager.get_by_role("button", name="Página 3")).to_have_attribute("aria-current", "page")
+
+
+def test_page_that_no_longer_exists_becomes_the_last_page_after_a_click(
+    visitor: Visitor, full_shelf: Shelf
+) -> None:
+    visitor.open_catalogue(full_shelf.degree, "pagina=2")
+    Subject.objects.filter(degree=full_shelf.degree).exclude(name__startswith="Materia 1").update(
+        active=False
+    )
+    Subject.objects.filter(name__startswith="Materia 19", degree=full_shelf.degree).update(
+        active=False
+    )
+
+    visitor.page.get_by_role("button", name="Página 3").click()
+
+    expect(visitor.cards).to_have_count(9)
+    expect(visitor.page).to_have_url(re.compile(rf"carrera={full_shelf.degree.pk}$"))
+
+
+def test_choosing_another_university_shows_page_1_with_all_its_degrees(visitor: Visitor) -> None:
+    other = University.objects.create(
+        name="Universidad Zeta", acronym="UZETA", status=University.Status.OPEN, is_sample=True
+    )
+    subject = Shelf(Degree.objects.create(university=other, name="Zoología", acronym="ZOO")).put(
+        "Anfibios", "90.00"
+    )
+    try:
+        visitor.open_catalogue(query="pagina=3")
+        visitor.page.get_by_label("Universidad").select_option(f"{other.name} ({other.acronym})")
+
+        expect(visitor.cards.get_by_role("heading")).to_have_text([subject.name])
+        expect(visitor.page).to_have_url(re.compile(rf"\?universidad={other.pk}$"))
+        degrees = visitor.page.get_by_label("Carrera").get_by_role("option")
+        expect(degrees).to_have_text(["Todas las carreras", "Zoología"])
+    finally:
+        other.status = University.Status.COMING_SOON
+        other.save()
+
+
+def test_address_and_back_button_restore_filters_page_and_page_size(
+    visitor: Visitor, new_visitor: Callable[..., Visitor], full_shelf: Shelf
+) -> None:
+    visitor.open_catalogue(full_shelf.degree)
+    visitor.page.get_by_label("Por página").select_option("6")
+    expect(visitor.cards).to_have_count(6)
+    visitor.page.get_by_role("button", name="Página 2", exact=True).click()
+    expect(visitor.page).to_have_url(re.compile("pagina=2"))
+    expect(visitor.cards.first).to_contain_text("Materia 07")
+
+    friend = new_visitor()
+    friend.page.goto(visitor.page.url)
+    friend.wait_for_catalogue()
+    assert names_shown(friend) == names_shown(visitor)
+
+    visitor.page.go_back()
+    expect(visitor.cards.first).to_contain_text("Materia 01")
+    visitor.page.go_back()
+    expect(visitor.cards).to_have_count(9)
+    expect(visitor.page.get_by_label("Por página")).to_have_value("9")
+    visitor.page.go_forward()
+    expect(visitor.cards).to_have_count(6)
+
+
+def test_subject_list_is_cached_for_1_minute(visitor: Visitor) -> None:
+    visitor.page.clock.install()
+    visitor.open_catalogue()
+    visitor.stop_the_clock()
+    # The first page was loaded with the HTML, the second page is loaded now.
+    visitor.page.get_by_role("button", name="Página 2", exact=True).click()
+    expect(visitor.cards).to_have_count(9)
+    expect(visitor.cards.get_by_role("heading").first).to_have_text(first_names(10)[9])
+    requests = visitor.responses_of(CATALOGUE)
+
+    visitor.page.clock.run_for(30_000)
+    visitor.page.get_by_role("button", name="Página 1", exact=True).click()
+    expect(visitor.cards.get_by_role("heading").first).to_have_text(first_names(1)[0])
+    visitor.page.clock.run_for(29_900)
+    visitor.page.get_by_role("button", name="Página 2", exact=True).click()
+    expect(visitor.cards.get_by_role("heading").first).to_have_text(first_names(10)[9])
+    assert requests == []
+
+    visitor.page.clock.run_for(100)
+    with visitor.page.expect_response(re.compile(r"/api/catalogue\?.*page=1&")):
+        visitor.page.get_by_role("button", name="Página 1", exact=True).click()
+
+
+def test_focusing_the_window_reloads_nothing(visitor: Visitor) -> None:
+    visitor.page.clock.install()
+    visitor.open_catalogue()
+    visitor.stop_the_clock()
+    requests = visitor.responses_of(CATALOGUE)
+    visitor.page.clock.run_for(120_000)
+
+    visitor.page.evaluate(
+        """() => {
+            window.dispatchEvent(new Event("blur"));
+            window.dispatchEvent(new Event("focus"));
+            document.dispatchEvent(new Event("visibilitychange"));
+        }"""
+    )
+    visitor.page.clock.run_for(1_000)
+
+    assert requests == []
+
+
+def test_expired_lessons_cannot_be_bought_and_subjects_without_active_lessons_are_omitted(
+    visitor: Visitor, shelf: Shelf
+) -> None:
+    subject = shelf.put("Geología", "100.00", lessons=3)
+    gone = subject.lessons.get(title="PEC 1")
+    gone.status = Lesson.Status.EXPIRED
+    gone.save()
+    shelf.put("Sin lecciones", "100.00", lessons=0)
+
+    visitor.open_catalogue(shelf.degree)
+
+    # The subject without an active lesson is not listed.
+    assert names_shown(visitor) == [subject.name]
+    expect(visitor.lesson_box(gone)).to_be_disabled()
+    visitor.select_all(subject).click()
+    boxes = visitor.card(subject).get_by_role("checkbox")
+    assert [box.is_checked() for box in boxes.all()] == [False, True, True]
+
+
+def test_card_of_a_subject_whose_last_lesson_expires_says_that_no_lessons_are_available(
+    visitor: Visitor, shelf: Shelf
+) -> None:
+    subject = shelf.put("Mineralogía", "100.00", lessons=1)
+
+    def expire(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        body["results"][0]["lessons"][0]["status"] = "expired"
+        route.fulfill(response=answer, json=body)
+
+    visitor.open_catalogue()
+    visitor.page.route("**/api/catalogue?*", expire)
+    visitor.page.get_by_label("Carrera").select_option(shelf.degree.name)
+
+    card = visitor.card(subject)
+    expect(card.get_by_text("No hay lecciones disponibles", exact=True)).to_be_visible()
+    expect(visitor.select_all(subject)).to_be_disabled()
+
+
+def test_cards_link_to_the_content_page_and_the_page_head_links_to_prices(visitor: Visitor) -> None:
+    visitor.open_catalogue()
+    card = visitor.cards.first
+    for words in ("Ver más", "Contenido"):
+        link = card.get_by_role("link", name=re.compile(f"^{words}"))
+        expect(link).to_have_attribute("href", "/contenido-asignatura")
+        # Leaving the page would lose the cart.
+        expect(link).to_have_attribute("target", "_blank")
+    budget = visitor.page.get_by_role("link", name="Calcula tu presupuesto")
+    expect(budget).to_have_attribute("href", "/precios#calculadora")
+    discounts = visitor.page.get_by_role("link", name="Ver descuentos")
+    expect(discounts).to_have_attribute("href", "/precios#descuentos")
+
+
+def test_card_of_a_discounted_subject_shows_list_price_and_discount_in_whole_euros(
+    visitor: Visitor, shelf: Shelf
+) -> None:
+    subject = shelf.put("Óptica", "192.00")
+    subject.total_discounts = 15
+    subject.save()
+
+    visitor.open_catalogue(shelf.degree)
+
+    card = visitor.card(subject)
+    expect(card.locator("s")).to_have_text("Antes: 225,88 €")  # 192 ÷ 0.85
+    expect(card.get_by_text("−34 €", exact=True)).to_be_visible()
+    expect(card.get_by_text("192,00 €", exact=True)).to_be_visible()
+
+
+def test_failed_loading_of_subjects_can_be_retried(visitor: Visitor) -> None:
+    visitor.open_catalogue()
+    visitor.page.route("**/api/catalogue?*", lambda route: route.abort())
+    visitor.watch.expect(r"net::ERR_FAILED.*/api/catalogue")
+    visitor.watch.expect("ApiError")
+
+    visitor.page.get_by_role("button", name="Siguiente").click()
+
+    expect(
+        visitor.page.get_by_role("paragraph").filter(
+            has_text="No hemos podido cargar las asignaturas."
+        )
+    ).to_be_visible()
+    visitor.page.unroute("**/api/catalogue?*")
+    visitor.page.get_by_role("button", name="Volver a intentarlo").click()
+    expect(visitor.cards).to_have_count(9)
+
+
+def test_last_page_shows_the_remaining_subjects(visitor: Visitor) -> None:
+    pages = ceil(on_sale() / 9)
+
+    visitor.open_catalogue(query=f"pagina={pages}")
+
+    expect(visitor.cards).to_have_count(on_sale() - 9 * (pages - 1))
+    expect(visitor.page.get_by_role("button", name="Siguiente")).to_be_disabled()

@@ -1,0 +1,166 @@
+"""The page /plazos of an instalment plan: pay one or all instalments, change the card."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from apps.orders.models import Order, Payment
+from apps.orders.plan.plan_link import plan_url
+from tests.browser.records import (
+    Shelf,
+    eventually,
+    mail_with,
+    only_order,
+    pay_elsewhere,
+    payments_at_provider,
+    text_of,
+)
+from tests.browser.visitor import CHALLENGED_CARD, DECLINED_CARD, Visitor
+from tests.helpers.factories import whole
+
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
+
+@pytest.fixture
+def plan(shelf: Shelf, email: str) -> Order:
+    """An order of 200 € in instalments of 66.68, 66.66 and 66.66; the first one is paid."""
+    maths = shelf.put("Cálculo", "200.00")
+    pay_elsewhere(email, whole(maths), total="200", payment_type="installment")
+    return only_order(email)
+
+
+def rows(visitor: Visitor) -> Locator:
+    return visitor.page.get_by_role("region", name="Pedido").get_by_role("listitem")
+
+
+def press(visitor: Visitor, name: str) -> None:
+    visitor.press(visitor.page.get_by_role("button", name=name))
+
+
+def fill_card(visitor: Visitor, number: str) -> None:
+    visitor.expect_card_form()
+    visitor.type_card(number)
+
+
+def states(order: Order) -> list[str]:
+    return list(order.instalments.order_by("number").values_list("status", flat=True))
+
+
+def test_next_instalment_is_paid_with_3d_secure(visitor: Visitor, plan: Order, email: str) -> None:
+    page = visitor.page
+    page.goto(plan_url(plan))
+    expect(rows(visitor).nth(0)).to_contain_text("Pagado el")
+    expect(rows(visitor).nth(1)).to_contain_text("Se cobrará el")
+    expect(page.get_by_text("Visa terminada en 4242")).to_be_visible()
+
+    press(visitor, "Pagar el plazo 2: 66,66 €")
+    expect(page.get_by_text("Guardaremos esta tarjeta en Stripe")).to_be_visible()
+    fill_card(visitor, CHALLENGED_CARD)
+    visitor.press(visitor.pay_button("66,66 €"))
+    visitor.challenge.get_by_role("button", name="Autorizar").click()
+
+    expect(visitor.toast("¡Pago exitoso!")).to_be_visible()
+    expect(rows(visitor).nth(1)).to_contain_text("Pagado el")
+    expect(page.get_by_role("button", name="Pagar el plazo 3: 66,66 €")).to_be_visible()
+    assert states(plan) == ["paid", "paid", "due"]
+    receipt = text_of(mail_with("Recibo de tu pago: plazo 2", email))
+    assert plan_url(plan) in receipt
+    taken = [payment["amount_received"] for payment in payments_at_provider(plan)]
+    assert sorted(taken) == [6666, 6668]
+
+
+def test_all_remaining_instalments_are_paid_at_once_after_a_declined_card(
+    phone: Visitor, plan: Order
+) -> None:
+    phone.watch.expect("status of 402")
+    page = phone.page
+    page.goto(plan_url(plan))
+    press(phone, "Pagar todo lo que queda: 133,32 €")
+    fill_card(phone, DECLINED_CARD)
+    phone.press(phone.pay_button("133,32 €"))
+    expect(page.get_by_role("alert")).to_contain_text("Tu banco ha rechazado la tarjeta")
+    assert states(plan) == ["paid", "due", "due"]
+
+    phone.type_card()
+    phone.press(phone.pay_button("133,32 €"))
+
+    expect(page.get_by_text("Has pagado todos los plazos. ¡Gracias!")).to_be_visible()
+    plan.refresh_from_db()
+    assert plan.status == Order.Status.PAID
+    assert states(plan) == ["paid", "paid", "paid"]
+    assert Payment.objects.filter(order=plan, status="succeeded").count() == 2
+    phone.assert_accessible()
+
+
+def test_card_is_changed_with_3d_secure_without_a_charge(visitor: Visitor, plan: Order) -> None:
+    page = visitor.page
+    before = plan.card_reference
+    page.goto(plan_url(plan))
+    press(visitor, "Cambiar la tarjeta")
+    expect(page.get_by_text("No se cobra nada por guardarla.")).to_be_visible()
+    fill_card(visitor, CHALLENGED_CARD)
+    visitor.assert_accessible()
+    press(visitor, "Guardar la tarjeta")
+    visitor.challenge.get_by_role("button", name="Autorizar").click()
+
+    expect(visitor.toast("Tarjeta cambiada")).to_be_visible()
+    last_four = CHALLENGED_CARD.replace(" ", "")[-4:]
+    expect(page.get_by_text(f"Visa terminada en {last_four}")).to_be_visible()
+    plan.refresh_from_db()
+    assert plan.card_reference != before
+    assert len(payments_at_provider(plan)) == 1
+    # Stripe's webhook reports the same change and must not add another event.
+    eventually(lambda: plan.events.filter(kind="card_changed").exists())
+    assert plan.events.filter(kind="card_changed").count() == 1
+
+
+def test_student_can_go_back_to_the_plan_and_pay_something_else(
+    visitor: Visitor, plan: Order
+) -> None:
+    page = visitor.page
+    page.goto(plan_url(plan))
+    press(visitor, "Pagar el plazo 2: 66,66 €")
+    visitor.expect_card_form()
+    press(visitor, "Volver a mis plazos")
+
+    press(visitor, "Pagar todo lo que queda: 133,32 €")
+    fill_card(visitor, "4242424242424242")
+    visitor.press(visitor.pay_button("133,32 €"))
+
+    expect(page.get_by_text("Has pagado todos los plazos. ¡Gracias!")).to_be_visible()
+    statuses = sorted(str(payment["status"]) for payment in payments_at_provider(plan))
+    assert statuses == ["canceled", "succeeded", "succeeded"]
+
+
+def test_wrong_link_shows_no_plan(visitor: Visitor, plan: Order) -> None:
+    visitor.watch.expect("status of 404.*/api/instalments")
+
+    visitor.page.goto(f"{plan_url(plan)[:-4]}0000")
+
+    heading = visitor.page.get_by_role("alert").get_by_role("heading")
+    expect(heading).to_have_text("El enlace no es válido o ha caducado.")
+    visitor.page.get_by_role("link", name="Volver al inicio").click()
+    expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
+
+
+def test_instalment_paid_in_another_tab_is_not_paid_twice(
+    visitor: Visitor, plan: Order, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/instalments/pay")
+    page = visitor.page
+    page.goto(plan_url(plan))
+    expect(page.get_by_role("button", name="Pagar el plazo 2")).to_be_visible()
+    other = page.context.new_page()
+    other.goto(plan_url(plan))
+    elsewhere = Visitor(other, email, visitor.watch)
+    press(elsewhere, "Pagar el plazo 2: 66,66 €")
+    fill_card(elsewhere, "4242424242424242")
+    elsewhere.press(elsewhere.pay_button("66,66 €"))
+    expect(elsewhere.toast("¡Pago exitoso!")).to_be_visible()
+
+    press(visitor, "Pagar el plazo 2: 66,66 €")
+
+    expect(page.get_by_role("alert")).to_contain_text("Ese plazo ya está pagado.")
+    expect(page.get_by_role("button", name="Pagar el plazo 3: 66,66 €")).to_be_visible()
+    assert states(plan) == ["paid", "paid", "due"]

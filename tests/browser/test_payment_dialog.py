@@ -1,0 +1,388 @@
+"""The payment dialog: its steps, validation, layout, card form and error messages."""
+
+import re
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from apps.catalogue.models import Subject
+from apps.orders.models import Order
+from tests.browser.records import Shelf, only_order, orders_of
+from tests.browser.visitor import CARD_FRAME, Visitor
+from tools.dev.stack import Stack
+
+CHECKOUT = "**/api/process-checkout"
+KEY = "**/api/get-stripe-public-key"
+PREPARING = "Preparando opciones de pago..."
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00")
+
+
+@pytest.fixture
+def at_step_1(visitor: Visitor, maths: Subject) -> Visitor:
+    return visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
+
+
+@pytest.fixture
+def at_step_2(at_step_1: Visitor) -> Visitor:
+    return at_step_1.fill_contact()
+
+
+# ---------------------------------------------------------------- step 1
+
+
+def test_step_1_has_email_prefix_phone_terms_and_privacy(at_step_1: Visitor) -> None:
+    expect(at_step_1.dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
+    expect(at_step_1.field("Correo electrónico")).to_have_value("")
+    expect(at_step_1.field("Prefijo")).to_have_value("34")
+    expect(at_step_1.field("Teléfono")).to_have_value("")
+    expect(at_step_1.terms).not_to_be_checked()
+    expect(at_step_1.privacy).not_to_be_checked()
+    for box, path in ((at_step_1.terms, "/terminos"), (at_step_1.privacy, "/privacidad")):
+        link = box.locator("xpath=..").get_by_role("link")
+        expect(link).to_have_attribute("href", path)
+        expect(link).to_have_attribute("target", "_blank")
+
+
+def test_phone_keeps_digits_only_and_prefix_keeps_at_most_3_digits(
+    at_step_1: Visitor,
+) -> None:
+    at_step_1.field("Prefijo").fill("")
+    at_step_1.field("Prefijo").press_sequentially("+3 5a17")
+    expect(at_step_1.field("Prefijo")).to_have_value("351")
+    at_step_1.field("Teléfono").press_sequentially("600 12-3a1.23")
+    expect(at_step_1.field("Teléfono")).to_have_value("600123123")
+
+
+def test_step_2_needs_email_phone_of_9_digits_and_both_acceptances(at_step_1: Visitor) -> None:
+    form = at_step_1.dialog
+    go_on = form.get_by_role("button", name="Continuar")
+
+    def missing(sentence: str) -> None:
+        go_on.click()
+        expect(form.get_by_text(sentence, exact=True)).to_be_visible()
+        expect(at_step_1.toast("Error", sentence).last).to_be_visible()
+        expect(form.locator("[aria-invalid=true]").first).to_be_focused()
+        expect(form.get_by_role("heading", name="Tus datos")).to_be_visible()
+
+    missing("Escribe tu correo electrónico.")
+    at_step_1.field("Correo electrónico").fill(at_step_1.email)
+    missing("Escribe tu teléfono.")
+    at_step_1.field("Teléfono").fill("60012312")
+    missing("El teléfono debe tener al menos 9 dígitos.")
+    at_step_1.field("Teléfono").fill("600123123")
+    missing("Debes aceptar los términos y condiciones.")
+    at_step_1.terms.check()
+    missing("Debes aceptar la política de privacidad.")
+    at_step_1.privacy.check()
+    # Each of the required inputs is checked on its own.
+    at_step_1.terms.uncheck()
+    missing("Debes aceptar los términos y condiciones.")
+    at_step_1.terms.check()
+    at_step_1.field("Correo electrónico").fill("")
+    missing("Escribe tu correo electrónico.")
+
+    at_step_1.field("Correo electrónico").fill(at_step_1.email)
+    go_on.click()
+    at_step_1.expect_step_2()
+
+
+# ---------------------------------------------------------------- navigation and layout
+
+
+def test_closing_the_dialog_resets_everything_except_the_cart(at_step_2: Visitor) -> None:
+    at_step_2.apply_code("BIENVENIDA10")
+    expect(at_step_2.dialog.get_by_text("Código BIENVENIDA10 aplicado")).to_be_visible()
+    at_step_2.tick_boxes()
+    at_step_2.dialog.get_by_role("radio", name="3 plazos").check()
+
+    at_step_2.dialog.get_by_role("button", name="Cerrar").click()
+    expect(at_step_2.dialog).to_have_count(0)
+    expect(at_step_2.cart_button).to_contain_text("190,00 €")
+    at_step_2.open_dialog()
+
+    expect(at_step_2.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
+    expect(at_step_2.field("Correo electrónico")).to_have_value("")
+    expect(at_step_2.field("Teléfono")).to_have_value("")
+    expect(at_step_2.terms).not_to_be_checked()
+    at_step_2.fill_contact()
+    expect(at_step_2.field("Código promocional")).to_have_value("")
+    expect(at_step_2.dialog.get_by_role("radio", name="Pago completo")).to_be_checked()
+    expect(at_step_2.adult).not_to_be_checked()
+    expect(at_step_2.waiver).not_to_be_checked()
+    expect(at_step_2.pay_button("190,00 €")).to_be_disabled()
+
+
+def test_back_button_returns_to_step_1_and_keeps_the_input(at_step_2: Visitor) -> None:
+    at_step_2.dialog.get_by_role("button", name="Volver a tus datos").click()
+
+    expect(at_step_2.dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
+    expect(at_step_2.field("Correo electrónico")).to_have_value(at_step_2.email)
+    expect(at_step_2.field("Teléfono")).to_have_value("600123123")
+    at_step_2.dialog.get_by_role("button", name="Continuar").click()
+    at_step_2.expect_step_2()
+
+
+def test_escape_closes_the_dialog_and_focuses_the_cart_button(at_step_1: Visitor) -> None:
+    at_step_1.page.keyboard.press("Escape")
+
+    expect(at_step_1.dialog).to_have_count(0)
+    expect(at_step_1.cart_button).to_be_focused()
+
+
+def test_focus_stays_inside_the_dialog(at_step_1: Visitor) -> None:
+    for key in ("Tab", "Shift+Tab"):
+        for _ in range(14):
+            at_step_1.page.keyboard.press(key)
+            assert at_step_1.dialog.locator(":focus").count() == 1
+
+
+def two_columns(visitor: Visitor) -> bool:
+    """Whether the payment is beside the order, not below it."""
+    order = visitor.dialog.get_by_role("region", name="Tu pedido").bounding_box()
+    payment = visitor.dialog.get_by_role("region", name="Pago con tarjeta").bounding_box()
+    assert order
+    assert payment
+    beside = order["x"] + order["width"] <= payment["x"]
+    assert beside != (order["y"] + order["height"] <= payment["y"])
+    return beside
+
+
+def test_step_2_has_two_columns_on_a_wide_screen(at_step_2: Visitor) -> None:
+    assert two_columns(at_step_2)
+    expect(at_step_2.dialog).not_to_have_css("width", "1440px")
+    promo = at_step_2.field("Código promocional").bounding_box()
+    types = at_step_2.dialog.get_by_role("group", name="Forma de pago").bounding_box()
+    payment = at_step_2.dialog.get_by_role("region", name="Pago con tarjeta").bounding_box()
+    assert promo
+    assert types
+    assert payment
+    assert promo["x"] + promo["width"] <= payment["x"]
+    assert types["x"] + types["width"] <= payment["x"]
+
+
+def test_dialog_fills_the_screen_of_a_phone(phone: Visitor, maths: Subject) -> None:
+    phone.to_step_2(maths.degree, [maths])
+
+    assert phone.dialog.bounding_box() == {"x": 0, "y": 0, "width": 390, "height": 844}
+    assert not two_columns(phone)
+
+
+def test_dialog_switches_to_the_mobile_layout_below_768_px(at_step_2: Visitor) -> None:
+    at_step_2.page.set_viewport_size({"width": 767, "height": 1024})
+    expect(at_step_2.dialog).to_have_css("width", "767px")
+    assert at_step_2.dialog.bounding_box() == {"x": 0, "y": 0, "width": 767, "height": 1024}
+    assert not two_columns(at_step_2)
+
+    at_step_2.page.set_viewport_size({"width": 768, "height": 1024})
+    expect(at_step_2.dialog).not_to_have_css("width", "768px")
+    assert two_columns(at_step_2)
+
+
+# ---------------------------------------------------------------- paying
+
+
+def test_pay_is_disabled_until_age_18_and_withdrawal_checkboxes_are_ticked(
+    at_step_2: Visitor,
+) -> None:
+    pay = at_step_2.pay_button("190,00 €")
+
+    expect(at_step_2.adult).not_to_be_checked()
+    expect(pay).to_be_disabled()
+    at_step_2.adult.check()
+    expect(pay).to_be_disabled()
+    at_step_2.waiver.check()
+    expect(pay).to_be_enabled()
+    at_step_2.adult.uncheck()
+    expect(pay).to_be_disabled()
+    expect(at_step_2.dialog.get_by_text("pedido con obligación de pago")).to_be_visible()
+
+
+def test_instalments_option_says_why_it_is_unavailable(visitor: Visitor, maths: Subject) -> None:
+    lesson = maths.lessons.get(title="PEC 1")
+    visitor.to_step_2(maths.degree, [], lessons=[lesson])
+
+    expect(visitor.dialog.get_by_role("radio", name="3 plazos")).to_be_disabled()
+    sentence = "Para pagar a plazos hace falta al menos una asignatura completa."
+    expect(visitor.dialog.get_by_text(sentence, exact=True)).to_be_visible()
+
+
+def test_pressing_pay_requests_a_client_secret_and_then_shows_the_card_form(
+    at_step_2: Visitor,
+) -> None:
+    held: list[Route] = []
+    at_step_2.page.route(CHECKOUT, lambda route: held.append(route))
+    at_step_2.tick_boxes().pay_button("190,00 €").click()
+
+    expect(at_step_2.dialog.get_by_text(PREPARING, exact=True)).to_be_visible()
+    expect(at_step_2.page.locator(CARD_FRAME)).to_have_count(0)
+    # The purchase cannot be changed while the payment is being prepared.
+    expect(at_step_2.dialog.get_by_role("button", name="Cerrar")).to_be_disabled()
+    at_step_2.page.keyboard.press("Escape")
+    expect(at_step_2.dialog).to_be_visible()
+    held[0].continue_()
+    at_step_2.expect_card_form()
+    expect(at_step_2.dialog.get_by_text(PREPARING, exact=True)).to_have_count(0)
+
+
+def test_card_form_that_is_not_ready_refuses_to_submit(
+    at_step_2: Visitor,
+) -> None:
+    held: list[Route] = []
+    at_step_2.page.route("**/v3/frame/payment", lambda route: held.append(route))
+    at_step_2.tick_boxes().pay_button("190,00 €").click()
+    expect(at_step_2.page.locator(CARD_FRAME)).to_be_attached()
+
+    at_step_2.pay_button("190,00 €").click()
+
+    expect(at_step_2.toast("Error", "El formulario de pago no está listo...")).to_be_visible()
+    held[0].continue_()
+    at_step_2.expect_card_form()
+    at_step_2.type_card().pay_button("190,00 €").click()
+    at_step_2.expect_success()
+
+
+def test_card_form_that_fails_to_load_shows_an_error(at_step_2: Visitor) -> None:
+    at_step_2.watch.expect("net::ERR_FAILED.*/v1/payment_intents/")
+    at_step_2.page.route("**/v1/payment_intents/*", lambda route: route.abort())
+
+    at_step_2.tick_boxes().pay_button("190,00 €").click()
+
+    alert = at_step_2.dialog.get_by_role("alert")
+    expect(alert).to_contain_text("Error al cargar el formulario de pago")
+
+
+def test_incomplete_card_data_are_not_submitted(at_step_2: Visitor) -> None:
+    at_step_2.tick_boxes().open_card_form("190,00 €")
+    confirmations = at_step_2.responses_of("/v1/payment_methods")
+
+    at_step_2.pay_button("190,00 €").click()
+
+    sentence = "Revisa los datos de la tarjeta: falta alguno o no es correcto."
+    expect(at_step_2.toast("Error en el pago", sentence)).to_be_visible()
+    expect(at_step_2.card_form.get_by_label("Número de tarjeta")).to_be_focused()
+    assert confirmations == []
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_fetching_the_payment_key_is_retried_3_s_after_a_failure(at_step_2: Visitor) -> None:
+    at_step_2.watch.expect("status of 500.*/api/get-stripe-public-key")
+    asked: list[str] = []
+
+    def fail_once(route: Route) -> None:
+        asked.append(route.request.url)
+        if len(asked) == 1:
+            route.fulfill(status=500, body="")
+        else:
+            route.continue_()
+
+    at_step_2.page.route(KEY, fail_once)
+    at_step_2.tick_boxes().page.clock.install()
+    at_step_2.stop_the_clock()
+    at_step_2.pay_button("190,00 €").click()
+    alert = at_step_2.dialog.get_by_role("alert")
+    expect(alert).to_contain_text("Error al cargar el formulario de pago")
+    expect(alert).to_contain_text("Failed to get Stripe public key")
+    expect(alert.get_by_role("button", name="Reintentar")).to_be_visible()
+    at_step_2.page.clock.run_for(2_999)
+    # This request comes after all requests that the timers have sent.
+    assert at_step_2.page.evaluate("fetch('/healthz').then(({ status }) => status)") == 200
+    assert len(asked) == 1
+
+    at_step_2.page.clock.run_for(1)
+    at_step_2.page.clock.resume()
+    at_step_2.expect_card_form()
+    assert len(asked) == 2
+
+
+def test_missing_payment_key_shows_an_error_and_the_retry_button_reloads_the_page(
+    at_step_2: Visitor,
+) -> None:
+    empty = {"publishableKey": "", "scriptUrl": "http://127.0.0.1/v3/stripe.js"}
+    at_step_2.page.route(KEY, lambda route: route.fulfill(json=empty))
+    at_step_2.tick_boxes().pay_button("190,00 €").click()
+    alert = at_step_2.dialog.get_by_role("alert")
+    expect(alert).to_contain_text("No publishable key received from server")
+
+    with at_step_2.page.expect_navigation():
+        alert.get_by_role("button", name="Reintentar").click()
+
+    at_step_2.wait_for_catalogue()
+    expect(at_step_2.dialog).to_have_count(0)
+
+
+def test_payment_key_is_fetched_once_and_cached(at_step_2: Visitor) -> None:
+    keys = at_step_2.responses_of("/api/get-stripe-public-key")
+    at_step_2.tick_boxes().open_card_form("190,00 €")
+
+    at_step_2.dialog.get_by_role("radio", name="3 plazos").check()
+    at_step_2.open_card_form("66,68 €")
+
+    assert len(keys) == 1
+
+
+def test_unavailable_provider_shows_no_se_pudo_preparar_el_pago_and_the_next_attempt_pays(
+    at_step_2: Visitor, stack: Stack, email: str
+) -> None:
+    at_step_2.watch.expect("status of 502.*/api/process-checkout")
+    at_step_2.tick_boxes()
+    stack.stop("stripe")
+    try:
+        at_step_2.pay_button("190,00 €").click()
+        sentence = "No se pudo preparar el pago. Inténtalo de nuevo."
+        expect(at_step_2.toast("Error", sentence)).to_be_visible(timeout=60_000)
+    finally:
+        stack.start("stripe")
+        stack.wait_ready()
+    expect(at_step_2.dialog.get_by_role("alert")).to_have_text(sentence)
+
+    at_step_2.open_card_form("190,00 €").type_card().pay_button("190,00 €").click()
+    at_step_2.expect_success()
+    # `only_order`: the second attempt used the order of the first.
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_checkout_without_connection_shows_that_the_payment_could_not_be_processed(
+    at_step_2: Visitor, email: str
+) -> None:
+    at_step_2.watch.expect("net::ERR_FAILED.*/api/process-checkout")
+    at_step_2.page.route(CHECKOUT, lambda route: route.abort())
+
+    at_step_2.tick_boxes().pay_button("190,00 €").click()
+
+    sentence = "No se pudo procesar el pago. Inténtalo de nuevo."
+    expect(at_step_2.toast("Error en el pago", sentence)).to_be_visible()
+    assert orders_of(email) == []
+
+
+def test_response_with_neither_client_secret_nor_url_shows_an_error(at_step_2: Visitor) -> None:
+    def strip(route: Route) -> None:
+        answer = route.fetch()
+        kept = {name: value for name, value in answer.json().items() if name != "client_secret"}
+        route.fulfill(response=answer, json=kept)
+
+    at_step_2.page.route(CHECKOUT, strip)
+
+    at_step_2.tick_boxes().pay_button("190,00 €").click()
+
+    sentence = "No client secret or redirect URL received."
+    expect(at_step_2.toast("Error en el pago", sentence)).to_be_visible()
+
+
+def test_response_with_a_url_redirects_to_it(at_step_2: Visitor) -> None:
+    def hosted(route: Route) -> None:
+        answer = route.fetch()
+        kept = {name: value for name, value in answer.json().items() if name != "client_secret"}
+        route.fulfill(response=answer, json={**kept, "url": f"{at_step_2.page.url}&alojada=1"})
+
+    at_step_2.page.route(CHECKOUT, hosted)
+
+    at_step_2.tick_boxes().pay_button("190,00 €").click()
+
+    expect(at_step_2.page).to_have_url(re.compile("alojada=1"))

@@ -1,0 +1,197 @@
+"""The page /complete-payment of a recovery link: a saved order and its payment."""
+
+import re
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Route, expect
+
+from apps.catalogue.models import Lesson, Subject
+from apps.orders.models import Order
+from tests.browser.records import Shelf, only_order, pay_elsewhere, save_for_later
+from tests.browser.visitor import Visitor
+from tests.helpers.factories import make_promo, single, whole
+
+RECOVER = "**/api/orders/recover?*"
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00")
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("", "Enlace de recuperación inválido"),
+        ("?order=12", "Enlace de recuperación inválido"),
+        ("?token=abc", "Enlace de recuperación inválido"),
+        ("?order=doce&token=abc", "ID de orden inválido"),
+        ("?order=1.5&token=abc", "ID de orden inválido"),
+    ],
+)
+def test_recovery_link_without_order_or_token_or_with_a_bad_order_id_shows_an_error_card(
+    visitor: Visitor, query: str, sentence: str
+) -> None:
+    visitor.page.goto(f"/complete-payment{query}")
+
+    card = visitor.page.get_by_role("alert")
+    expect(card.get_by_role("heading")).to_have_text(sentence)
+    card.get_by_role("link", name="Volver al inicio").click()
+    expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
+
+
+def test_recovery_link_with_a_wrong_token_opens_no_order(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 404.*/api/orders/recover")
+    link = save_for_later(email, whole(maths), total="190")
+
+    visitor.page.goto(f"{link[:-5]}xxxxx")
+
+    heading = visitor.page.get_by_role("alert").get_by_role("heading")
+    expect(heading).to_have_text("Orden no encontrada o enlace inválido")
+    expect(visitor.page.get_by_text(email)).to_have_count(0)
+
+
+def test_recovery_link_of_a_paid_order_says_order_not_found(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/orders/recover")
+    pay_elsewhere(email, whole(maths), total="190")
+    order = only_order(email)
+
+    visitor.page.goto(f"/complete-payment?order={order.pk}&token={order.auth_token}")
+
+    heading = visitor.page.get_by_role("alert").get_by_role("heading")
+    expect(heading).to_have_text("Orden no encontrada")
+
+
+def test_failed_loading_of_the_order_shows_an_error(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("net::ERR_FAILED.*/api/orders/recover")
+    visitor.page.route(RECOVER, lambda route: route.abort())
+
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+
+    heading = visitor.page.get_by_role("alert").get_by_role("heading")
+    expect(heading).to_have_text("Orden no encontrada o enlace inválido")
+
+
+def test_recovery_page_shows_that_it_is_loading(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    held: list[Route] = []
+    visitor.page.route(RECOVER, lambda route: held.append(route))
+    with visitor.page.expect_request(RECOVER):
+        visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+
+    expect(visitor.page.get_by_role("status")).to_have_text("Cargando tu matrícula...")
+    held[0].continue_()
+    expect(visitor.page.get_by_role("heading", name="Tu matrícula", exact=True)).to_be_visible()
+
+
+def test_recovery_link_shows_the_saved_order_and_the_card_payment(
+    visitor: Visitor, shelf: Shelf, maths: Subject, email: str
+) -> None:
+    lesson = shelf.put("Física", "180.00", lesson_price="50.00").lessons.get(title="PEC 2")
+    items = (whole(maths), single(lesson))
+
+    visitor.page.goto(save_for_later(email, *items, total="237.50", phone="+34611222333"))
+
+    order = visitor.page.get_by_role("region", name="Tu matrícula")
+    rows = order.get_by_role("listitem")
+    university = maths.degree.university.name
+    expect(rows.nth(0)).to_contain_text(maths.name)
+    expect(rows.nth(0)).to_contain_text(f"{maths.degree.name} · {university}")
+    expect(rows.nth(0).get_by_text("Asignatura Completa", exact=True)).to_be_visible()
+    expect(rows.nth(0)).to_contain_text("200,00 €")
+    expect(rows.nth(1)).to_contain_text("PEC 2")
+    expect(rows.nth(1)).to_contain_text(f"{lesson.subject.name} · {maths.degree.name}")
+    expect(rows.nth(1).get_by_text("Lección Individual", exact=True)).to_be_visible()
+    expect(rows.nth(1)).to_contain_text("50,00 €")
+    expect(order).to_contain_text("237,50 €")
+    expect(order).to_contain_text(email)
+    expect(order).to_contain_text("+34611222333")
+    today = timezone.localdate()
+    months = (
+        "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre"
+    )
+    saved_on = f"{today.day} de {months.split()[today.month - 1]} de {today.year}"
+    expect(order).to_contain_text(f"Guardada el{saved_on}")
+    payment = visitor.page.get_by_role("region", name="Pago con tarjeta")
+    left, right = order.bounding_box(), payment.bounding_box()
+    assert left
+    assert right
+    assert left["x"] + left["width"] <= right["x"]
+
+
+def test_paying_a_recovered_order_shows_the_toast_pago_exitoso_on_home(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    held: list[Route] = []
+    visitor.page.route("**/api/process-checkout", lambda route: held.append(route))
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+    expect(visitor.pay_button("190,00 €")).to_be_disabled()
+    visitor.tick_boxes().pay_button("190,00 €").click()
+
+    preparing = "Preparando opciones de pago..."
+    expect(visitor.page.get_by_text(preparing, exact=True)).to_be_visible()
+    sent = held[0].request.post_data_json
+    assert (sent["recovery_order_id"], sent["save_for_later"]) == (only_order(email).pk, False)
+    held[0].continue_()
+    visitor.expect_card_form()
+    visitor.type_card().pay_button("190,00 €").click()
+
+    toast = visitor.toast("¡Pago exitoso!", "Tu matrícula ha sido procesada correctamente")
+    expect(toast).to_be_visible()
+    expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_changed_price_and_expired_lesson_are_shown_before_the_payment(
+    visitor: Visitor, shelf: Shelf, maths: Subject, email: str
+) -> None:
+    lesson = shelf.put("Física", "180.00", lesson_price="50.00").lessons.get(title="PEC 2")
+    link = save_for_later(email, whole(maths), single(lesson), total="237.50")
+    maths.final_price = 220
+    maths.save()
+    lesson.status = Lesson.Status.EXPIRED
+    lesson.save()
+
+    visitor.page.goto(link)
+
+    changes = visitor.page.get_by_role("region", name="Tu matrícula").locator(".notice")
+    expect(changes).to_contain_text("Ha cambiado desde que la guardaste")
+    expect(changes).to_contain_text(f"{maths.name}: costaba 200,00 € y ahora cuesta 220,00 €.")
+    name = f"{lesson.subject.name}: PEC 2"
+    expect(changes).to_contain_text(f"{name}: ya no está disponible y no se incluye.")
+    expect(changes).to_contain_text("El total era de 237,50 € y ahora es de 209,00 €.")
+    visitor.buy("209,00 €")
+    expect(
+        visitor.toast("¡Pago exitoso!", "Tu matrícula ha sido procesada correctamente")
+    ).to_be_visible()
+    order = only_order(email)
+    assert (order.status, order.total_cents) == (Order.Status.PAID, 20_900)
+    assert [line.name for line in order.lines.all()] == [maths.name]
+
+
+def test_expired_promo_code_of_a_saved_order_is_named_and_removed(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    promo = make_promo(f"SE{maths.pk}ACABA", kind="FIJO", value="20")
+    link = save_for_later(email, whole(maths), total="170", promo_code=promo.code)
+    promo.active = False
+    promo.save()
+
+    visitor.page.goto(link)
+
+    changes = visitor.page.get_by_role("region", name="Tu matrícula").locator(".notice")
+    expect(changes).to_contain_text(
+        f"El código {promo.code} ya no se aplica. Este código ya no está activo."
+    )
+    visitor.buy("190,00 €")
+    expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
+    assert only_order(email).total_cents == 19_000

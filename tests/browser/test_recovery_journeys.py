@@ -1,0 +1,348 @@
+"""Saved carts and reminders: the recovery link is paid on the same or on another device."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+from playwright.sync_api import Request, expect
+
+from apps.catalogue.models import Lesson, Subject
+from apps.orders.checkout.remind import queue_due_reminders
+from apps.orders.models import Order
+from tests.browser.records import (
+    CONFIRMATION,
+    SAVED,
+    Shelf,
+    check_out,
+    clear_faults,
+    eventually,
+    mail_with,
+    mails_to,
+    only_order,
+    payments_at_provider,
+    save_for_later,
+    set_fault,
+    text_of,
+)
+from tests.browser.visitor import DECLINED_CARD, SLOW_CARD, Visitor
+from tests.helpers.factories import single, whole
+
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
+REMINDER = "Dejaste tu compra a medias"
+HOME = re.compile(r"^[^/]+//[^/]+/$")
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00")
+
+
+def link_in(subject: str, address: str, path: str = "/complete-payment") -> str:
+    """The link to `path` in the first mail with that subject."""
+    found = re.search(rf"https?://\S+{path}\?\S+", text_of(mail_with(subject, address)))
+    assert found
+    return found[0]
+
+
+def expect_paid(visitor: Visitor) -> None:
+    """The home page with the toast of the payment, which is shown after the redirect."""
+    toast = visitor.toast("¡Pago exitoso!", "Tu matrícula ha sido procesada correctamente")
+    expect(toast).to_be_visible()
+    expect(visitor.page).to_have_url(HOME)
+
+
+def expect_order_not_found(visitor: Visitor, link: str) -> None:
+    """The link of a paid order shows neither the order nor a payment."""
+    visitor.page.goto(link)
+    heading = visitor.page.get_by_role("alert").get_by_role("heading")
+    expect(heading).to_have_text("Orden no encontrada")
+    expect(visitor.pay_button()).to_have_count(0)
+    expect(visitor.page.get_by_text(visitor.email)).to_have_count(0)
+
+
+def test_cart_saved_in_the_dialog_is_paid_in_the_same_browser_and_the_link_does_not_leak(
+    visitor: Visitor, phone: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/orders/recover")
+    visitor.to_step_2(maths.degree, [maths])
+    visitor.dialog.get_by_role("button", name="Guardar para más tarde").click()
+    expect(visitor.dialog.get_by_role("heading", name="Compra guardada")).to_be_visible()
+    link = link_in(SAVED, email)
+    (token,) = parse_qs(urlsplit(link).query)["token"]
+    requests: list[Request] = []
+    visitor.page.on("request", lambda request: requests.append(request))
+
+    visitor.page.goto(link)
+    visitor.buy("190,00 €")
+    expect_paid(visitor)
+
+    paid = only_order(email)
+    assert (paid.status, paid.total_cents) == (Order.Status.PAID, 19_000)
+    expect_order_not_found(visitor, link)
+    expect_order_not_found(phone, link)
+    assert len(payments_at_provider(paid)) == 1
+    assert_token_not_sent_elsewhere(requests, token)
+    assert_token_not_stored(token)
+
+
+def assert_token_not_sent_elsewhere(requests: list[Request], token: str) -> None:
+    """The token is in no referrer and is not sent to another origin, such as Stripe."""
+    shop = urlsplit(settings.SITE_URL).netloc
+    provider = urlsplit(settings.STRIPE_API_BASE).netloc
+    assert {shop, provider} <= {urlsplit(request.url).netloc for request in requests}
+    for request in requests:
+        assert token not in request.headers.get("referer", ""), request.url
+        if urlsplit(request.url).netloc != shop:
+            assert token not in f"{request.url} {request.post_data or ''}"
+
+
+def assert_token_not_stored(token: str) -> None:
+    """The token is in no file that the shop writes except the database and the mail."""
+    var = Path(os.environ["VAR_DIR"])
+    log = var / "stack.log"
+    eventually(lambda: "Conflict: /api/orders/recover" in log.read_text(encoding="utf-8"))
+    holders = [
+        path
+        for path in var.rglob("*")
+        if path.is_file()
+        and path.parent.name != "mail"
+        and not path.name.startswith("db.sqlite3")
+        and token.encode() in path.read_bytes()
+    ]
+    assert holders == []
+
+
+def test_mailed_recovery_link_is_paid_on_a_phone(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    save_for_later(email, whole(maths), total="190")
+
+    phone.page.goto(link_in(SAVED, email))
+    expect(phone.page.get_by_role("region", name="Tu matrícula")).to_contain_text(maths.name)
+    width = "document.documentElement.scrollWidth <= window.innerWidth"
+    assert phone.page.evaluate(width), "the page is wider than the phone"
+    phone.buy("190,00 €")
+
+    expect_paid(phone)
+    assert only_order(email).status == Order.Status.PAID
+    assert mail_with(CONFIRMATION, email)
+
+
+def test_order_open_on_two_devices_is_paid_once(
+    visitor: Visitor, phone: Visitor, maths: Subject, email: str
+) -> None:
+    phone.watch.expect("status of 409.*/api/process-checkout")
+    link = save_for_later(email, whole(maths), total="190")
+    phone.page.goto(link)
+    phone.tick_boxes()
+    visitor.page.goto(link)
+    visitor.buy("190,00 €")
+    expect_paid(visitor)
+
+    phone.press(phone.pay_button("190,00 €"))
+
+    expect_paid(phone)
+    assert only_order(email).payments.filter(status="succeeded").count() == 1
+    assert len(payments_at_provider(only_order(email))) == 1
+
+
+def test_price_that_changes_while_the_recovery_page_is_open_is_shown_and_confirmed(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/process-checkout")
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+    visitor.tick_boxes()
+    maths.final_price = 220
+    maths.save()
+
+    visitor.pay_button("190,00 €").click()
+
+    notice = visitor.page.get_by_role("alert").filter(has_text="El precio ha cambiado.")
+    expect(notice).to_contain_text("El total es ahora 209,00 €.")
+    order = visitor.page.get_by_role("region", name="Tu matrícula")
+    expect(order.get_by_role("listitem").filter(has_text=maths.name)).to_contain_text("220,00 €")
+    assert not only_order(email).payments.exists(), "nothing is asked of the bank unconfirmed"
+    visitor.open_card_form("209,00 €").type_card()
+    visitor.pay_button("209,00 €").click()
+    expect_paid(visitor)
+    assert only_order(email).total_cents == 20_900
+
+
+def test_lesson_that_expires_while_the_recovery_page_is_open_is_named_and_removed(
+    visitor: Visitor, shelf: Shelf, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/process-checkout")
+    lesson = shelf.put("Física", "180.00", lesson_price="50.00").lessons.get(title="PEC 2")
+    link = save_for_later(email, whole(maths), single(lesson), total="237.50")
+    visitor.page.goto(link)
+    visitor.tick_boxes()
+    lesson.status = Lesson.Status.EXPIRED
+    lesson.save()
+
+    visitor.pay_button("237,50 €").click()
+
+    gone = visitor.page.get_by_role("alert").filter(has_text="Ya no se puede comprar")
+    expect(gone).to_contain_text("PEC 2")
+    gone.get_by_role("button", name="Actualizar la matrícula").click()
+    changes = visitor.page.get_by_role("region", name="Tu matrícula").locator(".notice")
+    expect(changes).to_contain_text("PEC 2: ya no está disponible y no se incluye.")
+    visitor.buy("190,00 €")
+    expect_paid(visitor)
+    assert [line.name for line in only_order(email).lines.all()] == [maths.name]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_recovery_page_without_any_item_left_links_to_the_catalogue(
+    new_visitor: Callable[..., Visitor], shelf: Shelf, email: str, scheme: str
+) -> None:
+    visitor = new_visitor(color_scheme=scheme)
+    subject = shelf.put("Física", "180.00", lesson_price="50.00")
+    link = save_for_later(email, single(*subject.lessons.all()), total="95")
+    subject.lessons.update(status=Lesson.Status.EXPIRED)
+
+    visitor.page.goto(link)
+
+    heading = visitor.page.get_by_role("heading", name="Nada de lo que guardaste sigue disponible")
+    expect(heading).to_be_visible()
+    names = visitor.page.locator(".recovery").get_by_role("listitem")
+    expect(names).to_have_text([f"{subject.name}: PEC 1", f"{subject.name}: PEC 2"])
+    expect(visitor.pay_button()).to_have_count(0)
+    visitor.assert_accessible()
+    visitor.page.get_by_role("link", name="Ver el catálogo").click()
+    visitor.wait_for_catalogue()
+
+
+def move_back(order: Order, hours: int) -> None:
+    """Make the order look abandoned for so many hours, and queue the reminders that are due."""
+    moment = timezone.now() - timedelta(hours=hours, minutes=1)
+    Order.objects.filter(pk=order.pk).update(updated_at=moment, created_at=moment)
+    queue_due_reminders()
+
+
+def reminders(email: str) -> int:
+    return sum(mail["Subject"] == REMINDER for mail in mails_to(email))
+
+
+def test_one_reminder_is_mailed_for_an_unpaid_cart_and_its_link_pays_the_order(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    # The visitor agrees to reminders and leaves while the card form is open.
+    left = check_out(email, whole(maths), total="190", remindersAccepted=True)
+    order = only_order(email)
+    move_back(order, 24)
+
+    phone.page.goto(link_in(REMINDER, email))
+    phone.buy("190,00 €")
+    expect_paid(phone)
+
+    assert only_order(email).pk == left["order_id"]
+    mail_with(CONFIRMATION, email)
+    move_back(order, 72)
+    # A second reminder would be sent after this mail.
+    check_out(f"otra.{email}", whole(maths), total="190", save_for_later=True)
+    mail_with(SAVED, f"otra.{email}")
+    assert reminders(email) == 1
+
+
+def test_reminders_can_be_stopped_on_a_phone_and_the_cart_is_kept(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    path = save_for_later(email, whole(maths), total="190")
+    order = only_order(email)
+    move_back(order, 24)
+
+    phone.page.goto(link_in(REMINDER, email, "/avisos/baja"))
+    expect(phone.page.get_by_role("heading", name="¿Dejamos de avisarte?")).to_be_visible()
+    phone.assert_accessible()
+    assert only_order(email).reminders_stopped_at is None, "looking ends nothing"
+    phone.page.get_by_role("button", name="No quiero más avisos").tap()
+    expect(phone.page.get_by_role("heading", name="Ya no te avisaremos")).to_be_visible()
+    phone.assert_accessible()
+
+    assert only_order(email).reminders_stopped_at is not None
+    move_back(order, 72)
+    phone.page.goto(path)
+    phone.buy("190,00 €")
+    expect_paid(phone)
+    assert reminders(email) == 1
+
+
+@pytest.fixture
+def _provider_is_whole_again() -> Iterator[None]:
+    yield
+    clear_faults()
+
+
+@pytest.mark.usefixtures("_provider_is_whole_again")
+def test_failed_payment_on_the_recovery_page_shows_an_error_and_the_next_attempt_pays(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 502.*/api/process-checkout")
+    visitor.watch.expect("status of 402")
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+    visitor.tick_boxes()
+    # Stripe's library retries once by itself if there is no response.
+    set_fault(calls="POST /v1/payment_intents", do="error_500", nth=[1, 2])
+    visitor.pay_button("190,00 €").click()
+    not_prepared = "No se pudo preparar el pago. Inténtalo de nuevo."
+    expect(visitor.toast("Error", not_prepared)).to_be_visible()
+    expect(visitor.page.get_by_role("alert").filter(has_text=not_prepared)).to_be_visible()
+    clear_faults()
+
+    visitor.open_card_form("190,00 €").type_card(DECLINED_CARD).pay_button("190,00 €").click()
+    refused = visitor.page.get_by_role("alert").filter(has_text="tarjeta")
+    expect(refused).to_be_visible()
+    expect(visitor.toast("Error en el pago", refused.inner_text())).to_be_visible()
+    assert only_order(email).status == Order.Status.CART
+
+    visitor.type_card().pay_button("190,00 €").click()
+    expect_paid(visitor)
+    assert len(payments_at_provider(only_order(email))) == 1
+
+
+def test_saved_order_in_instalments_starts_with_its_first_payment(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    path = save_for_later(email, whole(maths), total="200", payment_type="installment")
+
+    phone.page.goto(path)
+    order = phone.page.get_by_role("region", name="Tu matrícula")
+    expect(order).to_contain_text("Forma de pago3 plazos, cada 20 días, sin intereses")
+    expect(order).to_contain_text("Hoy pagas66,68 €")
+    phone.buy("66,68 €")
+
+    expect_paid(phone)
+    assert only_order(email).status == Order.Status.PAYING
+
+
+def test_saved_order_with_a_total_of_0_needs_no_card(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.page.goto(save_for_later(email, whole(maths), total="0", promo_code="GRATIS100"))
+
+    visitor.tick_boxes().pay_button("0,00 €").click()
+
+    expect_paid(visitor)
+    assert (only_order(email).status, only_order(email).total_cents) == (Order.Status.PAID, 0)
+
+
+def test_recovery_page_says_that_the_bank_is_still_confirming(
+    new_visitor: Callable[..., Visitor], maths: Subject, email: str
+) -> None:
+    visitor = new_visitor(color_scheme="dark")
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+
+    visitor.buy("190,00 €", SLOW_CARD)
+
+    heading = visitor.page.get_by_role("heading", name="Tu banco está confirmando el pago")
+    expect(heading).to_be_visible()
+    visitor.assert_accessible()
+    eventually(lambda: only_order(email).status == Order.Status.PAID, within_s=40)

@@ -1,0 +1,90 @@
+"""Refunds by staff in the admin: the button, the preview, the refund and its effects."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
+from apps.classroom.models import Enrolment
+from apps.orders.models import Order, Refund
+from tests.browser.records import (
+    Shelf,
+    eventually,
+    mail_with,
+    only_order,
+    pay_elsewhere,
+    payments_at_provider,
+    text_of,
+)
+from tests.browser.visitor import Visitor
+from tests.helpers.factories import whole
+
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
+
+@pytest.fixture
+def order(shelf: Shelf, email: str) -> Order:
+    """Two subjects of 200 € and 100 € with full payment: 300 − 15 − 15 = 270 €."""
+    subjects = shelf.put("Cálculo", "200.00"), shelf.put("Álgebra", "100.00")
+    pay_elsewhere(email, *(whole(subject) for subject in subjects), total="270")
+    return only_order(email)
+
+
+@pytest.fixture
+def clerk(visitor: Visitor) -> Page:
+    page = visitor.page
+    page.goto("/admin")
+    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
+    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
+    page.get_by_role("button", name="Iniciar sesión").click()
+    return page
+
+
+def open_form(clerk: Page, order: Order) -> None:
+    clerk.goto(f"/admin/orders/order/{order.pk}/change/")
+    clerk.get_by_role("link", name="Devolver…").click()
+    expect(clerk.get_by_role("heading", name="Devolver dinero del pedido")).to_be_visible()
+
+
+def test_staff_refund_one_line_and_then_the_remaining_amount(
+    clerk: Page, order: Order, email: str
+) -> None:
+    open_form(clerk, order)
+    expect(clerk.get_by_label("Importe (€)")).to_have_value("270,00")
+    clerk.get_by_label("Importe (€)").fill("85,50")
+    clerk.get_by_label("Álgebra").check()
+    clerk.get_by_label("Motivo").fill("Se equivocó de asignatura")
+    clerk.get_by_role("button", name="Ver qué cambiaría").click()
+
+    preview = clerk.locator(".refund-preview")
+    expect(preview).to_contain_text("Se retira el acceso a: Álgebra")
+    assert Refund.objects.filter(payment__order=order).count() == 0
+    clerk.get_by_role("button", name="Cambiar", exact=True).click()
+    expect(clerk.get_by_label("Motivo")).to_have_value("Se equivocó de asignatura")
+    clerk.get_by_label("Importe (€)").fill("90,00")
+    clerk.get_by_role("button", name="Ver qué cambiaría").click()
+    clerk.get_by_role("button", name="Devolver 90,00 €").click()
+
+    expect(clerk.get_by_text("Devueltos 90,00 €.")).to_be_visible()
+    expect(clerk.locator(".form-row.field-status")).to_contain_text("Devuelto en parte")
+    expect(clerk.get_by_text("Se equivocó de asignatura").last).to_be_visible()
+    left = Enrolment.objects.filter(order_id=order.pk).values_list("subject__name")
+    assert [name.startswith("Cálculo") for (name,) in left] == [True]
+    told = text_of(mail_with("Te hemos devuelto 90,00", email))
+    assert "termina tu acceso a:" in told
+
+    open_form(clerk, order)
+    expect(clerk.get_by_label("Importe (€)")).to_have_value("180,00")
+    clerk.get_by_label("Motivo").fill("Ya no la quiere")
+    clerk.get_by_role("button", name="Ver qué cambiaría").click()
+    expect(clerk.locator(".refund-preview")).to_contain_text("el pedido queda como devuelto")
+    clerk.get_by_role("button", name="Devolver 180,00 €").click()
+
+    expect(clerk.locator(".form-row.field-status")).to_contain_text("Devuelto")
+    # Stripe's webhooks report the same refunds and must not change anything.
+    [payment] = payments_at_provider(order)
+    assert payment["status"] == "succeeded"
+    eventually(lambda: not Enrolment.objects.filter(order_id=order.pk).exists())
+    order.refresh_from_db()
+    assert order.status == "refunded"
+    assert Refund.objects.filter(payment__order=order).count() == 2
+    assert order.events.filter(to_status="refunded").count() == 1

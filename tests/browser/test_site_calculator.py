@@ -1,0 +1,416 @@
+"""The budget calculator on /precios and home."""
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from html import unescape
+
+import pytest
+from playwright.sync_api import Route, expect
+
+from apps.catalogue.models import Subject, University
+from apps.leads.models import Quote
+from tests.browser.calculator import SENT, Calculator
+from tests.browser.records import Shelf, html_of, mail_with
+from tests.browser.visitor import Visitor
+
+BUDGET = "/api/send-budget-email"
+CAREFUL = {"reduced_motion": "reduce"}
+
+
+class Held:
+    """Hold a request until the test releases it."""
+
+    def __init__(self, visitor: Visitor, path: str) -> None:
+        self._page = visitor.page
+        self._routes: list[Route] = []
+        self._page.route(f"**{path}", lambda route: self._routes.append(route))
+
+    def release(self) -> None:
+        for _ in range(100):
+            if self._routes:
+                break
+            self._page.wait_for_timeout(50)
+        self._routes.pop().continue_()
+
+
+@pytest.fixture
+def micro(shelf: Shelf) -> Subject:
+    return shelf.put("Microeconomía", "192.00")
+
+
+@pytest.fixture
+def macro(shelf: Shelf) -> Subject:
+    return shelf.put("Macroeconomía", "215.50")
+
+
+def test_form_has_1_to_6_subjects_full_payment_friend_code_and_0_to_8_invitees(
+    visitor: Visitor,
+) -> None:
+    calculator = Calculator(visitor)
+    expect(calculator.card.get_by_role("heading", level=2)).to_have_text(
+        "Calculadora de Presupuesto"
+    )
+    number = calculator.select("Número de asignaturas")
+    expect(number).to_have_value("1")
+    assert number.locator("option").all_inner_texts() == ["1", "2", "3", "4", "5", "6"]
+    code = calculator.card.get_by_label("Código de amigo")
+    expect(code).to_have_count(0)
+
+    visitor.tick(visitor.box("Me ha invitado un amigo"))
+
+    expect(code).to_be_visible()
+    invitees = calculator.select("Amigos que invitas tú")
+    assert invitees.locator("option").all_inner_texts() == [str(n) for n in range(9)]
+    expect(invitees).to_have_value("0")
+    visitor.press(visitor.box("Me ha invitado un amigo"))
+    expect(code).to_have_count(0)
+
+
+def test_applying_a_non_blank_friend_code_shows_codigo_aplicado_without_a_server_check(
+    visitor: Visitor,
+) -> None:
+    calculator = Calculator(visitor)
+    visitor.tick(visitor.box("Me ha invitado un amigo"))
+    applied = calculator.card.get_by_text("✅ Código aplicado correctamente")
+    calculator.card.get_by_label("Código de amigo").fill("   ")
+    expect(calculator.button("Aplicar")).to_be_disabled()
+
+    calculator.card.get_by_label("Código de amigo").fill("AMIGA")
+    expect(applied).to_have_count(0)
+    requests = visitor.responses_of("/api/validate-promo-code")
+    calculator.press("Aplicar")
+
+    expect(applied).to_be_visible()
+    assert requests == []
+    visitor.assert_accessible()
+
+
+def test_selectors_for_university_degree_and_subjects_appear_in_turn_and_hide_chosen_subjects(
+    visitor: Visitor, shelf: Shelf, micro: Subject, macro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask(2)
+    university = calculator.select("Universidad")
+    expect(university.locator("option").first).to_have_text("Selecciona una universidad")
+    first = shelf.degree.university
+    assert f"{first.name} ({first.acronym})" in university.locator("option").all_inner_texts()
+    expect(calculator.select("Carrera")).to_have_count(0)
+    expect(calculator.button("Ver presupuesto")).to_be_disabled()
+
+    university.select_option(str(first.pk))
+    expect(calculator.select("Carrera").locator("option").first).to_have_text(
+        "Selecciona una carrera"
+    )
+    expect(calculator.select("Asignatura 1")).to_have_count(0)
+
+    calculator.choose_degree(shelf)
+    expect(calculator.card.get_by_role("heading", name="Selecciona 2 asignaturas")).to_be_visible()
+    options = calculator.select("Asignatura 1").locator("option")
+    assert options.all_inner_texts() == [
+        "Selecciona una asignatura",
+        f"{macro.name} – 215,50\xa0€",
+        f"{micro.name} – 192,00\xa0€",
+    ]
+    expect(calculator.select("Asignatura 2")).to_be_visible()
+    expect(calculator.select("Asignatura 3")).to_have_count(0)
+    visitor.assert_accessible()
+
+    # A chosen subject is hidden in the other selector. The button needs both.
+    calculator.select("Asignatura 1").select_option(str(micro.pk))
+    assert calculator.select("Asignatura 2").locator("option").all_inner_texts() == [
+        "Selecciona una asignatura",
+        f"{macro.name} – 215,50\xa0€",
+    ]
+    expect(calculator.button("Ver presupuesto")).to_be_disabled()
+    calculator.select("Asignatura 2").select_option(str(macro.pk))
+    expect(calculator.button("Ver presupuesto")).to_be_enabled()
+
+
+def test_heading_for_one_subject_is_in_the_singular(
+    visitor: Visitor, shelf: Shelf, micro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask(1)
+    calculator.choose_degree(shelf)
+    expect(
+        calculator.card.get_by_role("heading", name="Selecciona 1 asignatura", exact=True)
+    ).to_be_visible()
+
+
+def test_another_degree_clears_the_subjects_and_another_university_also_the_degree(
+    visitor: Visitor, shelf: Shelf, micro: Subject, macro: Subject
+) -> None:
+    other = shelf.degree.university.degrees.exclude(pk=shelf.degree.pk).filter(
+        subjects_count__gte=2
+    )[0]
+    calculator = Calculator(visitor).ask(2)
+    calculator.choose_degree(shelf)
+    calculator.select("Asignatura 1").select_option(str(micro.pk))
+    calculator.select("Asignatura 2").select_option(str(macro.pk))
+
+    calculator.select("Carrera").select_option(str(other.pk))
+    expect(calculator.select("Asignatura 1")).to_have_value("")
+    expect(calculator.select("Asignatura 2")).to_have_value("")
+    expect(calculator.button("Ver presupuesto")).to_be_disabled()
+
+    calculator.select("Universidad").select_option("")
+    expect(calculator.select("Carrera")).to_have_count(0)
+    expect(calculator.select("Asignatura 1")).to_have_count(0)
+    calculator.select("Universidad").select_option(str(shelf.degree.university_id))
+    expect(calculator.select("Carrera")).to_have_value("")
+
+
+def test_selectors_show_cargando_while_loading(visitor: Visitor) -> None:
+    held = Held(visitor, "/api/universities")
+    calculator = Calculator(visitor).ask()
+
+    first = calculator.select("Universidad").locator("option").first
+    expect(first).to_have_text("Cargando...")
+    held.release()
+    expect(first).to_have_text("Selecciona una universidad")
+
+
+def test_failed_loading_of_a_list_is_only_logged_and_the_list_stays_empty(visitor: Visitor) -> None:
+    visitor.watch.expect("503")
+    visitor.watch.expect("ApiError")
+    visitor.page.route("**/api/universities", lambda route: route.fulfill(status=503, body=""))
+    calculator = Calculator(visitor).ask()
+
+    options = calculator.select("Universidad").locator("option")
+    expect(options).to_have_text(["Selecciona una universidad"])
+    expect(visitor.page.locator(".toast")).to_have_count(0)
+
+
+def test_university_that_is_coming_soon_cannot_be_chosen(visitor: Visitor) -> None:
+    soon = University.objects.filter(status=University.Status.COMING_SOON).first()
+    assert soon
+    calculator = Calculator(visitor).ask()
+    expect(calculator.select("Universidad").locator("option", has_text=soon.name)).to_be_disabled()
+
+
+def test_back_button_returns_to_the_form_and_keeps_the_choices(
+    visitor: Visitor, shelf: Shelf, micro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask(1).choose(shelf, micro)
+    calculator.press("Volver")
+    expect(calculator.card.get_by_text("Paso 1 de 3")).to_be_visible()
+    expect(calculator.select("Número de asignaturas")).to_have_value("1")
+    calculator.press("Calcular Presupuesto")
+    expect(calculator.select("Asignatura 1")).to_have_value(str(micro.pk))
+
+
+def test_result_is_blurred_until_the_budget_is_sent_and_equals_the_server_s_result(
+    new_visitor: Callable[..., Visitor], shelf: Shelf, micro: Subject, macro: Subject
+) -> None:
+    visitor = new_visitor(**CAREFUL)
+    calculator = Calculator(visitor)
+    visitor.tick(visitor.box("Pago completo"))
+    visitor.tick(visitor.box("Me ha invitado un amigo"))
+    calculator.card.get_by_label("Código de amigo").fill("AMIGA")
+    calculator.select("Amigos que invitas tú").select_option("2")
+    calculator.ask(2).choose(shelf, micro, macro)
+    # 5 % of 192,00 € + 215,50 € are 20,38 €, rounded to whole euros 20 €.
+    expected = [
+        "Precio base 407,50 €",
+        "Descuento por volumen −15,00 €",
+        "Pago completo (5 %) −20,00 €",
+        "Código de amigo −15,00 €",
+        "Amigos invitados −40,00 €",
+        "Precio final 317,50 €",
+    ]
+
+    assert calculator.lines() == expected
+    assert calculator.is_blurred()
+    expect(calculator.figures).to_have_attribute("inert", "")
+    visitor.assert_accessible()
+    calculator.open_contact()
+    visitor.assert_accessible()
+
+    held = Held(visitor, BUDGET)
+    calculator.send(visitor.email)
+    expect(calculator.button("Enviando...")).to_be_disabled()
+    expect(
+        calculator.card.get_by_text("Guardando tu presupuesto y enviándolo por email...")
+    ).to_be_visible()
+    expect(calculator.card.get_by_label("Email")).to_be_disabled()
+    expect(calculator.card.get_by_label("Teléfono")).to_be_disabled()
+    held.release()
+
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    expect(
+        visitor.toast(
+            "¡Perfect! Tu presupuesto ha sido enviado a tu email. Te contactaremos pronto."
+        )
+    ).to_be_visible()
+    expect(calculator.card.get_by_label("Email")).to_have_count(0)
+    assert not calculator.is_blurred()
+    assert calculator.lines() == expected
+    visitor.assert_accessible()
+
+    quote = Quote.objects.get(lead__email=visitor.email)
+    assert [str(quote.base_price), str(quote.final_price)] == ["407.50", "317.50"]
+    mail = html_of(mail_with("Tu presupuesto", visitor.email)).replace("\xa0", " ")
+    assert "317,50 €" in mail
+    assert micro.name in mail
+    assert macro.name in mail
+    assert re.search(r"/compra\?presupuesto=", mail)
+
+
+def test_final_price_is_never_below_0_and_has_two_decimals(visitor: Visitor, shelf: Shelf) -> None:
+    cheap = shelf.put("Seminario", "49.90")
+    calculator = Calculator(visitor)
+    visitor.tick(visitor.box("Me ha invitado un amigo"))
+    calculator.select("Amigos que invitas tú").select_option("8")
+    calculator.ask(1).choose(shelf, cheap)
+    expected = ["Precio base 49,90 €", "Amigos invitados −160,00 €", "Precio final 0,00 €"]
+
+    assert calculator.lines() == expected
+    calculator.open_contact().send(visitor.email)
+
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    assert calculator.lines() == expected
+    assert str(Quote.objects.get(lead__email=visitor.email).final_price) == "0.00"
+
+
+def test_home_has_the_same_calculator(visitor: Visitor, shelf: Shelf, micro: Subject) -> None:
+    calculator = Calculator(visitor, "/").ask(1).choose(shelf, micro)
+    assert calculator.lines() == ["Precio base 192,00 €", "Precio final 192,00 €"]
+
+
+@pytest.mark.parametrize(
+    ("email", "phone", "sentence", "focused"),
+    [
+        ("", "", "Por favor, completa todos los campos", "Email"),
+        ("ana", "", "Por favor, completa todos los campos", "Teléfono"),
+        ("ana", "600123123", "Por favor, introduce un email válido", "Email"),
+        ("ana@example.com", "12345678", "Por favor, introduce un teléfono válido", "Teléfono"),
+    ],
+)
+def test_budget_contact_checks_required_fields_then_email_then_phone_of_9_characters(
+    visitor: Visitor,
+    shelf: Shelf,
+    micro: Subject,
+    email: str,
+    phone: str,
+    sentence: str,
+    focused: str,
+) -> None:
+    calculator = Calculator(visitor).ask().choose(shelf, micro).open_contact()
+    requests = visitor.responses_of(BUDGET)
+
+    calculator.send(email, phone)
+
+    expect(visitor.toast("Error", sentence)).to_be_visible()
+    expect(calculator.card.locator(".field__error").first).to_have_text(sentence)
+    field = calculator.card.get_by_label(focused)
+    expect(field).to_be_focused()
+    expect(field).to_have_accessible_description(sentence)
+    assert calculator.is_blurred()
+    assert requests == []
+    visitor.assert_accessible()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "sentence"),
+    [
+        (
+            429,
+            '{"success": false, "error": "Demasiadas solicitudes.", "code": "too_many_requests"}',
+            "Demasiadas solicitudes.",
+        ),
+        (500, "<h1>no</h1>", "Error al enviar el presupuesto"),
+    ],
+)
+def test_failed_sending_of_the_budget_shows_an_error_and_the_result_stays_blurred(
+    visitor: Visitor, shelf: Shelf, micro: Subject, status: int, body: str, sentence: str
+) -> None:
+    visitor.watch.expect(str(status))
+    if status == 500:
+        visitor.watch.expect("ApiError")
+    calculator = Calculator(visitor).ask().choose(shelf, micro).open_contact()
+    visitor.page.route(f"**{BUDGET}", lambda route: route.fulfill(status=status, body=body))
+
+    calculator.send(visitor.email)
+
+    expect(visitor.toast("Error", sentence)).to_be_visible()
+    expect(calculator.button("Enviar presupuesto")).to_be_enabled()
+    expect(calculator.card.get_by_label("Email")).to_have_value(visitor.email)
+    assert calculator.is_blurred()
+
+
+def test_field_refused_by_the_server_gets_the_focus_after_it_was_disabled(
+    visitor: Visitor, shelf: Shelf, micro: Subject
+) -> None:
+    visitor.watch.expect("400")
+    calculator = Calculator(visitor).ask().choose(shelf, micro).open_contact()
+    calculator.send("ana@example.c")  # The server wants two letters there.
+
+    email = calculator.card.get_by_label("Email")
+    expect(email).to_have_attribute("aria-invalid", "true")
+    expect(email).to_be_focused()
+
+
+def test_sent_budget_shows_the_prices_of_the_server(
+    visitor: Visitor, shelf: Shelf, micro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask().choose(shelf, micro).open_contact()
+    # The price changes after the page has loaded the lists.
+    micro.final_price = Decimal("200.00")
+    micro.name = "Microeconomía I"
+    micro.save()
+    calculator.send(visitor.email)
+
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    (line,) = calculator.figures.get_by_role("listitem").all_inner_texts()
+    assert " ".join(line.replace("\xa0", " ").split()) == "Microeconomía I 200,00 €"
+    assert calculator.lines() == ["Precio base 200,00 €", "Precio final 200,00 €"]
+
+
+def test_all_three_steps_by_keyboard_only(visitor: Visitor, shelf: Shelf, micro: Subject) -> None:
+    calculator = Calculator(visitor)
+    keyboard = visitor.page.keyboard
+    calculator.select("Número de asignaturas").focus()
+    for _ in range(3):
+        keyboard.press("Tab")
+    keyboard.press("Enter")
+    expect(calculator.card.get_by_role("heading", level=3)).to_be_focused()
+    calculator.choose_degree(shelf)
+    calculator.select("Asignatura 1").focus()
+    keyboard.press("ArrowDown")
+    keyboard.press("Tab")
+    keyboard.press("Enter")
+    expect(calculator.card.get_by_role("heading", level=3)).to_be_focused()
+    keyboard.press("Tab")
+    keyboard.press("Tab")
+    keyboard.press("Enter")
+    expect(calculator.card.get_by_label("Email")).to_be_focused()
+    keyboard.type(visitor.email)
+    keyboard.press("Tab")
+    keyboard.type("600123123")
+    keyboard.press("Enter")
+    expect(calculator.card.get_by_text(SENT)).to_be_focused()
+
+
+def test_link_of_the_mailed_quote_opens_the_catalogue_with_its_subjects_in_the_cart(
+    visitor: Visitor, shelf: Shelf, micro: Subject, macro: Subject
+) -> None:
+    calculator = Calculator(visitor).ask(2).choose(shelf, micro, macro)
+    calculator.open_contact().send(visitor.email)
+    mail = html_of(mail_with("Tu presupuesto", visitor.email))
+    (link,) = {unescape(link) for link in re.findall(r'href="[^"]*(/compra\?[^"]*)"', mail)}
+
+    visitor.page.goto(link)
+
+    expect(visitor.cart.get_by_text(micro.name)).to_be_visible()
+    expect(visitor.cart.get_by_text(macro.name)).to_be_visible()
+    # As quoted in instalments: 407,50 € minus 15 € for two complete subjects.
+    expect(visitor.cart_button).to_contain_text("2 artículos")
+    expect(visitor.cart_button).to_contain_text("392,50")
+
+
+def test_quote_link_with_a_bad_signature_opens_the_catalogue_with_an_error(
+    visitor: Visitor,
+) -> None:
+    visitor.watch.expect("404")
+    visitor.open_catalogue(query="presupuesto=1.x")
+    expect(visitor.toast("Error", "El presupuesto no existe.")).to_be_visible()
+    expect(visitor.cart_button).to_have_count(0)

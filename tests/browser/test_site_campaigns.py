@@ -1,0 +1,151 @@
+"""Campaigns by the server's date: August, September and another month.
+
+The web process runs with another date. The only other change is that the August campaign applies to
+the cart, which the fixture `stack` turns off for the other browser tests.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from playwright.sync_api import expect
+
+from apps.catalogue.models import Subject
+from apps.leads.models import Quote
+from apps.pricing.models import Campaign
+from tests.browser.calculator import SENT, Calculator
+from tests.browser.records import Shelf, html_of, mail_with
+from tests.browser.visitor import Visitor
+from tools.dev.stack import Stack
+
+MADRID = ZoneInfo("Europe/Madrid")
+# A year in the past: what the web process stores must not be in the future for the worker.
+YEAR = datetime.now(MADRID).year - 1
+
+
+@dataclass(frozen=True)
+class Month:
+    """A date on the server, and the prices of a subject of 215,50 € on that date."""
+
+    moment: tuple[int, int, int, int]
+    banner: str
+    quote: tuple[str, ...]
+    cart: tuple[str, ...]
+    list_price: str = ""
+
+
+AUGUST = {
+    "banner": "Solo en agosto: 20 % de descuento hasta el 31 de agosto. Ver descuentos",
+    # 20 % of the base are 43,10 €, 5 % are 10,78 €; both are rounded half up to whole euros.
+    "quote": (
+        "Precio base 215,50 €",
+        "Descuento de agosto (20 %) −43,00 €",
+        "Pago completo (5 %) −11,00 €",
+        "Precio final 161,50 €",
+    ),
+    # The list price is 215,50 € / 0,8; the campaign discount leads back to 215,50 €.
+    "cart": (
+        "Subtotal 269,38 €",
+        "Descuento de agosto (20 %) −53,88 €",
+        "Pago completo (5 %) −10,78 €",
+        "Total 204,72 €",
+    ),
+    "list_price": "269,38 €",
+}
+PLAIN_CART = ("Subtotal 215,50 €", "Pago completo (5 %) −10,78 €", "Total 204,72 €")
+SEPTEMBER_QUOTE = (
+    "Precio base 215,50 €",
+    "Descuento de septiembre (10 %) −22,00 €",
+    "Pago completo (5 %) −11,00 €",
+    "Precio final 182,50 €",
+)
+PLAIN_QUOTE = ("Precio base 215,50 €", "Pago completo (5 %) −11,00 €", "Precio final 204,50 €")
+MONTHS = {
+    "august": Month((8, 15, 12, 0), **AUGUST),
+    "the last minutes of august": Month((8, 31, 23, 50), **AUGUST),
+    "september": Month((9, 15, 12, 0), "", SEPTEMBER_QUOTE, PLAIN_CART),
+    "another month": Month((11, 15, 12, 0), "", PLAIN_QUOTE, PLAIN_CART),
+}
+
+
+@pytest.fixture(params=MONTHS.values(), ids=MONTHS)
+def month(request: pytest.FixtureRequest, stack: Stack) -> Iterator[Month]:
+    """The shop on that date. Afterwards the shop's date is today again."""
+    month: Month = request.param
+    moment = datetime(YEAR, *month.moment, tzinfo=MADRID).isoformat()
+    web = stack.commands["web"]
+    then = web.replace("python", f"python -m tests.helpers.another_day {moment}", 1)
+    stack.stop("web")
+    Campaign.objects.filter(name="Agosto").update(cart=True)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(stack.commands, "web", then)
+            stack.start("web")
+        stack.wait_ready()
+        yield month
+    finally:
+        stack.stop("web")
+        Campaign.objects.filter(name="Agosto").update(cart=False)
+        stack.start()
+        stack.wait_ready()
+
+
+# The clock of the visitor's computer says 24 December.
+ANOTHER_DATE = """
+    const Real = Date, ahead = new Real(new Real().getFullYear(), 11, 24) - new Real();
+    window.Date = class extends Real {
+        constructor(...given) { given.length ? super(...given) : super(Real.now() + ahead); }
+        static now() { return Real.now() + ahead; }
+    };
+"""
+
+
+@pytest.fixture
+def macro(shelf: Shelf) -> Subject:
+    return shelf.put("Macroeconomía", "215.50")
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_campaign_of_the_server_s_date_applies_to_banner_budget_and_cart_automatically(
+    month: Month, visitor: Visitor, shelf: Shelf, macro: Subject
+) -> None:
+    page = visitor.page
+    # The visitor's own clock must not matter.
+    page.add_init_script(ANOTHER_DATE)
+
+    page.goto("/")
+    assert page.evaluate("new Date().getMonth()") == 11
+    banner = page.get_by_role("complementary", name="Oferta")
+    shown = [plain(text) for text in banner.all_inner_texts()]
+    assert shown == ([month.banner] if month.banner else [])
+
+    calculator = Calculator(visitor)
+    visitor.tick(visitor.box("Pago completo"))
+    calculator.ask().choose(shelf, macro)
+    assert tuple(calculator.lines()) == month.quote
+    calculator.open_contact().send(visitor.email)
+    expect(calculator.card.get_by_text(SENT)).to_be_visible()
+    assert tuple(calculator.lines()) == month.quote
+    final = month.quote[-1].removeprefix("Precio final ")
+    kept = Quote.objects.get(lead__email=visitor.email)
+    assert f"{kept.final_price:.2f} €".replace(".", ",") == final
+    mail = html_of(mail_with("Tu presupuesto", visitor.email)).replace("\xa0", " ")
+    assert final in mail
+
+    visitor.open_catalogue(shelf.degree).fill_cart([macro])
+    rows = visitor.cart.locator("dl > div").all()
+    assert (
+        tuple(
+            " ".join(plain(cell) for cell in row.locator("> *").all_inner_texts()) for row in rows
+        )
+        == month.cart
+    )
+    crossed_out = [plain(text) for text in visitor.cart.locator("s").all_inner_texts()]
+    assert [text.removeprefix("Antes: ") for text in crossed_out] == (
+        [month.list_price] if month.list_price else []
+    )

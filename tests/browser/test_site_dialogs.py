@@ -1,0 +1,196 @@
+"""What all dialogs share: the inert page, tooltips, focus, and toasts on a phone."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from apps.catalogue.models import Subject
+from tests.browser.records import Shelf
+from tests.browser.visitor import CHALLENGE_FRAME, CHALLENGED_CARD, Visitor
+
+TOOLTIP = ".tooltip"
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00")
+
+
+def inert(page: Page) -> list[str]:
+    """The tags of the inert elements of the body."""
+    found: list[str] = page.evaluate(
+        "[...document.body.children].filter(({ inert }) => inert).map(({ localName }) => localName)"
+    )
+    return found
+
+
+# ---------------------------------------------------------------- the page behind a dialog
+def test_page_behind_a_dialog_is_inert_and_does_not_scroll(
+    visitor: Visitor, maths: Subject
+) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths])
+    before = inert(visitor.page)
+    visitor.open_dialog()
+
+    assert {"header", "main", "footer"} <= set(inert(visitor.page))
+    expect(visitor.page.locator("#toasts")).to_have_js_property("inert", False)
+    expect(visitor.page.locator("html")).to_have_css("overflow", "hidden")
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.dialog).to_have_count(0)
+    assert inert(visitor.page) == before
+    expect(visitor.page.locator("html")).not_to_have_css("overflow", "hidden")
+
+
+def test_frames_of_stripe_and_the_bank_are_never_inert(visitor: Visitor, maths: Subject) -> None:
+    # Stripe adds frames to the body, with or without a box, also before the dialog opens.
+    visitor.open_catalogue(maths.degree).fill_cart([maths])
+    visitor.page.evaluate(
+        """() => {
+             const box = document.createElement("div");
+             box.append(document.createElement("iframe"));
+             document.body.append(box, document.createElement("iframe"));
+           }"""
+    )
+    visitor.open_dialog().fill_contact().buy("190,00 €", CHALLENGED_CARD)
+    expect(visitor.challenge.get_by_role("heading")).to_be_visible()
+
+    assert not {"div", "iframe"} & set(inert(visitor.page))
+    expect(visitor.page.locator(CHALLENGE_FRAME)).to_have_js_property("inert", False)
+    # The dialog cannot be closed during the bank's challenge.
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.dialog).to_be_visible()
+    visitor.challenge.get_by_role("button", name="Autorizar pago").click()
+    visitor.expect_success()
+
+
+# ---------------------------------------------------------------- tooltips
+def expect_tooltip(visitor: Visitor, button: Locator, words: str) -> None:
+    page = visitor.page
+    page.mouse.move(1, 1)
+    expect(page.locator(TOOLTIP)).to_have_count(0)
+    button.hover()
+    expect(page.locator(TOOLTIP)).to_have_text(words)
+
+
+def test_icon_buttons_of_the_payment_dialog_have_tooltips(visitor: Visitor, maths: Subject) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
+    expect_tooltip(visitor, visitor.dialog.get_by_role("button", name="Cerrar"), "Cerrar")
+    visitor.fill_contact()
+    back = visitor.dialog.get_by_role("button", name="Volver a tus datos")
+    expect_tooltip(visitor, back, "Volver a tus datos")
+
+
+def test_close_buttons_of_form_dialogs_and_toasts_have_tooltips(visitor: Visitor) -> None:
+    visitor.page.goto("/precios#descuentos")
+    visitor.press(visitor.page.get_by_text("Solicitar mi descuento"))
+    expect_tooltip(visitor, visitor.dialog.get_by_role("button", name="Cerrar"), "Cerrar")
+
+    visitor.press(visitor.dialog.get_by_role("button", name="Solicitar descuento"))
+    cross = visitor.page.get_by_role("button", name="Cerrar aviso")
+    # The toast stays while the pointer is on it.
+    expect_tooltip(visitor, cross, "Cerrar aviso")
+    cross.click()
+    expect(visitor.page.locator(".toast")).to_have_count(0)
+    visitor.page.wait_for_timeout(900)
+    expect(visitor.page.locator(TOOLTIP)).to_have_count(0)
+
+
+# ---------------------------------------------------------------- the focus
+def test_closing_a_dialog_opened_from_the_mobile_menu_focuses_the_menu_button(
+    phone: Visitor,
+) -> None:
+    phone.page.goto("/precios")
+    menu = phone.page.locator("header summary")
+    item = phone.page.locator("header .menu").get_by_text("Asignatura gratis")
+    for _ in range(2):
+        phone.press(menu)
+        phone.press(item)
+        expect(phone.dialog).to_be_visible()
+        expect(item).to_be_hidden()
+        phone.press(phone.dialog.get_by_role("button", name="Cerrar"))
+        expect(phone.dialog).to_have_count(0)
+        expect(menu).to_be_focused()
+
+
+def test_minimising_help_by_button_or_escape_focuses_its_button(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.clock.install()
+    page.goto("/nosotros")
+    page.wait_for_load_state("load")
+    page.clock.run_for(4100)
+    button = page.locator(".help summary")
+    card = page.get_by_text("Tienes dudas?", exact=True)
+
+    button.press("Enter")
+    page.get_by_role("button", name="Minimizar").press("Enter")
+    expect(card).to_be_hidden()
+    expect(button).to_be_focused()
+
+    button.press("Enter")
+    page.get_by_role("complementary", name="Ayuda").get_by_role("link", name="Email").focus()
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    expect(button).to_be_focused()
+
+
+def test_submit_button_gets_the_focus_after_a_failed_sending(visitor: Visitor) -> None:
+    visitor.watch.expect("500")
+    visitor.watch.expect("ApiError")
+    visitor.page.goto("/precios#descuentos")
+    visitor.press(visitor.page.get_by_text("Solicitar mi descuento"))
+    failed = {"status": 500, "body": "<h1>no</h1>"}
+    visitor.page.route("**/api/send-discount-email", lambda route: route.fulfill(**failed))
+    visitor.field("Teléfono").fill("600123123")
+    visitor.field("Email").fill(visitor.email)
+    visitor.field("Carrera").select_option("otras")
+    visitor.tick(visitor.dialog.get_by_role("checkbox"))
+    send = visitor.dialog.get_by_role("button", name="Solicitar descuento")
+    send.click()
+
+    expect(visitor.page.locator(".toast")).to_be_visible()
+    expect(send).to_be_focused()
+
+
+# ---------------------------------------------------------------- toasts on a phone
+def covered(phone: Visitor, target: Locator) -> bool:
+    """Whether a toast covers the target."""
+    place = target.bounding_box()
+    toasts = [toast.bounding_box() for toast in phone.page.locator(".toast").all()]
+    assert place
+    assert toasts
+    return any(
+        toast["y"] < place["y"] + place["height"] and place["y"] < toast["y"] + toast["height"]
+        for toast in toasts
+        if toast
+    )
+
+
+def test_toasts_on_a_phone_cover_neither_the_first_field_nor_the_pay_bar(
+    phone: Visitor, maths: Subject
+) -> None:
+    phone.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
+    go_on = phone.dialog.get_by_role("button", name="Continuar")
+    for shown in (1, 2, 3):
+        go_on.dispatch_event("click")
+        expect(phone.page.locator(".toast")).to_have_count(shown)
+    assert not covered(phone, phone.field("Correo electrónico"))
+    assert not covered(phone, phone.dialog.get_by_role("heading", name="Tus datos"))
+
+    phone.fill_contact()
+    expect(phone.page.locator(".toast")).to_have_count(0)
+    phone.apply_code("NOEXISTE")
+    expect(phone.page.locator(".toast")).to_have_count(1)
+    assert not covered(phone, phone.pay_button())
+    assert not covered(phone, phone.dialog.get_by_role("heading", name="Resumen y pago"))
+
+
+def test_toasts_on_a_phone_do_not_cover_the_first_field_of_a_form_dialog(phone: Visitor) -> None:
+    phone.page.goto("/precios#descuentos")
+    phone.press(phone.page.get_by_text("Solicitar mi descuento"))
+    send = phone.dialog.get_by_role("button", name="Solicitar descuento")
+    for shown in (1, 2, 3):
+        send.dispatch_event("click")
+        expect(phone.page.locator(".toast")).to_have_count(shown)
+    assert not covered(phone, phone.field("Teléfono"))

@@ -1,0 +1,481 @@
+"""The lead forms: contact, discount, subject request, free subject, preview contact."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from apps.leads.models import Lead
+from apps.pricing.models import PromoCode
+from tests.browser.records import eventually, mails_to, text_of
+from tests.browser.visitor import Visitor
+
+PDF = b"%PDF-1.4\n1 0 obj\n<< /Type /Catalog >>\nendobj\ntrailer\n<< /Root 1 0 R >>\n%%EOF\n"
+FORMS_AWAY = {"status": 500, "body": "<h1>no</h1>"}
+
+
+def lead_of(address: str, kind: Lead.Kind) -> Lead:
+    (lead,) = Lead.objects.filter(email=address, kind=kind)
+    return lead
+
+
+def shown_error(visitor: Visitor, field: Locator, sentence: str) -> None:
+    """The message is in a toast and at its field, and the field has the focus."""
+    expect(visitor.toast("Error", sentence)).to_be_visible()
+    expect(field).to_have_accessible_description(re.compile(re.escape(sentence)))
+    expect(field).to_have_attribute("aria-invalid", "true")
+
+
+# ---------------------------------------------------------------- contact
+@pytest.fixture
+def contact(visitor: Visitor) -> Locator:
+    visitor.page.goto("/#contacto")
+    form = visitor.page.locator("[data-island=contact]")
+    form.scroll_into_view_if_needed()
+    expect(visitor.page.locator("[data-island=contact][data-mounted]")).to_be_attached()
+    return form
+
+
+def test_contact_form_with_name_email_optional_phone_message_and_privacy_is_sent_and_reset(
+    visitor: Visitor, contact: Locator
+) -> None:
+    contact.get_by_label("Nombre").fill("Ana")
+    contact.get_by_label("Email").fill(visitor.email)
+    contact.get_by_label("Mensaje").fill("¿Tenéis Estadística?")
+    visitor.tick(contact.get_by_role("checkbox"))
+    visitor.press(contact.get_by_role("button", name="Enviar mensaje"))
+
+    expect(visitor.toast("¡Mensaje enviado!")).to_be_visible()
+    expect(contact.get_by_label("Nombre")).to_have_value("")
+    expect(contact.get_by_role("checkbox")).not_to_be_checked()
+    lead = lead_of(visitor.email, Lead.Kind.CONTACT)
+    assert (lead.name, lead.message, lead.phone) == ("Ana", "¿Tenéis Estadística?", "")
+    assert lead.consents.get().wording == "Acepto la política de privacidad"
+
+
+def test_contact_form_checks_name_email_message_and_privacy_in_this_order(
+    visitor: Visitor, contact: Locator
+) -> None:
+    requests = visitor.responses_of("/api/send-contact-email")
+    send = contact.get_by_role("button", name="Enviar mensaje")
+    steps: list[tuple[str, str, str | None]] = [
+        ("El nombre es obligatorio", "Nombre", "Ana"),
+        ("El email es obligatorio", "Email", "ana"),
+        ("Por favor, introduce un email válido", "Email", visitor.email),
+        ("El mensaje es obligatorio", "Mensaje", "Hola"),
+        ("Debes aceptar la política de privacidad", "política de privacidad", None),
+    ]
+    for sentence, label, answer in steps:
+        visitor.press(send)
+        field = (
+            contact.get_by_label(label, exact=True)
+            if answer is not None
+            else contact.get_by_role("checkbox")
+        )
+        shown_error(visitor, field, sentence)
+        expect(field).to_be_focused()
+        if sentence == "El nombre es obligatorio":
+            visitor.assert_accessible()
+        if answer is not None:
+            field.fill(answer)
+            expect(field).not_to_have_attribute("aria-invalid", "true")
+    assert requests == []
+
+
+def test_failed_sending_of_the_contact_form_shows_an_error_and_keeps_the_input(
+    visitor: Visitor, contact: Locator
+) -> None:
+    visitor.watch.expect("500")
+    visitor.watch.expect("ApiError")
+    visitor.page.route("**/api/send-contact-email", lambda route: route.fulfill(**FORMS_AWAY))
+    contact.get_by_label("Nombre").fill("Ana")
+    contact.get_by_label("Email").fill(visitor.email)
+    contact.get_by_label("Mensaje").fill("Hola")
+    visitor.tick(contact.get_by_role("checkbox"))
+    visitor.press(contact.get_by_role("button", name="Enviar mensaje"))
+
+    expect(visitor.toast("Error", "Error al enviar el formulario")).to_be_visible()
+    expect(contact.get_by_label("Mensaje")).to_have_value("Hola")
+
+
+def test_contact_form_shows_the_server_s_error_at_its_field(
+    visitor: Visitor, contact: Locator
+) -> None:
+    visitor.watch.expect("400")
+    contact.get_by_label("Nombre").fill("Ana")
+    contact.get_by_label("Email").fill("ana@example.c")  # The server wants two letters there.
+    contact.get_by_label("Mensaje").fill("Hola")
+    visitor.tick(contact.get_by_role("checkbox"))
+    visitor.press(contact.get_by_role("button", name="Enviar mensaje"))
+
+    email = contact.get_by_label("Email")
+    shown_error(visitor, email, "Por favor, introduce un email válido")
+    expect(email).to_be_focused()
+
+
+def test_forms_say_that_they_need_javascript(new_visitor: Callable[..., Visitor]) -> None:
+    reader = new_visitor(java_script_enabled=False)
+    reader.page.goto("/precios")
+    # Playwright does not find text inside <noscript> by text or role.
+    note = reader.page.locator(".calculator noscript")
+    assert note.evaluate("element => element.getBoundingClientRect().height") > 0
+    assert "Para usar este formulario hace falta JavaScript." in note.inner_html()
+
+
+# ---------------------------------------------------------------- dialogs
+def open_dialog(visitor: Visitor, path: str, button: str) -> Locator:
+    visitor.page.goto(path)
+    opener = visitor.page.locator("main").get_by_text(button, exact=True)
+    visitor.press(opener)
+    expect(visitor.dialog).to_be_visible()
+    return visitor.dialog
+
+
+def test_discount_request_has_phone_email_12_careers_and_terms_and_sends_a_personal_code(
+    visitor: Visitor,
+) -> None:
+    dialog = open_dialog(visitor, "/precios#descuentos", "Solicitar mi descuento")
+    expect(dialog.get_by_role("heading", name="Solicita tu descuento")).to_be_focused()
+    visitor.assert_accessible()
+    careers = dialog.get_by_label("Carrera")
+    assert careers.locator("option:not([disabled])").evaluate_all(
+        "options => options.map(({ value }) => value)"
+    ) == [
+        *("ade", "comunicacion", "derecho", "economia", "educacion-primaria"),
+        *("educacion-social", "logopedia", "marketing", "psicologia", "relaciones-laborales"),
+        *("turismo", "otras"),
+    ]
+    dialog.get_by_label("Teléfono").fill("600123123")
+    dialog.get_by_label("Email").fill(visitor.email)
+    careers.select_option("derecho")
+    visitor.tick(dialog.get_by_role("checkbox"))
+    visitor.press(dialog.get_by_role("button", name="Solicitar descuento"))
+
+    expect(
+        visitor.toast("¡Solicitud enviada!", "Te hemos enviado tu código de descuento por email.")
+    ).to_be_visible()
+    expect(visitor.dialog).to_have_count(0)
+    code = PromoCode.objects.get(leads__email=visitor.email).code
+    mail = eventually(lambda: mails_to(visitor.email))[0]
+    assert code in text_of(mail)
+
+
+def test_discount_request_checks_the_terms_first_then_phone_email_and_career(
+    visitor: Visitor,
+) -> None:
+    dialog = open_dialog(visitor, "/precios#descuentos", "Solicitar mi descuento")
+    requests = visitor.responses_of("/api/send-discount-email")
+    visitor.press(dialog.get_by_role("button", name="Solicitar descuento"))
+
+    shown_error(
+        visitor,
+        dialog.get_by_role("checkbox"),
+        "Debes aceptar los términos y condiciones para continuar.",
+    )
+    for label in ("Teléfono", "Email", "Carrera"):
+        expect(dialog.get_by_label(label)).to_have_attribute("aria-invalid", "true")
+    assert requests == []
+    visitor.assert_accessible()
+
+
+def test_failed_discount_request_shows_an_error(visitor: Visitor) -> None:
+    visitor.watch.expect("500")
+    visitor.watch.expect("ApiError")
+    dialog = open_dialog(visitor, "/precios#descuentos", "Solicitar mi descuento")
+    visitor.page.route("**/api/send-discount-email", lambda route: route.fulfill(**FORMS_AWAY))
+    dialog.get_by_label("Teléfono").fill("600123123")
+    dialog.get_by_label("Email").fill(visitor.email)
+    dialog.get_by_label("Carrera").select_option("otras")
+    visitor.tick(dialog.get_by_role("checkbox"))
+    visitor.press(dialog.get_by_role("button", name="Solicitar descuento"))
+
+    expect(
+        visitor.toast(
+            "Error", "Hubo un problema al enviar tu solicitud. Por favor, inténtalo de nuevo."
+        )
+    ).to_be_visible()
+    expect(visitor.dialog).to_be_visible()
+
+
+@pytest.mark.parametrize("path", ["/precios", "/compra"])
+def test_subject_request_banner_expands_collapses_and_promises_an_answer_within_24_h(
+    visitor: Visitor, path: str
+) -> None:
+    visitor.page.goto(path)
+    banner = visitor.page.locator(".subject-request")
+    summary = banner.get_by_text("¿No encuentras tu asignatura?")
+    promise = banner.get_by_text("te respondemos por email en menos de 24 h")
+    expect(promise).not_to_be_visible()
+    visitor.press(summary)
+    expect(promise).to_be_visible()
+    visitor.press(summary)
+    expect(promise).not_to_be_visible()
+
+
+def open_missing(visitor: Visitor) -> Locator:
+    visitor.page.goto("/precios")
+    visitor.press(visitor.page.get_by_text("¿No encuentras tu asignatura?"))
+    visitor.press(visitor.page.locator(".subject-request").get_by_text("Solicitar asignatura"))
+    expect(visitor.dialog).to_be_visible()
+    return visitor.dialog
+
+
+SUBJECT_REQUEST = {
+    "Nombre": "Ana",
+    "Email": "",
+    "Teléfono": "600123123",
+    "Universidad": "UNED",
+    "Carrera": "Turismo",
+    "Nombre de la asignatura": "Geografía",
+}
+
+
+def test_subject_request_is_sent(visitor: Visitor) -> None:
+    dialog = open_missing(visitor)
+    for label, answer in SUBJECT_REQUEST.items():
+        dialog.get_by_label(label, exact=True).fill(answer or visitor.email)
+    visitor.assert_accessible()
+    visitor.press(dialog.get_by_role("button", name="Enviar solicitud"))
+
+    expect(
+        visitor.toast("¡Solicitud enviada correctamente! Te contactaremos pronto.")
+    ).to_be_visible()
+    expect(visitor.dialog).to_have_count(0)
+    request = lead_of(visitor.email, Lead.Kind.SUBJECT_REQUEST).subject_request
+    assert (request.university, request.subject_name) == ("UNED", "Geografía")
+
+
+def test_subject_request_needs_all_six_fields_and_checks_them_in_order(visitor: Visitor) -> None:
+    dialog = open_missing(visitor)
+    send = dialog.get_by_role("button", name="Enviar solicitud")
+    steps = [
+        ("El nombre es obligatorio", "Nombre", "Ana"),
+        ("El email es obligatorio", "Email", "ana"),
+        ("Email inválido", "Email", visitor.email),
+        ("El teléfono es obligatorio", "Teléfono", "600123123"),
+        ("La universidad es obligatoria", "Universidad", "UNED"),
+        ("La carrera es obligatoria", "Carrera", "Turismo"),
+        ("El nombre de asignatura es obligatorio", "Nombre de la asignatura", "Geografía"),
+    ]
+    for sentence, label, answer in steps:
+        visitor.press(send)
+        field = dialog.get_by_label(label, exact=True)
+        shown_error(visitor, field, sentence)
+        expect(field).to_be_focused()
+        field.fill(answer)
+
+
+def test_failed_subject_request_shows_an_error(visitor: Visitor) -> None:
+    visitor.watch.expect("500")
+    visitor.watch.expect("ApiError")
+    dialog = open_missing(visitor)
+    visitor.page.route(
+        "**/api/send-subject-request-email", lambda route: route.fulfill(**FORMS_AWAY)
+    )
+    for label, answer in SUBJECT_REQUEST.items():
+        dialog.get_by_label(label, exact=True).fill(answer or visitor.email)
+    visitor.press(dialog.get_by_role("button", name="Enviar solicitud"))
+
+    expect(
+        visitor.toast("Error", "Error enviando la solicitud. Por favor, inténtalo de nuevo.")
+    ).to_be_visible()
+
+
+def test_dialog_keeps_the_focus_and_returns_it_on_closing(visitor: Visitor) -> None:
+    page = visitor.page
+    dialog = open_dialog(visitor, "/precios#descuentos", "Solicitar mi descuento")
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert dialog.locator(":focus").count() == 1
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    opener = page.get_by_role("button", name="Solicitar mi descuento")
+    # The island has replaced the pressed link with a button.
+    expect(opener).to_be_focused()
+
+    page.keyboard.press("Enter")
+    expect(visitor.dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(opener).to_be_focused()
+
+
+# ---------------------------------------------------------------- free subject
+def free_dialog(visitor: Visitor) -> Locator:
+    visitor.page.goto("/precios")
+    visitor.press(visitor.page.locator("header").get_by_text("Asignatura gratis").first)
+    expect(visitor.dialog).to_be_visible()
+    return visitor.dialog
+
+
+def writable(page: Page) -> bool:
+    return bool(
+        page.locator(".modal input[name=email], .modal input[name=phone]").evaluate_all(
+            "fields => fields.every(({ readOnly }) => !readOnly)"
+        )
+    )
+
+
+def test_free_subject_inputs_are_read_only_for_the_first_500_ms(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto("/precios")
+    page.clock.install()
+    visitor.press(page.locator("header").get_by_text("Asignatura gratis").first)
+    expect(visitor.dialog).to_be_visible()
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 10)
+    # Close and open the dialog again with a stopped clock.
+    visitor.press(visitor.dialog.get_by_role("button", name="Cancelar"))
+    visitor.press(page.get_by_role("button", name="Asignatura gratis").first)
+    expect(visitor.dialog).to_be_visible()
+
+    page.clock.run_for(499)
+    assert not writable(page)
+    # Nothing is sent during the 500 ms: browsers do not validate read-only fields.
+    visitor.tick(visitor.dialog.get_by_role("checkbox"))
+    visitor.press(visitor.dialog.get_by_role("button", name="Solicitar", exact=True))
+    expect(visitor.dialog).to_be_visible()
+    page.clock.run_for(1)
+    assert writable(page)
+
+
+def test_free_subject_modal_needs_accepted_terms_and_on_submit_closes_resets_and_sends(
+    visitor: Visitor,
+) -> None:
+    logged: list[str] = []
+    visitor.page.on("console", lambda message: logged.append(message.text))
+    dialog = free_dialog(visitor)
+    expect(dialog.get_by_role("heading", name="Solicita tu asignatura gratis!")).to_be_visible()
+    fields = {
+        "Email": "tu@email.com",
+        "Teléfono": "+34 123 456 789",
+        "Carrera": "Ej: Psicología, Educación Social...",
+    }
+    for label, placeholder in fields.items():
+        expect(dialog.get_by_label(label)).to_have_attribute("placeholder", placeholder)
+        expect(dialog.get_by_label(label)).to_have_attribute("required", "")
+    expect(dialog.get_by_label("Email")).to_have_attribute("type", "email")
+    expect(dialog.get_by_label("Teléfono")).to_have_attribute("type", "tel")
+    expect(dialog.get_by_role("button", name="Cancelar")).to_be_enabled()
+    submit = dialog.get_by_role("button", name="Solicitar", exact=True)
+    expect(submit).to_be_disabled()
+    visitor.assert_accessible()
+
+    dialog.get_by_label("Email").fill(visitor.email)
+    dialog.get_by_label("Teléfono").fill("600 123 123")
+    dialog.get_by_label("Carrera").fill("Psicología")
+    visitor.tick(visitor.box("Acepto los términos y condiciones"))
+    expect(submit).to_be_enabled()
+    with visitor.page.expect_response("**/api/request-free-subject") as sent:
+        visitor.press(submit)
+        expect(visitor.dialog).to_have_count(0)
+    assert sent.value.status == 200
+    assert lead_of(visitor.email, Lead.Kind.FREE_SUBJECT).career == "Psicología"
+    assert logged == []
+
+    visitor.press(visitor.page.get_by_role("button", name="Asignatura gratis").first)
+    for label in fields:
+        expect(visitor.dialog.get_by_label(label)).to_have_value("")
+    expect(visitor.dialog.get_by_role("checkbox")).not_to_be_checked()
+
+
+def test_free_subject_modal_stays_open_while_the_browser_s_validation_fails(
+    visitor: Visitor,
+) -> None:
+    dialog = free_dialog(visitor)
+    requests = visitor.responses_of("/api/request-free-subject")
+    visitor.tick(dialog.get_by_role("checkbox"))
+    submit = dialog.get_by_role("button", name="Solicitar", exact=True)
+    expect(dialog.get_by_label("Email")).to_be_editable()
+    visitor.press(submit)
+    expect(dialog.get_by_label("Email")).to_be_focused()
+    dialog.get_by_label("Email").fill("ana@casa")
+    dialog.get_by_label("Teléfono").fill("1")
+    dialog.get_by_label("Carrera").fill(" ")
+    visitor.press(submit)
+    expect(dialog.get_by_label("Email")).to_be_focused()
+    dialog.get_by_label("Email").fill(visitor.email)
+    visitor.press(submit)
+    expect(dialog.get_by_label("Carrera")).to_be_focused()
+    assert requests == []
+
+
+def test_free_subject_modal_opens_from_the_mobile_menu(phone: Visitor) -> None:
+    phone.page.goto("/precios")
+    phone.press(phone.page.locator("header").get_by_label("Menú").first)
+    phone.press(phone.page.locator("header").get_by_text("Asignatura gratis").last)
+    expect(phone.dialog).to_be_visible()
+    phone.assert_accessible()
+
+
+# ---------------------------------------------------------------- preview contact
+@pytest.fixture
+def preview(visitor: Visitor) -> Locator:
+    visitor.page.goto("/servicios")
+    form = visitor.page.locator("[data-island=preview-contact]")
+    form.scroll_into_view_if_needed()
+    expect(visitor.page.locator("[data-island=preview-contact][data-mounted]")).to_be_attached()
+    return form
+
+
+def test_preview_contact_sends_its_attachment_to_the_shop(
+    visitor: Visitor, preview: Locator, tmp_path: Path
+) -> None:
+    file = preview.get_by_label("Archivo")
+    expect(file).to_have_attribute("accept", ".pdf,.doc,.docx,.txt,.jpg,.jpeg,.png")
+    expect(file).to_have_accessible_description(re.compile("Máx. 10MB"))
+    expect(preview.get_by_label("Email")).to_have_attribute("type", "email")
+    (tmp_path / "pec1.pdf").write_bytes(PDF)
+    file.set_input_files(tmp_path / "pec1.pdf")
+    preview.get_by_label("Email").fill(visitor.email)
+    visitor.tick(preview.get_by_role("checkbox"))
+    visitor.press(preview.get_by_role("button", name="Enviar"))
+
+    expect(
+        visitor.toast(
+            "¡Solicitud enviada!", "Hemos recibido tu archivo. Te responderemos por email."
+        )
+    ).to_be_visible()
+    expect(preview.get_by_label("Email")).to_have_value("")
+    attachment = lead_of(visitor.email, Lead.Kind.PREVIEW).attachment
+    assert (attachment.original_name, attachment.size) == ("pec1.pdf", len(PDF))
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("pec.exe", "Solo se admiten archivos PDF, DOC, DOCX, TXT, JPG, JPEG o PNG"),
+        ("pec.png", "El contenido del archivo no corresponde a su extensión"),
+        (None, "El archivo es obligatorio"),
+    ],
+)
+def test_preview_contact_refuses_other_attachment_types_at_the_field(
+    visitor: Visitor, preview: Locator, tmp_path: Path, name: str | None, sentence: str
+) -> None:
+    if name == "pec.png":
+        visitor.watch.expect("400")  # That one takes the server to see it.
+    if name:
+        (tmp_path / name).write_bytes(PDF)
+        preview.get_by_label("Archivo").set_input_files(tmp_path / name)
+    preview.get_by_label("Email").fill(visitor.email)
+    visitor.tick(preview.get_by_role("checkbox"))
+    visitor.press(preview.get_by_role("button", name="Enviar"))
+
+    shown_error(visitor, preview.get_by_label("Archivo"), sentence)
+    visitor.assert_accessible()
+    assert not Lead.objects.filter(email=visitor.email).exists()
+
+
+def test_dialogs_and_their_errors_are_accessible_in_the_dark_scheme(
+    new_visitor: Callable[..., Visitor],
+) -> None:
+    visitor = new_visitor(color_scheme="dark", reduced_motion="reduce")
+    dialog = open_dialog(visitor, "/precios#descuentos", "Solicitar mi descuento")
+    visitor.press(dialog.get_by_role("button", name="Solicitar descuento"))
+    expect(dialog.locator(".field__error")).to_have_count(4)
+    visitor.assert_accessible()
+
+    visitor.press(open_missing(visitor).get_by_role("button", name="Enviar solicitud"))
+    visitor.assert_accessible()
+    free_dialog(visitor)
+    visitor.assert_accessible()

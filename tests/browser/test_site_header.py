@@ -1,0 +1,445 @@
+"""The header, menus, scrolling to anchors, the help widget, tooltips and toasts."""
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.visitor import Visitor
+
+TABLET = {"width": 768, "height": 1024}
+SMALL_LAPTOP = {"width": 1024, "height": 768}
+
+
+def open_page(page: Page, path: str) -> None:
+    """Open the page and wait until its loader has run."""
+    page.goto(path)
+    page.wait_for_load_state("load")
+
+
+def wait_until(page: Page, expression: str) -> None:
+    """Wait until the condition is true. Playwright's own function needs eval, which the content
+    security policy forbids.
+    """
+    for _ in range(150):
+        if page.evaluate(expression):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{expression} never came true")
+
+
+def demo_button(page: Page):  # type: ignore[no-untyped-def]
+    return page.get_by_role("button", name="Planes de la demo")
+
+
+# ---------------------------------------------------------------- hover menus
+def test_hover_menus_open_on_mouse_enter_and_close_on_mouse_leave(visitor: Visitor) -> None:
+    page = visitor.page
+    open_page(page, "/nosotros")
+    nav = page.get_by_role("navigation", name="Principal")
+    plan = nav.get_by_role("link", name="Plan PEC Individual")
+    budget = nav.get_by_role("link", name="Generar presupuesto instantáneo")
+    expect(plan).to_be_hidden()
+
+    nav.get_by_role("link", name="Demo plataforma").hover()
+    expect(plan).to_be_visible()
+    assert plan.get_attribute("href") == "/servicios"
+    full = nav.get_by_role("link", name="Plan Asignatura Completa")
+    assert full.get_attribute("href") == "/servicios"
+    visitor.assert_accessible()
+
+    nav.get_by_role("link", name="Precios").hover()
+    expect(plan).to_be_hidden()
+    expect(budget).to_be_visible()
+    expect(nav.get_by_role("link", name="Descuentos")).to_be_visible()
+
+    page.mouse.move(5, 600)
+    expect(budget).to_be_hidden()
+
+
+def test_clicking_precios_opens_the_prices_page(visitor: Visitor) -> None:
+    page = visitor.page
+    open_page(page, "/nosotros")
+    page.get_by_role("navigation", name="Principal").get_by_role("link", name="Precios").click()
+    page.wait_for_url("**/precios")
+
+
+def test_hover_menus_open_and_close_by_keyboard(visitor: Visitor) -> None:
+    page = visitor.page
+    open_page(page, "/nosotros")
+    plan = page.get_by_role("navigation", name="Principal").get_by_role(
+        "link", name="Plan PEC Individual"
+    )
+    button = demo_button(page)
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("Tab")
+    expect(plan).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(plan).to_be_hidden()
+    expect(button).to_be_focused()
+
+    page.keyboard.press("Space")
+    expect(plan).to_be_visible()
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Nuestros profesores").first).to_be_focused()
+    expect(plan).to_be_hidden()
+
+
+def test_hover_menus_open_and_close_by_touch(new_visitor: Callable[..., Visitor]) -> None:
+    page = new_visitor(viewport=TABLET, has_touch=True, is_mobile=True).page
+    open_page(page, "/nosotros")
+    plan = page.get_by_role("navigation", name="Principal").get_by_role(
+        "link", name="Plan PEC Individual"
+    )
+    demo_button(page).tap()
+    expect(plan).to_be_visible()
+    demo_button(page).tap()
+    expect(plan).to_be_hidden()
+    demo_button(page).tap()
+    page.touchscreen.tap(380, 800)
+    expect(plan).to_be_hidden()
+    demo_button(page).tap()
+    plan.tap()
+    page.wait_for_url("**/servicios")
+
+
+# ---------------------------------------------------------------- header bar
+@pytest.mark.parametrize("viewport", [TABLET, SMALL_LAPTOP])
+def test_header_buttons_have_short_labels_on_smaller_widths(
+    new_visitor: Callable[..., Visitor], viewport: dict[str, int]
+) -> None:
+    page = new_visitor(viewport=viewport).page
+    open_page(page, "/nosotros")
+    header = page.get_by_role("banner")
+    expect(header.get_by_role("link", name="Ingresar")).to_be_visible()
+    expect(header.get_by_role("link", name="Comprar", exact=True)).to_be_visible()
+    expect(header.get_by_role("link", name="Iniciar sesión")).to_be_hidden()
+    assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
+
+
+def test_header_buttons_have_long_labels_on_wide_screens_and_login_opens_the_portal_in_a_new_tab(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    open_page(page, "/nosotros")
+    login = page.get_by_role("banner").get_by_role("link", name="Iniciar sesión")
+    expect(login).to_be_visible()
+    assert login.get_attribute("href") == "/aula"
+    assert login.get_attribute("target") == "_blank"
+    buy = page.get_by_role("banner").get_by_role("link", name="Compra asignaturas")
+    assert buy.get_attribute("href") == "/compra"
+
+
+def test_login_button_on_home_is_hidden_until_scrolled_past_the_video(visitor: Visitor) -> None:
+    page = visitor.page
+    open_page(page, "/")
+    login = page.get_by_role("banner").get_by_role("link", name="Iniciar sesión")
+    expect(login).to_be_hidden()
+    page.locator("#metodo").evaluate("element => element.scrollIntoView({behavior: 'instant'})")
+    expect(login).to_be_visible()
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    expect(login).to_be_hidden()
+
+
+def test_header_is_fixed_at_the_top_and_darker_on_compra(visitor: Visitor) -> None:
+    page = visitor.page
+
+    def ground() -> str:
+        bar = page.get_by_role("banner")
+        return str(bar.evaluate("element => getComputedStyle(element).backgroundColor"))
+
+    open_page(page, "/precios")
+    page.evaluate("scrollTo({top: 900, behavior: 'instant'})")
+    box = page.get_by_role("banner").bounding_box()
+    assert box
+    assert box["y"] == 0
+    light = ground()
+    open_page(page, "/compra")
+    dark = ground()
+    brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (light, dark)]
+    assert brightness[0] > 600
+    assert brightness[1] < 150
+
+
+def test_mobile_menu_has_all_items_and_opiniones_scrolls_to_the_testimonials(
+    phone: Visitor,
+) -> None:
+    page = phone.page
+    open_page(page, "/")
+    expect(page.get_by_role("navigation", name="Principal")).to_be_hidden()
+    page.get_by_label("Menú", exact=True).first.tap()
+    menu = page.get_by_role("navigation", name="Menú")
+    items = [text.strip() for text in menu.get_by_role("link").all_inner_texts()]
+    assert [item for item in items if item != "Asignatura gratis"] == [
+        "Demo plataforma",
+        "Nuestros profesores",
+        "Opiniones",
+        "Precios",
+        "Generar presupuesto instantáneo",
+        "Descuentos",
+        "Contacto",
+        "Iniciar sesión",
+        "Compra asignaturas",
+    ]
+    phone.assert_accessible()
+    menu.get_by_role("link", name="Opiniones").tap()
+    expect(menu).to_be_hidden()
+    expect(
+        page.get_by_role("heading", name="Lo que dicen nuestros estudiantes")
+    ).to_be_in_viewport()
+
+
+def test_mobile_menu_closes_on_escape_and_on_a_touch_outside(phone: Visitor) -> None:
+    page = phone.page
+    open_page(page, "/login")
+    opener = page.locator(".menu summary")
+    menu = page.get_by_role("navigation", name="Menú")
+    opener.focus()
+    page.keyboard.press("Enter")
+    expect(menu).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(opener).to_be_focused()
+    opener.tap()
+    page.touchscreen.tap(190, 820)
+    expect(menu).to_be_hidden()
+
+
+def test_header_opens_the_free_subject_modal(visitor: Visitor) -> None:
+    page = visitor.page
+    open_page(page, "/nosotros")
+    page.get_by_role("banner").get_by_text("Asignatura gratis").first.click()
+    expect(page.get_by_role("dialog", name="Solicita tu asignatura gratis!")).to_be_visible()
+
+
+# ---------------------------------------------------------------- anchors
+RECORD_SCROLLS = """
+  window.scrolls = [];
+  const own = Element.prototype.scrollIntoView;
+  Element.prototype.scrollIntoView = function (options) {
+    scrolls.push([this.id, options.behavior, performance.now() - performance.timing.loadEventStart
+      + performance.timing.navigationStart, scrollY]);
+    own.call(this, options);
+  };
+"""
+
+
+def first_scroll(page: Page) -> list[object]:
+    wait_until(page, "scrolls.length > 0")
+    return list(page.evaluate("scrolls[0]"))
+
+
+def in_view(page: Page, anchor: str) -> None:
+    expect(page.locator(anchor)).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(
+    ("link", "anchor"),
+    [("Contacto", "contacto"), ("Generar presupuesto instantáneo", "presupuesto"),
+     ("Descuentos", "descuentos")],
+)  # fmt: skip
+def test_link_to_a_section_of_another_page_scrolls_300_ms_after_loading(
+    visitor: Visitor, link: str, anchor: str
+) -> None:
+    page = visitor.page
+    page.add_init_script(RECORD_SCROLLS)
+    open_page(page, "/nosotros")
+    nav = page.get_by_role("navigation", name="Principal")
+    nav.get_by_role("link", name="Precios").hover()
+    nav.get_by_role("link", name=link).click()
+    page.wait_for_url(f"**/*#{anchor}")
+    target, behavior, after_ms, from_y = first_scroll(page)
+    assert (target, behavior, from_y) == (anchor, "smooth", 0)
+    assert 290 <= float(str(after_ms)) < 700
+    in_view(page, f"#{anchor}")
+
+
+def test_page_opened_with_a_hash_starts_at_the_top_and_scrolls_to_it_after_200_ms(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.add_init_script(RECORD_SCROLLS)
+    page.goto("/#faq")
+    target, behavior, after_ms, from_y = first_scroll(page)
+    assert (target, behavior, from_y) == ("faq", "smooth", 0)
+    assert 190 <= float(str(after_ms)) < 600
+    in_view(page, "#faq")
+
+
+def test_contacto_on_home_scrolls_without_loading_a_page(visitor: Visitor) -> None:
+    page = visitor.page
+    open_page(page, "/")
+    page.evaluate("window.stayed = true")
+    page.get_by_role("navigation", name="Principal").get_by_role("link", name="Contacto").click()
+    in_view(page, "#contacto-title")
+    assert page.evaluate("window.stayed") is True
+
+
+def test_page_opens_at_the_top_and_going_back_restores_the_scroll_position(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    open_page(page, "/")
+    page.evaluate("scrollTo({top: 1500, behavior: 'instant'})")
+    # Playwright's click would scroll the page to a sticky element.
+    page.evaluate("document.querySelector('.header__buy').click()")
+    page.wait_for_url("**/compra")
+    assert page.evaluate("scrollY") == 0
+    page.go_back()
+    page.wait_for_url(re.compile(r"/$"))
+    wait_until(page, "Math.abs(scrollY - 1500) < 60")
+
+
+def test_reduced_motion_jumps_to_the_hash_without_smooth_scrolling(
+    new_visitor: Callable[..., Visitor],
+) -> None:
+    page = new_visitor(reduced_motion="reduce").page
+    page.add_init_script(RECORD_SCROLLS)
+    page.goto("/#faq")
+    in_view(page, "#faq")
+    page.wait_for_timeout(500)
+    assert page.evaluate("scrolls") == []
+    assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+
+
+# ---------------------------------------------------------------- help widget
+@pytest.mark.parametrize("kind", ["visitor", "phone"])
+def test_help_widget_appears_4_s_after_load_expands_minimises_and_closes_until_reload(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    visitor: Visitor = request.getfixturevalue(kind)
+    page = visitor.page
+    page.clock.install()
+    open_page(page, "/nosotros")
+    button = page.locator(".help summary")
+    page.clock.run_for(3000)
+    expect(button).to_be_hidden()
+    page.clock.run_for(1100)
+    expect(button).to_be_visible()
+    box = button.bounding_box()
+    assert box
+    assert box["width"] == box["height"] == 56
+
+    visitor.press(button)
+    card = page.get_by_role("complementary", name="Ayuda")
+    expect(card.get_by_text("Tienes dudas?", exact=True)).to_be_visible()
+    links = {
+        link.inner_text().strip(): (link.get_attribute("href"), link.get_attribute("target"))
+        for link in card.get_by_role("link").all()
+    }
+    assert links == {
+        "Comprar": ("/compra", None),
+        "Presupuesto": ("/precios#presupuesto", None),
+        "Chat": (
+            "https://wa.me/34910000000?text=Hola%2C+me+gustar%C3%ADa+recibir+m%C3%A1s+"
+            "informaci%C3%B3n.",
+            "_blank",
+        ),
+        "Email": ("mailto:hola@academia.example", None),
+    }
+    card_box = page.locator(".help__card").bounding_box()
+    assert card_box
+    # A sheet at the bottom on a phone, a card in the corner on a wide screen.
+    assert (card_box["width"] == 390) is (kind == "phone")
+    visitor.assert_accessible()
+
+    visitor.press(card.get_by_role("button", name="Minimizar"))
+    expect(card.get_by_text("Tienes dudas?", exact=True)).to_be_hidden()
+    expect(button).to_be_visible()
+    visitor.press(button)
+    visitor.press(card.get_by_role("button", name="Cerrar"))
+    page.clock.run_for(20_000)
+    expect(page.locator(".help")).to_have_count(0)
+
+    page.reload()
+    page.clock.run_for(4100)
+    expect(button).to_be_visible()
+
+
+# ---------------------------------------------------------------- tooltips
+def test_tooltip_opens_after_700_ms_and_the_next_one_at_once_within_300_ms(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.clock.install()
+    open_page(page, "/nosotros")
+    visitor.stop_the_clock()
+    page.clock.run_for(4100)
+    # Pointing at the first element with a tooltip loads the code of all tooltips.
+    with page.expect_response(lambda answer: "/tooltip-" in answer.url):
+        page.locator(".help summary").click()
+    tooltip = page.locator(".tooltip")
+    page.mouse.move(5, 300)
+    page.clock.run_for(2000)
+
+    page.get_by_role("button", name="Minimizar").hover()
+    page.clock.run_for(650)
+    expect(tooltip).to_have_count(0)
+    page.clock.run_for(60)
+    expect(tooltip).to_have_text("Minimizar")
+
+    page.get_by_role("button", name="Cerrar").hover()
+    page.clock.run_for(5)
+    expect(tooltip).to_have_text("Cerrar")
+
+    page.mouse.move(5, 300)
+    expect(tooltip).to_have_count(0)
+    page.clock.run_for(350)
+    page.get_by_role("button", name="Cerrar").hover()
+    page.clock.run_for(650)
+    expect(tooltip).to_have_count(0)
+    page.clock.run_for(60)
+    expect(tooltip).to_have_text("Cerrar")
+    page.keyboard.press("Escape")
+    expect(tooltip).to_have_count(0)
+
+
+def test_tooltip_shows_a_name_that_is_cut_off_and_not_one_that_fits(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    open_page(page, "/nosotros")
+    degree = page.locator(".team__member p").first
+    degree.hover()
+    page.wait_for_timeout(1000)
+    expect(page.locator(".tooltip")).to_have_count(0)
+    long_name = "Administración y Dirección de Empresas, Economía y Relaciones Laborales"
+    degree.evaluate("(element, name) => { element.textContent = name }", long_name)
+    page.mouse.move(5, 300)
+    degree.hover()
+    expect(page.locator(".tooltip")).to_have_text(long_name)
+
+
+# ---------------------------------------------------------------- toasts
+def test_toast_is_shown_for_4_s_and_at_most_3_are_visible(visitor: Visitor) -> None:
+    page = visitor.page
+    page.clock.install()
+    open_page(page, "/")
+    page.locator("#contacto").scroll_into_view_if_needed()
+    expect(page.locator("[data-island=contact][data-mounted]")).to_be_attached()
+    toasts = page.locator(".toast")
+    for shown in (1, 2, 3, 3):
+        page.get_by_role("button", name="Enviar mensaje").click()
+        expect(toasts).to_have_count(shown)
+    page.clock.run_for(2500)
+    expect(toasts).to_have_count(3)
+    page.clock.run_for(1600)
+    expect(toasts).to_have_count(0)
+
+
+# ---------------------------------------------------------------- narrow phones
+@pytest.mark.parametrize(
+    "path", ["/", "/compra", "/precios", "/servicios", "/nosotros", "/cancel", "/terminos", "/aula"]
+)
+def test_no_page_is_wider_than_a_screen_of_320_px(
+    new_visitor: Callable[..., Visitor], path: str
+) -> None:
+    page = new_visitor(viewport={"width": 320, "height": 640}).page
+    open_page(page, path)
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 320

@@ -1,0 +1,328 @@
+"""The home page: video, testimonials carousel, institution strip, FAQ, campaign banner."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.utils.formats import date_format
+from playwright.sync_api import Locator, Page, Route, expect
+
+from apps.core.clock import today
+from apps.pricing.models import Campaign
+from tests.browser.visitor import Visitor
+from tools.dev.stack import Stack
+
+PLAYER = "https://player.vimeo.com/**"
+READY = "<!doctype html><script>parent.postMessage('{\"event\":\"ready\"}', '*')</script>"
+SILENT = "<!doctype html><p>Nada</p>"
+
+
+# ---------------------------------------------------------------- video
+def answer_with(page: Page, html: str) -> list[str]:
+    """Replace the video's host. Returns the requested addresses."""
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(body=html, content_type="text/html")
+
+    page.route(PLAYER, answer)
+    return asked
+
+
+def poster(page: Page) -> Locator:
+    return page.get_by_role("link", name="Reproducir el vídeo de presentación")
+
+
+def test_video_player_loads_on_click_with_autoplay_sound_and_controls_and_not_before(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    asked = answer_with(page, READY)
+    page.goto("/")
+    poster(page).hover()
+    page.wait_for_timeout(300)
+    assert asked == []
+
+    poster(page).click()
+    frame = page.locator("iframe[title='Vídeo de presentación']")
+    expect(page.locator("[data-island=video]")).to_have_attribute("data-state", "loaded")
+    expect(frame).to_be_visible()
+    expect(page.get_by_text("Cargando video...")).to_have_count(0)
+    assert len(asked) == 1
+    url = urlsplit(asked[0])
+    assert f"{url.scheme}://{url.netloc}" == "https://player.vimeo.com"
+    assert parse_qs(url.query) == {
+        "autoplay": ["1"], "muted": ["0"], "controls": ["1"], "loop": ["0"], "dnt": ["1"],
+    }  # fmt: skip
+    assert frame.get_attribute("sandbox") == "allow-scripts allow-same-origin allow-presentation"
+    assert "autoplay" in str(frame.get_attribute("allow"))
+
+
+def test_video_shows_cargando_then_after_8_s_an_error_with_the_button_ver_en_vimeo(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.clock.install()
+    answer_with(page, SILENT)
+    page.goto("/")
+    video = page.locator("[data-island=video]")
+    poster(page).click()
+    expect(page.get_by_text("Cargando video...", exact=True)).to_be_visible()
+    expect(video).to_have_attribute("data-state", "loading")
+    page.clock.run_for(6500)
+    expect(video).to_have_attribute("data-state", "loading")
+    page.clock.run_for(1600)
+    expect(video.get_by_text("Error al cargar el video", exact=True)).to_be_visible()
+    expect(video.locator("iframe")).to_have_count(0)
+    way_out = video.get_by_role("link", name="Ver en Vimeo", exact=True)
+    expect(way_out).to_be_focused()
+    assert way_out.get_attribute("href") == "https://vimeo.com/76979871"
+    assert way_out.get_attribute("target") == "_blank"
+    visitor.assert_accessible()
+
+
+def test_messages_of_other_frames_do_not_mark_the_video_as_loaded(visitor: Visitor) -> None:
+    page = visitor.page
+    answer_with(page, SILENT)
+    page.goto("/")
+    poster(page).click()
+    expect(page.get_by_text("Cargando video...")).to_be_visible()
+    page.evaluate("postMessage({event: 'ready'}, '*')")
+    page.wait_for_timeout(200)
+    expect(page.locator("[data-island=video]")).to_have_attribute("data-state", "loading")
+
+
+# ---------------------------------------------------------------- testimonials
+def open_carousel(page: Page) -> Locator:
+    page.goto("/")
+    page.locator("#testimonios").scroll_into_view_if_needed()
+    expect(page.locator("[data-island=testimonials][data-mounted]")).to_be_attached()
+    return page.get_by_role("group", name="Opiniones")
+
+
+def slides_in_view(carousel: Locator) -> list[int]:
+    """The numbers of the slides that are completely visible."""
+    return list(
+        carousel.locator(".carousel__track").evaluate(
+            """track => {
+              const { left, right } = track.getBoundingClientRect();
+              return [...track.children].flatMap((slide, number) => {
+                const box = slide.getBoundingClientRect();
+                return box.left >= left - 2 && box.right <= right + 2 ? [number] : [];
+              });
+            }"""
+        )
+    )
+
+
+def expect_slides(carousel: Locator, *numbers: int) -> None:
+    for _ in range(60):
+        if slides_in_view(carousel) == list(numbers):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{slides_in_view(carousel)}, not {numbers}")
+
+
+@pytest.mark.parametrize(
+    ("width", "in_view"), [(390, (0,)), (768, (0, 1)), (1024, (0, 1, 2)), (1440, (0, 1, 2))]
+)
+def test_carousel_shows_1_2_or_3_testimonials_by_screen_width(
+    new_visitor: Callable[..., Visitor], width: int, in_view: tuple[int, ...]
+) -> None:
+    page = new_visitor(viewport={"width": width, "height": 900}).page
+    carousel = open_carousel(page)
+    expect_slides(carousel, *in_view)
+    for name in ("Opinión anterior", "Opinión siguiente"):
+        expect(carousel.get_by_role("button", name=name)).to_be_visible(visible=width >= 768)
+    assert page.get_by_text("4,78/5", exact=True).last.is_visible()
+    assert page.get_by_text("128 reseñas", exact=True).is_visible()
+
+
+def test_carousel_buttons_move_and_loop(visitor: Visitor) -> None:
+    carousel = open_carousel(visitor.page)
+    after = carousel.get_by_role("button", name="Opinión siguiente")
+    before = carousel.get_by_role("button", name="Opinión anterior")
+    after.click()
+    expect_slides(carousel, 1, 2, 3)
+    before.click()
+    expect_slides(carousel, 0, 1, 2)
+    before.click()
+    expect_slides(carousel, 3, 4, 5)
+    after.click()
+    expect_slides(carousel, 0, 1, 2)
+
+
+def test_carousel_moves_with_the_arrow_keys(visitor: Visitor) -> None:
+    page = visitor.page
+    carousel = open_carousel(page)
+    carousel.locator(".carousel__track").focus()
+    page.keyboard.press("ArrowRight")
+    expect_slides(carousel, 1, 2, 3)
+    page.keyboard.press("ArrowLeft")
+    expect_slides(carousel, 0, 1, 2)
+
+
+def test_carousel_moves_one_slide_by_swiping(phone: Visitor) -> None:
+    page = phone.page
+    carousel = open_carousel(page)
+    box = carousel.locator(".carousel__track").bounding_box()
+    assert box
+    touch = page.context.new_cdp_session(page)
+    touch.send(
+        "Input.synthesizeScrollGesture",
+        {"x": 300, "y": box["y"] + 60, "xDistance": -260, "speed": 900},
+    )
+    expect_slides(carousel, 1)
+
+
+def test_carousel_moves_by_itself_until_it_is_paused(visitor: Visitor) -> None:
+    page = visitor.page
+    page.clock.install()
+    carousel = open_carousel(page)
+    page.mouse.move(5, 100)
+    page.clock.run_for(6100)
+    expect_slides(carousel, 1, 2, 3)
+
+    pause = carousel.get_by_role("button", name="Pausar el carrusel")
+    pause.click()
+    expect(pause).to_have_attribute("aria-pressed", "true")
+    page.mouse.move(5, 100)
+    pause.blur()
+    page.clock.run_for(20_000)
+    expect_slides(carousel, 1, 2, 3)
+
+    pause.click()
+    pause.blur()
+    page.mouse.move(5, 100)
+    page.clock.run_for(6100)
+    expect_slides(carousel, 2, 3, 4)
+
+
+def test_carousel_does_not_move_under_the_pointer_or_with_reduced_motion(
+    new_visitor: Callable[..., Visitor],
+) -> None:
+    page = new_visitor().page
+    page.clock.install()
+    carousel = open_carousel(page)
+    carousel.locator("li").first.hover()
+    page.clock.run_for(20_000)
+    expect_slides(carousel, 0, 1, 2)
+
+    still = new_visitor(reduced_motion="reduce").page
+    still.clock.install()
+    carousel = open_carousel(still)
+    still.mouse.move(5, 100)
+    still.clock.run_for(20_000)
+    expect_slides(carousel, 0, 1, 2)
+    expect(carousel.get_by_role("button", name="Pausar el carrusel")).to_be_hidden()
+
+
+# ---------------------------------------------------------------- the rest of the page
+@pytest.mark.parametrize(("width", "seconds"), [(390, "7s"), (1440, "10s")])
+def test_institution_strip_loops_in_7_s_on_mobile_and_10_s_on_desktop_and_can_be_paused(
+    new_visitor: Callable[..., Visitor], width: int, seconds: str
+) -> None:
+    page = new_visitor(viewport={"width": width, "height": 900}).page
+    page.goto("/")
+    strip = page.locator(".institutions__list").first
+    expect(strip.get_by_role("listitem")).to_have_count(4)
+
+    def style(name: str) -> Any:
+        return strip.evaluate("(element, name) => getComputedStyle(element)[name]", name)
+
+    assert (style("animationDuration"), style("animationIterationCount")) == (seconds, "infinite")
+    assert style("animationPlayState") == "running"
+    page.get_by_label("Pausar", exact=True).check()
+    assert style("animationPlayState") == "paused"
+
+
+def test_faq_has_one_open_question_at_a_time(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto("/")
+    questions = page.locator("#faq details")
+    expect(questions).to_have_count(6)
+    questions.nth(0).locator("summary").click()
+    expect(questions.nth(0).locator("p").first).to_be_visible()
+    questions.nth(3).locator("summary").click()
+    expect(questions.nth(3).locator("p").first).to_be_visible()
+    expect(questions.nth(0).locator("p").first).to_be_hidden()
+    visitor.assert_accessible()
+
+
+def test_testimonials_and_faq_can_be_read_without_javascript(
+    new_visitor: Callable[..., Visitor],
+) -> None:
+    page = new_visitor(java_script_enabled=False).page
+    page.goto("/#faq")
+    expect(page.locator("#faq")).to_be_in_viewport()
+    page.locator("#faq summary").first.click()
+    expect(page.locator("#faq details p").first).to_be_visible()
+    expect(page.locator(".testimonial").nth(5)).to_be_attached()
+    expect(page.locator(".testimonial").first).to_be_visible()
+    expect(page.get_by_role("button", name="Opinión siguiente")).to_be_hidden()
+    login = page.get_by_role("banner").get_by_role("link", name="Iniciar sesión")
+    expect(login).to_be_visible()
+
+
+@pytest.fixture
+def offer(stack: Stack) -> Iterator[Campaign]:
+    """The campaign in the banner of the home page, in every month."""
+    month = today().month
+    campaign = Campaign.objects.create(
+        name=date_format(today(), "F").capitalize(), percent=20, banner=True, calculator=False,
+        cart=False, first_month=month, first_day=1, last_month=month, last_day=31,
+    )  # fmt: skip
+    yield campaign
+    campaign.delete()
+
+
+@pytest.mark.usefixtures("offer")
+def test_campaign_banner_on_home_collapses_after_the_hero_has_left_the_view(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.goto("/")
+    offer = f"Solo en {date_format(today(), 'F')}"
+    banner = page.get_by_text(f"{offer}: 20 % de descuento")
+    expect(banner).to_be_visible()
+    visitor.assert_accessible()
+    page.evaluate("scrollTo({top: 150, behavior: 'instant'})")
+    expect(banner).to_be_in_viewport()
+    page.locator("#metodo").evaluate("element => element.scrollIntoView({behavior: 'instant'})")
+    expect(banner).to_be_hidden()
+    page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
+    expect(banner).to_be_visible()
+    page.goto("/nosotros")
+    expect(page.get_by_text(offer)).to_have_count(0)
+
+
+# ---------------------------------------------------------------- loading
+def test_home_loads_only_the_loader_script_until_the_visitor_interacts(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    scripts: list[str] = []
+    page.on(
+        "request",
+        lambda request: (
+            scripts.append(urlsplit(request.url).path.rpartition("/")[2].partition("-")[0])
+            if request.resource_type == "script"
+            else None
+        ),
+    )
+    page.goto("/")
+    page.wait_for_timeout(10_000)
+    expect(page.locator(".help summary")).to_be_visible()
+    assert scripts == ["main"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["/", "/nosotros", "/login", "/terminos", "/contenido-asignatura"])
+def test_page_is_accessible(new_visitor: Callable[..., Visitor], path: str, scheme: str) -> None:
+    visitor = new_visitor(color_scheme=scheme, reduced_motion="reduce")
+    visitor.page.goto(path)
+    visitor.page.locator("footer").scroll_into_view_if_needed()
+    visitor.assert_accessible()

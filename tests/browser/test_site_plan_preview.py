@@ -1,0 +1,147 @@
+"""The plan preview on /servicios."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.visitor import Visitor
+
+ITEMS = ["PEC 1", "PEC 2", "PEC 3", "PEC 4", "PEC 5", "EXAMEN"]
+NOTICE = (
+    "Disponible únicamente una vez iniciado el curso. Las PECs individuales solo están "
+    "disponibles para determinadas asignaturas."
+)
+
+
+@pytest.fixture
+def preview(visitor: Visitor) -> Locator:
+    visitor.page.goto("/servicios")
+    expect(visitor.page.locator("[data-island=plan-preview][data-mounted]")).to_be_attached()
+    return visitor.page.locator("[data-island=plan-preview]")
+
+
+def item(preview: Locator, name: str) -> Locator:
+    return preview.locator(".preview__item", has_text=name)
+
+
+def block(preview: Locator, title: str) -> Locator:
+    return preview.locator(".preview__block").filter(
+        has=preview.page.get_by_role("heading", name=title)
+    )
+
+
+def full(visitor: Visitor, preview: Locator) -> Locator:
+    visitor.press(preview.get_by_role("tab", name="Asignatura Completa"))
+    expect(preview.get_by_role("tabpanel", name="Asignatura Completa")).to_be_visible()
+    return preview
+
+
+def test_individual_plan_gives_access_to_pec_1_only_and_labels_the_rest_desbloquear(
+    visitor: Visitor, preview: Locator
+) -> None:
+    expect(preview.get_by_role("tab")).to_have_text(["PEC Individual", "Asignatura Completa"])
+    expect(preview.get_by_text(NOTICE)).to_be_visible()
+    expect(preview.locator(".preview__item strong")).to_have_text(ITEMS)
+    expect(item(preview, "PEC 1")).to_have_attribute("aria-pressed", "true")
+    expect(item(preview, "PEC 1")).to_contain_text("Pendiente de pago")
+    for name in ITEMS[1:]:
+        locked = item(preview, name)
+        expect(locked).to_contain_text("Desbloquear")
+        expect(locked).to_have_attribute("aria-disabled", "true")
+        locked.click(force=True)
+        expect(preview.get_by_role("heading", name="PEC 1 ")).to_be_visible()
+    visitor.assert_accessible()
+
+
+def test_individual_plan_unlocks_resolution_video_and_solved_pec_and_labels_the_rest_bloqueado(
+    visitor: Visitor, preview: Locator
+) -> None:
+    resolution = block(preview, "Resolución")
+    expect(resolution.get_by_role("button")).to_have_count(2)
+    expect(resolution.get_by_role("button", name="Vídeo de resolución")).to_contain_text("35:00")
+    for title in ("Vídeos de teoría", "Documentos", "Ejercicios tipo test"):
+        expect(block(preview, title).get_by_text("Bloqueado")).to_be_visible()
+        expect(block(preview, title).get_by_role("button")).to_have_count(0)
+
+    visitor.press(resolution.get_by_role("button", name="PEC 1 resuelta"))
+    expect(preview.get_by_role("figure")).to_contain_text("PEC 1 resuelta")
+
+
+def test_full_plan_unlocks_all_six_items_preselects_pec_2_and_shows_the_test_as_disponible(
+    visitor: Visitor, preview: Locator
+) -> None:
+    full(visitor, preview)
+    expect(preview.get_by_text(NOTICE)).to_have_count(0)
+    expect(item(preview, "PEC 2")).to_have_attribute("aria-pressed", "true")
+    expect(preview.get_by_text("Desbloquear")).to_have_count(0)
+    expect(preview.get_by_text("Bloqueado")).to_have_count(0)
+    expect(block(preview, "Vídeos de teoría").get_by_role("button")).to_have_count(8)
+    test = block(preview, "Ejercicios tipo test")
+    expect(test.get_by_text("Disponible")).to_be_visible()
+    expect(test.get_by_role("button")).to_contain_text("50 preguntas")
+    visitor.assert_accessible()
+
+
+def test_examen_shows_only_10_videos_and_documents(visitor: Visitor, preview: Locator) -> None:
+    full(visitor, preview)
+    visitor.press(item(preview, "EXAMEN"))
+    expect(preview.locator(".preview__block").get_by_role("heading")).to_have_text(
+        ["Vídeos", "Documentos"]
+    )
+    expect(block(preview, "Vídeos").get_by_role("button")).to_have_count(10)
+
+
+def test_clicking_an_accessible_item_toggles_it_and_clears_the_chosen_content(
+    visitor: Visitor, preview: Locator
+) -> None:
+    full(visitor, preview)
+    chosen = preview.get_by_role("figure")
+    visitor.press(block(preview, "Documentos").get_by_role("button").first)
+    expect(chosen).to_be_visible()
+    visitor.assert_accessible()
+
+    visitor.press(item(preview, "PEC 3"))
+    expect(preview.get_by_role("heading", name="PEC 3 ")).to_be_visible()
+    expect(chosen).to_have_count(0)
+    visitor.press(item(preview, "PEC 3"))
+    expect(preview.get_by_role("heading", name="PEC 3 ")).to_have_count(0)
+    expect(preview.get_by_text("Elige una PEC de la lista para ver su contenido.")).to_be_visible()
+
+
+def test_plan_tabs_move_with_the_arrow_keys(visitor: Visitor, preview: Locator) -> None:
+    tabs = preview.get_by_role("tab")
+    tabs.first.focus()
+    visitor.page.keyboard.press("ArrowRight")
+    expect(tabs.last).to_be_focused()
+    expect(tabs.last).to_have_attribute("aria-selected", "true")
+    expect(tabs.first).to_have_attribute("tabindex", "-1")
+    visitor.page.keyboard.press("ArrowRight")
+    expect(tabs.first).to_be_focused()
+
+
+def test_plan_preview_can_be_read_without_javascript(
+    new_visitor: Callable[..., Visitor],
+) -> None:
+    reader = new_visitor(java_script_enabled=False)
+    reader.page.goto("/servicios")
+    main = reader.page.locator("main")
+    for words in (NOTICE, "EXAMEN", "50 preguntas", "35:00"):
+        expect(main).to_contain_text(words)
+    expect(main).to_contain_text("artículo 270 del Código Penal")
+    expect(main).to_contain_text("hasta cuatro años de prisión")
+
+
+def test_mounting_the_plan_preview_shifts_no_layout(visitor: Visitor) -> None:
+    visitor.page.add_init_script(
+        """window.shifts = [];
+        new PerformanceObserver((list) => {
+          for (const { value, hadRecentInput } of list.getEntries())
+            if (!hadRecentInput) window.shifts.push(value);
+        }).observe({ type: "layout-shift", buffered: true });"""
+    )
+    visitor.page.goto("/servicios")
+    expect(visitor.page.locator("[data-island=plan-preview][data-mounted]")).to_be_attached()
+    visitor.page.wait_for_timeout(500)
+    shifted = visitor.page.evaluate("window.shifts.reduce((sum, value) => sum + value, 0)")
+    assert shifted < 0.01

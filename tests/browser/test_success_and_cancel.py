@@ -1,0 +1,303 @@
+"""The pages /success and /cancel, the post-payment view of the dialog, and the 404 page."""
+
+import re
+import time
+
+import pytest
+import requests
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from apps.catalogue.models import Subject
+from apps.classroom.models import Provisioning
+from apps.classroom.provisioning import RESEND_COOLDOWN
+from apps.core.models import SiteSettings
+from apps.orders.models import Order
+from tests.browser.records import (
+    ACCESS,
+    Shelf,
+    access_of,
+    check_out,
+    confirm,
+    eventually,
+    mails_to,
+    only_order,
+    pay_elsewhere,
+    save_for_later,
+)
+from tests.browser.visitor import Visitor
+from tests.helpers.factories import whole
+from tools.dev.stack import Stack
+
+BY_PAYMENT = "**/api/orders/by-payment?*"
+COMPLETE = "**/api/complete-payment"
+AT_HOME = re.compile(r"^[^/]+//[^/]+/$")
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00")
+
+
+def access_mails(email: str) -> int:
+    return sum(str(mail["Subject"]).startswith(ACCESS) for mail in mails_to(email))
+
+
+# ---------------------------------------------------------------- /success
+
+
+def test_success_page_without_a_reference_redirects_to_home(visitor: Visitor) -> None:
+    visitor.page.goto("/success")
+
+    expect(visitor.page).to_have_url(AT_HOME)
+
+
+def test_success_page_shows_processing_for_2_s_then_reference_ord_real_amount_and_item_count(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    reference = pay_elsewhere(email, whole(maths), total="190")
+    began = time.monotonic()
+    visitor.page.goto(
+        f"/success?payment_intent_id={reference}&payment_intent_client_secret=secreto"
+    )
+
+    expect(visitor.page.get_by_role("heading", name="Procesando tu pago...")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="Pago exitoso")).to_be_visible()
+    assert time.monotonic() - began >= 2
+
+    facts = visitor.page.locator(".payment-result__facts")
+    expect(facts).to_contain_text(f"ReferenciaORD-{reference[-8:]}")
+    today = timezone.localdate()
+    expect(facts).to_contain_text(re.compile(rf"{today.day} de [a-z]+ de {today.year}"))
+    expect(facts).to_contain_text("Compra1 artículo")
+    expect(facts).to_contain_text("Importe pagado190,00 €")
+    expect(visitor.page.get_by_text("Credenciales enviadas a tu email", exact=True)).to_be_visible()
+    # The page must not reveal the e-mail address to others who have the link.
+    expect(visitor.page.get_by_text("a•••@example.com")).to_be_visible()
+    expect(visitor.page.get_by_text(email)).to_have_count(0)
+    classroom = visitor.page.get_by_role("link", name="Ir al aula virtual")
+    expect(classroom).to_have_attribute("href", "/aula")
+    profile = visitor.page.get_by_role("link", name="Ver mi perfil")
+    expect(profile).to_have_attribute("href", "/aula/perfil")
+    support = SiteSettings.current().support_email
+    main = visitor.page.get_by_role("main")
+    expect(main.get_by_role("link", name=support)).to_have_attribute("href", f"mailto:{support}")
+    expect(visitor.page).to_have_url(re.compile(rf"/success\?payment_intent_id={reference}$"))
+
+
+def test_success_page_reports_the_payment_to_the_server(
+    visitor: Visitor, stack: Stack, maths: Subject, email: str
+) -> None:
+    started = check_out(email, whole(maths), total="190")
+    stack.stop("worker", "worker-provider")  # The workers of access and of webhooks.
+    try:
+        confirm(started)
+        visitor.page.goto(f"/success?payment_intent_id={started['payment_intent_id']}")
+
+        expect(visitor.page.get_by_role("heading", name="Pago exitoso")).to_be_visible()
+        assert only_order(email).status == Order.Status.PAID
+        # While the access is being prepared, the page says so.
+        pending = visitor.page.get_by_text("Estamos preparando tu acceso", exact=True)
+        expect(pending).to_be_visible()
+        assert access_of(only_order(email)) == Provisioning.Status.PENDING
+    finally:
+        stack.start("worker", "worker-provider")
+
+    sent = visitor.page.get_by_text("Credenciales enviadas a tu email", exact=True)
+    expect(sent).to_be_visible(timeout=25_000)
+
+
+def test_success_page_says_that_the_access_failed_but_the_payment_succeeded(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    reference = pay_elsewhere(email, whole(maths), total="190")
+    Provisioning.objects.filter(order_id=only_order(email).pk).update(
+        status=Provisioning.Status.FAILED
+    )
+
+    visitor.page.goto(f"/success?payment_intent_id={reference}")
+
+    main = visitor.page.get_by_role("main")
+    expect(main).to_contain_text("Error al procesar la autenticación.")
+    expect(main).to_contain_text("El pago se ha cobrado correctamente")
+    expect(main).to_contain_text("Nuestro equipo recibirá un aviso")
+    expect(main.get_by_role("link", name="Ir al aula virtual")).to_have_attribute("href", "/aula")
+    expect(main.get_by_text("Credenciales enviadas a tu email")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "sentence"),
+    [
+        (401, "No autorizado", "Error de autenticación. Verifica tu sesión."),
+        (400, "Otra cosa", "Error al procesar la autenticación."),
+        (0, "", "Error de conexión. Verifica tu conexión a internet."),
+    ],
+)
+def test_success_page_error_message_for_status_401_network_and_other_failures(
+    visitor: Visitor, status: int, message: str, sentence: str
+) -> None:
+    body = {"success": False, "error": message, "code": "prueba", "fields": {}}
+    visitor.watch.expect(f"status of {status}.*by-payment" if status else "net::ERR_FAILED")
+    visitor.watch.expect("status of 404.*/api/complete-payment")
+    visitor.page.route(
+        BY_PAYMENT,
+        lambda route: route.fulfill(status=status, json=body) if status else route.abort(),
+    )
+
+    visitor.page.goto("/success?payment_intent_id=pi_nadie")
+
+    expect(visitor.page.get_by_text(sentence, exact=True)).to_be_visible()
+    expect(visitor.page.get_by_role("button", name="Volver a comprobar")).to_be_visible()
+
+
+def test_success_page_of_an_unknown_payment_says_order_not_found(visitor: Visitor) -> None:
+    visitor.watch.expect("status of 404.*/api/orders/by-payment")
+    visitor.watch.expect("status of 404.*/api/complete-payment")
+
+    visitor.page.goto("/success?payment_intent_id=pi_desconocido")
+
+    sentence = "Orden no encontrada. Verifica el enlace de pago."
+    expect(visitor.page.get_by_text(sentence, exact=True)).to_be_visible()
+
+
+def test_success_page_of_an_unpaid_payment_redirects_to_cancel(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/complete-payment")
+    started = check_out(email, whole(maths), total="190")
+
+    visitor.page.goto(f"/success?payment_intent_id={started['payment_intent_id']}")
+
+    expect(visitor.page).to_have_url(re.compile("/cancel$"))
+    assert only_order(email).status == Order.Status.CART
+
+
+# ---------------------------------------------------------------- /cancel
+
+
+def test_cancel_page_says_that_nothing_was_charged_and_has_links(visitor: Visitor) -> None:
+    contact = SiteSettings.current()
+
+    visitor.page.goto("/cancel")
+
+    main = visitor.page.get_by_role("main")
+    expect(main.get_by_role("heading")).to_have_text("Pago cancelado")
+    expect(main).to_contain_text("No se ha realizado ningún cargo.")
+    expect(main).to_contain_text("Tu carrito sigue disponible")
+    email = main.get_by_role("link", name=contact.support_email)
+    expect(email).to_have_attribute("href", f"mailto:{contact.support_email}")
+    expect(main.get_by_role("link", name=contact.support_phone)).to_have_attribute(
+        "href", re.compile(r"^tel:\+\d+$")
+    )
+    expect(main.get_by_role("link", name="Iniciar sesión")).to_have_attribute("href", "/login")
+    main.get_by_role("link", name="Volver a intentar").click()
+    expect(visitor.page).to_have_url(AT_HOME)
+
+
+def test_cancel_page_links_to_the_saved_cart(visitor: Visitor, maths: Subject, email: str) -> None:
+    link = save_for_later(email, whole(maths), total="190")
+    visitor.page.goto(link.replace("/complete-payment", "/cancel"))
+
+    visitor.page.get_by_role("link", name="Recuperar mi carrito").click()
+
+    expect(visitor.page.get_by_text(maths.name)).to_be_visible()
+    expect(visitor.pay_button("190,00 €")).to_be_attached()
+
+
+# ---------------------------------------------------------------- the post-payment dialog
+
+
+def test_failed_completion_offers_3_email_resends_with_a_countdown_of_180_s_then_support(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("net::ERR_FAILED.*/api/complete-payment")
+    visitor.page.route(COMPLETE, lambda route: route.abort())
+    visitor.to_step_2(maths.degree, [maths]).buy("190,00 €")
+
+    dialog = visitor.dialog
+    expect(dialog.get_by_role("heading", name="Hemos recibido tu pago")).to_be_visible()
+    expect(dialog.get_by_text("Tu pago se ha realizado correctamente")).to_be_visible()
+    resend = dialog.get_by_role("button", name="Reenviar el correo de verificación")
+    resend.click()
+    toast = visitor.toast("Error al enviar email", "No se pudo reenviar el email")
+    expect(toast).to_be_visible()
+    # The failed attempt counts for the page. The server has not received any request.
+    visitor.page.unroute(COMPLETE)
+    eventually(lambda: access_mails(email) == 1)
+
+    visitor.page.clock.install()
+    visitor.stop_the_clock()
+    resend.click()
+    expect(dialog.get_by_text("Te hemos enviado otra vez el correo.")).to_be_visible()
+    expect(resend).to_be_disabled()
+    countdown = dialog.get_by_role("timer")
+    expect(countdown).to_contain_text("Podrás volver a enviarlo en 3:00.")
+    expect(countdown).to_contain_text("Intentos que quedan: 2.")
+    eventually(lambda: access_mails(email) == 2)
+    visitor.page.clock.run_for(61_000)
+    expect(countdown).to_contain_text("Podrás volver a enviarlo en 1:59.")
+    visitor.page.clock.run_for(118_000)
+    expect(resend).to_be_disabled()
+    visitor.page.clock.run_for(1_000)
+    expect(resend).to_be_enabled()
+
+    _end_the_wait_for_a_resend(email)
+    resend.click()
+    expect(countdown).to_contain_text("Intentos que quedan: 1.")
+    visitor.page.clock.run_for(180_000)
+    _end_the_wait_for_a_resend(email)
+    resend.click()
+    support = SiteSettings.current().support_email
+    expect(dialog.get_by_role("link", name=support)).to_be_visible()
+    expect(resend).to_have_count(0)
+    eventually(lambda: access_mails(email) == 4)
+
+    visitor.page.clock.resume()
+    dialog.get_by_role("link", name="Ver mi compra").click()
+    expect(visitor.page.get_by_role("heading", name="Procesando tu pago...")).to_be_visible()
+
+
+def _end_the_wait_for_a_resend(email: str) -> None:
+    """Move the stored time of the last e-mail back, because the server's clock can't be changed."""
+    rows = Provisioning.objects.filter(order_id=only_order(email).pk)
+    rows.update(last_resend_at=timezone.now() - RESEND_COOLDOWN)
+
+
+def test_server_allows_3_email_resends_180_s_apart(
+    stack: Stack, maths: Subject, email: str
+) -> None:
+    reference = pay_elsewhere(email, whole(maths), total="190")
+
+    def resend() -> tuple[int, int, int]:
+        body = {"payment_intent_id": reference, "resend_email": True}
+        answer = requests.post(f"{stack.url}/api/complete-payment", json=body, timeout=10)
+        data = answer.json()
+        return answer.status_code, data["seconds_left"], data["attempts_left"]
+
+    assert resend() == (200, 180, 2)
+    status, seconds_left, attempts_left = resend()
+    assert (status, attempts_left) == (429, 2)
+    assert 170 < seconds_left <= 180
+    for left in (1, 0):
+        _end_the_wait_for_a_resend(email)
+        assert resend() == (200, 180, left)
+    _end_the_wait_for_a_resend(email)
+    assert resend() == (429, 0, 0)
+    eventually(lambda: access_mails(email) == 4)
+
+
+# ---------------------------------------------------------------- 404
+
+
+def test_unknown_address_shows_the_404_page_with_a_link_home(visitor: Visitor) -> None:
+    visitor.watch.expect("status of 404.*/no-existe")
+
+    answer = visitor.page.goto("/no-existe")
+
+    assert answer is not None
+    assert answer.status == 404
+    expect(visitor.page).to_have_title(re.compile("^Oops! Page not found"))
+    expect(visitor.page.get_by_role("heading", name="Oops! Page not found")).to_be_visible()
+    visitor.page.get_by_role("link", name="Volver al inicio").click()
+    expect(visitor.page).to_have_url(AT_HOME)

@@ -1,0 +1,155 @@
+"""A complete purchase by touch on a small screen, and by keyboard only."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from apps.catalogue.models import Subject
+from apps.orders.models import Order
+from tests.browser.records import Shelf, only_order
+from tests.browser.visitor import CHALLENGED_CARD, GOOD_CARD, Visitor
+
+MANY_STOPS = 150
+
+
+@pytest.fixture
+def subjects(shelf: Shelf) -> list[Subject]:
+    return [shelf.put("Cálculo", "200.00"), shelf.put("Física", "180.00")]
+
+
+def test_purchase_by_touch_on_a_screen_of_390_px(
+    phone: Visitor, shelf: Shelf, subjects: list[Subject], email: str
+) -> None:
+    page = phone.page
+    page.goto("/")
+    page.get_by_role("main").get_by_role("link", name="Compra asignaturas").first.tap()
+    phone.wait_for_catalogue()
+    page.get_by_label("Buscar asignatura").fill(str(shelf.degree.pk))
+    phone.fill_cart([subjects[0]], [subjects[1].lessons.get(title="PEC 1")])
+    # 250 € minus 5 %.
+    expect(phone.cart_button).to_contain_text("237,50 €")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+    phone.open_dialog().fill_contact().apply_code("BIENVENIDA10")
+    phone.buy("213,75 €", CHALLENGED_CARD)
+    phone.challenge.get_by_role("button", name="Autorizar pago").tap()
+
+    phone.expect_success()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    order = only_order(email)
+    assert (order.status, order.total_cents) == (Order.Status.PAID, 21_375)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_touch_targets_of_the_dialog_are_large_enough(
+    phone: Visitor, subjects: list[Subject], step: int
+) -> None:
+    phone.open_catalogue(subjects[0].degree).fill_cart(subjects).open_dialog()
+    if step == 2:
+        phone.fill_contact()
+
+    small = [
+        f"{target.inner_text()}: {place['height']:.0f}"
+        for role in ("button", "textbox")
+        for target in phone.dialog.get_by_role(role).all()
+        if (place := target.bounding_box()) and place["height"] < 44
+    ]
+    assert small == []
+
+
+def tab_to(visitor: Visitor, target: Locator, key: str = "Tab") -> None:
+    """Press Tab until the target has the focus, in any frame."""
+    for _ in range(MANY_STOPS):
+        if target.evaluate("element => element === document.activeElement && document.hasFocus()"):
+            return
+        visitor.page.keyboard.press(key)
+    raise AssertionError(f"{MANY_STOPS} stops, and never on {target}")
+
+
+def test_purchase_by_keyboard_only(
+    visitor: Visitor, shelf: Shelf, subjects: list[Subject], email: str
+) -> None:
+    keyboard = visitor.page.keyboard
+    visitor.page.goto("/compra")
+    visitor.wait_for_catalogue()
+    keyboard.press("Tab")
+    expect(visitor.page.get_by_role("link", name="Saltar al contenido")).to_be_focused()
+    keyboard.press("Enter")
+
+    tab_to(visitor, visitor.page.get_by_label("Buscar asignatura"))
+    keyboard.type(subjects[0].name)
+    expect(visitor.cards).to_have_count(1)
+    tab_to(visitor, visitor.select_all(subjects[0]))
+    keyboard.press("Enter")
+    tab_to(visitor, visitor.page.get_by_label("Buscar asignatura"), "Shift+Tab")
+    keyboard.press("Control+a")
+    keyboard.type(subjects[1].name)
+    lesson = visitor.lesson_box(subjects[1].lessons.get(title="PEC 2"))
+    expect(lesson).to_be_visible()
+    tab_to(visitor, lesson)
+    keyboard.press("Space")
+    expect(visitor.cart_button).to_contain_text("2 artículos")
+    tab_to(visitor, visitor.cart_button)
+    keyboard.press("Enter")
+
+    expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
+    tab_to(visitor, visitor.field("Correo electrónico"))
+    keyboard.type(email)
+    tab_to(visitor, visitor.field("Teléfono"))
+    keyboard.type("600123123")
+    for box in (visitor.terms, visitor.privacy):
+        tab_to(visitor, box)
+        keyboard.press("Space")
+    keyboard.press("Enter")  # Enter sends the form from any of its fields.
+
+    expect(visitor.dialog.get_by_role("heading", name="Resumen y pago")).to_be_focused()
+    tab_to(visitor, visitor.field("Código promocional"))
+    keyboard.type("bienvenida10")
+    keyboard.press("Enter")
+    expect(visitor.pay_button("213,75 €")).to_be_attached()
+    for box in (visitor.adult, visitor.waiver):
+        tab_to(visitor, box)
+        keyboard.press("Space")
+    tab_to(visitor, visitor.pay_button())
+    keyboard.press("Enter")
+    visitor.expect_card_form()
+    # The pay button keeps the focus; the card fields are before it in the tab order.
+    expect(visitor.pay_button()).to_be_focused()
+    tab_to(visitor, visitor.card_form.get_by_label("Número de tarjeta"), "Shift+Tab")
+    keyboard.type(GOOD_CARD)
+    expect(visitor.card_form.get_by_label("Fecha de caducidad")).to_be_focused()
+    keyboard.type("1234")
+    expect(visitor.card_form.get_by_label("CVC")).to_be_focused()
+    keyboard.type("123")
+    tab_to(visitor, visitor.pay_button())
+    keyboard.press("Enter")
+
+    visitor.expect_success()
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_3d_secure_challenge_can_be_answered_by_keyboard(
+    visitor: Visitor, subjects: list[Subject], email: str
+) -> None:
+    visitor.to_step_2(subjects[0].degree, subjects[:1]).buy("190,00 €", CHALLENGED_CARD)
+
+    expect(visitor.challenge.get_by_role("heading")).to_be_focused()
+    tab_to(visitor, visitor.challenge.get_by_role("button", name="Autorizar pago"))
+    visitor.page.keyboard.press("Enter")
+
+    visitor.expect_success()
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_changing_the_page_by_keyboard_focuses_the_top_of_the_list(visitor: Visitor) -> None:
+    visitor.open_catalogue()
+
+    tab_to(visitor, visitor.page.get_by_role("button", name="Página 2", exact=True))
+    visitor.page.keyboard.press("Enter")
+
+    expect(visitor.page).to_have_url(re.compile("pagina=2"))
+    # Screen readers continue at the top of the list.
+    expect(
+        visitor.page.get_by_role("heading", name=re.compile(r"^\d+ asignaturas$"))
+    ).to_be_focused()

@@ -1,0 +1,292 @@
+"""Page objects: the actions of a visitor in the shop, and what their browser reports."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, Response, expect
+
+from apps.catalogue.models import Degree, Lesson, Subject
+
+GOOD_CARD = "4242424242424242"
+DECLINED_CARD = "4000000000000002"
+CHALLENGED_CARD = "4000002760003184"
+SLOW_CARD = "4000009990000005"
+
+AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+CARD_FRAME = "iframe[title='Marco de entrada de pago seguro']"
+CHALLENGE_FRAME = "body > iframe[title='Autenticación 3-D Secure']"
+in_both_modes = pytest.mark.parametrize("mode", ["embedded", "hosted"])
+
+
+class Watch:
+    """Collects console errors, exceptions and failed requests of all pages of a test."""
+
+    def __init__(self) -> None:
+        self._problems: list[str] = []
+        self._expected: list[str] = []
+
+    def follow(self, context: BrowserContext) -> None:
+        context.on("console", self._on_console)
+        context.on("weberror", lambda error: self._problems.append(f"exception: {error.error}"))
+        context.on("requestfailed", self._on_failed_request)
+
+    def _on_console(self, message: Any) -> None:
+        if message.type == "error":
+            path = urlsplit(message.location.get("url", "")).path
+            self._problems.append(f"console: {message.text} ({path})")
+
+    def _on_failed_request(self, request: Any) -> None:
+        # The page aborts requests on purpose when the visitor leaves or changes a filter.
+        if request.failure != "net::ERR_ABORTED":
+            path = urlsplit(request.url).path
+            self._problems.append(f"request: {request.failure} ({path})")
+
+    def expect(self, pattern: str) -> None:
+        """Expect a problem that matches this pattern. Without it the test fails."""
+        self._expected.append(pattern)
+
+    def check(self) -> None:
+        """Fail if there was an unexpected problem, or if an expected one is missing."""
+        unexpected = [
+            problem
+            for problem in self._problems
+            if not any(re.search(pattern, problem) for pattern in self._expected)
+        ]
+        assert not unexpected, unexpected
+        missing = [
+            pattern
+            for pattern in self._expected
+            if not any(re.search(pattern, problem) for problem in self._problems)
+        ]
+        assert not missing, f"{missing} never came; there was {self._problems}"
+
+
+class Visitor:
+    """A visitor with a browser window. Amounts are texts as on the page: "123,45 €"."""
+
+    def __init__(self, page: Page, email: str, watch: Watch, *, touch: bool = False) -> None:
+        self.page = page
+        self.email = email
+        self.watch = watch
+        self._touch = touch
+
+    def press(self, target: Locator) -> None:
+        """Click the target, or tap it on a touch screen."""
+        if self._touch:
+            target.tap()
+        else:
+            target.click()
+
+    def tick(self, box: Locator) -> None:
+        self.press(box)
+        expect(box).to_be_checked()
+
+    # ------------------------------------------------------------ catalogue and cart
+    def open_catalogue(self, degree: Degree | None = None, query: str = "") -> "Visitor":
+        """Open /compra, with all subjects or those of one degree, and wait until it is mounted."""
+        params = [f"carrera={degree.pk}"] if degree else []
+        params += [query] if query else []
+        self.page.goto(f"/compra?{'&'.join(params)}" if params else "/compra")
+        self.wait_for_catalogue()
+        return self
+
+    def wait_for_catalogue(self) -> None:
+        expect(self.page.locator("[data-island=catalogue][data-mounted]")).to_be_attached()
+
+    def card(self, subject: Subject) -> Locator:
+        return self.page.get_by_role("article", name=subject.name, exact=True)
+
+    @property
+    def cards(self) -> Locator:
+        return self.page.get_by_role("article")
+
+    def select_all(self, subject: Subject) -> Locator:
+        return self.card(subject).get_by_role("button", name="Seleccionar todo")
+
+    def lesson_box(self, lesson: Lesson) -> Locator:
+        name = re.compile(rf"^{re.escape(lesson.title)}\b")
+        return self.card(lesson.subject).get_by_role("checkbox", name=name)
+
+    @property
+    def cart(self) -> Locator:
+        return self.page.get_by_role("complementary", name="Tu carrito")
+
+    @property
+    def cart_button(self) -> Locator:
+        """The floating cart button."""
+        return self.page.get_by_role("button", name="continuar con la compra")
+
+    def fill_cart(self, subjects: Iterable[Subject], lessons: Iterable[Lesson] = ()) -> "Visitor":
+        for subject in subjects:
+            self.press(self.select_all(subject))
+        for lesson in lessons:
+            self.tick(self.lesson_box(lesson))
+        return self
+
+    # ------------------------------------------------------------ the payment dialog
+    @property
+    def dialog(self) -> Locator:
+        return self.page.get_by_role("dialog")
+
+    def field(self, label: str) -> Locator:
+        return self.dialog.get_by_label(label, exact=True)
+
+    def box(self, words: str) -> Locator:
+        """The checkbox whose label contains these words."""
+        return self.page.get_by_role("checkbox", name=re.compile(re.escape(words)))
+
+    @property
+    def terms(self) -> Locator:
+        return self.box("Acepto los términos y condiciones")
+
+    @property
+    def privacy(self) -> Locator:
+        return self.box("Acepto la política de privacidad")
+
+    @property
+    def adult(self) -> Locator:
+        return self.box("soy mayor de 18 años")
+
+    @property
+    def waiver(self) -> Locator:
+        return self.box("pierdo el derecho de desistimiento")
+
+    def open_dialog(self) -> "Visitor":
+        self.press(self.cart_button)
+        expect(self.dialog).to_be_visible()
+        return self
+
+    def fill_contact(self, phone: str = "600123123") -> "Visitor":
+        """Complete step 1."""
+        expect(self.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
+        self.field("Correo electrónico").fill(self.email)
+        self.field("Teléfono").fill(phone)
+        self.tick(self.terms)
+        self.tick(self.privacy)
+        self.press(self.dialog.get_by_role("button", name="Continuar"))
+        self.expect_step_2()
+        return self
+
+    def expect_step_2(self) -> None:
+        expect(self.dialog.get_by_role("heading", name="Resumen y pago")).to_be_visible()
+
+    def to_step_2(self, degree: Degree, subjects: Iterable[Subject], **more: Any) -> "Visitor":
+        """Put the items into the cart and open the payment dialog at step 2."""
+        self.open_catalogue(degree).fill_cart(subjects, **more)
+        return self.open_dialog().fill_contact()
+
+    def apply_code(self, code: str) -> "Visitor":
+        self.field("Código promocional").fill(code)
+        self.press(self.dialog.get_by_role("button", name="Aplicar"))
+        return self
+
+    def tick_boxes(self) -> "Visitor":
+        """Tick the two checkboxes that every payment needs."""
+        self.tick(self.adult)
+        self.tick(self.waiver)
+        return self
+
+    def pay_button(self, euros: str | None = None) -> Locator:
+        return self.page.get_by_role("button", name=f"Pagar {euros}" if euros else "Pagar")
+
+    @property
+    def card_form(self) -> FrameLocator:
+        return self.page.frame_locator(CARD_FRAME)
+
+    @property
+    def challenge(self) -> FrameLocator:
+        """The frame of the 3-D Secure challenge."""
+        return self.page.frame_locator(CHALLENGE_FRAME)
+
+    def open_card_form(self, euros: str) -> "Visitor":
+        """Press pay for the first time and wait for the card form."""
+        self.press(self.pay_button(euros))
+        self.expect_card_form()
+        return self
+
+    def expect_card_form(self) -> None:
+        ready = self.page.get_by_role("status").filter(has_text="El formulario de pago está listo.")
+        expect(ready).to_be_attached()
+
+    def type_card(self, number: str = GOOD_CARD) -> "Visitor":
+        field = self.card_form.get_by_label("Número de tarjeta")
+        field.fill("")
+        field.fill(number)
+        self.card_form.get_by_label("Fecha de caducidad").fill("1234")
+        self.card_form.get_by_label("CVC").fill("123")
+        return self
+
+    def buy(self, euros: str, number: str = GOOD_CARD) -> "Visitor":
+        """Complete step 2: tick the checkboxes, fill in the card and confirm it."""
+        self.tick_boxes().open_card_form(euros).type_card(number)
+        self.press(self.pay_button(euros))
+        return self
+
+    def expect_declined(self, sentence: str) -> None:
+        """The card was declined with this message."""
+        expect(self.toast("Error en el pago", sentence)).to_be_visible()
+        expect(self.dialog.get_by_role("alert")).to_have_text(sentence)
+
+    def expect_success(self) -> str:
+        """Wait for the success page. Returns the id of the payment."""
+        self.page.wait_for_url(re.compile(r"/success\?payment_intent_id="))
+        expect(self.page.get_by_role("heading", name="Pago exitoso")).to_be_visible()
+        return self.page.url.partition("payment_intent_id=")[2]
+
+    # ------------------------------------------------------------ page
+    def toast(self, title: str, text: str = "") -> Locator:
+        """The toast with exactly this title and text."""
+        words = re.escape(title + text).replace(r"\ ", r"\s")  # "300,00 €" has a no-break space.
+        whole = re.compile(f"^{words}×$")
+        return self.page.get_by_role("region", name="Avisos").locator(".toast", has_text=whole)
+
+    def responses_of(self, path: str) -> list[Response]:
+        """A list that collects all further responses of this API path."""
+        seen: list[Response] = []
+        self.page.on(
+            "response",
+            lambda answer: seen.append(answer) if urlsplit(answer.url).path == path else None,
+        )
+        return seen
+
+    def stop_the_clock(self) -> None:
+        """Stop the page's clock: from now on only `page.clock.run_for` advances it.
+
+        Call `page.clock.install()` before. Timers that were set before that use the real time.
+        """
+        self.page.clock.pause_at(self.page.evaluate("Date.now()") / 1000 + 1)
+
+    def assert_accessible(self) -> None:
+        """Assert that axe finds no problem on the page. Frames are not checked."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = self.page.evaluate(
+            """async () => (await axe.run({ iframes: false })).violations
+                 .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))"""
+        )
+        assert not found, "\n".join(found)
+
+
+class HostedVisitor(Visitor):
+    """A visitor of the shop with STRIPE_CHECKOUT=hosted: pays on Stripe's hosted page."""
+
+    def expect_card_form(self) -> None:
+        self.page.wait_for_url(re.compile(r"/c/pay/cs_test_"))
+        expect(self.page.locator("#pay")).to_be_enabled()
+
+    def type_card(self, number: str = GOOD_CARD) -> "Visitor":
+        self.page.get_by_label("Titular de la tarjeta").fill("Ana Muñoz")
+        return super().type_card(number)
+
+    def expect_declined(self, sentence: str) -> None:
+        """The hosted page shows Stripe's own message."""
+        expect(self.page.get_by_role("alert")).not_to_be_empty()
+        expect(self.page.locator("#pay")).to_be_enabled()
+
+    def expect_success(self) -> str:
+        self.page.wait_for_url(re.compile(r"/success\?session_id=cs_test_"))
+        expect(self.page.get_by_role("heading", name="Pago exitoso")).to_be_visible()
+        return self.page.url.partition("session_id=")[2]

@@ -1,0 +1,99 @@
+"""The HTTP contract as a whole (api.md): paths, error shape, health."""
+
+import pytest
+from django.test import Client
+
+pytestmark = pytest.mark.django_db
+
+PATHS = {
+    "/api/universities": {"get"},
+    "/api/degrees": {"get"},
+    "/api/subjects": {"get"},
+    "/api/catalogue": {"get"},
+    "/api/me": {"get"},
+    "/api/pricing": {"get"},
+    "/api/orders/recover": {"get"},
+    "/api/orders/by-payment": {"get"},
+    "/api/get-stripe-public-key": {"get"},
+    "/api/validate-promo-code": {"post"},
+    "/api/process-checkout": {"post"},
+    "/api/complete-payment": {"post"},
+    "/api/create-auth-user": {"post"},
+    "/api/stripe/webhook": {"post"},
+    "/api/instalments": {"get"},
+    "/api/instalments/pay": {"post"},
+    "/api/instalments/card": {"post"},
+    "/api/instalments/card-saved": {"post"},
+    "/api/quotes": {"get"},
+    "/api/send-budget-email": {"post"},
+    "/api/send-contact-email": {"post"},
+    "/api/send-discount-email": {"post"},
+    "/api/send-subject-request-email": {"post"},
+    "/api/request-free-subject": {"post"},
+    "/api/send-preview-contact": {"post"},
+}
+
+
+def test_every_path_is_in_the_openapi_document():
+    answer = Client().get("/api/schema", headers={"Accept": "application/json"})
+
+    described = {path: set(methods) for path, methods in answer.json()["paths"].items()}
+    assert described == PATHS
+
+
+def test_the_document_can_be_browsed():
+    assert Client().get("/api/docs").status_code == 200
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_wrong_method_is_405_in_the_documented_shape(path):
+    wrong = "delete"
+    answer = getattr(Client(), wrong)(path)
+
+    assert answer.status_code == 405
+    assert answer.json() == {
+        "success": False,
+        "error": "Este método no se admite en esta dirección.",
+        "code": "method_not_allowed",
+        "fields": {},
+    }
+
+
+@pytest.mark.parametrize("path", ["/api/nothing", "/api/orders/recover/x"])
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_an_unknown_path_is_404_in_the_documented_shape(path, method):
+    answer = getattr(Client(), method)(path, follow=True)
+
+    assert answer.status_code == 404
+    assert answer.json()["code"] == "not_found"
+
+
+def test_answers_to_visitors_set_no_cookie():
+    for path, methods in PATHS.items():
+        answer = getattr(Client(), methods.copy().pop())(path)
+        assert not answer.cookies, path
+
+
+def test_me_is_null_for_a_visitor():
+    assert Client().get("/api/me").json() == {"student": None}
+
+
+def test_health():
+    assert Client().get("/healthz").status_code == 200
+    ready = Client().get("/readyz")
+    assert ready.status_code == 200
+    assert ready.json()["checks"] == {"database": True, "migrations": True, "queue": True}
+
+
+def test_pricing_api_has_volume_discounts_full_payment_percent_and_instalment_plan():
+    assert Client().get("/api/pricing").json() == {
+        "currency": "EUR",
+        "unit_base_price": 240,
+        "volume": [[2, 15], [3, 45], [4, 70], [5, 90], [6, 110]],
+        "full_payment_percent": 5,
+        "invited_amount": 15,
+        "invitee_amount": 20,
+        "invitee_max": 8,
+        "installments": {"count": 3, "every_days": 20, "minimum_total": 30},
+        "campaign": None,
+    }

@@ -1,0 +1,95 @@
+"""Processes of the shop on the test's database: `manage.py`, to be killed, and the web process.
+
+They need `django_db(transaction=True)` and PostgreSQL.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+import requests
+from django.db import connection
+
+from tools.dev.processes import ROOT, end_with_parent, free_port
+from tools.stripe_sandbox.testing import wait_until
+
+
+@contextmanager
+def manage(
+    *arguments: str, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A running `manage.py ARGUMENTS`; what is left of it is killed in the end.
+
+    Its output, errors included, is to be read from `stdout`.
+    """
+    with _running(["manage.py", *arguments], env, subprocess.PIPE) as process:
+        yield process
+
+
+@contextmanager
+def web_process(*, env: Mapping[str, str] | None = None) -> Iterator[str]:
+    """One web process with 8 threads, as in production. Yields its address."""
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    command = [
+        *("-m", "gunicorn", "academy.wsgi", "--bind", address, "--log-level", "warning"),
+        *("--worker-class", "gthread", "--threads", "8", "--no-control-socket"),
+    ]
+    with _running(command, env) as process:
+        wait_until(lambda: _answers(f"http://{address}/healthz") or process.poll() is not None, 90)
+        assert process.poll() is None
+        yield f"http://{address}"
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=90).ok
+    except requests.ConnectionError:
+        return False
+
+
+@contextmanager
+def _running(
+    arguments: Sequence[str], env: Mapping[str, str] | None, output: int | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """A Python process on the test's database; it and what it started are killed in the end."""
+    base = urlsplit(os.environ["DATABASE_URL"])
+    database = base._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        preexec_fn=end_with_parent,
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": database, **(env or {})},
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=10)
+
+
+def shoot(process: subprocess.Popen[str]) -> None:
+    """kill -9, and no word more."""
+    process.kill()
+    process.wait(timeout=10)
+
+
+def somebody_waits_for_a_lock() -> bool:
+    """Whether any connection to the test's database is held up by another's lock."""
+    with connection.cursor() as cursor:
+        # Within a transaction PostgreSQL would show what it showed at the first look.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])

@@ -1,0 +1,142 @@
+"""Creates a row in every table, for tests of the admin and of personal data."""
+
+from decimal import Decimal
+from itertools import count
+
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from apps.classroom.models import (
+    AccessChange,
+    Account,
+    Enrolment,
+    MoodleCourse,
+    Provisioning,
+    Semester,
+)
+from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
+from apps.leads.models import Lead, Quote, RequestedSubject, SubjectRequest
+from apps.orders.models import (
+    Dispute,
+    Instalment,
+    InstalmentAttempt,
+    Order,
+    OrderDiscount,
+    OrderEvent,
+    OrderLine,
+    Payment,
+    Redemption,
+    ReferralReward,
+    Refund,
+)
+from apps.pages import models as pages
+from apps.payments.models import ProviderEvent
+from apps.pricing.models import Campaign, PromoCode
+from apps.students.models import Consent, ErasureRequest, SignIn, Student
+from tests.helpers.factories import make_subject
+
+User = get_user_model()
+_numbers = count(1)
+
+
+def make_one_of_everything():
+    """Add a row to every table of the admin. Return the order that most rows belong to."""
+    n = next(_numbers)
+    subject = make_subject(f"Asignatura {n}", lessons=2, total_discounts=10)
+    lesson = subject.lessons.first()
+    student = Student.objects.create(email=f"alumna{n}@example.com", phone="+34600111111")
+    promo = PromoCode.objects.create(
+        code=f"CODIGO{n}", kind="FIJO", value=5, student=student, is_referral_code=True
+    )
+    promo.subjects.add(subject)
+    Campaign.objects.create(
+        name=f"Campaña {n}", percent=20, first_month=8, first_day=1, last_month=8, last_day=31,
+        cart=True,
+    )  # fmt: skip
+    order = Order.objects.create(
+        student=student, email=student.email, phone=student.phone, total_amount=Decimal("187.00"),
+        payment_type="installment", promo_code=promo, status=Order.Status.PAYING,
+        paid_at=timezone.now(),
+    )  # fmt: skip
+    add_rows_to(order, subject=subject, lesson=lesson)
+    Redemption.objects.create(promo_code=promo, order=order, student=student, status="used")
+    friend = Student.objects.create(email=f"amiga{n}@example.com")
+    ReferralReward.objects.create(
+        student=student, friend=friend, order=order, promo_code=promo, amount=20,
+        held_until=timezone.now(),
+    )  # fmt: skip
+    payment = Payment.objects.create(
+        order=order, reference=f"pi_{n:08}", amount=Decimal("63.00"), status="succeeded",
+        succeeded_at=timezone.now(),
+    )  # fmt: skip
+    payment.instalments.set(order.instalments.all())
+    refund = Refund.objects.create(
+        payment=payment, batch=f"{n}", amount=Decimal("1.00"), reason="Error", actor="carla",
+        status="succeeded", reference=f"re_{n}",
+    )  # fmt: skip
+    refund.lines.set(order.lines.all())
+    Dispute.objects.create(payment=payment, reference=f"du_{n}", amount=1, status="won")
+    InstalmentAttempt.objects.create(
+        instalment=order.instalments.first(), number=1, kind="by_hand", amount=Decimal("63.00")
+    )
+    text = LegalText.objects.get_or_create(
+        kind="terminos", version=10 + n,
+        defaults={"title": "Términos", "body": "<p>Texto</p>", "published_on": "2025-07-10"},
+    )[0]  # fmt: skip
+    Consent.objects.create(
+        student=student, kind="terms", legal_text=text, wording="Acepto", order_id=order.pk
+    )
+    Account.objects.create(student=student)
+    Provisioning.objects.create(order_id=order.pk, student=student, status="created")
+    MoodleCourse.objects.create(subject=subject, shortname=f"C{n}", course_id=n, full_name="Curso")
+    SignIn.objects.create(student=student)
+    ErasureRequest.objects.create(student=student)
+    AccessChange.objects.create(student=student, order_id=order.pk, reason="Pausa")
+    Semester.objects.get_or_create(name="Primer semestre", last_month=2, last_day=28)
+    Enrolment.objects.create(student=student, subject=subject, order_id=order.pk)
+    Enrolment.objects.create(student=student, subject=subject, lesson=lesson, order_id=order.pk)
+    Mail.objects.create(
+        key=f"order-confirmation:{order.pk}", template="order_confirmation", to=order.email,
+        context={"order_id": order.pk}, message_id=f"<{n}@academia.example>",
+    )  # fmt: skip
+    ProviderEvent.objects.create(
+        event_id=f"evt_{n}", kind="payment_intent.succeeded",
+        payload={"data": {"object": {"id": "pi_1", "client_secret": "pi_1_secret_zzz"}}},
+    )  # fmt: skip
+    ScheduledJob.objects.get_or_create(name="send_due_mails", defaults={"due_at": timezone.now()})
+    make_leads(n, subject=subject)
+    SiteSettings.current()
+    pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy bien.")
+    pages.TeamMember.objects.create(name="Lucía Martín", degree="ADE", is_sample=True)
+    pages.Institution.objects.create(name="Banco del Norte")
+    pages.Redirect.objects.create(old_path=f"/tarifas-{n}", target="/precios")
+    return order
+
+
+def make_leads(n, *, subject):
+    email = f"visitante{n}@example.com"
+    quoted = Lead.objects.create(kind="quote", email=email, assigned_to=User.objects.first())
+    Quote.objects.create(
+        lead=quoted, payment_type="full_payment", date_range="other", base_price=192,
+        final_price=192, binding_price=192, valid_until=timezone.now(),
+    )  # fmt: skip
+    requested = RequestedSubject.objects.create(
+        name=f"Falta {n}", career="Economía", university="Otra", key=f"{n}", subject=subject
+    )
+    missed = Lead.objects.create(kind="subject_request", email=email)
+    SubjectRequest.objects.create(
+        lead=missed, requested_subject=requested, university="Otra", subject_name=requested.name
+    )
+
+
+def add_rows_to(order, *, subject, lesson):
+    for line in (None, lesson):
+        OrderLine.objects.create(
+            order=order, subject=subject, lesson=line, name=subject.name,
+            subject_name=subject.name, degree_name="Economía", university_name="Universidad",
+            list_price=192, price=192,
+        )  # fmt: skip
+    OrderDiscount.objects.create(order=order, name="Descuento por volumen", amount=15)
+    OrderEvent.objects.create(order=order, actor="comprador", reason="Pedido creado")
+    number = order.instalments.count() + 1
+    Instalment.objects.create(order=order, number=number, amount=63, due_on="2026-11-21")

@@ -1,0 +1,64 @@
+"""Plans of instalments for tests: bought at the stand-in, then followed with the clock moved."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import time_machine
+
+from apps.orders.models import Order
+from apps.orders.plan.plan_link import plan_token
+from apps.payments.plan_charges import Collected, charge_instalments
+from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.shop import SUCCESS, Api, Standin
+
+# At ten in the morning in Madrid of the day on which the plans of these tests are bought.
+BOUGHT_AT = datetime(2026, 11, 21, 10, tzinfo=ZoneInfo("Europe/Madrid"))
+
+
+def day(number: int, *, hours: float = 0) -> datetime:
+    """So many days after the purchase."""
+    return BOUGHT_AT + timedelta(days=number, hours=hours)
+
+
+def buy_in_instalments(
+    api: Api, standin: Standin, *, number: str = SUCCESS, price: str = "100.00", **changes: Any
+) -> Order:
+    """Bruno's plan: 33.34 € paid on day 0, then 33.33 € on the days 20 and 40."""
+    with time_machine.travel(BOUGHT_AT, tick=False):
+        body = checkout_body(
+            whole(make_subject(price=price)), total=price, payment_type="installment", **changes
+        )
+        placed = api.checkout(body)
+        assert standin.confirm(placed["client_secret"], number) == ""
+        status, _ = api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+        assert status == 200
+    return Order.objects.get(pk=placed["order_id"])
+
+
+def charge_on(number: int, *, hours: float = 0) -> Collected:
+    """One run of `charge_instalments`, so many days after the purchase."""
+    with time_machine.travel(day(number, hours=hours), tick=False):
+        return charge_instalments()
+
+
+def give_card(order: Order, standin: Standin, name: str) -> str:
+    """Let the order's instalments be charged to one of Stripe's named test cards."""
+    method = standin.process.client().v1.payment_methods.attach(
+        name, {"customer": order.customer_reference}
+    )
+    Order.objects.filter(pk=order.pk).update(card_reference=method.id, card_label="")
+    return method.id
+
+
+def charges(standin: Standin, order: Order) -> list[int]:
+    """What the provider has taken from the order's customer, in cents, oldest first."""
+    page = standin.process.client().v1.charges.list(
+        {"customer": order.customer_reference, "limit": 100}
+    )
+    return [charge.amount for charge in reversed(page.data) if charge.status == "succeeded"]
+
+
+def link_of(order: Order) -> dict[str, Any]:
+    """What the personal link of a plan carries."""
+    return {"order": order.pk, "token": plan_token(order)}

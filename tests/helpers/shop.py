@@ -1,0 +1,145 @@
+"""Fixtures for tests that buy: the API as a browser calls it, and the local Stripe stand-in."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import requests
+import stripe
+from django.test import Client
+
+from apps.payments.stripe.client import client
+from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
+
+SUCCESS = "4242424242424242"
+DECLINED = "4000000000000002"
+
+
+class Api:
+    """JSON in, JSON out. `post` and `get` answer (status, body)."""
+
+    def __init__(self) -> None:
+        self.client = Client(raise_request_exception=False)
+
+    def post(self, path: str, body: Any, **headers: Any) -> tuple[int, dict[str, Any]]:
+        answer = self.client.post(f"/api/{path}", body, content_type="application/json", **headers)
+        return answer.status_code, answer.json()
+
+    def get(self, path: str, **query: Any) -> tuple[int, dict[str, Any]]:
+        answer = self.client.get(f"/api/{path}", query)
+        return answer.status_code, answer.json()
+
+    def checkout(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A checkout that is accepted."""
+        status, answer = self.post("process-checkout", body)
+        assert status == 200, answer
+        return answer
+
+
+@pytest.fixture
+def api() -> Api:
+    return Api()
+
+
+class Standin:
+    """The stand-in as the browser's Stripe.js and the provider's own dashboard use it."""
+
+    def __init__(self, process: SandboxProcess) -> None:
+        self.process = process
+
+    def confirm(self, client_secret: str, number: str = SUCCESS) -> str:
+        """What Stripe.js does with a card number; "" for success, else the refusal's code."""
+        browser = self.process.browser_client()
+        try:
+            browser.v1.payment_intents.confirm(
+                client_secret.split("_secret_")[0],
+                {
+                    "client_secret": client_secret,  # type: ignore[typeddict-unknown-key]
+                    "payment_method": self.process.new_card(number).id,
+                    "return_url": "http://127.0.0.1/success",
+                },
+            )
+        except stripe.CardError as refusal:
+            return refusal.code or ""
+        return ""
+
+    def pay_page(self, url: str, number: str = SUCCESS) -> str:
+        """What the hosted page does with a card; "" for success, else the refusal's code."""
+        answer = requests.post(
+            url,
+            json={
+                "payment_method": self.process.new_card(number).id,
+                "email": "ana@example.com",
+                "name": "Ana Muñoz",
+            },
+            timeout=20,
+        ).json()
+        return str(answer.get("error", {}).get("code", ""))
+
+    def pay(self, placed: dict[str, Any], number: str = SUCCESS) -> str:
+        """Pay what process-checkout answered with, in either mode of STRIPE_CHECKOUT."""
+        if "url" in placed:
+            return self.pay_page(placed["url"], number)
+        return self.confirm(placed["client_secret"], number)
+
+    def session(self, reference: str) -> dict[str, Any]:
+        return (
+            self.process.client()
+            .v1.checkout.sessions.retrieve(reference, {"expand": ["payment_intent", "line_items"]})
+            .to_dict()
+        )
+
+    def sessions(self, customer: str) -> list[dict[str, Any]]:
+        page = self.process.client().v1.checkout.sessions.list({"customer": customer})
+        return [session.to_dict() for session in page.data]
+
+    def forget_everything(self) -> None:
+        """Reset the sandbox, once the calls that an earlier test gave up on have ended."""
+        self.process.control("DELETE", "state")
+
+    def payment(self, reference: str) -> dict[str, Any]:
+        return self.process.client().v1.payment_intents.retrieve(reference).to_dict()
+
+    def payments(self, customer: str) -> list[dict[str, Any]]:
+        page = self.process.client().v1.payment_intents.list({"customer": customer, "limit": 100})
+        return [payment.to_dict() for payment in page.data]
+
+
+@pytest.fixture(scope="session")
+def standin_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
+    with running_sandbox(tmp_path_factory.mktemp("standin") / "state.sqlite3") as process:
+        yield process
+
+
+@pytest.fixture
+def standin(standin_process: SandboxProcess, settings: Any) -> Iterator[Standin]:
+    """The stand-in, empty and without webhooks: what it knows is told only to who asks."""
+    standin = Standin(standin_process)
+    # Order ids begin anew with each test, and so would the idempotency keys made of them.
+    standin.forget_everything()
+    settings.STRIPE_API_BASE = standin_process.url
+    settings.STRIPE_SECRET_KEY = standin_process.secret_key
+    # The threads of a test stand for requests to several web processes.
+    settings.STRIPE_MAX_WAITING = 100
+    client.cache_clear()
+    yield standin
+    client.cache_clear()
+
+
+@pytest.fixture
+def audited(standin: Standin) -> Iterator[None]:
+    """At the end of the test the books agree, with each other and with Stripe."""
+    # Not above: this module is a plugin, loaded before the settings.
+    from apps.payments.audit.run import audit
+
+    yield
+    assert audit().differences == []
+
+
+@pytest.fixture
+def work() -> Callable[[], None]:
+    """A function that runs the task worker until no task is due."""
+    # Imported here because pytest loads this module as a plugin, before the settings.
+    from tests.helpers.worker import run_worker
+
+    return run_worker

@@ -1,0 +1,166 @@
+"""The project's pytest options: which database, and whether the whole shop runs beside the tests.
+
+    pytest                        SQLite, without the browser tests
+    pytest --database=postgres    PostgreSQL: the server in DATABASE_URL, or one started for the run
+    pytest --database-tests-only  without the tests that use no database: the other run has them
+    pytest --stack                the browser tests alone, against the processes of `make run`
+    pytest --stripe-account       the provider's contract tests alone, at the real account of
+                                  STRIPE_TEST_SECRET_KEY instead of the sandbox
+
+pytest loads this module with `-p`: the environment must be ready before pytest-django reads the
+settings.
+"""
+
+import importlib.util
+import os
+import signal
+import tempfile
+import threading
+import warnings
+from collections.abc import Generator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tools.dev.processes import SetupError
+from tools.dev.stack import use_empty_shop
+from tools.dev.suite import account_key
+
+_clean_up = ExitStack()
+_postgres_only = pytest.StashKey[int]()
+# The key of the account that --stripe-account asks; empty without the option.
+ACCOUNT_KEY = pytest.StashKey[str]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("academy")
+    group.addoption("--database", choices=("sqlite", "postgres"), default="sqlite")
+    group.addoption(
+        "--database-tests-only", action="store_true", help="leave out tests without a database"
+    )
+    group.addoption("--stack", action="store_true", help="run the shop and the browser tests alone")
+    group.addoption(
+        "--stripe-account",
+        action="store_true",
+        help="run the contract tests alone, at a real test account",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None]:
+    options = parser.parse_known_args(args)
+    early_config.stash[ACCOUNT_KEY] = ""
+    if options.stripe_account:
+        try:
+            early_config.stash[ACCOUNT_KEY] = account_key()
+        except SetupError as error:
+            raise pytest.UsageError(str(error)) from error
+    var_dir = Path(_clean_up.enter_context(tempfile.TemporaryDirectory(prefix="academy-tests-")))
+    settings = _database_settings(options.database)
+    if options.stack:
+        # Playwright runs an event loop in the thread in which the tests use the ORM.
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+        # One address sends in a minute what a visitor sends in a week.
+        settings["RATE_LIMIT_SCALE"] = "0"
+    use_empty_shop(var_dir, **settings)
+    return (yield)
+
+
+def _database_settings(database: str) -> dict[str, str]:
+    if database == "sqlite":
+        return {}
+    url = os.environ.get("DATABASE_URL", "")
+    if url.startswith("postgres"):
+        return {"DATABASE_URL": url}
+    if importlib.util.find_spec("pgserver") is None:
+        raise pytest.UsageError(
+            "Para este Python no hay pgserver: indica un servidor PostgreSQL en DATABASE_URL."
+        )
+    with warnings.catch_warnings():
+        # The package `platformdirs` warns if XDG_RUNTIME_DIR is not set.
+        warnings.simplefilter("ignore")
+        from tools.dev.postgres import temporary_postgres
+
+    return {"DATABASE_URL": _clean_up.enter_context(temporary_postgres())}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_postgres_only] = 0
+    config.addinivalue_line("markers", "postgres: about locks and parallelism; skipped on SQLite")
+    config.addinivalue_line("markers", "stripe_account: can ask a real account (--stripe-account)")
+    config.addinivalue_line("markers", "browser: needs the whole shop and Chromium (--stack)")
+    if threading.current_thread() is threading.main_thread():
+        # Like Ctrl-C: a run that is terminated stops the servers that it started.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if not config.getoption("stack"):
+        from django.conf import settings
+        from django_tasks_db.management.commands import db_worker
+
+        # A worker that a test calls runs in the test's transaction and must not close the
+        # connection. For requests Django's test client takes care of that.
+        db_worker.close_old_connections = lambda: None
+        # The shop's password hash is slow by design, and the tests hash hundreds of passwords.
+        settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+        from tests.helpers.mail_contract import hold_samples_to_builders
+
+        hold_samples_to_builders()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    _clean_up.close()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    from django.db import connection
+
+    chosen: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        wanted = (item.get_closest_marker("browser") is not None) == config.getoption("stack")
+        if wanted and item.get_closest_marker("postgres") and connection.vendor != "postgresql":
+            config.stash[_postgres_only] += 1
+            wanted = False
+        if config.getoption("--database-tests-only") and not _uses_database(item):
+            wanted = False
+        if config.getoption("--stripe-account") and not item.get_closest_marker("stripe_account"):
+            wanted = False
+        (chosen if wanted else left_out).append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = chosen
+
+
+def _uses_database(item: Any) -> bool:
+    """Whether pytest-django lets the test use the database."""
+    return bool(
+        item.get_closest_marker("django_db")
+        or {"db", "transactional_db"} & set(item.fixturenames)
+        or getattr(item.cls, "databases", None)  # a Django TestCase
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # With pytest-xdist the workers count the tests and the parent prints the summary.
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["postgres_only"] = session.config.stash[_postgres_only]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    # Every worker collects all tests, so the number of one worker is the number of all.
+    node.config.stash[_postgres_only] = getattr(node, "workeroutput", {}).get("postgres_only", 0)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if count := config.stash[_postgres_only]:
+        terminalreporter.write_line(
+            f"{count} pruebas de bloqueos y paralelismo se ejecutan solo en PostgreSQL."
+        )

@@ -1,0 +1,47 @@
+"""The Chromium of the browser tests and of the drawing and measuring commands."""
+
+import os
+import shutil
+import sys
+from typing import Any
+
+from tools.dev.processes import SetupError, run_to_end
+
+
+def install_chromium() -> str | None:
+    """Install Chromium if there is none. Returns its path, or None for Playwright's own.
+
+    CHROMIUM_PATH in the environment wins. For root on a machine with apt it is Debian's package.
+    """
+    if path := find_chromium():
+        return path
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        print("Instalando Chromium con apt…", flush=True)
+        apt, env = ["apt-get", "--yes", "-qq"], {"DEBIAN_FRONTEND": "noninteractive"}
+        run_to_end([*apt, "update"], env=env)
+        run_to_end([*apt, "install", "--no-install-recommends", "chromium"], env=env)
+        if path := find_chromium():
+            return path
+    # Downloads nothing if Playwright has its Chromium already.
+    if run_to_end([sys.executable, "-m", "playwright", "install", "chromium"]) != 0:
+        raise SetupError("No se puede instalar Chromium: indica el tuyo con CHROMIUM_PATH.")
+    return None
+
+
+def find_chromium() -> str | None:
+    """The Chromium of CHROMIUM_PATH or the machine's own; None if there is neither."""
+    if named := os.environ.get("CHROMIUM_PATH"):
+        if not os.access(named, os.X_OK):
+            raise SetupError(f"CHROMIUM_PATH indica {named}, que no es un programa.")
+        return named
+    return shutil.which("chromium") or shutil.which("google-chrome")
+
+
+def launch_options() -> dict[str, Any]:
+    """Playwright's options for the Chromium that `find_chromium` finds."""
+    options: dict[str, Any] = {}
+    if path := find_chromium():
+        options["executable_path"] = path
+    if os.geteuid() == 0:
+        options["args"] = ["--no-sandbox"]  # Chromium's own sandbox does not start as root.
+    return options

@@ -1,0 +1,135 @@
+"""Child processes that never outlive this one, and the ports they listen on."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+
+ROOT = Path(__file__).resolve().parents[2]
+# Longer than gunicorn's --graceful-timeout, so that it can answer the requests under way.
+PATIENCE_S = 8.0
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class SetupError(Exception):
+    """Something is missing on this machine. The message is a Spanish sentence for the developer."""
+
+
+def interrupt_on_signals() -> None:
+    """Turn the first Ctrl-C, SIGTERM or SIGHUP into KeyboardInterrupt and ignore all later ones.
+
+    A second Ctrl-C must not interrupt the clean-up after the first.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in STOP_SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for each in STOP_SIGNALS:
+        signal.signal(each, interrupt)
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Delay these signals: a process started but not yet recorded would never be ended."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+_libc = ctypes.CDLL(None)
+
+
+def end_with_parent() -> None:
+    """Let the kernel send this process SIGTERM when its parent dies, even by SIGKILL. Linux only.
+
+    Also for `subprocess.Popen(preexec_fn=…)`. "Parent" is the thread that started the process.
+    """
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # A child inherits `signals_held`.
+    if sys.platform == "linux":
+        _libc.prctl(1, signal.SIGTERM)  # 1 is PR_SET_PDEATHSIG.
+
+
+def start(
+    command: str | Sequence[str], env: Mapping[str, str], output: IO[Any] | None = None
+) -> subprocess.Popen[bytes]:
+    """Start a command in a process group of its own. A string goes through the shell.
+
+    Python may always write bytecode: without it each process compiles the project for a second.
+    """
+    return subprocess.Popen(
+        f"exec {command}" if isinstance(command, str) else command,
+        shell=isinstance(command, str),
+        cwd=ROOT,
+        env={**env, "PYTHONDONTWRITEBYTECODE": ""},
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT if output else None,
+        start_new_session=True,
+        preexec_fn=end_with_parent,
+    )
+
+
+def end(*processes: "subprocess.Popen[bytes]", patience_s: float = PATIENCE_S) -> None:
+    """End processes with all that they started: SIGTERM, then SIGKILL after `patience_s`."""
+    for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 5.0)):
+        for process in processes:
+            _signal_group(process, number)
+        deadline = time.monotonic() + wait_s
+        while any(_runs(process) for process in processes) and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+
+def _runs(process: "subprocess.Popen[bytes]") -> bool:
+    return process.poll() is None or _signal_group(process, 0)
+
+
+def _signal_group(process: "subprocess.Popen[bytes]", number: int) -> bool:
+    """Send a signal to the process's group; False if the group is empty."""
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):  # macOS refuses if only zombies are left.
+        return False
+    return True
+
+
+def run_to_end(
+    command: Sequence[str], *, env: Mapping[str, str] | None = None, output: IO[Any] | None = None
+) -> int:
+    """Run a command and return its exit status. An interruption ends the command first."""
+    process = start(command, {**os.environ, **(env or {})}, output)
+    try:
+        return process.wait()
+    except BaseException:
+        end(process)
+        raise
+
+
+def is_free(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether a server could listen on the port now."""
+    with socket.socket() as probe:
+        # Servers set this, too: a connection closed a moment ago does not block the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,232 @@
+"""`make test` and its parts. Every step runs, even if another fails; the last line sums up."""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import environ
+
+from tools.dev.chromium import install_chromium
+from tools.dev.processes import ROOT, SetupError, end, start
+
+AT_ONCE = 2
+REPORTS = ROOT / "var" / "test-results"
+# The checks load Django's settings and must not create a database.
+SETTINGS = {"DEBUG": "true", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
+BIN, NODE_BIN = Path(sys.executable).parent, ROOT / "node_modules" / ".bin"
+STRIPE_KEY = "STRIPE_TEST_SECRET_KEY"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a run. `report` is its JUnit file; without one the step counts as one test."""
+
+    name: str
+    command: Sequence[str]
+    env: dict[str, str] = field(default_factory=dict)
+    report: Path | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step ended: counts of tests, and seconds."""
+
+    name: str
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+
+
+def checks() -> list[Step]:
+    """The static checks, the slowest first."""
+    folders = (ROOT / "templates", ROOT / "apps")
+    templates = [str(path) for folder in folders for path in folder.rglob("*.html")]
+    migrations = ["manage.py", "makemigrations", "--check", "--dry-run"]
+    return [
+        Step("mypy", _python("-m", "mypy", "--no-error-summary"), SETTINGS),
+        Step("tsc", [str(NODE_BIN / "tsc"), "--noEmit"]),
+        Step("biome", [str(NODE_BIN / "biome"), "ci", "--colors=off"]),
+        Step("migraciones", _python(*migrations), SETTINGS),
+        Step("import-linter", [str(BIN / "lint-imports"), "--no-logo"]),
+        Step("djade", [str(BIN / "djade"), "--check", "--target-version", "5.2", *templates]),
+        Step("ruff", [str(BIN / "ruff"), "check", "--quiet"]),
+        Step("ruff format", [str(BIN / "ruff"), "format", "--check", "--quiet"]),
+    ]
+
+
+def web_tests() -> list[Step]:
+    """The TypeScript tests."""
+    report = REPORTS / "vitest.xml"
+    options = ["--reporter=dot", "--reporter=junit", f"--outputFile.junit={report}"]
+    return [Step("vitest", ["npm", "test", "--silent", "--", *options], report=report)]
+
+
+def python_tests() -> list[Step]:
+    """All Python tests on PostgreSQL, and those that use the database on SQLite as well.
+
+    Many wait for a process, so both runs go side by side with two processes each.
+    """
+    options = ["--numprocesses=2", "--dist=worksteal"]
+    sqlite = ["--database=sqlite", "--database-tests-only"]
+    return [
+        _pytest("pytest, PostgreSQL", "postgres", *options, "--database=postgres"),
+        _pytest("pytest, SQLite", "sqlite", *options, *sqlite),
+    ]
+
+
+def browser_tests() -> list[Step]:
+    """The journeys in Chromium. They mostly wait, so there are four shops side by side.
+
+    Two cores can be too slow for a patient test, so a failure is repeated once, visibly.
+    """
+    env = {"CHROMIUM_PATH": install_chromium() or ""}
+    options = ["--stack", "--numprocesses=4", "--dist=worksteal", "--reruns=1"]
+    options += ["--screenshot=only-on-failure", f"--output={REPORTS / 'browser'}", "tests/browser"]
+    return [_pytest("pytest, Chromium", "browser", *options, env=env)]
+
+
+def test() -> int:
+    """`make test`: everything.
+
+    The browser tests leave the processor idle for half of their time, so the other steps run one
+    after another beside them.
+    """
+    return run_all([*browser_tests(), *checks(), *web_tests(), *python_tests()])
+
+
+def check() -> int:
+    """`make check`: the static checks."""
+    return run_all(checks())
+
+
+def test_py() -> int:
+    """`make test-py`: the Python tests on both databases."""
+    return run_all(python_tests())
+
+
+def test_web() -> int:
+    """`make test-web`: the TypeScript tests."""
+    return run_all(web_tests())
+
+
+def test_browser() -> int:
+    """`make test-browser`: the journeys in Chromium."""
+    return run_all(browser_tests())
+
+
+def test_stripe() -> int:
+    """`make test-stripe`: the provider's contract, at a real Stripe test account."""
+    environ.Env.read_env(ROOT / os.environ.get("ENV_FILE", ".env"))
+    env = {STRIPE_KEY: account_key()}
+    options = ["--stripe-account", "tests/contract/test_provider.py"]
+    return run_all([_pytest("pytest, Stripe", "stripe", *options, env=env)])
+
+
+def account_key() -> str:
+    """The Stripe key of `make test-stripe`. A live key is refused: the tests charge and refund."""
+    key = os.environ.get(STRIPE_KEY, "").strip()
+    if not key:
+        raise SetupError(
+            f"«make test-stripe» necesita en {STRIPE_KEY} la clave secreta de prueba (sk_test_…) "
+            "de una cuenta de Stripe, y conexión a Internet."
+        )
+    if not key.startswith(("sk_test_", "rk_test_")):
+        raise SetupError(
+            f"{STRIPE_KEY} tiene que ser una clave de prueba (sk_test_…): las pruebas abren, "
+            "cobran y devuelven pagos, y con una clave real lo harían de verdad."
+        )
+    return key
+
+
+def run_all(steps: Sequence[Step]) -> int:
+    """Run all steps and print a summary. Returns 1 if any of them failed."""
+    shutil.rmtree(REPORTS, ignore_errors=True)
+    REPORTS.mkdir(parents=True)
+    outcomes = run_steps(steps)
+    print(summary(outcomes), flush=True)
+    return 1 if any(outcome.failed for outcome in outcomes) else 0
+
+
+class Run:
+    """A step under way. Its output is kept until it ends, so that outputs do not mix."""
+
+    def __init__(self, step: Step) -> None:
+        print(f"… {step.name}", flush=True)
+        colours = {} if sys.stdout.isatty() else {"NO_COLOR": "1"}
+        self.step = step
+        self.began = time.monotonic()
+        self.output = tempfile.TemporaryFile()  # noqa: SIM115  (closed with this object)
+        env = {**os.environ, **colours, **step.env}
+        self.process = start(step.command, env, self.output)
+
+    def outcome(self) -> Outcome:
+        """Count the tests, and print a line for success or the whole output for a failure."""
+        step, status = self.step, self.process.returncode
+        self.output.seek(0)
+        output = self.output.read().decode(errors="replace").strip()
+        passed, failed, skipped = read_report(step.report) if step.report else (status == 0, 0, 0)
+        if (status != 0 and not failed) or not passed + failed:
+            failed += 1  # The command failed although no test did, or no test ran.
+        seconds = time.monotonic() - self.began
+        said = output if failed else output.rpartition("\n")[2] if step.report else ""
+        print(f"{'✗' if failed else '✓'} {step.name} ({seconds:.0f} s) {said}", flush=True)
+        return Outcome(step.name, int(passed), failed, skipped, seconds)
+
+
+def run_steps(steps: Sequence[Step]) -> list[Outcome]:
+    """Run steps, AT_ONCE side by side. An interruption ends those under way."""
+    waiting, running, outcomes = list(steps), list[Run](), list[Outcome]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                running.append(Run(waiting.pop(0)))
+            for run in [run for run in running if run.process.poll() is not None]:
+                running.remove(run)
+                outcomes.append(run.outcome())
+            time.sleep(0.05)
+    finally:
+        # Test runs stop servers and databases of their own, which takes longer.
+        end(*(run.process for run in running), patience_s=20)
+    return outcomes
+
+
+def read_report(path: Path) -> tuple[int, int, int]:
+    """Tests passed, failed and skipped of a JUnit file; zeros if there is no file."""
+    if not path.is_file():
+        return 0, 0, 0
+    cases = [{part.tag for part in case} for case in ET.parse(path).iter("testcase")]  # noqa: S314
+    failed = sum(bool(tags & {"failure", "error"}) for tags in cases)
+    skipped = sum("skipped" in tags for tags in cases)
+    return len(cases) - failed - skipped, failed, skipped
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    """A table of the steps and, as its last line, `N passed, N failed`."""
+    rows = [
+        f"  {'✗' if outcome.failed else '✓'} {outcome.name:<20}{outcome.seconds:>7.1f} s"
+        f"{outcome.passed:>7} bien{outcome.failed:>5} mal"
+        for outcome in outcomes
+    ]
+    passed, failed, skipped = (
+        sum(getattr(outcome, name) for outcome in outcomes)
+        for name in ("passed", "failed", "skipped")
+    )
+    totals = f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
+    return "\n".join(["", "Resumen", *rows, "", totals])
+
+
+def _python(*arguments: str) -> list[str]:
+    return [sys.executable, *arguments]
+
+
+def _pytest(name: str, report: str, *options: str, env: dict[str, str] | None = None) -> Step:
+    path = REPORTS / f"{report}.xml"
+    command = _python("-m", "pytest", "--quiet", f"--junit-xml={path}", *options)
+    return Step(name, command, env or {}, path)

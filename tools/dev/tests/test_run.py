@@ -1,0 +1,196 @@
+"""`make run` with small shell scripts instead of the shop's processes."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.dev import run
+from tools.dev.processes import ROOT, SetupError, free_port
+
+# Each process has a child process and notes the ids of both. The worker ends when told to.
+PROCFILE = """
+web: sh -c '{trap} sleep 60 & echo $$ $! >> pids; wait'
+worker: sh -c 'sleep 60 & echo $$ $! >> pids; while [ ! -e end ]; do sleep 0.05; done; exit 7'
+"""
+SCRIPT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "")
+from tools.dev import __main__, processes, run, stack
+processes.ROOT = Path(sys.argv[1])
+stack.PROCFILE = processes.ROOT / "Procfile"
+stack.Stack.wait_ready = run.prepare = run.keep = lambda *_: None
+sys.exit(__main__.main(["run"]))
+"""
+
+
+class Supervisor:
+    """A running `make run`, or the Python process that make starts."""
+
+    def __init__(self, folder: Path, command: list[str], trap: str = "") -> None:
+        self.folder = folder
+        (folder / "Procfile").write_text(PROCFILE.format(trap=trap))
+        made_by = {"MAKELEVEL", "MAKEFLAGS", "MFLAGS"}  # of the make that runs the tests
+        env = {name: value for name, value in os.environ.items() if name not in made_by}
+        env |= {"PORT": str(free_port()), "STRIPE_SECRET_KEY": "sk_test_own"}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=env, text=True, stdout=pipe, stderr=pipe
+        )
+
+    def pids(self) -> list[int]:
+        """The ids of all four processes, as soon as they run."""
+        wait_until(lambda: len(self._pids()) == 4)
+        return self._pids()
+
+    def _pids(self) -> list[int]:
+        file = self.folder / "pids"
+        return [int(pid) for pid in file.read_text().split()] if file.exists() else []
+
+    def kill(self) -> None:
+        for pid in filter(is_alive, self._pids()):
+            os.kill(pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.communicate()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_alive(pid: int) -> bool:
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        return stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Supervisor]]:
+    started = []
+
+    def start(by: str = "python", **options: str) -> Supervisor:
+        script = tmp_path / "script.py"
+        script.write_text(SCRIPT)
+        command = [sys.executable, str(script), str(tmp_path)]
+        if by == "make":  # `-o install`: without installing anything
+            command = ["make", "-o", "install", "run", f"RUN=@exec {' '.join(command)}"]
+        started.append(Supervisor(tmp_path, command, **options))
+        return started[-1]
+
+    yield start
+    for supervisor in started:
+        supervisor.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_all_processes_and_their_children(start, number):
+    supervisor = start()
+    pids = supervisor.pids()
+
+    supervisor.process.send_signal(number)
+    # A second signal must not interrupt the clean-up.
+    supervisor.process.send_signal(number)
+
+    assert supervisor.process.wait(timeout=20) == 0
+    assert not any(map(is_alive, pids))
+
+
+def test_process_that_ignores_sigterm_is_killed(start, monkeypatch):
+    supervisor = start(trap='trap "" TERM;')
+    pids = supervisor.pids()
+
+    supervisor.process.terminate()
+
+    assert supervisor.process.wait(timeout=30) == 0
+    assert not any(map(is_alive, pids))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_is_left_when_make_is_ended(start, number):
+    supervisor = start(by="make")
+    pids = supervisor.pids()
+
+    supervisor.process.send_signal(number)
+    supervisor.process.wait(timeout=20)
+
+    wait_until(lambda: not any(map(is_alive, pids)))
+
+
+def test_process_that_ends_is_named_and_ends_the_others(start):
+    supervisor = start()
+    pids = supervisor.pids()
+
+    (supervisor.folder / "end").touch()
+    _output, errors = supervisor.process.communicate(timeout=20)
+
+    assert supervisor.process.returncode == 1
+    assert errors.strip() == "«worker» ha terminado (estado 7); se detiene lo demás."
+    assert not any(map(is_alive, pids))
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def kept(monkeypatch) -> list[Path]:
+    """Call `run.configure` without writing the developer's `var/dev.env`."""
+    kept: list[Path] = []
+    monkeypatch.setattr(run, "keep", kept.append)
+    for name in ("PORT", "SANDBOX_PORT", "DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+    return kept
+
+
+def test_taken_port_is_one_sentence(kept, taken, monkeypatch):
+    monkeypatch.setenv("PORT", str(taken))
+    sentence = (
+        f"El puerto {taken} está ocupado: prueba con otro, como «PORT={taken + 10} make run»."
+    )
+
+    with pytest.raises(SetupError, match=sentence):
+        run.configure()
+    assert kept == []
+
+
+def test_sandbox_takes_another_port_if_the_next_one_is_taken(kept, taken, monkeypatch):
+    monkeypatch.setenv("PORT", str(taken - 1))
+
+    run.configure()
+
+    assert os.environ["SANDBOX_PORT"] not in {str(taken), str(taken - 1)}
+    assert os.environ["DEBUG"] == "true"
+
+
+@pytest.mark.parametrize("value", ["http", "0", "65536", "-1", "80.5", "８０"])
+def test_port_that_is_no_port_is_one_sentence(kept, value, monkeypatch):
+    monkeypatch.setenv("PORT", value)
+
+    with pytest.raises(SetupError, match="PORT debe ser un número de puerto entre 1 y 65535"):
+        run.configure()
+
+
+def test_settings_file_is_for_its_owner_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("BRAND_NAME", "Academia Ñ")
+
+    run.keep(tmp_path / "var" / "dev.env")
+
+    file = tmp_path / "var" / "dev.env"
+    assert "BRAND_NAME='Academia Ñ'\n" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,91 @@
+"""The test runner: every step runs, a failure counts once, the last line has the totals."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.dev import suite
+from tools.dev.processes import ROOT, SetupError
+from tools.dev.suite import Step, run_all
+
+PASSING = [sys.executable, "-c", "print('unimportant')"]
+FAILING = [sys.executable, "-c", "import sys; print('the reason'); sys.exit(1)"]
+GOOD = '<testsuites><testsuite><testcase name="a"/></testsuite></testsuites>'
+MIXED = """<testsuites><testsuite>
+  <testcase name="good"/><testcase name="fine"/>
+  <testcase name="bad"><failure message="no"/></testcase>
+  <testcase name="broken"><error message="no"/></testcase>
+  <testcase name="elsewhere"><skipped/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.fixture(autouse=True)
+def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(suite, "REPORTS", tmp_path / "reports")
+    return tmp_path / "reports"
+
+
+def with_report(folder: Path, report: str, status: int) -> Step:
+    path = folder / "tests.xml"
+    code = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2]);"
+    command = [sys.executable, "-c", f"{code} sys.exit({status})", str(path), report]
+    return Step("pruebas", command, report=path)
+
+
+def test_all_steps_run_even_if_one_fails(capsys):
+    status = run_all([Step("uno", FAILING), Step("dos", FAILING), Step("tres", PASSING)])
+
+    output = capsys.readouterr().out
+    assert status == 1
+    assert output.count("the reason") == 2
+    assert "unimportant" not in output
+    assert output.splitlines()[-1] == "1 passed, 2 failed"
+
+
+@pytest.mark.parametrize(
+    ("report", "status", "totals"),
+    [
+        (GOOD, 0, "1 passed, 0 failed"),
+        (MIXED, 1, "2 passed, 2 failed, 1 skipped"),
+        pytest.param(GOOD, 3, "1 passed, 1 failed", id="the command broke off"),
+        pytest.param("<testsuites/>", 0, "0 passed, 1 failed", id="no test ran"),
+    ],
+)
+def test_totals_are_those_of_the_report(reports, capsys, report, status, totals):
+    failed = " 0 failed" not in totals
+
+    assert run_all([with_report(reports, report, status)]) == int(failed)
+    assert capsys.readouterr().out.splitlines()[-1] == totals
+
+
+def test_report_of_an_earlier_run_is_not_counted(reports, capsys):
+    run_all([with_report(reports, GOOD, 0)])
+
+    assert run_all([Step("pruebas", FAILING, report=reports / "tests.xml")]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 1 failed"
+
+
+@pytest.mark.parametrize("key", ["", "sk_live_0123456789", "rk_live_0123456789", "pk_test_01234"])
+def test_only_the_secret_key_of_a_test_account_is_accepted(monkeypatch, key):
+    monkeypatch.setenv("STRIPE_TEST_SECRET_KEY", key)
+    sentence = "necesita en STRIPE_TEST_SECRET_KEY" if not key else "tiene que ser una clave de"
+
+    with pytest.raises(SetupError, match=re.escape(sentence)) as refused:
+        suite.account_key()
+    assert "01234" not in str(refused.value)
+
+
+def test_make_test_stripe_without_a_key_is_one_sentence():
+    env = {name: value for name, value in os.environ.items() if not name.startswith("STRIPE_")}
+    command = [sys.executable, "-m", "tools.dev", "test-stripe"]
+
+    done = subprocess.run(
+        command, cwd=ROOT, env=env | {"ENV_FILE": os.devnull}, capture_output=True, text=True
+    )
+
+    assert done.returncode == 1
+    assert "«make test-stripe» necesita en STRIPE_TEST_SECRET_KEY" in done.stderr

@@ -1,0 +1,206 @@
+"""Stripe's test cards and the result of paying with each (https://docs.stripe.com/testing).
+
+Every other number is declined, as Stripe declines real cards in test mode.
+"""
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+
+@dataclass(frozen=True)
+class Decline:
+    code: str
+    message: str
+    decline_code: str | None = None
+
+
+@dataclass(frozen=True)
+class Card:
+    """How a card behaves.
+
+    `label` is Spanish; a card without a label is not shown to people.
+    `authentication`: "always" requires 3-D Secure for every payment. "unless_saved" requires it
+    until the card has been saved with an authenticated payment or setup.
+    `settles_later`: the payment is `processing` for a while before it succeeds or is declined.
+    Stripe has no such card.
+    `dispute` is the reason of the dispute that opens right after a charge.
+    `refund`: "pending" refunds succeed after a while. "failing" refunds succeed and then fail.
+    """
+
+    number: str
+    brand: str
+    label: str = ""
+    decline: Decline | None = None
+    attachable: bool = True
+    authentication: str = ""
+    settles_later: bool = False
+    dispute: str = ""
+    refund: str = ""
+    country: str = "US"
+    funding: str = "credit"
+
+
+class TestCard(TypedDict):
+    number: str
+    label: str
+
+
+GENERIC_DECLINE = Decline("card_declined", "Your card was declined.", "generic_decline")
+INSUFFICIENT_FUNDS = Decline(
+    "card_declined", "Your card has insufficient funds.", "insufficient_funds"
+)
+LIVE_CARD_DECLINE = Decline(
+    "card_declined",
+    "Your card was declined. Your request was in test mode, but used a non test (live) card. For a "
+    "list of valid test cards, visit: https://stripe.com/docs/testing.",
+    "test_mode_live_card",
+)
+AUTHENTICATION_REQUIRED = Decline(
+    "authentication_required",
+    "Your card was declined. This transaction requires authentication.",
+    "authentication_required",
+)
+
+EXPIRED_CARD = Decline("expired_card", "Your card has expired.")
+INCORRECT_CVC = Decline("incorrect_cvc", "Your card's security code is incorrect.")
+PROCESSING_ERROR = Decline(
+    "processing_error",
+    "An error occurred while processing your card. Try again in a little bit.",
+)
+# By decline code. Declines without one are listed by their error code.
+DECLINES = {
+    decline.decline_code or decline.code: decline
+    for decline in (
+        GENERIC_DECLINE,
+        INSUFFICIENT_FUNDS,
+        EXPIRED_CARD,
+        INCORRECT_CVC,
+        PROCESSING_ERROR,
+        Decline("card_declined", "Your card was declined.", "do_not_honor"),
+        Decline("card_declined", "Your card was declined.", "lost_card"),
+        Decline("card_declined", "Your card was declined.", "stolen_card"),
+        Decline(
+            "card_declined",
+            "Your card does not support this type of purchase.",
+            "card_not_supported",
+        ),
+        Decline(
+            "card_declined",
+            "Your card was declined for making repeated attempts too frequently or exceeding its "
+            "amount limit.",
+            "card_velocity_exceeded",
+        ),
+    )
+}
+
+_CARDS = (
+    Card("4242424242424242", "visa", "Pago correcto (Visa)"),
+    Card("5555555555554444", "mastercard", "Pago correcto (Mastercard)"),
+    Card("4000007240000007", "visa", country="ES"),
+    Card("4000056655665556", "visa", funding="debit"),
+    Card("378282246310005", "amex"),
+    Card("4000000000000002", "visa", "Tarjeta rechazada", GENERIC_DECLINE, attachable=False),
+    Card(
+        "4000000000009995",
+        "visa",
+        "Fondos insuficientes",
+        INSUFFICIENT_FUNDS,
+        attachable=False,
+    ),
+    Card(
+        "4000000000000069",
+        "visa",
+        "Tarjeta caducada",
+        EXPIRED_CARD,
+        attachable=False,
+    ),
+    Card(
+        "4000000000000127",
+        "visa",
+        "CVC incorrecto",
+        INCORRECT_CVC,
+        attachable=False,
+    ),
+    Card(
+        "4000000000000119",
+        "visa",
+        "Error de procesamiento",
+        PROCESSING_ERROR,
+        attachable=False,
+    ),
+    Card("4000000000009987", "visa", decline=DECLINES["lost_card"], attachable=False),
+    Card("4000000000009979", "visa", decline=DECLINES["stolen_card"], attachable=False),
+    Card("4000000000006975", "visa", decline=DECLINES["card_velocity_exceeded"], attachable=False),
+    Card("4000002500003155", "visa", "3-D Secure la primera vez", authentication="unless_saved"),
+    Card("4000002760003184", "visa", "3-D Secure en cada pago", authentication="always"),
+    Card("4000000000003220", "visa", authentication="always"),
+    Card(
+        "4000008400001629",
+        "visa",
+        "3-D Secure y después rechazada",
+        GENERIC_DECLINE,
+        authentication="always",
+    ),
+    Card(
+        "4000008260003178",
+        "visa",
+        decline=INSUFFICIENT_FUNDS,
+        authentication="always",
+    ),
+    Card(
+        "4000000000000341",
+        "visa",
+        "Se puede guardar, pero se rechaza al cobrar",
+        GENERIC_DECLINE,
+    ),
+    Card("4000000000000259", "visa", dispute="fraudulent"),
+    Card("4000000000002685", "visa", dispute="product_not_received"),
+    Card("4000000000007726", "visa", refund="pending"),
+    Card("4000000000005126", "visa", refund="failing"),
+    Card("4000009990000013", "visa", decline=GENERIC_DECLINE, settles_later=True),
+    Card(
+        "4000009990000005",
+        "visa",
+        "Pago que tarda en procesarse (solo en esta simulación)",
+        settles_later=True,
+    ),
+)
+
+CARDS = {card.number: card for card in _CARDS}
+
+TEST_CARDS: list[TestCard] = [
+    {"number": card.number, "label": card.label} for card in _CARDS if card.label
+]
+
+# Names of payment methods, so that servers need not send card numbers. The names are Stripe's.
+NAMED_PAYMENT_METHODS = {
+    "pm_card_visa": "4242424242424242",
+    "pm_card_mastercard": "5555555555554444",
+    "pm_card_visa_debit": "4000056655665556",
+    "pm_card_es": "4000007240000007",
+    "pm_card_amex": "378282246310005",
+    "pm_card_visa_chargeDeclined": "4000000000000002",
+    "pm_card_chargeDeclined": "4000000000000002",
+    "pm_card_chargeDeclinedInsufficientFunds": "4000000000009995",
+    "pm_card_visa_chargeDeclinedInsufficientFunds": "4000000000009995",
+    "pm_card_chargeDeclinedExpiredCard": "4000000000000069",
+    "pm_card_chargeDeclinedIncorrectCvc": "4000000000000127",
+    "pm_card_chargeDeclinedProcessingError": "4000000000000119",
+    "pm_card_chargeCustomerFail": "4000000000000341",
+    "pm_card_createDispute": "4000000000000259",
+    "pm_card_createDisputeProductNotReceived": "4000000000002685",
+    "pm_card_pendingRefund": "4000000000007726",
+    "pm_card_refundFail": "4000000000005126",
+    "pm_card_authenticationRequiredOnSetup": "4000002500003155",
+    "pm_card_authenticationRequired": "4000002760003184",
+    "pm_card_threeDSecure2Required": "4000000000003220",
+    "pm_card_authenticationRequiredChargeDeclinedInsufficientFunds": "4000008260003178",
+}
+
+
+def luhn_valid(number: str) -> bool:
+    digits = [int(digit) for digit in reversed(number)]
+    doubled = [
+        digit if i % 2 == 0 else sum(divmod(2 * digit, 10)) for i, digit in enumerate(digits)
+    ]
+    return sum(doubled) % 10 == 0

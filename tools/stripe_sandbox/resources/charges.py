@@ -1,0 +1,115 @@
+"""Charges: one for each attempt to charge a card."""
+
+from typing import Any
+
+from ..cards import Decline
+from ..context import Context
+from ..lists import list_page
+from . import events
+
+# Fields of a payment method's card that a charge's card lacks.
+CARD_ONLY = ("display_brand", "generated_from", "networks", "three_d_secure_usage")
+
+
+def record(
+    ctx: Context,
+    intent: dict[str, Any],
+    method: dict[str, Any],
+    *,
+    decline: Decline | None,
+    authenticated: bool,
+) -> dict[str, Any]:
+    """Store the charge of an attempt, and record its event. `decline` is None if it is paid."""
+    paid = decline is None
+    details = {key: value for key, value in method["card"].items() if key not in CARD_ONLY}
+    charge = {
+        "id": ctx.new_id("ch_"),
+        "object": "charge",
+        "amount": intent["amount"],
+        "amount_captured": intent["amount"] if paid else 0,
+        "amount_refunded": 0,
+        "application": None,
+        "application_fee": None,
+        "application_fee_amount": None,
+        "balance_transaction": None,
+        "billing_details": method["billing_details"],
+        "calculated_statement_descriptor": "SANDBOX",
+        "captured": paid,
+        "created": ctx.now,
+        "currency": intent["currency"],
+        "customer": intent["customer"],
+        "description": intent["description"],
+        "disputed": False,
+        "failure_balance_transaction": None,
+        "failure_code": decline.code if decline else None,
+        "failure_message": decline.message if decline else None,
+        "fraud_details": {},
+        "livemode": False,
+        "metadata": intent["metadata"],
+        "on_behalf_of": None,
+        "outcome": _outcome(decline),
+        "paid": paid,
+        "payment_intent": intent["id"],
+        "payment_method": method["id"],
+        "payment_method_details": {
+            "card": {
+                **details,
+                "amount_authorized": intent["amount"] if paid else None,
+                "checks": {**details["checks"], "cvc_check": _cvc_check(decline)},
+                "three_d_secure": {"result": "authenticated", "version": "2.2.0"}
+                if authenticated
+                else None,
+            },
+            "type": "card",
+        },
+        "receipt_email": intent["receipt_email"],
+        "receipt_number": None,
+        "receipt_url": None,
+        "refunded": False,
+        "review": None,
+        "shipping": intent["shipping"],
+        "source": None,
+        "statement_descriptor": intent["statement_descriptor"],
+        "statement_descriptor_suffix": intent["statement_descriptor_suffix"],
+        "status": "succeeded" if paid else "failed",
+        "transfer_data": None,
+        "transfer_group": None,
+    }
+    ctx.tx.insert(charge)
+    events.record(ctx, "charge.succeeded" if paid else "charge.failed", charge)
+    return charge
+
+
+def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    return ctx.require("charge", id)
+
+
+def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    where = [
+        (f"$.{name} =", params[name]) for name in ("customer", "payment_intent") if name in params
+    ]
+    return list_page(ctx, "charge", "/v1/charges", params, where)
+
+
+def _outcome(decline: Decline | None) -> dict[str, Any]:
+    if decline is None:
+        return {
+            "network_status": "approved_by_network",
+            "reason": None,
+            "risk_level": "normal",
+            "risk_score": 12,
+            "seller_message": "Payment complete.",
+            "type": "authorized",
+        }
+    return {
+        "network_status": "declined_by_network",
+        "reason": decline.decline_code or decline.code,
+        "risk_level": "normal",
+        "risk_score": 12,
+        "seller_message": "The bank did not return any further details with this decline.",
+        "type": "issuer_declined",
+    }
+
+
+def _cvc_check(decline: Decline | None) -> str:
+    return "fail" if decline and decline.code == "incorrect_cvc" else "pass"

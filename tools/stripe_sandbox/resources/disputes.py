@@ -1,0 +1,139 @@
+"""Disputes: a cardholder reclaims a charge through the bank."""
+
+from typing import Any
+
+from ..context import Context
+from ..errors import ApiError, invalid_params
+from ..fields import merged_metadata
+from ..lists import list_page
+from . import events
+
+REASONS = {
+    # By reason: the network's reason code (Visa).
+    "fraudulent": "10.4",
+    "product_not_received": "13.1",
+    "duplicate": "12.6.1",
+    "credit_not_processed": "13.6",
+    "general": "13",
+    "subscription_canceled": "13.2",
+}
+DAYS_TO_RESPOND = 9
+OPEN = ("needs_response", "under_review")
+# Evidence that decides a dispute in test mode (https://docs.stripe.com/disputes/api).
+DECIDING_EVIDENCE = {"winning_evidence": "won", "losing_evidence": "lost"}
+
+
+def open_dispute(
+    ctx: Context, charge: dict[str, Any], *, amount: int | None = None, reason: str = "fraudulent"
+) -> dict[str, Any]:
+    """Open a dispute about a paid charge, by default over the amount that is not refunded.
+
+    The funds are withdrawn at once. Raises ApiError 400 if the charge is disputed already, or if
+    less than `amount` is left.
+    """
+    if charge["disputed"]:
+        raise ApiError(f"Charge {charge['id']} is disputed already.", param="charge")
+    if reason not in REASONS:
+        raise invalid_params(f"Invalid reason: must be one of {', '.join(REASONS)}", "reason")
+    left = charge["amount"] - charge["amount_refunded"]
+    disputed = left if amount is None else amount
+    if not 1 <= disputed <= left:
+        raise invalid_params(f"`amount` is between 1 and {left}.", "amount")
+    dispute = {
+        "id": ctx.new_id("du_"),
+        "object": "dispute",
+        "amount": disputed,
+        "balance_transactions": [],
+        "charge": charge["id"],
+        "created": ctx.now,
+        "currency": charge["currency"],
+        "enhanced_eligibility_types": [],
+        "evidence": {},
+        "evidence_details": {
+            "due_by": ctx.now + DAYS_TO_RESPOND * 24 * 3600,
+            "enhanced_eligibility": {},
+            "has_evidence": False,
+            "past_due": False,
+            "submission_count": 0,
+        },
+        "is_charge_refundable": False,
+        "livemode": False,
+        "metadata": {},
+        "network_reason_code": REASONS[reason],
+        "payment_intent": charge["payment_intent"],
+        "payment_method_details": {
+            "card": {
+                "brand": charge["payment_method_details"]["card"]["brand"],
+                "case_type": "chargeback",
+                "network_reason_code": REASONS[reason],
+            },
+            "type": "card",
+        },
+        "reason": reason,
+        "status": "needs_response",
+    }
+    ctx.tx.insert(dispute)
+    charge["disputed"] = True
+    ctx.tx.save(charge)
+    events.record(ctx, "charge.dispute.created", dispute)
+    events.record(ctx, "charge.dispute.funds_withdrawn", dispute)
+    return dispute
+
+
+def decide(ctx: Context, id: str, status: str) -> dict[str, Any]:
+    """Decide an open dispute. "won" reinstates the merchant's funds; "lost" does not."""
+    dispute = _require_open(ctx, id)
+    if status not in ("won", "lost"):
+        raise invalid_params("Invalid status: must be one of won, or lost", "status")
+    dispute["status"] = status
+    ctx.tx.save(dispute)
+    if status == "won":
+        events.record(ctx, "charge.dispute.funds_reinstated", dispute)
+    events.record(ctx, "charge.dispute.closed", dispute)
+    return dispute
+
+
+def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    return ctx.require("dispute", id)
+
+
+def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    where = [
+        (f"$.{name} =", params[name]) for name in ("charge", "payment_intent") if name in params
+    ]
+    return list_page(ctx, "dispute", "/v1/disputes", params, where)
+
+
+def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    """Add evidence and metadata. Submitted evidence in `DECIDING_EVIDENCE` decides the dispute."""
+    dispute = ctx.require("dispute", id)
+    if "evidence" in params:
+        _require_open(ctx, id)
+        dispute["evidence"] |= params["evidence"]
+        dispute["evidence_details"]["has_evidence"] = bool(dispute["evidence"])
+    dispute["metadata"] = merged_metadata(dispute["metadata"], params.get("metadata"))
+    submits = "evidence" in params and params.get("submit", True)
+    if submits:
+        dispute["status"] = "under_review"
+        dispute["evidence_details"]["submission_count"] += 1
+    ctx.tx.save(dispute)
+    events.record(ctx, "charge.dispute.updated", dispute)
+    verdict = DECIDING_EVIDENCE.get(dispute["evidence"].get("uncategorized_text", ""))
+    return decide(ctx, id, verdict) if submits and verdict else dispute
+
+
+def close(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    """Accept the dispute as lost."""
+    return decide(ctx, id, "lost")
+
+
+def blocks_refund(ctx: Context, charge: dict[str, Any]) -> bool:
+    disputes = ctx.tx.find("dispute", where=[("$.charge =", charge["id"])])
+    return any(dispute["status"] != "won" for dispute in disputes)
+
+
+def _require_open(ctx: Context, id: str) -> dict[str, Any]:
+    dispute = ctx.require("dispute", id)
+    if dispute["status"] not in OPEN:
+        raise ApiError("This dispute is already closed")
+    return dispute

@@ -1,0 +1,311 @@
+"""Payment methods (cards), and single-use tokens for a card."""
+
+import hashlib
+import time
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
+
+from .. import cards
+from ..context import Context
+from ..errors import ApiError, card_error, invalid_params, missing
+from ..fields import check_email, merged_metadata
+from ..lists import list_page
+from . import customers, events
+
+NO_BILLING_DETAILS = {"address": None, "email": None, "name": None, "phone": None, "tax_id": None}
+NO_ADDRESS = {
+    "city": None,
+    "country": None,
+    "line1": None,
+    "line2": None,
+    "postal_code": None,
+    "state": None,
+}
+
+
+def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    if params.get("type") != "card":
+        type = params.get("type")
+        if type is None:
+            raise invalid_params("Missing required param: type.", "type", "parameter_missing")
+        raise ApiError(
+            f"The Stripe sandbox knows cards only, not {type}.",
+            code="sandbox_unsupported",
+            param="type",
+        )
+    number, expiry = _card_of(ctx, params.get("card"))
+    method = _insert(ctx, number, expiry, params.get("billing_details"))
+    method["metadata"] = merged_metadata({}, params.get("metadata"))
+    ctx.tx.save(method)
+    return method
+
+
+def create_token(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(params.get("card"), dict):
+        raise invalid_params("Missing required param: card.", "card", "parameter_missing")
+    number, expiry = _card_of(ctx, params["card"], param="card")
+    card = _card_details(number, expiry)
+    token = {
+        "id": ctx.new_id("tok_"),
+        "object": "token",
+        "card": {
+            "id": ctx.new_id("card_"),
+            "object": "card",
+            **card,
+            "brand": card["brand"].title(),
+        },
+        "client_ip": "127.0.0.1",
+        "created": ctx.now,
+        "livemode": False,
+        "type": "card",
+        "used": False,
+    }
+    ctx.tx.insert(token, {"number": number, "expiry": expiry})
+    return token
+
+
+def from_named(ctx: Context, id: str) -> dict[str, Any] | None:
+    """A new payment method for a name such as `pm_card_visa`. None for other ids."""
+    number = cards.NAMED_PAYMENT_METHODS.get(id)
+    return _insert(ctx, number, _far_expiry(ctx), None) if number else None
+
+
+def find(ctx: Context, id: str, *, param: str = "payment_method") -> dict[str, Any]:
+    return from_named(ctx, id) or ctx.require("payment_method", id, param=param)
+
+
+def card_of(ctx: Context, method: dict[str, Any]) -> cards.Card:
+    """The card's behavior: that of its number, unless a test has set a refusal."""
+    private = ctx.tx.private(method["id"])
+    card = cards.CARDS[private["number"]]
+    refusal = private.get("refusal")
+    if refusal is None:
+        return card
+    if refusal == cards.AUTHENTICATION_REQUIRED.code:
+        return replace(card, decline=None, authentication="always")
+    return replace(card, decline=cards.DECLINES[refusal], authentication="")
+
+
+def set_refusal(ctx: Context, id: str, refusal: str | None) -> dict[str, Any]:
+    """Decline this card from now on, or require 3-D Secure. None undoes it."""
+    method = ctx.require("payment_method", id)
+    ctx.tx.save_private(id, ctx.tx.private(id) | {"refusal": refusal})
+    return method
+
+
+def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    return ctx.require("payment_method", id)
+
+
+def attach(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    """Save a card for a customer. As at Stripe, a card that would be declined is refused."""
+    if "customer" not in params:
+        raise invalid_params("Missing required param: customer.", "customer", "parameter_missing")
+    method = from_named(ctx, id) or ctx.require("payment_method", id)
+    customer = customers.require_active(ctx, params["customer"], param="customer")
+    if method["customer"] == customer["id"]:
+        return method
+    if method["customer"]:
+        raise ApiError("The payment method you provided has already been attached to a customer.")
+    check_reusable(ctx, method)
+    card = card_of(ctx, method)
+    if card.decline and not card.attachable:
+        raise card_error(
+            card.decline.code, card.decline.message, decline_code=card.decline.decline_code
+        )
+    return save_for(ctx, method, customer["id"])
+
+
+def save_for(ctx: Context, method: dict[str, Any], customer: str) -> dict[str, Any]:
+    method["customer"] = customer
+    ctx.tx.save(method)
+    events.record(ctx, "payment_method.attached", method)
+    return method
+
+
+def detach(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    method = ctx.require("payment_method", id)
+    if not method["customer"]:
+        raise ApiError(
+            "The payment method you provided is not attached to a customer so detachment is "
+            "impossible."
+        )
+    previous = {"customer": method["customer"]}
+    customers.clear_default_card(ctx, method["customer"], id)
+    method["customer"] = None
+    ctx.tx.save(method)
+    mark_used(ctx, method)
+    events.record(ctx, "payment_method.detached", method, previous)
+    return method
+
+
+def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    where: list[tuple[str, Any]] = []
+    if "customer" in params:
+        customers.require_active(ctx, params["customer"], param="customer")
+        where.append(("$.customer =", params["customer"]))
+    if "type" in params:
+        where.append(("$.type =", params["type"]))
+    return list_page(ctx, "payment_method", "/v1/payment_methods", params, where)
+
+
+def list_of_customer(ctx: Context, params: dict[str, Any], customer: str) -> dict[str, Any]:
+    customers.require_active(ctx, customer)
+    url = f"/v1/customers/{quote(customer, safe='')}/payment_methods"
+    where: list[tuple[str, Any]] = [("$.customer =", customer)]
+    if "type" in params:
+        where.append(("$.type =", params["type"]))
+    return list_page(ctx, "payment_method", url, params, where)
+
+
+def retrieve_of_customer(
+    ctx: Context, params: dict[str, Any], customer: str, id: str
+) -> dict[str, Any]:
+    customers.require_active(ctx, customer)
+    method = ctx.tx.get("payment_method", id)
+    if method is None or method["customer"] != customer:
+        raise missing("payment_method", id)
+    return method
+
+
+def check_reusable(ctx: Context, method: dict[str, Any]) -> None:
+    if ctx.tx.private(method["id"]).get("used"):
+        raise ApiError(
+            "This PaymentMethod was previously used without being attached to a Customer or was "
+            "detached from a Customer, and may not be used again. To use a PaymentMethod multiple "
+            "times, you must attach it to a Customer first."
+        )
+
+
+def authenticate(ctx: Context, method: dict[str, Any]) -> None:
+    """Record that the cardholder has authenticated the card for off-session charges."""
+    private = ctx.tx.private(method["id"])
+    ctx.tx.save_private(method["id"], private | {"authenticated_for_later": True})
+
+
+def mark_used(ctx: Context, method: dict[str, Any]) -> None:
+    ctx.tx.save_private(method["id"], ctx.tx.private(method["id"]) | {"used": True})
+
+
+def _card_of(ctx: Context, card: Any, *, param: str = "card") -> tuple[str, tuple[int, int]]:
+    """Number and (month, year) of the request's card, which is a number or a token."""
+    if not isinstance(card, dict):
+        raise invalid_params("Missing required param: card.", "card", "parameter_missing")
+    if "token" in card:
+        token = ctx.require("token", card["token"], param="card[token]")
+        if token["used"]:
+            raise ApiError(
+                f"You cannot use a Stripe token more than once: {token['id']}.",
+                code="token_already_used",
+            )
+        ctx.tx.save(token | {"used": True})
+        private = ctx.tx.private(token["id"])
+        return private["number"], (private["expiry"][0], private["expiry"][1])
+    for name in ("number", "exp_month", "exp_year"):
+        if name not in card:
+            raise invalid_params(
+                f"Missing required param: {param}[{name}].", f"{param}[{name}]", "parameter_missing"
+            )
+    if not ctx.is_publishable:
+        raise ApiError(
+            "Sending credit card numbers directly to the Stripe API is generally unsafe. We "
+            "suggest you use test tokens that map to the test card you are using, see "
+            "https://stripe.com/docs/testing.",
+            status=402,
+        )
+    return _checked_number(card, ctx.now)
+
+
+def _checked_number(card: dict[str, Any], now: int) -> tuple[str, tuple[int, int]]:
+    number = card["number"].replace(" ", "").replace("-", "")
+    month, year = _integer(card, "exp_month"), _integer(card, "exp_year")
+    year += 2000 if year < 100 else 0
+    if not number.isdigit() or not 12 <= len(number) <= 19 or not cards.luhn_valid(number):
+        raise card_error("incorrect_number", "Your card number is incorrect.", param="number")
+    if not 1 <= month <= 12:
+        raise card_error(
+            "invalid_expiry_month", "Your card's expiration month is invalid.", param="exp_month"
+        )
+    if not is_valid_expiry(month, year, now):
+        raise card_error(
+            "invalid_expiry_year", "Your card's expiration year is invalid.", param="exp_year"
+        )
+    card_type = cards.CARDS.get(number)
+    cvc = card.get("cvc")
+    digits = 4 if card_type and card_type.brand == "amex" else 3
+    if cvc is not None and not (cvc.isdigit() and len(cvc) == digits):
+        raise card_error("invalid_cvc", "Your card's security code is invalid.", param="cvc")
+    if card_type is None:
+        decline = cards.LIVE_CARD_DECLINE
+        raise card_error(decline.code, decline.message, decline_code=decline.decline_code)
+    return number, (month, year)
+
+
+def _integer(card: dict[str, Any], name: str) -> int:
+    text = str(card[name])  # a string for tokens, an integer for payment methods
+    if not text.isdigit():
+        raise invalid_params(
+            f"Invalid integer: {text}", f"card[{name}]", "parameter_invalid_integer"
+        )
+    return int(text)
+
+
+def is_valid_expiry(month: int, year: int, now: int) -> bool:
+    """Whether a card is valid now: until the end of its month, and at most 50 years ahead."""
+    today = time.gmtime(now)
+    return (today.tm_year, today.tm_mon) <= (year, month) and year <= today.tm_year + 50
+
+
+def _far_expiry(ctx: Context) -> tuple[int, int]:
+    return 12, time.gmtime(ctx.now).tm_year + 1
+
+
+def _insert(
+    ctx: Context, number: str, expiry: tuple[int, int], billing: dict[str, Any] | None
+) -> dict[str, Any]:
+    billing = billing or {}
+    check_email(billing.get("email") or "", "billing_details[email]")
+    address = billing.get("address") or {}
+    method = {
+        "id": ctx.new_id("pm_"),
+        "object": "payment_method",
+        "allow_redisplay": "unspecified",
+        "billing_details": {
+            **NO_BILLING_DETAILS,
+            **{name: value or None for name, value in billing.items()},
+            "address": {**NO_ADDRESS, **{name: value or None for name, value in address.items()}},
+        },
+        "card": _card_details(number, expiry),
+        "created": ctx.now,
+        "customer": None,
+        "livemode": False,
+        "metadata": {},
+        "type": "card",
+    }
+    ctx.tx.insert(method, {"number": number})
+    return method
+
+
+def _card_details(number: str, expiry: tuple[int, int]) -> dict[str, Any]:
+    card = cards.CARDS[number]
+    return {
+        "brand": card.brand,
+        "checks": {
+            "address_line1_check": None,
+            "address_postal_code_check": None,
+            "cvc_check": "unchecked",
+        },
+        "country": card.country,
+        "display_brand": card.brand,
+        "exp_month": expiry[0],
+        "exp_year": expiry[1],
+        "fingerprint": hashlib.sha256(number.encode()).hexdigest()[:16],
+        "funding": card.funding,
+        "generated_from": None,
+        "last4": number[-4:],
+        "networks": {"available": [card.brand], "preferred": None},
+        "regulated_status": "unregulated",
+        "three_d_secure_usage": {"supported": True},
+        "wallet": None,
+    }

@@ -1,0 +1,160 @@
+"""Full and partial refunds. They succeed at once, except for some test cards."""
+
+from typing import Any
+
+from ..cards import Card
+from ..context import Context
+from ..errors import ApiError, invalid_params
+from ..fields import merged_metadata
+from ..lists import list_page
+from . import disputes, events, payment_methods, settlement
+from .payment_intents import money
+
+
+def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    charge = charge_to_refund(ctx, params)
+    if disputes.blocks_refund(ctx, charge):
+        raise ApiError(
+            f"Charge {charge['id']} has been charged back; cannot issue a refund.",
+            code="charge_disputed",
+        )
+    left = charge["amount"] - charge["amount_refunded"]
+    amount = params.get("amount", left)
+    if amount < 1 and "amount" in params:
+        raise invalid_params(
+            "This value must be greater than or equal to 1.", "amount", "parameter_invalid_integer"
+        )
+    if left == 0:
+        raise ApiError(
+            f"Charge {charge['id']} has already been refunded.", code="charge_already_refunded"
+        )
+    if amount > left:
+        currency = charge["currency"]
+        limit = "charge amount" if left == charge["amount"] else "unrefunded amount on charge"
+        raise ApiError(
+            f"Refund amount ({money(amount, currency)}) is greater than {limit} "
+            f"({money(left, currency)})",
+            param="amount",
+        )
+    card = _card_of(ctx, charge)
+    refund = {
+        "id": ctx.new_id("re_"),
+        "object": "refund",
+        "amount": amount,
+        "balance_transaction": None,
+        "charge": charge["id"],
+        "created": ctx.now,
+        "currency": charge["currency"],
+        "destination_details": {
+            "card": {
+                "reference_status": "pending",
+                "reference_type": "acquirer_reference_number",
+                "type": "refund",
+            },
+            "type": "card",
+        },
+        "metadata": merged_metadata({}, params.get("metadata")),
+        "payment_intent": charge["payment_intent"],
+        "reason": params.get("reason"),
+        "receipt_number": None,
+        "source_transfer_reversal": None,
+        "status": "pending" if card.refund == "pending" else "succeeded",
+        "transfer_reversal": None,
+    }
+    ctx.tx.insert(refund)
+    if card.refund:
+        settlement.schedule(ctx, refund["id"])
+    previous = {name: charge[name] for name in ("amount_refunded", "refunded")}
+    charge["amount_refunded"] += amount
+    charge["refunded"] = charge["amount_refunded"] == charge["amount"]
+    ctx.tx.save(charge)
+    events.record(ctx, "refund.created", refund)
+    events.record(ctx, "charge.refunded", charge, previous)
+    return refund
+
+
+def settle(ctx: Context, refund: dict[str, Any]) -> None:
+    """Finish a refund of a card with slow or failing refunds."""
+    if refund["status"] == "pending":
+        succeed(ctx, refund)
+    elif refund["status"] == "succeeded":
+        fail(ctx, refund, "lost_or_stolen_card")
+
+
+def succeed(ctx: Context, refund: dict[str, Any]) -> None:
+    previous = {"status": refund["status"]}
+    refund["status"] = "succeeded"
+    ctx.tx.save(refund)
+    events.record(ctx, "refund.updated", refund, previous)
+    events.record(ctx, "charge.refund.updated", refund, previous)
+
+
+def fail(ctx: Context, refund: dict[str, Any], reason: str) -> None:
+    """Let a refund fail. Its amount is not refunded any more and can be refunded again."""
+    previous = {"status": refund["status"]}
+    refund |= {
+        "status": "failed",
+        "failure_reason": reason,
+        "failure_balance_transaction": None,
+    }
+    ctx.tx.save(refund)
+    charge = ctx.require("charge", refund["charge"])
+    charge |= {"amount_refunded": charge["amount_refunded"] - refund["amount"], "refunded": False}
+    ctx.tx.save(charge)
+    events.record(ctx, "refund.updated", refund, previous)
+    events.record(ctx, "charge.refund.updated", refund, previous)
+    events.record(ctx, "refund.failed", refund)
+
+
+def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    return ctx.require("refund", id)
+
+
+def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
+    refund = ctx.require("refund", id)
+    previous = {"metadata": refund["metadata"]}
+    refund["metadata"] = merged_metadata(refund["metadata"], params.get("metadata"))
+    ctx.tx.save(refund)
+    events.record(ctx, "refund.updated", refund, previous)
+    return refund
+
+
+def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    where = [
+        (f"$.{name} =", params[name]) for name in ("charge", "payment_intent") if name in params
+    ]
+    return list_page(ctx, "refund", "/v1/refunds", params, where)
+
+
+def charge_to_refund(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
+    if "charge" in params and "payment_intent" not in params:
+        charge = ctx.require("charge", params["charge"], param="charge")
+    elif "payment_intent" in params:
+        intent = ctx.require("payment_intent", params["payment_intent"], param="payment_intent")
+        if "charge" in params and params["charge"] != intent["latest_charge"]:
+            raise ApiError(
+                f"Charge {params['charge']} does not belong to PaymentIntent {intent['id']}.",
+                param="charge",
+            )
+        if intent["status"] != "succeeded":
+            raise ApiError(
+                f"This PaymentIntent ({intent['id']}) does not have a successful charge to refund.",
+                param="payment_intent",
+            )
+        charge = ctx.require("charge", intent["latest_charge"])
+    else:
+        raise invalid_params(
+            "One of the following params should be provided for this request: payment_intent or "
+            "charge.",
+            "payment_intent",
+            "parameter_missing",
+        )
+    if not charge["paid"]:
+        raise ApiError(
+            f"Charge {charge['id']} has not been paid and can't be refunded.", param="charge"
+        )
+    return charge
+
+
+def _card_of(ctx: Context, charge: dict[str, Any]) -> Card:
+    return payment_methods.card_of(ctx, ctx.require("payment_method", charge["payment_method"]))

@@ -1,0 +1,280 @@
+import { openFrame } from "./frames.js";
+import { CONNECTION_MESSAGES, integrationError, languageOf, SPANISH_MESSAGES } from "./messages.js";
+
+const ELEMENT_TYPES = ["payment", "card"];
+const READY_TIMEOUT_MS = 20000;
+
+function isDark(appearance) {
+  const color = appearance?.variables?.colorBackground;
+  if (!color) return appearance?.theme === "night";
+  const canvas = document.createElement("canvas").getContext("2d");
+  canvas.fillStyle = color;
+  const hex = canvas.fillStyle;
+  if (!/^#[0-9a-f]{6}$/.test(hex)) return appearance?.theme === "night";
+  const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+  return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
+}
+
+class Element {
+  #elements;
+  #type;
+  #options;
+  #listeners = new Map();
+  #frame = null;
+  #container = null;
+  #timer = 0;
+  #questions = new Map();
+  #lastQuestion = 0;
+
+  constructor(elements, type, options) {
+    this.#elements = elements;
+    this.#type = type;
+    this.#options = options ?? {};
+  }
+
+  on(name, listener) {
+    const known = this.#listeners.get(name) ?? [];
+    this.#listeners.set(name, [...known, listener]);
+    return this;
+  }
+
+  once(name, listener) {
+    const wrapped = (event) => {
+      this.off(name, wrapped);
+      listener(event);
+    };
+    return this.on(name, wrapped);
+  }
+
+  off(name, listener) {
+    const known = this.#listeners.get(name) ?? [];
+    this.#listeners.set(name, listener ? known.filter((one) => one !== listener) : []);
+    return this;
+  }
+
+  mount(target) {
+    const container = typeof target === "string" ? document.querySelector(target) : target;
+    if (!container)
+      throw integrationError("The selector you specified applies to no DOM elements.");
+    if (this.#container === container) return;
+    this.unmount();
+    this.#container = container;
+    this.#frame = openFrame({
+      path: "/v3/frame/payment",
+      title: "Marco de entrada de pago seguro",
+      styles: {
+        display: "block",
+        // The focus rings of the fields need 4 px of space, as in Stripe's frame.
+        margin: "-4px",
+        width: "calc(100% + 8px)",
+        height: "190px",
+        "user-select": "none",
+        "color-scheme": this.#scheme(),
+      },
+      init: () => ({ key: this.#elements.key, ...this.#look() }),
+      onMessage: (message) => this.#receive(message),
+    });
+    container.replaceChildren(this.#frame.iframe);
+    this.#emit("loaderstart", { elementType: this.#type });
+    this.#timer = setTimeout(
+      () => this.#failToLoad({ type: "api_connection_error" }),
+      READY_TIMEOUT_MS,
+    );
+  }
+
+  unmount() {
+    clearTimeout(this.#timer);
+    this.#frame?.close();
+    this.#frame = null;
+    this.#container = null;
+    for (const { reject } of this.#questions.values()) {
+      reject(integrationError("The Element was unmounted before it could answer."));
+    }
+    this.#questions.clear();
+  }
+
+  destroy() {
+    this.unmount();
+    this.#listeners.clear();
+    this.#elements.forget(this.#type);
+  }
+
+  update(options) {
+    this.#options = { ...this.#options, ...options };
+    this.#frame?.send({ type: "update", ...this.#look() });
+  }
+
+  restyle() {
+    this.#frame?.iframe.style.setProperty("color-scheme", this.#scheme());
+    this.#frame?.send({ type: "update", ...this.#look() });
+  }
+
+  focus() {
+    this.#frame?.iframe.focus();
+    this.#frame?.send({ type: "focus" });
+  }
+
+  blur() {
+    this.#frame?.send({ type: "blur" });
+  }
+
+  clear() {
+    this.#frame?.send({ type: "clear" });
+  }
+
+  // Send "validate", "payment_method" or "token" to the frame and wait for its answer.
+  ask(type, data = {}) {
+    if (!this.#frame)
+      throw integrationError("The Element is not mounted; mount it before you use it.");
+    this.#lastQuestion += 1;
+    const id = this.#lastQuestion;
+    return new Promise((resolve, reject) => {
+      this.#questions.set(id, { resolve, reject });
+      this.#frame.send({ type, id, data });
+    });
+  }
+
+  billingDetails() {
+    return this.#options.defaultValues?.billingDetails;
+  }
+
+  #scheme() {
+    return isDark(this.#elements.options.appearance) ? "dark" : "light";
+  }
+
+  #look() {
+    const { appearance } = this.#elements.options;
+    return {
+      theme: this.#scheme(),
+      variables: appearance?.variables ?? {},
+      disabled: Boolean(this.#options.readOnly || this.#options.disabled),
+    };
+  }
+
+  #emit(name, event) {
+    for (const listener of this.#listeners.get(name) ?? []) listener(event);
+  }
+
+  async #receive(message) {
+    const { type, ...data } = message;
+    if (type === "height") this.#frame?.iframe.style.setProperty("height", `${data.height}px`);
+    else if (type === "answer") {
+      const question = this.#questions.get(data.id);
+      this.#questions.delete(data.id);
+      question?.resolve(data.result);
+    } else if (type === "ready") await this.#loaded();
+    else if (type === "change") {
+      this.#emit("change", {
+        elementType: this.#type,
+        collapsed: false,
+        value: { type: "card" },
+        ...data,
+      });
+    } else if (["focus", "blur", "escape"].includes(type))
+      this.#emit(type, { elementType: this.#type });
+  }
+
+  async #loaded() {
+    clearTimeout(this.#timer);
+    const problem = await this.#elements.problem();
+    if (!this.#frame) return;
+    if (problem) this.#failToLoad(problem);
+    else this.#emit("ready", { elementType: this.#type });
+  }
+
+  #failToLoad(error) {
+    const { locale } = this.#elements.options;
+    const message = error.message ?? CONNECTION_MESSAGES[languageOf(locale)];
+    this.#emit("loaderror", { elementType: this.#type, error: { ...error, message } });
+  }
+}
+
+export class Elements {
+  #elements = new Map();
+  #api;
+  #submitted = false;
+
+  constructor(api, options) {
+    this.#api = api;
+    this.options = { ...options };
+  }
+
+  get key() {
+    return this.#api.key;
+  }
+
+  create(type, options) {
+    if (!ELEMENT_TYPES.includes(type)) {
+      throw integrationError(`The Stripe sandbox has no "${type}" Element.`);
+    }
+    if (this.#elements.has(type)) {
+      throw integrationError(
+        `Can only create one Element of type ${type} through the Elements group.`,
+      );
+    }
+    const element = new Element(this, type, options);
+    this.#elements.set(type, element);
+    return element;
+  }
+
+  getElement(type) {
+    return this.#elements.get(type?.__elementType ?? type) ?? null;
+  }
+
+  forget(type) {
+    this.#elements.delete(type);
+  }
+
+  async update(options) {
+    if ("clientSecret" in options) throw integrationError("clientSecret can't be updated.");
+    this.options = { ...this.options, ...options };
+    for (const element of this.#elements.values()) element.restyle();
+  }
+
+  async fetchUpdates() {
+    const problem = await this.problem();
+    return problem ? { error: problem } : {};
+  }
+
+  // Checks the fields. The frame shows the errors.
+  async submit() {
+    const error = await this.#only().ask("validate");
+    this.#submitted = !error;
+    return error ? { error } : { selectedPaymentMethod: "card" };
+  }
+
+  // As at Stripe: if the intent is created after the form was shown, the page calls submit() first.
+  requireSubmit(caller) {
+    if (!this.options.clientSecret && !this.#submitted) {
+      throw integrationError(`elements.submit() must be called before stripe.${caller}().`);
+    }
+  }
+
+  async createPaymentMethod(billingDetails) {
+    const element = this.#only();
+    const details = { ...element.billingDetails(), ...billingDetails };
+    return element.ask("payment_method", { billing_details: details });
+  }
+
+  // The reason why this group's intent can't be confirmed, or null.
+  async problem() {
+    const { clientSecret, locale } = this.options;
+    if (!clientSecret) return null;
+    const { intent, error } = await this.#api.retrieve(clientSecret, locale);
+    if (error) return error;
+    if (!["succeeded", "canceled", "processing"].includes(intent.status)) return null;
+    const code = `${intent.object}_unexpected_state`;
+    return {
+      type: "invalid_request_error",
+      code,
+      message: SPANISH_MESSAGES[code],
+      [intent.object]: intent,
+    };
+  }
+
+  #only() {
+    const [element] = this.#elements.values();
+    if (!element) throw integrationError("No Element was created in this Elements group.");
+    return element;
+  }
+}

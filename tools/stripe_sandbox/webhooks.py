@@ -1,0 +1,206 @@
+"""Deliver events to webhook endpoints: signed as Stripe signs, repeated until accepted.
+
+The queue is in the state file, so deliveries continue after a restart.
+"""
+
+import hashlib
+import hmac
+import json
+import logging
+import threading
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+
+from . import scheduled_work
+from .ids import random_text
+from .store import Delivery, Store
+
+logger = logging.getLogger(__name__)
+
+# Seconds before each repeat. Stripe repeats for three days.
+RETRY_SECONDS = (1, 2, 5, 10, 30, 60, 300, 900, 3600, 3600, 3600)
+TIMEOUT_SECONDS = 10
+IDLE_SECONDS = 0.5
+
+
+# What forgeries use: the wrong secret, and the age of a replayed event.
+FORGED_SECRET = "whsec_somebody_elses"  # noqa: S105 - it is wrong on purpose
+REPLAY_AGE_SECONDS = 3600
+
+
+def signature(payload: bytes, secret: str, at: int) -> str:
+    """The `Stripe-Signature` header: HMAC-SHA256 over `<timestamp>.<payload>`."""
+    mac = hmac.new(secret.encode(), f"{at}.".encode() + payload, hashlib.sha256)
+    return f"t={at},v1={mac.hexdigest()}"
+
+
+def forge(event: dict[str, Any], payload: bytes, secret: str, how: str) -> tuple[bytes, str]:
+    """Body and signature of a forgery; `how` is one of `faults.FORGERIES`. "" is no signature."""
+    now = int(time.time())
+    if how == "no_signature":
+        return payload, ""
+    if how == "wrong_signature":
+        return payload, signature(payload, FORGED_SECRET, now)
+    if how == "old_timestamp":
+        return payload, signature(payload, secret, now - REPLAY_AGE_SECONDS)
+    # A well-formed event that claims a successful payment, but is not what was signed.
+    claim = {**event["data"]["object"], "status": "succeeded"}
+    other = {
+        **event,
+        "id": f"evt_{random_text(24)}",
+        "type": "payment_intent.succeeded",
+        "data": {"object": claim},
+    }
+    return json.dumps(other).encode(), signature(payload, secret, now)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        return None  # For Stripe a redirect is a failed delivery.
+
+
+class Deliverer:
+    """The background thread: does the scheduled work, then sends due deliveries, oldest first."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._wake = threading.Event()
+        self._sending = threading.Lock()
+        self._stopped = threading.Event()
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
+
+    def start(self) -> None:
+        threading.Thread(target=self._loop, name="webhooks", daemon=True).start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._wake.set()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def set_enabled(self, *, enabled: bool) -> None:
+        """Start or stop delivery. While it is stopped, events wait in the queue."""
+        with self.store.writing() as tx:
+            tx.set_setting("webhooks_enabled", "1" if enabled else "0")
+        self.wake()
+
+    def deliver_now(self) -> int:
+        """Send all waiting deliveries now. Returns the number of accepted ones."""
+        with self._sending:
+            with self.store.reading() as tx:
+                deliveries = tx.due_deliveries(now=None)
+            return sum(self._attempt(delivery) for delivery in deliveries)
+
+    def send(self, payload: bytes) -> list[int | None]:
+        """Sign a body and send it once to every enabled endpoint.
+
+        Returns the status of each answer, None for an endpoint that did not answer.
+        """
+        with self.store.reading() as tx:
+            endpoints = [
+                (endpoint["url"], tx.private(endpoint["id"]).get("secret", ""))
+                for endpoint in tx.find("webhook_endpoint")[::-1]
+                if endpoint["status"] == "enabled"
+            ]
+        now = int(time.time())
+        return [self._post(url, payload, signature(payload, key, now)) for url, key in endpoints]
+
+    def _loop(self) -> None:
+        while not self._stopped.is_set():
+            self._wake.wait(self._seconds_to_wait())
+            self._wake.clear()
+            try:
+                scheduled_work.run(self.store)
+                self._send_due()
+            except Exception:
+                # The thread must go on after any error. The next round tries again.
+                logger.exception("webhook delivery failed")
+                time.sleep(IDLE_SECONDS)
+
+    def _seconds_to_wait(self) -> float:
+        with self.store.reading() as tx:
+            held = tx.setting("webhooks_enabled", "1") != "1"
+            next_at = None if held else tx.next_delivery_at()
+        if next_at is None:
+            return IDLE_SECONDS
+        return min(max(next_at - time.time(), 0.05), IDLE_SECONDS)
+
+    def _send_due(self) -> None:
+        with self._sending:
+            with self.store.reading() as tx:
+                if tx.setting("webhooks_enabled", "1") != "1":
+                    return
+                due = tx.due_deliveries(now=time.time())
+            for delivery in due:
+                if self._stopped.is_set():
+                    return
+                self._attempt(delivery)
+
+    def _attempt(self, delivery: Delivery) -> bool:
+        """Send an event to an endpoint and record the outcome. True if the endpoint accepted it."""
+        with self.store.reading() as tx:
+            event = tx.get("event", delivery.event_id)
+            endpoint = tx.get("webhook_endpoint", delivery.endpoint_id)
+            secret = tx.private(delivery.endpoint_id).get("secret", "")
+            pending = tx.pending_webhooks(delivery.event_id)
+        if event is None or endpoint is None or endpoint["status"] != "enabled":
+            return self._record_outcome(delivery, "dropped", None)
+        payload = json.dumps({**event, "pending_webhooks": pending}, indent=2).encode()
+        if delivery.forgery:
+            return self._attempt_forgery(delivery, endpoint["url"], event, payload, secret)
+        signed = signature(payload, secret, int(time.time()))
+        status = self._post(endpoint["url"], payload, signed)
+        if status is not None and 200 <= status < 300:
+            return self._record_outcome(delivery, "delivered", status)
+        if delivery.attempts < len(RETRY_SECONDS):
+            return self._record_outcome(delivery, "pending", status)
+        return self._record_outcome(delivery, "dropped", status)
+
+    def _attempt_forgery(
+        self,
+        delivery: Delivery,
+        url: str,
+        event: dict[str, Any],
+        payload: bytes,
+        secret: str,
+    ) -> bool:
+        """Send a forgery once. The delivery's state says whether the endpoint accepted it."""
+        body, signed = forge(event, payload, secret, delivery.forgery)
+        status = self._post(url, body, signed)
+        accepted = status is not None and 200 <= status < 300
+        self._record_outcome(delivery, "forgery taken" if accepted else "forgery refused", status)
+        return False
+
+    def _record_outcome(self, delivery: Delivery, state: str, status: int | None) -> bool:
+        wait = RETRY_SECONDS[delivery.attempts] if state == "pending" else 0
+        with self.store.writing() as tx:
+            tx.record_attempt(delivery, state, time.time() + wait)
+        answer = status or "no answer"
+        logger.info(
+            "webhook %s #%d: %s, %s", delivery.event_id, delivery.attempts + 1, answer, state
+        )
+        return state == "delivered"
+
+    def _post(self, url: str, payload: bytes, signed: str) -> int | None:
+        """The status of the answer, or None without an answer."""
+        request = urllib.request.Request(  # noqa: S310 - `webhook_endpoints` checks the scheme
+            url,
+            data=payload,
+            headers={
+                "Content-Type": "application/json; charset=utf-8",
+                **({"Stripe-Signature": signed} if signed else {}),
+                "User-Agent": "Stripe/1.0 (+https://stripe.com/docs/webhooks)",
+                "X-Stripe-Sandbox": "true",
+            },
+        )
+        try:
+            with self._opener.open(request, timeout=TIMEOUT_SECONDS) as response:
+                return int(response.status)
+        except urllib.error.HTTPError as error:
+            error.close()
+            return error.code
+        except (OSError, ValueError, urllib.error.URLError):
+            return None
