@@ -16,7 +16,6 @@ TO_SPLIT = {
     "apps/payments/tests/test_instalments.py",
     "apps/payments/tests/test_refunds.py",
 }
-TO_RENAME = {"order"}
 
 # Names that stand for the same layer in several apps.
 LAYERS = {
@@ -73,4 +72,4 @@ def test_two_apps_share_a_module_name_only_for_the_same_layer():
     for path in app_modules():
         apps_by_name[path.stem].add(path.relative_to(ROOT / "apps").parts[0])
     shared = {name for name, apps in apps_by_name.items() if len(apps) > 1}
-    assert shared - LAYERS <= TO_RENAME
+    assert shared - LAYERS == set()

@@ -26,7 +26,7 @@ SECTIONS = (
 # For developers, and in English. Staff see failures under mails and classroom access.
 UNLISTED = {"django_tasks_database"}
 MODELS = (
-    "Order", "Payment", "Refund", "Dispute", "Instalment", "Redemption", "OrderLine", "OrderEvent",
+    "Order", "Payment", "Refund", "Dispute", "Instalment", "PromoUse", "OrderLine", "OrderEvent",
     "Lead", "Quote", "RequestedSubject",
     "Student", "Consent", "SignIn", "ErasureRequest",
     "Provisioning", "AccessChange", "Enrolment", "Account", "Semester", "MoodleCourse",

@@ -15,7 +15,7 @@ from apps.core.errors import AcademyError
 from apps.orders.checkout.offer_changes import changes_since_placed
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import takes_no_payments
-from apps.orders.models import CART_LIFE, InstalmentAttempt, Order, Payment, Redemption
+from apps.orders.models import CART_LIFE, InstalmentAttempt, Order, Payment, PromoUse
 from apps.orders.models.statuses import UNPAID
 from apps.orders.plan.charging import LEASE
 from apps.orders.settlement.open_payments import expire, release_reservation
@@ -171,8 +171,8 @@ def _is_over(order: Order, *, patient: bool) -> bool:
     now = timezone.now()
     stale = (
         not patient
-        and order.redemptions.filter(
-            status=Redemption.Status.RESERVED, reserved_at__lt=now - RESERVATION
+        and order.promo_uses.filter(
+            status=PromoUse.Status.RESERVED, reserved_at__lt=now - RESERVATION
         ).exists()
     )
     is_cart = order.status in (Order.Status.CART, Order.Status.EXPIRED)
@@ -216,8 +216,8 @@ def _stale_reservations(findings: Findings, share: Share) -> None:
     """Uses held for payments that were never opened, or whose order nobody came back to."""
     stale = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
-        redemptions__status=Redemption.Status.RESERVED,
-        redemptions__reserved_at__lt=timezone.now() - RESERVATION,
+        promo_uses__status=PromoUse.Status.RESERVED,
+        promo_uses__reserved_at__lt=timezone.now() - RESERVATION,
     ).distinct()
     for order in _in_turn(stale, share, findings):
         try:

@@ -159,14 +159,14 @@ class PromoCodeAdmin(DeskAdmin):
                     ("max_uses", "max_uses_per_student"),
                     "minimum_cart",
                     "uses",
-                    "redemptions",
+                    "promo_uses",
                 )
             },
         ),
         ("Solo para", {"fields": ("universities", "degrees", "subjects")}),
         ("Código de amigo", {"fields": ("is_referral_code", "student")}),
     )
-    readonly_fields = ("uses", "redemptions")
+    readonly_fields = ("uses", "promo_uses")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoCode]:
         codes: QuerySet[PromoCode] = super().get_queryset(request)
@@ -199,7 +199,7 @@ class PromoCodeAdmin(DeskAdmin):
         return bool(getattr(promo, "restricted", False))
 
     @admin.display(description="pedidos que lo usan")
-    def redemptions(self, promo: PromoCode) -> SafeString | str:
+    def promo_uses(self, promo: PromoCode) -> SafeString | str:
         if promo.pk is None:
             return NOTHING
-        return list_link("Ver los usos", "orders_redemption", promo_code__id__exact=promo.pk)
+        return list_link("Ver los usos", "orders_promouse", promo_code__id__exact=promo.pk)

@@ -1,4 +1,4 @@
-"""What the shop has kept: rows, mails and the stand-in's payments, as tests look at them."""
+"""What the shop has kept: rows, mails and the sandbox's payments, as tests look at them."""
 
 import email.policy
 import os
@@ -137,7 +137,7 @@ def access_of(order: Order) -> str | None:
 
 
 def payments_at_provider(order: Order) -> list[dict[str, object]]:
-    """Every payment intent that the stand-in has for the order's customer."""
+    """Every payment intent that the sandbox has for the order's customer."""
     answer = requests.get(
         f"{settings.STRIPE_API_BASE}/v1/payment_intents",
         params={"customer": order.customer_reference, "limit": "100"},
@@ -148,19 +148,19 @@ def payments_at_provider(order: Order) -> list[dict[str, object]]:
 
 
 def switch_webhooks(*, enabled: bool) -> None:
-    """Hold the stand-in's webhooks back, or let them go."""
+    """Hold the sandbox's webhooks back, or let them go."""
     requests.post(
         f"{settings.STRIPE_API_BASE}/_sandbox/webhooks", json={"enabled": enabled}, timeout=10
     ).raise_for_status()
 
 
 def set_fault(**fault: Any) -> None:
-    """Make something go wrong at the stand-in (its README) until `clear_faults`."""
+    """Make something go wrong at the sandbox (its README) until `clear_faults`."""
     requests.post(
         f"{settings.STRIPE_API_BASE}/_sandbox/faults", json=fault, timeout=10
     ).raise_for_status()
 
 
 def clear_faults() -> None:
-    """All is well again at the stand-in."""
+    """All is well again at the sandbox."""
     requests.delete(f"{settings.STRIPE_API_BASE}/_sandbox/faults", timeout=10).raise_for_status()

@@ -14,7 +14,7 @@ from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import Enrolment
 from apps.core.clock import today
-from apps.orders.models import Instalment, Order, Payment, Redemption
+from apps.orders.models import Instalment, Order, Payment, PromoUse
 from apps.students.models import Consent, Student
 from apps.students.session import SESSION_KEY
 from tests.browser.records import (
@@ -111,7 +111,7 @@ def test_purchase_of_two_subjects_and_a_lesson_with_promo_code_from_home_to_the_
         ("Código promocional", Decimal("39.35")),
     ]
     assert order.phone == "+34600123123"
-    assert order.redemptions.get().status == Redemption.Status.USED
+    assert order.promo_uses.get().status == PromoUse.Status.USED
     assert set(Consent.objects.filter(order_id=order.pk).values_list("kind", flat=True)) == {
         Consent.Kind.TERMS,
         Consent.Kind.PRIVACY,

@@ -98,7 +98,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess
 @pytest.fixture(scope="module")
 def site(sandbox: SandboxProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The origin of the bare page."""
-    source = ROOT / "var" / f"standin-{sandbox.port}.tsx"  # below the root, to find node_modules
+    source = ROOT / "var" / f"sandbox-{sandbox.port}.tsx"  # below the root, to find node_modules
     source.parent.mkdir(exist_ok=True)
     source.write_text(APP)
     bundle = tmp_path_factory.mktemp("site") / "app.js"

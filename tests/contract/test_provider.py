@@ -1,6 +1,6 @@
-"""What the shop relies on in its card provider, asked of the stand-in and of a real test account.
+"""What the shop relies on in its card provider, asked of the sandbox and of a real test account.
 
-`make test` asks the stand-in. `make test-stripe` asks the Stripe account whose test key is in
+`make test` asks the sandbox. `make test-stripe` asks the Stripe account whose test key is in
 STRIPE_TEST_SECRET_KEY: the same tests, so that what holds here is known to hold there.
 """
 

@@ -25,7 +25,7 @@ from apps.orders.models import (
     OrderEvent,
     OrderLine,
     Payment,
-    Redemption,
+    PromoUse,
     ReferralReward,
     Refund,
 )
@@ -59,7 +59,7 @@ def make_one_of_everything():
         paid_at=timezone.now(),
     )  # fmt: skip
     add_rows_to(order, subject=subject, lesson=lesson)
-    Redemption.objects.create(promo_code=promo, order=order, student=student, status="used")
+    PromoUse.objects.create(promo_code=promo, order=order, student=student, status="used")
     friend = Student.objects.create(email=f"amiga{n}@example.com")
     ReferralReward.objects.create(
         student=student, friend=friend, order=order, promo_code=promo, amount=20,

@@ -1,4 +1,4 @@
-"""Plans of instalments for tests: bought at the stand-in, then followed with the clock moved."""
+"""Plans of instalments for tests: bought at the sandbox, then followed with the clock moved."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from apps.orders.models import Order
 from apps.orders.plan.plan_link import plan_token
 from apps.payments.plan_charges import Collected, charge_instalments
 from tests.helpers.factories import checkout_body, make_subject, whole
-from tests.helpers.shop import SUCCESS, Api, Standin
+from tests.helpers.shop import SUCCESS, Api, Sandbox
 
 # At ten in the morning in Madrid of the day on which the plans of these tests are bought.
 BOUGHT_AT = datetime(2026, 11, 21, 10, tzinfo=ZoneInfo("Europe/Madrid"))
@@ -22,7 +22,7 @@ def day(number: int, *, hours: float = 0) -> datetime:
 
 
 def buy_in_instalments(
-    api: Api, standin: Standin, *, number: str = SUCCESS, price: str = "100.00", **changes: Any
+    api: Api, sandbox: Sandbox, *, number: str = SUCCESS, price: str = "100.00", **changes: Any
 ) -> Order:
     """Bruno's plan: 33.34 € paid on day 0, then 33.33 € on the days 20 and 40."""
     with time_machine.travel(BOUGHT_AT, tick=False):
@@ -30,7 +30,7 @@ def buy_in_instalments(
             whole(make_subject(price=price)), total=price, payment_type="installment", **changes
         )
         placed = api.checkout(body)
-        assert standin.confirm(placed["client_secret"], number) == ""
+        assert sandbox.confirm(placed["client_secret"], number) == ""
         status, _ = api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
         assert status == 200
     return Order.objects.get(pk=placed["order_id"])
@@ -42,18 +42,18 @@ def charge_on(number: int, *, hours: float = 0) -> Collected:
         return charge_instalments()
 
 
-def give_card(order: Order, standin: Standin, name: str) -> str:
+def give_card(order: Order, sandbox: Sandbox, name: str) -> str:
     """Let the order's instalments be charged to one of Stripe's named test cards."""
-    method = standin.process.client().v1.payment_methods.attach(
+    method = sandbox.process.client().v1.payment_methods.attach(
         name, {"customer": order.customer_reference}
     )
     Order.objects.filter(pk=order.pk).update(card_reference=method.id, card_label="")
     return method.id
 
 
-def charges(standin: Standin, order: Order) -> list[int]:
+def charges(sandbox: Sandbox, order: Order) -> list[int]:
     """What the provider has taken from the order's customer, in cents, oldest first."""
-    page = standin.process.client().v1.charges.list(
+    page = sandbox.process.client().v1.charges.list(
         {"customer": order.customer_reference, "limit": 100}
     )
     return [charge.amount for charge in reversed(page.data) if charge.status == "succeeded"]

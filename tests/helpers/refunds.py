@@ -10,7 +10,7 @@ from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.effects import RefundRequest
 from apps.payments.refunding import make_refund
 from tests.helpers.factories import checkout_body, make_subject, whole
-from tests.helpers.shop import SUCCESS, Api, Standin
+from tests.helpers.shop import SUCCESS, Api, Sandbox
 
 
 def make_clerk(name: str = "carla") -> Any:
@@ -19,7 +19,7 @@ def make_clerk(name: str = "carla") -> Any:
 
 def buy(
     api: Api,
-    standin: Standin,
+    sandbox: Sandbox,
     *subjects: Any,
     total: str = "182.40",
     number: str = SUCCESS,
@@ -28,7 +28,7 @@ def buy(
     """Bruno's paid order: one subject of 192 € at 182.40 €, unless told otherwise."""
     items = [whole(subject) for subject in subjects or (make_subject(),)]
     placed = api.checkout(checkout_body(*items, total=total, **more))
-    assert standin.confirm(placed["client_secret"], number) == ""
+    assert sandbox.confirm(placed["client_secret"], number) == ""
     status, answer = api.post(
         "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
     )
@@ -52,8 +52,8 @@ def refund(order: Order, clerk: Any, cents: int | None = None, **request: Any) -
     return refunds
 
 
-def refunded_at_provider(standin: Standin, order: Order) -> list[int]:
+def refunded_at_provider(sandbox: Sandbox, order: Order) -> list[int]:
     """What the provider has refunded of the order's payments, in cents, oldest first."""
-    page = standin.process.client().v1.refunds.list({"limit": 100})
+    page = sandbox.process.client().v1.refunds.list({"limit": 100})
     references = set(order.payments.values_list("reference", flat=True))
     return [row.amount for row in reversed(page.data) if row.payment_intent in references]

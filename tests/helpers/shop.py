@@ -1,4 +1,4 @@
-"""Fixtures for tests that buy: the API as a browser calls it, and the local Stripe stand-in."""
+"""Fixtures for tests that buy: the API as a browser calls it, and the local Stripe sandbox."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,8 +41,8 @@ def api() -> Api:
     return Api()
 
 
-class Standin:
-    """The stand-in as the browser's Stripe.js and the provider's own dashboard use it."""
+class Sandbox:
+    """The sandbox as the browser's Stripe.js and the provider's own dashboard use it."""
 
     def __init__(self, process: SandboxProcess) -> None:
         self.process = process
@@ -106,28 +106,28 @@ class Standin:
 
 
 @pytest.fixture(scope="session")
-def standin_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
-    with running_sandbox(tmp_path_factory.mktemp("standin") / "state.sqlite3") as process:
+def sandbox_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
+    with running_sandbox(tmp_path_factory.mktemp("sandbox") / "state.sqlite3") as process:
         yield process
 
 
 @pytest.fixture
-def standin(standin_process: SandboxProcess, settings: Any) -> Iterator[Standin]:
-    """The stand-in, empty and without webhooks: what it knows is told only to who asks."""
-    standin = Standin(standin_process)
+def sandbox(sandbox_process: SandboxProcess, settings: Any) -> Iterator[Sandbox]:
+    """The sandbox, empty and without webhooks: what it knows is told only to who asks."""
+    sandbox = Sandbox(sandbox_process)
     # Order ids begin anew with each test, and so would the idempotency keys made of them.
-    standin.forget_everything()
-    settings.STRIPE_API_BASE = standin_process.url
-    settings.STRIPE_SECRET_KEY = standin_process.secret_key
+    sandbox.forget_everything()
+    settings.STRIPE_API_BASE = sandbox_process.url
+    settings.STRIPE_SECRET_KEY = sandbox_process.secret_key
     # The threads of a test stand for requests to several web processes.
     settings.STRIPE_MAX_WAITING = 100
     client.cache_clear()
-    yield standin
+    yield sandbox
     client.cache_clear()
 
 
 @pytest.fixture
-def audited(standin: Standin) -> Iterator[None]:
+def audited(sandbox: Sandbox) -> Iterator[None]:
     """At the end of the test the books agree, with each other and with Stripe."""
     # Not above: this module is a plugin, loaded before the settings.
     from apps.payments.audit.run import audit

@@ -21,7 +21,7 @@ from apps.orders.models import (
     OrderEvent,
     OrderLine,
     Payment,
-    Redemption,
+    PromoUse,
     ReferralReward,
     Refund,
 )
@@ -39,13 +39,13 @@ OUR_MODELS = sorted(
 )
 ASKED_FOR = {
     "University Degree Subject Lesson PriceChange Student Consent LegalText Order OrderLine",
-    "OrderEvent Instalment Payment ProviderEvent Enrolment PromoCode Redemption Campaign",
+    "OrderEvent Instalment Payment ProviderEvent Enrolment PromoCode PromoUse Campaign",
     "Mail SiteSettings Provisioning Account",
     "PricePlan Faq Testimonial TeamMember Institution Redirect",
     "Lead Quote RequestedSubject ReferralReward Refund Dispute",
 }
 WRITTEN_BY_THE_SHOP = {
-    Order, OrderLine, OrderEvent, Instalment, Payment, Redemption, ProviderEvent, Consent,
+    Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
     PriceChange, Mail, ScheduledJob, Provisioning, AccessChange, Enrolment, Account, Quote,
     RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
 }  # fmt: skip

@@ -6,7 +6,7 @@ from django.core.management import CommandError, call_command
 
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
 from apps.core.models import Mail
-from apps.orders.models import Order, Redemption
+from apps.orders.models import Order, PromoUse
 from apps.pricing.models import Campaign, PromoCode
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +79,7 @@ def test_sample_orders_are_placed_through_the_shop():
     call_command("seed", verbosity=0)
 
     assert sorted(Order.objects.values_list("status", flat=True)) == ["cart", "paid", "paying"]
-    used = Redemption.objects.get()
+    used = PromoUse.objects.get()
     assert (used.promo_code.code, used.status) == ("AGOTADO5", "used")
     assert used.promo_code.uses_taken == used.promo_code.max_uses == 1
     assert Order.objects.get(status="paying").instalments.count() == 3

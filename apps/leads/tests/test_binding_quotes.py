@@ -12,7 +12,7 @@ from apps.leads.models import Quote
 from apps.leads.quote_links import signed_id
 from apps.leads.tests.payloads import budget
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Order, Redemption, UsedQuote
+from apps.orders.models import Order, PromoUse, UsedQuote
 from apps.orders.promo import uses as promo
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import Campaign
@@ -63,7 +63,7 @@ def pay(api, answer):
     )
 
 
-def test_binding_price_is_charged_to_the_cent_as_one_discount(api, standin, pair):
+def test_binding_price_is_charged_to_the_cent_as_one_discount(api, sandbox, pair):
     quote = make_quote(api, *pair, fullPayment=True)
 
     answer = api.checkout(body(quote, *map(whole, pair), total="343.50"))
@@ -71,7 +71,7 @@ def test_binding_price_is_charged_to_the_cent_as_one_discount(api, standin, pair
     assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 34.0}]
     assert (answer["total_amount"], answer["amount"]) == (343.5, 343.5)
     assert "quote_notice" not in answer
-    assert standin.payment(answer["payment_intent_id"])["amount"] == 34350
+    assert sandbox.payment(answer["payment_intent_id"])["amount"] == 34350
     order = Order.objects.get()
     assert order.quote_number == quote.pk
     assert order.total_amount == Decimal("343.50")
@@ -83,7 +83,7 @@ def test_binding_price_is_charged_to_the_cent_as_one_discount(api, standin, pair
     assert Order.objects.get().status == "paid"
 
 
-def test_price_increase_does_not_change_the_binding_price(api, standin, pair):
+def test_price_increase_does_not_change_the_binding_price(api, sandbox, pair):
     quote = make_quote(api, *pair, fullPayment=True)
     pair[0].final_price = Decimal("260.00")
     pair[0].save()
@@ -93,7 +93,7 @@ def test_price_increase_does_not_change_the_binding_price(api, standin, pair):
     assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 102.0}]
 
 
-def test_ended_campaign_still_counts_in_the_binding_price(api, standin, pair):
+def test_ended_campaign_still_counts_in_the_binding_price(api, sandbox, pair):
     Campaign.objects.create(
         name="Agosto", percent=20, first_month=8, first_day=1, last_month=8, last_day=31, cart=True
     )
@@ -107,7 +107,7 @@ def test_ended_campaign_still_counts_in_the_binding_price(api, standin, pair):
     assert answer["amount"] == 51.34
 
 
-def test_quote_in_instalments_charges_the_first_instalment(api, standin, pair):
+def test_quote_in_instalments_charges_the_first_instalment(api, sandbox, pair):
     quote = make_quote(api, *pair)
 
     answer = api.checkout(
@@ -115,10 +115,10 @@ def test_quote_in_instalments_charges_the_first_instalment(api, standin, pair):
     )
 
     assert answer["amount"] == 120.84
-    assert standin.payment(answer["payment_intent_id"])["amount"] == 12084
+    assert sandbox.payment(answer["payment_intent_id"])["amount"] == 12084
 
 
-def test_quote_binds_until_its_last_second(api, standin, pair):
+def test_quote_binds_until_its_last_second(api, sandbox, pair):
     with time_machine.travel(NOVEMBER, tick=False):
         quote = make_quote(api, *pair, fullPayment=True)
     asked = body(quote, *map(whole, pair), total="343.50")
@@ -147,7 +147,7 @@ def test_quote_binds_until_its_last_second(api, standin, pair):
         ),
     ],
 )
-def test_mismatched_cart_costs_todays_prices_with_a_notice(api, standin, pair, change, notice):
+def test_mismatched_cart_costs_todays_prices_with_a_notice(api, sandbox, pair, change, notice):
     quote = make_quote(api, *pair, fullPayment=True)
     one, two = map(whole, pair)
     more = make_subject("Otra")
@@ -175,7 +175,7 @@ def test_mismatched_cart_costs_todays_prices_with_a_notice(api, standin, pair, c
     assert Order.objects.get().quote_number is None
 
 
-def test_todays_prices_apply_if_they_are_below_the_quote(api, standin, pair):
+def test_todays_prices_apply_if_they_are_below_the_quote(api, sandbox, pair):
     quote = make_quote(api, pair[0])
     pair[0].final_price = Decimal("150.00")
     pair[0].save()
@@ -186,7 +186,7 @@ def test_todays_prices_apply_if_they_are_below_the_quote(api, standin, pair):
 
 
 @pytest.mark.parametrize("key", ["1.x", "0", "\U0001f600", "x" * 200], ids=ascii)
-def test_unsigned_quote_key_gives_todays_prices(api, standin, pair, key):
+def test_unsigned_quote_key_gives_todays_prices(api, sandbox, pair, key):
     status, refusal = api.post(
         "process-checkout", checkout_body(whole(pair[0]), total="1.00", quote=key)
     )
@@ -195,7 +195,7 @@ def test_unsigned_quote_key_gives_todays_prices(api, standin, pair, key):
     assert refusal["quote_notice"] == ("El presupuesto no existe. Se aplican los precios de hoy.")
 
 
-def test_promo_code_on_top_of_a_binding_quote_is_refused(api, standin, pair):
+def test_promo_code_on_top_of_a_binding_quote_is_refused(api, sandbox, pair):
     promo = make_promo()
     quote = make_quote(api, *pair, fullPayment=True)
 
@@ -211,7 +211,7 @@ def test_promo_code_on_top_of_a_binding_quote_is_refused(api, standin, pair):
     assert answer["discounts"][-1] == {"name": "Código promocional", "amount": 18.24}
 
 
-def test_quote_binds_for_one_purchase_only(api, standin, pair):
+def test_quote_binds_for_one_purchase_only(api, sandbox, pair):
     quote = make_quote(api, *pair, fullPayment=True)
     asked = body(quote, *map(whole, pair), total="343.50")
     pay(api, api.checkout(asked))
@@ -223,7 +223,7 @@ def test_quote_binds_for_one_purchase_only(api, standin, pair):
     assert (link["binding_price"], link["notice"]) == (None, USED)
 
 
-def test_second_order_paid_with_one_quote_is_flagged(api, standin, pair):
+def test_second_order_paid_with_one_quote_is_flagged(api, sandbox, pair):
     quote = make_quote(api, *pair, fullPayment=True)
     asked = body(quote, *map(whole, pair), total="343.50")
     first, second = api.checkout(asked), api.checkout(asked)
@@ -244,7 +244,7 @@ def test_second_order_paid_with_one_quote_is_flagged(api, standin, pair):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_concurrent_payments_use_the_quote_once(api, standin, pair):
+def test_concurrent_payments_use_the_quote_once(api, sandbox, pair):
     quote = make_quote(api, *pair, fullPayment=True)
     asked = body(quote, *map(whole, pair), total="343.50")
     waiting = [api.checkout(asked) for _ in range(4)]
@@ -274,18 +274,18 @@ def in_parts(quote, pair, total, **changes):
     return body(quote, *map(whole, pair), total=total, payment_type="installment", **changes)
 
 
-def test_friend_code_in_the_quote_is_reserved_and_used(api, standin, pair, invited, friend_code):
+def test_friend_code_in_the_quote_is_reserved_and_used(api, sandbox, pair, invited, friend_code):
     answer = api.checkout(in_parts(invited, pair, "347.50"))
 
     assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 30.0}]
-    assert Redemption.objects.get().promo_code == friend_code
+    assert PromoUse.objects.get().promo_code == friend_code
     pay(api, answer)
-    assert Redemption.objects.get().status == "used"
+    assert PromoUse.objects.get().status == "used"
 
 
 @pytest.mark.parametrize("who", ["Ana", "Ana's telephone", "bought before", "used up"])
 def test_friend_discount_is_removed_for_buyers_who_may_not_use_the_code(
-    api, standin, pair, invited, friend_code, who
+    api, sandbox, pair, invited, friend_code, who
 ):
     changes = {}
     if who == "Ana":
@@ -311,11 +311,11 @@ def test_friend_discount_is_removed_for_buyers_who_may_not_use_the_code(
     assert refusal["quote_notice"] == f"Tu presupuesto va sin el descuento de amigo. {sentence}"
     answer = api.checkout(in_parts(invited, pair, "362.50", **changes))
     assert answer["discounts"] == [{"name": "Precio de tu presupuesto", "amount": 15.0}]
-    assert Redemption.objects.count() == 0
+    assert PromoUse.objects.count() == 0
 
 
 def test_friend_code_is_not_locked_next_to_a_typed_code(
-    api, standin, pair, invited, friend_code, monkeypatch
+    api, sandbox, pair, invited, friend_code, monkeypatch
 ):
     """Locking one code after the other could deadlock with a checkout in the opposite order."""
     make_promo("DIEZ")
@@ -329,7 +329,7 @@ def test_friend_code_is_not_locked_next_to_a_typed_code(
 
 
 def test_deactivated_friend_code_still_counts_in_a_sent_quote(
-    api, standin, pair, invited, friend_code
+    api, sandbox, pair, invited, friend_code
 ):
     friend_code.active = False
     friend_code.save()
@@ -340,7 +340,7 @@ def test_deactivated_friend_code_still_counts_in_a_sent_quote(
 # ---------------------------------------------------------------- recovery and rewards
 
 
-def test_saved_cart_keeps_its_quote_while_it_binds(api, standin, pair, invited):
+def test_saved_cart_keeps_its_quote_while_it_binds(api, sandbox, pair, invited):
     with time_machine.travel(NOVEMBER, tick=False):
         quote = make_quote(api, *pair, fullPayment=True)
         placed = api.checkout(body(quote, *map(whole, pair), total="343.50", save_for_later=True))
@@ -367,7 +367,7 @@ def test_saved_cart_keeps_its_quote_while_it_binds(api, standin, pair, invited):
     } in late["changes"]
 
 
-def test_recovered_cart_does_not_show_the_friend_code_of_its_quote(api, standin, pair, invited):
+def test_recovered_cart_does_not_show_the_friend_code_of_its_quote(api, sandbox, pair, invited):
     placed = api.checkout(in_parts(invited, pair, "347.50"))
 
     _, recovered = api.get("orders/recover", order=placed["order_id"], token=placed["token"])
@@ -376,7 +376,7 @@ def test_recovered_cart_does_not_show_the_friend_code_of_its_quote(api, standin,
     assert recovered["changes"] == []
 
 
-def test_dropping_the_quote_releases_the_friend_code(api, standin, pair, invited, friend_code):
+def test_dropping_the_quote_releases_the_friend_code(api, sandbox, pair, invited, friend_code):
     placed = api.checkout(in_parts(invited, pair, "347.50"))
     again = {"recovery_order_id": placed["order_id"], "token": placed["token"]}
 
@@ -388,7 +388,7 @@ def test_dropping_the_quote_releases_the_friend_code(api, standin, pair, invited
     assert friend_code.uses_taken == 0
 
 
-def test_quote_and_order_link_to_each_other_in_the_admin(api, standin, pair, admin_client):
+def test_quote_and_order_link_to_each_other_in_the_admin(api, sandbox, pair, admin_client):
     quote = make_quote(api, *pair, fullPayment=True)
     answer = api.checkout(body(quote, *map(whole, pair), total="343.50"))
     pay(api, answer)
@@ -406,7 +406,7 @@ def test_quote_and_order_link_to_each_other_in_the_admin(api, standin, pair, adm
     assert admin_client.get(quotes).status_code == 200
 
 
-def test_friend_code_in_a_quote_earns_the_reward(api, standin, pair, invited, friend_code):
+def test_friend_code_in_a_quote_earns_the_reward(api, sandbox, pair, invited, friend_code):
     order = pay(api, api.checkout(in_parts(invited, pair, "347.50")))
 
     reward = order.referral_reward

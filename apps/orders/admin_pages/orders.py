@@ -24,7 +24,7 @@ from apps.orders.admin_pages.rows import (
     InstalmentRows,
     LineRows,
     PaymentRows,
-    RedemptionRows,
+    PromoUseRows,
 )
 from apps.orders.ledger.history import note
 from apps.orders.models import (
@@ -109,7 +109,7 @@ class OrderAdmin(ReadOnlyAdmin):
         DiscountRows,
         InstalmentRows,
         PaymentRows,
-        RedemptionRows,
+        PromoUseRows,
         EventRows,
     )
 

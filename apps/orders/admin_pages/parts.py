@@ -18,7 +18,7 @@ from apps.orders.models import (
     OrderEvent,
     OrderLine,
     Payment,
-    Redemption,
+    PromoUse,
 )
 from apps.orders.plan.charging import charge_again
 from apps.orders.settlement.unmatched import attend_unmatched_payments
@@ -129,7 +129,7 @@ class OrderEventAdmin(OfOrderAdmin):
     date_hierarchy = "at"
 
 
-@admin.register(Redemption)
+@admin.register(PromoUse)
 class RedemptionAdmin(OfOrderAdmin):
     list_display = (
         "promo_code",
@@ -144,6 +144,6 @@ class RedemptionAdmin(OfOrderAdmin):
     search_fields = ("promo_code__code", "order__email")
     date_hierarchy = "reserved_at"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Redemption]:
-        uses: QuerySet[Redemption] = super().get_queryset(request)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PromoUse]:
+        uses: QuerySet[PromoUse] = super().get_queryset(request)
         return uses.select_related("promo_code", "order", "student")

@@ -13,7 +13,7 @@ from apps.orders.models import (
     OrderEvent,
     OrderLine,
     Payment,
-    Redemption,
+    PromoUse,
 )
 
 
@@ -31,6 +31,11 @@ class InstalmentRows(ReadOnlyRowsInline):
     model = Instalment
     fields = ("number", "amount", "due_on", "status", "charge_on", "paid_at")
     show_change_link = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Instalment]:
+        # The name of a row, "Plazo 1 de 3", needs the order.
+        instalments: QuerySet[Instalment] = super().get_queryset(request)
+        return instalments.select_related("order")
 
 
 class AttemptRows(ReadOnlyRowsInline):
@@ -55,12 +60,12 @@ class PaymentRows(ReadOnlyRowsInline):
     show_change_link = True
 
 
-class RedemptionRows(ReadOnlyRowsInline):
-    model = Redemption
+class PromoUseRows(ReadOnlyRowsInline):
+    model = PromoUse
     fields = ("promo_code", "status", "reserved_at", "used_at")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Redemption]:
-        uses: QuerySet[Redemption] = super().get_queryset(request)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PromoUse]:
+        uses: QuerySet[PromoUse] = super().get_queryset(request)
         return uses.select_related("promo_code", "order")
 
 

@@ -8,7 +8,7 @@ from apps.orders.models.order import (
     UsedQuote,
 )
 from apps.orders.models.payment import Payment
-from apps.orders.models.promo_use import Redemption
+from apps.orders.models.promo_use import PromoUse
 from apps.orders.models.refund import Dispute, Refund
 from apps.orders.models.reward import ReferralReward
 
@@ -22,7 +22,7 @@ __all__ = (
     "OrderEvent",
     "OrderLine",
     "Payment",
-    "Redemption",
+    "PromoUse",
     "ReferralReward",
     "Refund",
     "UsedQuote",

@@ -10,19 +10,19 @@ from apps.pricing.models import PromoCode
 from apps.students.models import Student
 
 
-class Redemption(models.Model):
+class PromoUse(models.Model):
     """A use of a promo code by an order: reserved with its payment, used when it is paid."""
 
     Status = PromoUseStatus
 
     promo_code = models.ForeignKey(
-        PromoCode, models.PROTECT, related_name="redemptions", verbose_name="código"
+        PromoCode, models.PROTECT, related_name="promo_uses", verbose_name="código"
     )
     order = models.ForeignKey(
-        Order, models.PROTECT, related_name="redemptions", verbose_name="pedido"
+        Order, models.PROTECT, related_name="promo_uses", verbose_name="pedido"
     )
     student = models.ForeignKey(
-        Student, models.PROTECT, related_name="redemptions", verbose_name="alumno"
+        Student, models.PROTECT, related_name="promo_uses", verbose_name="alumno"
     )
     status = models.CharField("estado", max_length=10, choices=Status.choices)
     reserved_at = models.DateTimeField("reservado", default=timezone.now)
@@ -39,7 +39,7 @@ class Redemption(models.Model):
                 name="one_code_per_order",
             ),
         )
-        indexes = (models.Index(fields=("status", "reserved_at"), name="redemption_by_status"),)
+        indexes = (models.Index(fields=("status", "reserved_at"), name="promo_use_by_status"),)
 
     def __str__(self) -> str:
         return f"{self.promo_code} en {self.order}"

@@ -6,7 +6,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.core.identity import email_identity, phone_identity
-from apps.orders.models import Order, Redemption
+from apps.orders.models import Order, PromoUse
 from apps.orders.models.statuses import EVER_PAID, PROMO_USE_HELD, UNPAID
 from apps.pricing import promo_checks
 from apps.pricing.models import PromoCode
@@ -47,7 +47,7 @@ def buyer(
     others = orders_of_person(email=email, phone=phone)
     if order is not None:
         others = others.exclude(pk=order.pk)
-    held = Redemption.objects.filter(
+    held = PromoUse.objects.filter(
         order=OuterRef("pk"), promo_code=promo, status__in=PROMO_USE_HELD
     )
     owner: Student | None = promo.student
@@ -72,15 +72,15 @@ def _is_person(student: Student, *, email: str, phone: str) -> bool:
     return bool(phone) and phone_identity(student.phone) == phone_identity(phone)
 
 
-def reserved_friend_code(*, email: str, phone: str, order: Order | None) -> Redemption | None:
+def reserved_friend_code(*, email: str, phone: str, order: Order | None) -> PromoUse | None:
     """The use of a friend's code that another unpaid order of this person has reserved, if any."""
     others = orders_of_person(email=email, phone=phone).filter(status__in=UNPAID)
     if order is not None:
         others = others.exclude(pk=order.pk)
-    return Redemption.objects.filter(
+    return PromoUse.objects.filter(
         order__in=others,
         promo_code__is_referral_code=True,
-        status=Redemption.Status.RESERVED,
+        status=PromoUse.Status.RESERVED,
     ).first()
 
 
@@ -103,7 +103,7 @@ def friend_code_misuse(order: Order) -> str:
 
 
 def holds(order: Order, promo: PromoCode) -> bool:
-    return order.redemptions.filter(promo_code=promo, status__in=PROMO_USE_HELD).exists()
+    return order.promo_uses.filter(promo_code=promo, status__in=PROMO_USE_HELD).exists()
 
 
 def check(
@@ -133,27 +133,27 @@ def reserve(promo: PromoCode, order: Order) -> None:
     """Reserve a use for the order, unless it has one. The caller has locked order and code."""
     if holds(order, promo):
         return
-    Redemption.objects.create(
-        promo_code=promo, order=order, student=order.student, status=Redemption.Status.RESERVED
+    PromoUse.objects.create(
+        promo_code=promo, order=order, student=order.student, status=PromoUse.Status.RESERVED
     )
     PromoCode.objects.filter(pk=promo.pk).update(uses_taken=F("uses_taken") + 1)
 
 
-def release_use(use: Redemption) -> None:
+def release_use(use: PromoUse) -> None:
     """Release one reserved use. A use that is no longer reserved stays as it is."""
-    reserved = Redemption.objects.filter(pk=use.pk, status=Redemption.Status.RESERVED)
-    if reserved.update(status=Redemption.Status.RELEASED):
+    reserved = PromoUse.objects.filter(pk=use.pk, status=PromoUse.Status.RESERVED)
+    if reserved.update(status=PromoUse.Status.RELEASED):
         PromoCode.objects.filter(pk=use.promo_code_id).update(uses_taken=F("uses_taken") - 1)
 
 
 def release(order: Order, *, keep: PromoCode | None = None) -> None:
     """Release the reserved uses of the order, except of the code `keep`. Used ones stay used."""
-    for redemption in order.redemptions.select_for_update(no_key=True).filter(
-        status=Redemption.Status.RESERVED
+    for promo_use in order.promo_uses.select_for_update(no_key=True).filter(
+        status=PromoUse.Status.RESERVED
     ):
-        if keep is not None and redemption.promo_code_id == keep.pk:
+        if keep is not None and promo_use.promo_code_id == keep.pk:
             continue
-        release_use(redemption)
+        release_use(promo_use)
 
 
 def _take_friend_code_back(order: Order) -> None:
@@ -176,7 +176,7 @@ def use(order: Order) -> bool:
         return True
     _take_friend_code_back(order)
     return bool(
-        order.redemptions.filter(
-            promo_code_id=order.promo_code_id, status=Redemption.Status.RESERVED
-        ).update(status=Redemption.Status.USED, used_at=timezone.now())
+        order.promo_uses.filter(
+            promo_code_id=order.promo_code_id, status=PromoUse.Status.RESERVED
+        ).update(status=PromoUse.Status.USED, used_at=timezone.now())
     )

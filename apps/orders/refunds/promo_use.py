@@ -11,4 +11,4 @@ def keeps_promo_use(order: Order) -> bool:
     for one purchase would otherwise pay for a second one. So the order's use stays `used`, it
     counts towards the limits of the code and of its buyer, and no code changes it.
     """
-    return order.redemptions.filter(status=PromoUseStatus.USED).exists()
+    return order.promo_uses.filter(status=PromoUseStatus.USED).exists()

@@ -75,7 +75,7 @@ def body(*items, total="190.00", **changes):
 # ---------------------------------------------------------------- signed in
 
 
-def test_a_student_who_is_signed_in_is_told_before_paying_again(ana, subject, standin, work):
+def test_a_student_who_is_signed_in_is_told_before_paying_again(ana, subject, sandbox, work):
     bought(ana, subject)
     api = signed_in_as(ana)
 
@@ -90,7 +90,7 @@ def test_a_student_who_is_signed_in_is_told_before_paying_again(ana, subject, st
     assert mails() == []
 
 
-def test_signed_in_as_somebody_else_nothing_is_said_of_this_address(ana, subject, standin):
+def test_signed_in_as_somebody_else_nothing_is_said_of_this_address(ana, subject, sandbox):
     bought(ana, subject)
     bruno = Student.objects.create(email="bruno@example.com", phone="+34600222222")
 
@@ -111,7 +111,7 @@ def test_orders_that_stand_count(ana, subject, status):
 
 
 @pytest.mark.parametrize("status", ["cart", "expired", "refunded", "partially_refunded"])
-def test_orders_that_do_not_stand_do_not_count(ana, subject, standin, status):
+def test_orders_that_do_not_stand_do_not_count(ana, subject, sandbox, status):
     bought(ana, subject, status=status)
 
     assert signed_in_as(ana).post("process-checkout", body(whole(subject)))[0] == 200
@@ -139,7 +139,7 @@ def test_each_line_is_compared_with_what_it_holds(ana, subject):
 
 
 def test_a_stranger_is_told_nothing_and_the_address_gets_a_mail(
-    api, ana, subject, standin, work, mailoutbox
+    api, ana, subject, sandbox, work, mailoutbox
 ):
     bought(ana, subject)
 
@@ -159,7 +159,7 @@ def test_a_stranger_is_told_nothing_and_the_address_gets_a_mail(
         assert "Todavía no se ha cobrado nada" in text
 
 
-def test_the_answer_takes_the_same_work_whatever_the_address_owns(api, ana, subject, standin):
+def test_the_answer_takes_the_same_work_whatever_the_address_owns(api, ana, subject, sandbox):
     Student.objects.create(email="carla@example.com", phone="+34600333333")
     bought(ana, subject)
 
@@ -174,7 +174,7 @@ def test_the_answer_takes_the_same_work_whatever_the_address_owns(api, ana, subj
     assert statements("ana@example.com") == statements("carla@example.com")
 
 
-def test_once_for_an_order_s_content_however_often_it_is_sent(api, ana, subject, standin, work):
+def test_once_for_an_order_s_content_however_often_it_is_sent(api, ana, subject, sandbox, work):
     bought(ana, subject)
     other = make_subject("Derecho", "100.00")
     placed = api.checkout(body(whole(subject)))
@@ -195,7 +195,7 @@ def test_once_for_an_order_s_content_however_often_it_is_sent(api, ana, subject,
 
 
 def test_at_most_three_mails_a_day_and_nobody_is_told_of_the_limit(
-    api, ana, subject, standin, work
+    api, ana, subject, sandbox, work
 ):
     bought(ana, subject)
     with time_machine.travel("2026-11-21T10:00:00+01:00", tick=True):
@@ -209,7 +209,7 @@ def test_at_most_three_mails_a_day_and_nobody_is_told_of_the_limit(
     assert len(mails()) == 4
 
 
-def test_an_address_that_owns_nothing_of_it_gets_no_mail(api, ana, subject, standin, work):
+def test_an_address_that_owns_nothing_of_it_gets_no_mail(api, ana, subject, sandbox, work):
     bought(ana, make_subject("Derecho"))
 
     api.checkout(body(whole(subject)))
@@ -219,7 +219,7 @@ def test_an_address_that_owns_nothing_of_it_gets_no_mail(api, ana, subject, stan
 
 
 def test_a_mail_that_waited_until_the_refund_is_not_sent(
-    api, ana, subject, standin, work, mailoutbox
+    api, ana, subject, sandbox, work, mailoutbox
 ):
     earlier = bought(ana, subject)
     placed = api.checkout(body(whole(subject)))

@@ -6,7 +6,7 @@ import pytest
 
 from apps.catalogue.models import Lesson
 from apps.core.models import Mail
-from apps.orders.models import Order, Payment, Redemption
+from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.settlement.mark_paid import complete_free
 from apps.students.models import Consent, Student
 from tests.helpers.factories import (
@@ -21,7 +21,7 @@ from tests.helpers.factories import (
 pytestmark = pytest.mark.django_db
 
 
-def test_a_checkout_creates_an_order_and_a_payment_the_browser_can_confirm(api, standin):
+def test_a_checkout_creates_an_order_and_a_payment_the_browser_can_confirm(api, sandbox):
     subject = make_subject(price="192.00")
 
     answer = api.checkout(checkout_body(whole(subject), total="182.40"))
@@ -41,7 +41,7 @@ def test_a_checkout_creates_an_order_and_a_payment_the_browser_can_confirm(api, 
         }
     ]
     assert answer["discounts"] == [{"name": "Pago completo (5 %)", "amount": 9.6}]
-    payment = standin.payment(answer["payment_intent_id"])
+    payment = sandbox.payment(answer["payment_intent_id"])
     assert payment["amount"] == 18240
     assert payment["currency"] == "eur"
     assert payment["metadata"] == {"order_id": str(order.pk), "revision": "1"}
@@ -51,18 +51,18 @@ def test_a_checkout_creates_an_order_and_a_payment_the_browser_can_confirm(api, 
     assert Mail.objects.count() == 0
 
 
-def test_an_instalment_checkout_charges_the_first_third_and_keeps_the_card(api, standin):
+def test_an_instalment_checkout_charges_the_first_third_and_keeps_the_card(api, sandbox):
     subject = make_subject(price="100.00")
 
     answer = api.checkout(checkout_body(whole(subject), total="100.00", payment_type="installment"))
 
     assert answer["amount"] == 33.34
-    payment = standin.payment(answer["payment_intent_id"])
+    payment = sandbox.payment(answer["payment_intent_id"])
     assert payment["amount"] == 3334
     assert payment["setup_future_usage"] == "off_session"
 
 
-def test_lessons_and_subjects_are_priced_by_the_server_whatever_the_client_says(api, standin):
+def test_lessons_and_subjects_are_priced_by_the_server_whatever_the_client_says(api, sandbox):
     micro, derecho = make_subject(price="192.00"), make_subject("Derecho", "240.00")
     items = [whole(micro), single(derecho.lessons.first())]
     items[0]["subject_price"] = 1.0
@@ -74,7 +74,7 @@ def test_lessons_and_subjects_are_priced_by_the_server_whatever_the_client_says(
     assert answer["lines"][1]["name"] == "Derecho: PEC 1"
 
 
-def test_another_total_is_refused_with_the_fresh_one_and_nothing_is_placed(api, standin):
+def test_another_total_is_refused_with_the_fresh_one_and_nothing_is_placed(api, sandbox):
     subject = make_subject(price="192.00")
 
     status, answer = api.post("process-checkout", checkout_body(whole(subject), total="1.00"))
@@ -151,7 +151,7 @@ def test_checkout_needs_each_acceptance(api, field, sentence):
     assert Order.objects.count() == 0
 
 
-def test_what_was_accepted_is_kept_with_its_words_and_version(api, standin):
+def test_what_was_accepted_is_kept_with_its_words_and_version(api, sandbox):
     answer = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
 
     consents = Consent.objects.filter(order_id=answer["order_id"])
@@ -172,7 +172,7 @@ def test_what_was_accepted_is_kept_with_its_words_and_version(api, standin):
         ("+351 912345678", "+351912345678"),
     ],
 )
-def test_phones_are_stored_as_e164(api, standin, phone, stored):
+def test_phones_are_stored_as_e164(api, sandbox, phone, stored):
     api.checkout(checkout_body(whole(make_subject()), total="182.40", phone=phone))
 
     assert Order.objects.get().phone == stored
@@ -230,7 +230,7 @@ def test_instalments_need_a_total_of_thirty_euros(api):
     assert answer["error"] == "Para pagar a plazos el total debe ser de al menos 30 €."
 
 
-def test_a_retry_with_the_order_gives_the_same_payment_and_no_second_order(api, standin):
+def test_a_retry_with_the_order_gives_the_same_payment_and_no_second_order(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
 
@@ -242,7 +242,7 @@ def test_a_retry_with_the_order_gives_the_same_payment_and_no_second_order(api, 
     assert Payment.objects.count() == 1
 
 
-def test_a_changed_cart_cancels_the_open_payment_before_another_is_opened(api, standin):
+def test_a_changed_cart_cancels_the_open_payment_before_another_is_opened(api, sandbox):
     micro, derecho = make_subject(), make_subject("Derecho", "240.00")
     first = api.checkout(checkout_body(whole(micro), total="182.40"))
 
@@ -257,14 +257,14 @@ def test_a_changed_cart_cancels_the_open_payment_before_another_is_opened(api, s
     )
 
     assert second["order_id"] == first["order_id"]
-    assert standin.payment(first["payment_intent_id"])["status"] == "canceled"
-    assert standin.payment(second["payment_intent_id"])["amount"] == 39540
+    assert sandbox.payment(first["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(second["payment_intent_id"])["amount"] == 39540
     order = Order.objects.get()
     assert order.lines.count() == 2
     assert [p.status for p in order.payments.order_by("pk")] == ["canceled", "open"]
 
 
-def test_a_wrong_token_opens_nothing(api, standin):
+def test_a_wrong_token_opens_nothing(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
 
@@ -275,7 +275,7 @@ def test_a_wrong_token_opens_nothing(api, standin):
     assert (status, answer["error"]) == (404, "Orden no encontrada o enlace inválido")
 
 
-def test_a_cart_saved_for_later_has_no_payment_and_mails_its_link(api, standin, work, mailoutbox):
+def test_a_cart_saved_for_later_has_no_payment_and_mails_its_link(api, sandbox, work, mailoutbox):
     body = checkout_body(
         whole(make_subject()),
         total="182.40",
@@ -308,7 +308,7 @@ def test_one_address_gets_three_saved_carts_an_hour_whoever_sends_them(api, sett
     assert Mail.objects.count() == Order.objects.count() == 3
 
 
-def test_a_total_of_zero_is_completed_without_a_card(api, standin, work):
+def test_a_total_of_zero_is_completed_without_a_card(api, sandbox, work):
     make_promo("GRATIS100", value="100")
     body = checkout_body(whole(make_subject()), total="0", promo_code="gratis100")
 
@@ -320,12 +320,12 @@ def test_a_total_of_zero_is_completed_without_a_card(api, standin, work):
     assert answer["redirect"] == f"/success?payment_intent_id={answer['payment_intent_id']}"
     order = Order.objects.get()
     assert order.status == "paid"
-    assert order.redemptions.get().status == "used"
+    assert order.promo_uses.get().status == "used"
     status, again = api.post("complete-payment", {"payment_intent_id": answer["payment_intent_id"]})
     assert (status, again["status"]) == (200, "paid")
 
 
-def test_two_free_completions_at_once_give_one_payment_and_no_flag(api, standin):
+def test_two_free_completions_at_once_give_one_payment_and_no_flag(api, sandbox):
     make_promo("GRATIS100", value="100")
     body = checkout_body(whole(make_subject()), total="0", promo_code="gratis100")
     reference = api.checkout(body)["payment_intent_id"]
@@ -340,7 +340,7 @@ def test_two_free_completions_at_once_give_one_payment_and_no_flag(api, standin)
     assert not Mail.objects.filter(template="staff_attention").exists()
 
 
-def test_an_order_that_was_free_is_not_given_away_with_what_it_holds_now(api, standin, monkeypatch):
+def test_an_order_that_was_free_is_not_given_away_with_what_it_holds_now(api, sandbox, monkeypatch):
     make_promo("GRATIS100", value="100")
     subject = make_subject()
     placed = api.checkout(checkout_body(whole(subject), total="182.40", save_for_later=True))
@@ -359,7 +359,7 @@ def test_an_order_that_was_free_is_not_given_away_with_what_it_holds_now(api, st
     order = Order.objects.get()
     assert answer["completed"] is True
     assert (order.status, order.total_amount) == ("paid", 0)
-    assert order.redemptions.get(status="used").promo_code.code == "GRATIS100"
+    assert order.promo_uses.get(status="used").promo_code.code == "GRATIS100"
     assert set(order.payments.values_list("status", flat=True)) == {"canceled", "succeeded"}
 
 
@@ -375,7 +375,7 @@ def test_a_phone_in_other_digits_is_refused(api):
     assert Order.objects.count() == 0
 
 
-def test_an_existing_student_is_found_whatever_the_capitals_and_left_as_they_were(api, standin):
+def test_an_existing_student_is_found_whatever_the_capitals_and_left_as_they_were(api, sandbox):
     student = Student.objects.create(
         email="bruno@example.com", first_name="Bruno", phone="+34611111111"
     )
@@ -391,7 +391,7 @@ def test_an_existing_student_is_found_whatever_the_capitals_and_left_as_they_wer
     assert Order.objects.get().student == student
 
 
-def test_a_signed_in_student_updates_their_own_data(api, standin):
+def test_a_signed_in_student_updates_their_own_data(api, sandbox):
     student = Student.objects.create(email="bruno@example.com", phone="+34611111111")
     session = api.client.session
     session["student_id"] = student.pk
@@ -403,7 +403,7 @@ def test_a_signed_in_student_updates_their_own_data(api, standin):
     assert (student.first_name, student.phone) == ("Bruno", BRUNO["phone"])
 
 
-def test_a_promo_code_is_reserved_with_the_payment_and_released_when_it_is_taken_out(api, standin):
+def test_a_promo_code_is_reserved_with_the_payment_and_released_when_it_is_taken_out(api, sandbox):
     promo = make_promo(max_uses=1)
     subject = make_subject(price="200.00")
     first = api.checkout(checkout_body(whole(subject), total="171.00", promo_code="bienvenida10"))
@@ -432,10 +432,10 @@ def test_a_promo_code_is_reserved_with_the_payment_and_released_when_it_is_taken
     )
     promo.refresh_from_db()
     assert promo.uses_taken == 0
-    assert Redemption.objects.get().status == "released"
+    assert PromoUse.objects.get().status == "released"
 
 
-def test_a_reserved_last_use_is_refused_to_everybody_else(api, standin):
+def test_a_reserved_last_use_is_refused_to_everybody_else(api, sandbox):
     make_promo(max_uses=1)
     subject = make_subject(price="200.00")
     body = checkout_body(whole(subject), total="171.00", promo_code="BIENVENIDA10")
@@ -448,7 +448,7 @@ def test_a_reserved_last_use_is_refused_to_everybody_else(api, standin):
     assert Order.objects.count() == 1
 
 
-def test_a_student_cannot_use_a_code_more_often_than_it_allows(api, standin):
+def test_a_student_cannot_use_a_code_more_often_than_it_allows(api, sandbox):
     make_promo(max_uses_per_student=1)
     subject = make_subject(price="200.00")
     body = checkout_body(whole(subject), total="171.00", promo_code="BIENVENIDA10")
@@ -519,7 +519,7 @@ def test_other_sites_cannot_send_a_checkout(api, headers):
     assert Order.objects.count() == 0
 
 
-def test_the_sites_own_pages_can(api, standin):
+def test_the_sites_own_pages_can(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
 
     status, _ = api.post(
@@ -531,7 +531,7 @@ def test_the_sites_own_pages_can(api, standin):
     assert status == 200
 
 
-def test_sixty_checkouts_an_hour_are_enough(api, settings, standin):
+def test_sixty_checkouts_an_hour_are_enough(api, settings, sandbox):
     settings.RATE_LIMIT_SCALE = 1 / 60
     body = checkout_body(whole(make_subject()), total="182.40")
     api.checkout(body)
@@ -543,7 +543,7 @@ def test_sixty_checkouts_an_hour_are_enough(api, settings, standin):
     assert 0 < int(answer["Retry-After"]) <= 3600
 
 
-def test_a_first_checkout_whose_answer_was_lost_is_taken_up_by_its_key(api, standin):
+def test_a_first_checkout_whose_answer_was_lost_is_taken_up_by_its_key(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40", order_key=str(uuid4()))
     first = api.checkout(body)
     second = api.checkout(body)
@@ -558,14 +558,14 @@ def test_a_first_checkout_whose_answer_was_lost_is_taken_up_by_its_key(api, stan
     assert Order.objects.get().lines.get().subject == other
 
 
-def test_another_key_or_none_begins_another_order(api, standin):
+def test_another_key_or_none_begins_another_order(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     keys = [str(uuid4()), str(uuid4()), None, None]
 
     assert len({api.checkout({**body, "order_key": key})["order_id"] for key in keys}) == 4
 
 
-def test_the_key_of_a_paid_order_opens_no_second_one(api, standin):
+def test_the_key_of_a_paid_order_opens_no_second_one(api, sandbox):
     make_promo("GRATIS100", value="100")
     body = checkout_body(
         whole(make_subject()), total="0", promo_code="GRATIS100", order_key=str(uuid4())
@@ -583,7 +583,7 @@ def test_the_key_of_a_paid_order_opens_no_second_one(api, standin):
 
 
 @pytest.mark.parametrize("key", ["1", "x" * 100, 7, {"a": 1}, "\x00"])
-def test_a_key_that_is_no_uuid_is_refused(api, standin, key):
+def test_a_key_that_is_no_uuid_is_refused(api, sandbox, key):
     body = checkout_body(whole(make_subject()), total="182.40", order_key=key)
 
     status, answer = api.post("process-checkout", body)

@@ -73,7 +73,7 @@ def test_with_items_the_server_prices_them_and_ignores_the_total(api):
     assert answer["discount_amount"] == 20.0
 
 
-def test_what_the_order_itself_has_reserved_does_not_refuse_its_code(api, standin):
+def test_what_the_order_itself_has_reserved_does_not_refuse_its_code(api, sandbox):
     make_promo(max_uses=1, max_uses_per_student=1)
     subject = make_subject(price="200.00")
     body = checkout_body(whole(subject), total="171.00", promo_code="BIENVENIDA10")
@@ -150,7 +150,7 @@ def test_a_referral_code_says_that_it_is_one(api, referral):
     assert answer["discount_amount"] == 15.0
 
 
-def test_nobody_uses_their_own_referral_code(api, referral, standin):
+def test_nobody_uses_their_own_referral_code(api, referral, sandbox):
     subject = make_subject(price="200.00")
     sentence = "No puedes usar tu propio código de amigo."
 
@@ -172,7 +172,7 @@ def test_a_referral_code_needs_a_complete_subject(api, referral):
     )
 
 
-def test_a_referral_code_is_for_those_who_have_never_bought(api, referral, standin):
+def test_a_referral_code_is_for_those_who_have_never_bought(api, referral, sandbox):
     make_promo("GRATIS100", value="100")
     api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100"))
     assert Order.objects.get().status == "paid"

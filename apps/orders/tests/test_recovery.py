@@ -98,7 +98,7 @@ def test_expired_lessons_are_named_and_left_out(api, saved):
     assert answer["changes"][0] == {"kind": "expired", "name": "Derecho: PEC 2"}
 
 
-def test_a_code_that_is_over_is_said_and_taken_out(api, standin):
+def test_a_code_that_is_over_is_said_and_taken_out(api, sandbox):
     promo = make_promo()
     answer = api.checkout(
         checkout_body(
@@ -135,7 +135,7 @@ def test_a_campaign_that_began_since_is_said(api, saved):
     ]
 
 
-def test_paying_a_recovered_order_asks_again_for_age_and_waiver_only(api, saved, standin):
+def test_paying_a_recovered_order_asks_again_for_age_and_waiver_only(api, saved, sandbox):
     order = Order.objects.get()
     body = checkout_body(
         whole(order.lines.first().subject),
@@ -190,7 +190,7 @@ def test_when_nothing_is_left_the_link_names_what_expired(api, saved):
     assert gone == ["Microeconomía", "Derecho: PEC 1", "Derecho: PEC 2"]
 
 
-def test_what_is_left_and_no_longer_fit_for_instalments_is_priced_at_once(api, standin):
+def test_what_is_left_and_no_longer_fit_for_instalments_is_priced_at_once(api, sandbox):
     micro, derecho = make_subject(), make_subject("Derecho", "240.00")
     (lesson, *_) = derecho.lessons.all()
     saved = api.checkout(
@@ -252,7 +252,7 @@ def test_looking_changes_nothing_in_the_database(api, saved, state):
     assert rows() == before
 
 
-def test_after_the_payment_the_link_opens_and_pays_nothing(api, saved, standin):
+def test_after_the_payment_the_link_opens_and_pays_nothing(api, saved, sandbox):
     order = Order.objects.get()
     mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 28_690), actor="prueba")
 

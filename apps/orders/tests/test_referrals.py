@@ -22,7 +22,7 @@ from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.ledger.states import change_status
-from apps.orders.models import Order, Redemption, ReferralReward
+from apps.orders.models import Order, PromoUse, ReferralReward
 from apps.orders.privacy import (
     _erase_invitations,
     _export_invitations,
@@ -456,7 +456,7 @@ def test_uses_are_counted_true_while_they_are_reserved_released_and_used_at_once
     results = Counter(in_parallel(buy_or_leave, 8))
 
     promo.refresh_from_db()
-    held = Redemption.objects.filter(promo_code=promo, status__in=("reserved", "used")).count()
+    held = PromoUse.objects.filter(promo_code=promo, status__in=("reserved", "used")).count()
     assert promo.uses_taken == held == results["paid"] <= 3
     assert set(results) <= {"paid", "left", "refused"}
 

@@ -11,7 +11,7 @@ from apps.core.errors import AcademyError
 from apps.orders.models import Order, UsedQuote
 from apps.orders.models.statuses import PROMO_USE_HELD, UNPAID
 from apps.payments.audit.charges import unrecorded_charges
-from apps.payments.audit.order import WITH_ROWS, differences_of
+from apps.payments.audit.one_order import WITH_ROWS, differences_of
 from apps.payments.audit.provider import differences_with_stripe
 from apps.payments.stripe.client import PaymentNotFound
 from apps.pricing.models import PromoCode
@@ -93,7 +93,7 @@ def _sentences(order_id: int, sentences: list[str]) -> list[str]:
 
 def _counters() -> list[str]:
     """What belongs to no single order: one statement each, which sees one moment."""
-    held = Count("redemptions", filter=Q(redemptions__status__in=PROMO_USE_HELD))
+    held = Count("promo_uses", filter=Q(promo_uses__status__in=PROMO_USE_HELD))
     codes = PromoCode.objects.annotate(held=held).exclude(uses_taken=F("held")).order_by("pk")
     counted = codes.values_list("code", "uses_taken", "held")
     quotes = UsedQuote.objects.filter(

@@ -17,7 +17,7 @@ from apps.orders.models import (
     OrderDiscount,
     OrderLine,
     Payment,
-    Redemption,
+    PromoUse,
     ReferralReward,
     Refund,
     UsedQuote,
@@ -40,15 +40,15 @@ def clerk(db):
 
 
 @pytest.fixture
-def paid(api, standin):
+def paid(api, sandbox):
     """Bruno's order at 164.16 €, with a code."""
     make_promo("MENOS10")
-    return buy(api, standin, total="164.16", promo_code="MENOS10")
+    return buy(api, sandbox, total="164.16", promo_code="MENOS10")
 
 
 @pytest.fixture
-def plan(api, standin):
-    return buy_in_instalments(api, standin)
+def plan(api, sandbox):
+    return buy_in_instalments(api, sandbox)
 
 
 def told(**how):
@@ -76,7 +76,7 @@ def test_a_purchase_with_a_code_is_clean(paid):
     assert (status, printed) == (0, "Pedidos comparados: 1; con Stripe: 1. Sin diferencias.\n")
 
 
-def test_a_plan_is_clean_at_each_of_its_steps(standin, plan):
+def test_a_plan_is_clean_at_each_of_its_steps(sandbox, plan):
     for number in (0, 20, 40, 41):
         charge_on(number)
         with time_machine.travel(day(number, hours=1)):
@@ -84,14 +84,14 @@ def test_a_plan_is_clean_at_each_of_its_steps(standin, plan):
     assert Order.objects.get().status == "paid"
 
 
-def test_carts_free_orders_and_friends_are_clean(api, standin):
+def test_carts_free_orders_and_friends_are_clean(api, sandbox):
     make_promo("GRATIS", value="100")
     api.checkout(checkout_body(whole(make_subject()), total="182.40"))
     api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS"))
-    ana = buy(api, standin, make_subject("Historia"), **ANA)
+    ana = buy(api, sandbox, make_subject("Historia"), **ANA)
     code = PromoCode.objects.get(student=ana.student, is_referral_code=True)
     friend = {"email": "carlos@example.com", "phone": "+34600333333"}
-    invited = buy(api, standin, total="167.40", promo_code=code.code, **friend)
+    invited = buy(api, sandbox, total="167.40", promo_code=code.code, **friend)
 
     assert told() == []
 
@@ -100,7 +100,7 @@ def test_carts_free_orders_and_friends_are_clean(api, standin):
 
 
 def test_refunds_are_clean_whole_in_part_from_the_dashboard_and_of_plans(
-    api, standin, paid, plan, clerk
+    api, sandbox, paid, plan, clerk
 ):
     refund(paid, clerk, 1000)
     charge_on(20)
@@ -112,19 +112,19 @@ def test_refunds_are_clean_whole_in_part_from_the_dashboard_and_of_plans(
     refund(plan, clerk)
     assert told() == []
 
-    other = buy(api, standin, make_subject("Historia"), **ANA)
-    standin.process.control("POST", "refunds", {"payment_intent": other.stripe_payment_intent_id})
+    other = buy(api, sandbox, make_subject("Historia"), **ANA)
+    sandbox.process.control("POST", "refunds", {"payment_intent": other.stripe_payment_intent_id})
     reconcile_returns()
     assert told() == []
 
 
 @pytest.mark.parametrize("verdict", ["", "won", "lost"])
-def test_disputes_are_clean(standin, plan, verdict):
-    made = standin.process.control(
+def test_disputes_are_clean(sandbox, plan, verdict):
+    made = sandbox.process.control(
         "POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id}
     )
     if verdict:
-        standin.process.control("POST", f"disputes/{made['id']}", {"status": verdict})
+        sandbox.process.control("POST", f"disputes/{made['id']}", {"status": verdict})
     reconcile_returns()
 
     assert told() == []
@@ -164,11 +164,11 @@ FORCED = {
         "está «carrito» y ha gastado el uso de su código",
     ),
     "use still reserved": (
-        lambda order: Redemption.objects.update(status="reserved"),
+        lambda order: PromoUse.objects.update(status="reserved"),
         "está «pagado» y el uso de su código sigue reservado",
     ),
     "use gone": (
-        lambda order: Redemption.objects.update(status="released"),
+        lambda order: PromoUse.objects.update(status="released"),
         "se pagó con un código y el uso no consta",
     ),
     "counter": (
@@ -176,7 +176,7 @@ FORCED = {
         "su contador dice",
     ),
     "use of another code": (
-        lambda order: Redemption.objects.update(promo_code=make_promo("OTRO")),
+        lambda order: PromoUse.objects.update(promo_code=make_promo("OTRO")),
         "gasta un uso de un código que no es el suyo",
     ),
     "discount without a code": (
@@ -333,8 +333,8 @@ def test_a_difference_within_a_plan_is_named(plan, kind):
 
 
 # ---------------------------------------------------------------- Stripe
-def test_a_charge_that_only_stripe_knows_is_named(standin, paid):
-    standin.process.client().v1.payment_intents.create(
+def test_a_charge_that_only_stripe_knows_is_named(sandbox, paid):
+    sandbox.process.client().v1.payment_intents.create(
         {
             "amount": 4200,
             "currency": "eur",
@@ -352,8 +352,8 @@ def test_a_charge_that_only_stripe_knows_is_named(standin, paid):
     assert found.endswith("y aquí no consta.")
 
 
-def test_a_payment_that_stripe_does_not_know_is_named(standin, paid):
-    standin.forget_everything()
+def test_a_payment_that_stripe_does_not_know_is_named(sandbox, paid):
+    sandbox.forget_everything()
 
     assert told() == [
         f"Pedido {paid.pk}: el cobro {paid.stripe_payment_intent_id} de 164,16 € no está en Stripe."
@@ -374,10 +374,10 @@ def test_another_amount_at_stripe_is_named(paid):
     assert "es de 164,17 € y en Stripe de 164,16 €" in " ".join(told())
 
 
-def test_a_refund_and_a_dispute_that_only_stripe_knows_are_named(standin, paid):
+def test_a_refund_and_a_dispute_that_only_stripe_knows_are_named(sandbox, paid):
     what = {"payment_intent": paid.stripe_payment_intent_id, "amount": 1000}
-    standin.process.control("POST", "refunds", what)
-    standin.process.control("POST", "disputes", what)
+    sandbox.process.control("POST", "refunds", what)
+    sandbox.process.control("POST", "disputes", what)
 
     refunds, disputes = told()
 

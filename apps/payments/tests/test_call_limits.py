@@ -150,7 +150,7 @@ def test_calls_are_refused_at_once_while_no_place_is_freed():
 
 
 @pytest.fixture
-def configure(standin: Any, settings: Any) -> Callable[..., None]:
+def configure(sandbox: Any, settings: Any) -> Callable[..., None]:
     """Change limits and make Stripe's client anew."""
 
     def apply(**changes: Any) -> None:
@@ -168,18 +168,18 @@ def duration(action: Callable[[], object], error: type[Exception]) -> float:
     return monotonic() - began
 
 
-def test_one_call_with_its_repetition_keeps_to_the_total_time(standin, configure):
+def test_one_call_with_its_repetition_keeps_to_the_total_time(sandbox, configure):
     configure(TIMEOUT=1.2, REQUEST_SECONDS=1.5)
-    standin.process.fault(calls="*", caller="server", do="timeout_before", seconds=20)
+    sandbox.process.fault(calls="*", caller="server", do="timeout_before", seconds=20)
 
     took = duration(lambda: retrieve_payment(UNKNOWN), ProviderError)
 
     assert 1.1 < took < 1.7
 
 
-def test_calls_of_one_request_share_their_time(standin, configure):
+def test_calls_of_one_request_share_their_time(sandbox, configure):
     configure(TIMEOUT=1, REQUEST_SECONDS=5)
-    standin.process.fault(calls="*", caller="server", do="timeout_before", seconds=20)
+    sandbox.process.fault(calls="*", caller="server", do="timeout_before", seconds=20)
 
     with stripe_time_limit(0.8):
         first = duration(lambda: retrieve_payment(UNKNOWN), ProviderError)
@@ -189,7 +189,7 @@ def test_calls_of_one_request_share_their_time(standin, configure):
     assert second < 0.1
 
 
-def test_time_of_one_request_does_not_count_for_the_next(standin, configure):
+def test_time_of_one_request_does_not_count_for_the_next(sandbox, configure):
     configure(TIMEOUT=1)
     with stripe_time_limit(0), pytest.raises(ProviderError):
         retrieve_payment(UNKNOWN)
@@ -199,29 +199,29 @@ def test_time_of_one_request_does_not_count_for_the_next(standin, configure):
 
 
 @pytest.mark.parametrize("fault", ["timeout_before", "error_500"])
-def test_failing_stripe_is_left_alone_and_tried_again(standin, configure, fault, monkeypatch):
+def test_failing_stripe_is_left_alone_and_tried_again(sandbox, configure, fault, monkeypatch):
     monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
     configure(BREAKER_FAILURES=2, BREAKER_SECONDS=0.4)
-    standin.process.fault(calls="*", caller="server", do=fault)
+    sandbox.process.fault(calls="*", caller="server", do=fault)
     for _ in range(2):
         with pytest.raises(ProviderError) as failed:
             retrieve_payment(UNKNOWN)
         assert failed.value.code == "provider_error"
-    (counted,) = standin.process.control("GET", "faults")["faults"]
+    (counted,) = sandbox.process.control("GET", "faults")["faults"]
 
     with pytest.raises(ProviderBusy) as refused:
         retrieve_payment(UNKNOWN)
     assert (refused.value.status, refused.value.code) == (503, "provider_busy")
     assert refused.value.retry_after == 1
-    assert standin.process.control("GET", "faults")["faults"] == [counted]
+    assert sandbox.process.control("GET", "faults")["faults"] == [counted]
 
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
     Event().wait(0.45)
     with pytest.raises(PaymentNotFound):
         retrieve_payment(UNKNOWN)
 
 
-def test_refusals_of_stripe_do_not_open_the_breaker(standin, configure):
+def test_refusals_of_stripe_do_not_open_the_breaker(sandbox, configure):
     configure(BREAKER_FAILURES=2)
 
     for _ in range(4):
@@ -229,11 +229,11 @@ def test_refusals_of_stripe_do_not_open_the_breaker(standin, configure):
             retrieve_payment(UNKNOWN)
 
 
-def test_stored_errors_do_not_open_the_breaker(standin, configure, monkeypatch):
+def test_stored_errors_do_not_open_the_breaker(sandbox, configure, monkeypatch):
     monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
     configure(BREAKER_FAILURES=2)
     create = client().v1.customers.create
-    standin.process.fault(calls="POST /v1/customers", do="error_500", nth=1)
+    sandbox.process.fault(calls="POST /v1/customers", do="error_500", nth=1)
 
     for _ in range(4):
         with pytest.raises(stripe.APIError) as stored:

@@ -35,19 +35,19 @@ def differences():
 
 
 @pytest.fixture
-def orders(api, standin):
+def orders(api, sandbox):
     """Three paid orders: Bruno's, Ana's and Carlos's."""
     subject = make_subject()
-    return [buy(api, standin, subject, **buyer) for buyer in ({}, ANA, CARLOS)]
+    return [buy(api, sandbox, subject, **buyer) for buyer in ({}, ANA, CARLOS)]
 
 
 @pytest.fixture
-def restored(standin, orders):
+def restored(sandbox, orders):
     """The database as a backup from before the three orders has it; Stripe keeps their charges."""
     references = [order.stripe_payment_intent_id for order in orders]
     charges = {
         charge.payment_intent: charge
-        for charge in standin.process.client().v1.charges.list({"limit": 100}).data
+        for charge in sandbox.process.client().v1.charges.list({"limit": 100}).data
     }
     delete_orders(Order.objects.all())
     assert Payment.objects.count() == 0
@@ -98,13 +98,13 @@ def test_staff_are_mailed_once_about_each_charge_without_an_order(
 
 
 def test_a_charge_is_named_until_it_is_refunded_or_staff_have_attended_to_it(
-    client, standin, restored
+    client, sandbox, restored
 ):
     with later():
         reconcile()
     assert len(differences()) == 3
 
-    standin.process.control("POST", "refunds", {"charge": restored[0].id})
+    sandbox.process.control("POST", "refunds", {"charge": restored[0].id})
     assert len(differences()) == 2
 
     client.force_login(make_clerk())
@@ -132,9 +132,9 @@ def test_a_new_order_with_the_number_of_a_lost_one_does_not_hide_its_charge(rest
     assert len(differences()) == 3
 
 
-def test_charges_of_other_shops_on_the_account_are_counted_and_left_alone(standin, orders):
+def test_charges_of_other_shops_on_the_account_are_counted_and_left_alone(sandbox, orders):
     for metadata in ({}, {"order_id": "7"}, {"order_id": "7", "shop": "2"}):
-        standin.process.client().v1.payment_intents.create(
+        sandbox.process.client().v1.payment_intents.create(
             {
                 "amount": 5000,
                 "currency": "eur",
@@ -172,19 +172,19 @@ def test_only_charges_of_the_period_are_read(restored):
         assert len(audit(since=tomorrow - timedelta(days=3)).differences) == 3
 
 
-def test_a_listing_without_an_answer_is_no_difference_and_no_clean_end(standin, orders):
-    standin.process.fault(calls="GET /v1/charges", do="error_500")
+def test_a_listing_without_an_answer_is_no_difference_and_no_clean_end(sandbox, orders):
+    sandbox.process.fault(calls="GET /v1/charges", do="error_500")
 
     with later():
         found = audit()
         assert reconcile().problems == 1
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
 
     assert found.differences == []
     assert found.unanswered > 0
 
 
-def test_an_unrecorded_charge_of_an_order_is_named_once(standin, orders):
+def test_an_unrecorded_charge_of_an_order_is_named_once(sandbox, orders):
     Payment.objects.filter(order=orders[0]).delete()
     Order.objects.filter(pk=orders[0].pk).update(status="cart", paid_at=None)
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def placed(api, standin):
+def placed(api, sandbox):
     """Bruno's checkout of one subject at 192 €: 182.40 € to pay."""
     return api.checkout(checkout_body(whole(make_subject()), total="182.40"))
 
@@ -74,8 +74,8 @@ def assert_paid_once(order_id):
     assert order.events.filter(to_status="paid").count() == 1
 
 
-def test_the_browser_completes_a_confirmed_payment(api, standin, placed, work, mailoutbox):
-    standin.confirm(placed["client_secret"])
+def test_the_browser_completes_a_confirmed_payment(api, sandbox, placed, work, mailoutbox):
+    sandbox.confirm(placed["client_secret"])
 
     status, answer = api.post(
         "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
@@ -116,24 +116,24 @@ def test_an_unconfirmed_payment_completes_nothing(api, placed):
 
 
 @pytest.mark.parametrize("reference", ["pi_unknown", "x", "free_none", "pi_1/../customers", "cs_ñ"])
-def test_an_unknown_payment_is_not_found(api, standin, reference):
+def test_an_unknown_payment_is_not_found(api, sandbox, reference):
     status, answer = api.post("complete-payment", {"payment_intent_id": reference})
 
     assert (status, answer["code"]) == (404, "not_found")
 
 
-def test_a_declined_card_can_be_followed_by_a_good_one(api, standin, placed):
-    assert standin.confirm(placed["client_secret"], DECLINED) == "card_declined"
+def test_a_declined_card_can_be_followed_by_a_good_one(api, sandbox, placed):
+    assert sandbox.confirm(placed["client_secret"], DECLINED) == "card_declined"
 
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     status, _ = api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
     assert status == 200
     assert_paid_once(placed["order_id"])
 
 
-def test_the_webhook_completes_the_order_of_a_closed_tab(api, standin, placed, work):
-    standin.confirm(placed["client_secret"])
+def test_the_webhook_completes_the_order_of_a_closed_tab(api, sandbox, placed, work):
+    sandbox.confirm(placed["client_secret"])
 
     answer = deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
     assert answer.status_code == 200
@@ -144,8 +144,8 @@ def test_the_webhook_completes_the_order_of_a_closed_tab(api, standin, placed, w
     assert ProviderEvent.objects.get().processed_at is not None
 
 
-def test_a_repeated_event_is_stored_once_and_changes_nothing(api, standin, placed, work):
-    standin.confirm(placed["client_secret"])
+def test_a_repeated_event_is_stored_once_and_changes_nothing(api, sandbox, placed, work):
+    sandbox.confirm(placed["client_secret"])
     body = event_body("payment_intent.succeeded", placed["payment_intent_id"])
 
     assert [deliver(api, body).status_code for _ in range(3)] == [200, 200, 200]
@@ -155,8 +155,8 @@ def test_a_repeated_event_is_stored_once_and_changes_nothing(api, standin, place
     assert_paid_once(placed["order_id"])
 
 
-def test_browser_and_webhook_together_pay_once(api, standin, placed, work, mailoutbox):
-    standin.confirm(placed["client_secret"])
+def test_browser_and_webhook_together_pay_once(api, sandbox, placed, work, mailoutbox):
+    sandbox.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
     deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
     work()
@@ -178,8 +178,8 @@ def test_an_event_that_lies_is_checked_against_the_provider(api, placed, work):
     assert Order.objects.get().status == "cart"
 
 
-def test_events_in_the_wrong_order_end_in_the_same_state(api, standin, placed, work):
-    standin.confirm(placed["client_secret"])
+def test_events_in_the_wrong_order_end_in_the_same_state(api, sandbox, placed, work):
+    sandbox.confirm(placed["client_secret"])
     deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"], event_id="b"))
     work()
     for kind in ("payment_intent.processing", "payment_intent.canceled"):
@@ -218,8 +218,8 @@ def test_kinds_that_are_not_used_are_stored_all_the_same(api, work):
     assert ProviderEvent.objects.get().outcome == "Guardado; este tipo no se usa"
 
 
-def test_an_event_of_the_other_mode_is_stored_and_never_acted_on(api, standin, placed, work):
-    standin.confirm(placed["client_secret"])
+def test_an_event_of_the_other_mode_is_stored_and_never_acted_on(api, sandbox, placed, work):
+    sandbox.confirm(placed["client_secret"])
 
     deliver(
         api,
@@ -231,8 +231,8 @@ def test_an_event_of_the_other_mode_is_stored_and_never_acted_on(api, standin, p
     assert ProviderEvent.objects.get().outcome.startswith("No se trata")
 
 
-def test_reconciliation_finds_what_no_event_told(api, standin, placed, work):
-    standin.confirm(placed["client_secret"])
+def test_reconciliation_finds_what_no_event_told(api, sandbox, placed, work):
+    sandbox.confirm(placed["client_secret"])
 
     call_command("reconcile_payments")
     work()
@@ -240,8 +240,8 @@ def test_reconciliation_finds_what_no_event_told(api, standin, placed, work):
     assert_paid_once(placed["order_id"])
 
 
-def test_every_five_minutes_only_the_last_day_s_carts_are_asked_about(standin, placed):
-    standin.confirm(placed["client_secret"])
+def test_every_five_minutes_only_the_last_day_s_carts_are_asked_about(sandbox, placed):
+    sandbox.confirm(placed["client_secret"])
     two_days_ago = timezone.now() - timedelta(days=2)
     Order.objects.update(updated_at=two_days_ago)
     Payment.objects.update(created_at=two_days_ago)
@@ -253,8 +253,8 @@ def test_every_five_minutes_only_the_last_day_s_carts_are_asked_about(standin, p
     assert Order.objects.get().status == "paid"
 
 
-def test_reconciliation_acts_on_an_event_that_the_worker_lost(api, standin, placed, monkeypatch):
-    standin.confirm(placed["client_secret"])
+def test_reconciliation_acts_on_an_event_that_the_worker_lost(api, sandbox, placed, monkeypatch):
+    sandbox.confirm(placed["client_secret"])
     deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
     Payment.objects.all().delete()  # As if the answer to process-checkout had never been kept.
 
@@ -264,7 +264,7 @@ def test_reconciliation_acts_on_an_event_that_the_worker_lost(api, standin, plac
     assert_paid_once(placed["order_id"])
 
 
-def test_a_code_reserved_for_half_an_hour_is_released_after_the_payment_is_canceled(api, standin):
+def test_a_code_reserved_for_half_an_hour_is_released_after_the_payment_is_canceled(api, sandbox):
     promo = make_promo(max_uses=1)
     placed = api.checkout(
         checkout_body(
@@ -281,29 +281,29 @@ def test_a_code_reserved_for_half_an_hour_is_released_after_the_payment_is_cance
 
     promo.refresh_from_db()
     assert promo.uses_taken == 0
-    assert standin.payment(placed["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(placed["payment_intent_id"])["status"] == "canceled"
     assert Order.objects.get().status == "cart"
 
 
-def test_a_payment_that_was_confirmed_meanwhile_keeps_its_code(api, standin):
+def test_a_payment_that_was_confirmed_meanwhile_keeps_its_code(api, sandbox):
     promo = make_promo(max_uses=1)
     placed = api.checkout(
         checkout_body(
             whole(make_subject(price="200.00")), total="171.00", promo_code="BIENVENIDA10"
         )
     )
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
 
     with time_machine.travel(timezone.now() + timedelta(minutes=31)):
         call_command("reconcile_payments")
 
     promo.refresh_from_db()
     assert promo.uses_taken == 1
-    assert Order.objects.get().redemptions.get().status == "used"
+    assert Order.objects.get().promo_uses.get().status == "used"
     assert_paid_once(placed["order_id"])
 
 
-def test_when_the_answer_was_lost_the_payment_is_adopted_and_not_opened_twice(api, standin):
+def test_when_the_answer_was_lost_the_payment_is_adopted_and_not_opened_twice(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
     Payment.objects.all().delete()
@@ -312,25 +312,25 @@ def test_when_the_answer_was_lost_the_payment_is_adopted_and_not_opened_twice(ap
 
     assert second["payment_intent_id"] == first["payment_intent_id"]
     customer = Order.objects.get().customer_reference
-    assert len(standin.payments(customer)) == 1
+    assert len(sandbox.payments(customer)) == 1
 
 
-def test_an_order_survives_a_provider_that_has_forgotten_it(api, standin):
+def test_an_order_survives_a_provider_that_has_forgotten_it(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
     again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
-    standin.forget_everything()
+    sandbox.forget_everything()
 
     second = api.checkout(again)
 
     assert second["payment_intent_id"] != first["payment_intent_id"]
-    assert standin.payment(second["payment_intent_id"])["amount"] == 18240
+    assert sandbox.payment(second["payment_intent_id"])["amount"] == 18240
     assert Order.objects.count() == 1
     assert Payment.objects.filter(status="open").count() == 1
 
 
-def test_one_event_that_nobody_foresaw_does_not_end_reconciliation(api, standin, placed):
-    standin.confirm(placed["client_secret"])
+def test_one_event_that_nobody_foresaw_does_not_end_reconciliation(api, sandbox, placed):
+    sandbox.confirm(placed["client_secret"])
     deliver(
         api, json.dumps({**json.loads(event_body("payment_intent.succeeded", "x")), "data": {}})
     )
@@ -354,7 +354,7 @@ def test_the_same_refusal_is_counted_once(placed):
     assert event.reason == "Tarjeta rechazada: expired_card"
 
 
-def test_an_old_cart_expires_and_a_late_payment_still_counts_and_is_flagged(api, standin, placed):
+def test_an_old_cart_expires_and_a_late_payment_still_counts_and_is_flagged(api, sandbox, placed):
     with time_machine.travel(timezone.now() + timedelta(days=31)):
         call_command("reconcile_payments")
         call_command("reconcile_payments")
@@ -413,12 +413,12 @@ def test_a_second_payment_is_kept_and_flagged_and_grants_nothing_twice(placed):
     assert Mail.objects.filter(template="order_confirmation").count() == 1
 
 
-def test_a_payment_of_another_shop_is_stored_and_left_alone(api, standin, work):
+def test_a_payment_of_another_shop_is_stored_and_left_alone(api, sandbox, work):
     from apps.payments.stripe.client import client
 
     client = client()
     foreign = client.v1.payment_intents.create({"amount": 500, "currency": "eur"})
-    standin.confirm(foreign.client_secret)
+    sandbox.confirm(foreign.client_secret)
 
     deliver(api, event_body("payment_intent.succeeded", foreign.id))
     work()
@@ -432,14 +432,14 @@ def test_a_payment_of_another_shop_is_stored_and_left_alone(api, standin, work):
     assert Mail.objects.count() == 0
 
 
-def test_what_another_shop_writes_and_takes_is_stored_however_odd(standin):
-    foreign = standin.process.client().v1.payment_intents.create(
+def test_what_another_shop_writes_and_takes_is_stored_however_odd(sandbox):
+    foreign = sandbox.process.client().v1.payment_intents.create(
         {"amount": 500, "currency": "eur", "metadata": {"order_id": "²", "revision": "1"}}
     )
     report(retrieve_payment(PaymentIds(foreign.id)), actor="Stripe")
     assert Payment.objects.count() == 0
 
-    standin.confirm(foreign.client_secret)
+    sandbox.confirm(foreign.client_secret)
     report(retrieve_payment(PaymentIds(foreign.id)), actor="Stripe")
     pesos = ConfirmedPayment("pi_in_colombia", amount_cents=400_000_000, currency="cop")
     keep_unmatched_payment(pesos, reason="Pago que no es de esta tienda")
@@ -449,14 +449,14 @@ def test_what_another_shop_writes_and_takes_is_stored_however_odd(standin):
 
 
 def test_first_payment_creates_3_instalments_every_20_days_and_sets_the_order_to_paying(
-    api, standin
+    api, sandbox
 ):
     placed = api.checkout(
         checkout_body(
             whole(make_subject(price="100.00")), total="100.00", payment_type="installment"
         )
     )
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
 
     status, answer = api.post(
         "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
@@ -477,14 +477,14 @@ def test_first_payment_creates_3_instalments_every_20_days_and_sets_the_order_to
     assert answer["account_status"] == "pending"
 
 
-def test_order_keeps_the_instalment_plan_it_was_sold_with(api, standin, settings):
+def test_order_keeps_the_instalment_plan_it_was_sold_with(api, sandbox, settings):
     settings.INSTALMENT_COUNT, settings.INSTALMENT_EVERY_DAYS = 2, 30
     placed = api.checkout(
         checkout_body(whole(make_subject(price="99.99")), total="99.99", payment_type="installment")
     )
     settings.INSTALMENT_COUNT, settings.INSTALMENT_EVERY_DAYS = 3, 20
-    assert standin.payment(placed["payment_intent_id"])["amount"] == 5_000
-    standin.confirm(placed["client_secret"])
+    assert sandbox.payment(placed["payment_intent_id"])["amount"] == 5_000
+    sandbox.confirm(placed["client_secret"])
 
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
@@ -496,9 +496,9 @@ def test_order_keeps_the_instalment_plan_it_was_sold_with(api, standin, settings
     ]
 
 
-def test_eight_refused_cards_lock_the_order_for_an_hour(api, standin, placed, work):
+def test_eight_refused_cards_lock_the_order_for_an_hour(api, sandbox, placed, work):
     for number in range(8):
-        standin.confirm(placed["client_secret"], DECLINED)
+        sandbox.confirm(placed["client_secret"], DECLINED)
         deliver(
             api,
             event_body(
@@ -511,7 +511,7 @@ def test_eight_refused_cards_lock_the_order_for_an_hour(api, standin, placed, wo
         )
     work()
 
-    assert standin.payment(placed["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(placed["payment_intent_id"])["status"] == "canceled"
     body = checkout_body(whole(make_subject("Otra")), total="182.40")
     retry = {**body, "recovery_order_id": placed["order_id"], "token": placed["token"]}
     answer = api.client.post("/api/process-checkout", retry, content_type="application/json")
@@ -522,7 +522,7 @@ def test_eight_refused_cards_lock_the_order_for_an_hour(api, standin, placed, wo
     assert status == 200
 
 
-def test_an_address_corrected_after_a_lost_answer_still_gets_its_payment(api, standin):
+def test_an_address_corrected_after_a_lost_answer_still_gets_its_payment(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     placed = api.checkout({**body, "email": "mal@example.com"})
     # The customer was made, but its reference never arrived here.
@@ -532,13 +532,13 @@ def test_an_address_corrected_after_a_lost_answer_still_gets_its_payment(api, st
         {**body, "recovery_order_id": placed["order_id"], "token": placed["token"]}
     )
 
-    customer = standin.payment(answer["payment_intent_id"])["customer"]
+    customer = sandbox.payment(answer["payment_intent_id"])["customer"]
     assert Order.objects.get().customer_reference == customer
-    assert customer != standin.payment(placed["payment_intent_id"])["customer"]
+    assert customer != sandbox.payment(placed["payment_intent_id"])["customer"]
 
 
-def test_recovery_token_of_a_paid_order_opens_nothing(api, standin, placed):
-    standin.confirm(placed["client_secret"])
+def test_recovery_token_of_a_paid_order_opens_nothing(api, sandbox, placed):
+    sandbox.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
     status, answer = api.get("orders/recover", order=placed["order_id"], token=placed["token"])
@@ -570,10 +570,10 @@ def test_an_event_waits_while_the_provider_is_away(api, placed, monkeypatch, wor
     assert event.outcome.startswith("Pendiente")
 
 
-def test_access_is_asked_for_with_a_matching_paid_reference_only(api, standin, placed):
+def test_access_is_asked_for_with_a_matching_paid_reference_only(api, sandbox, placed):
     body = {"order_id": placed["order_id"], "payment_intent_id": placed["payment_intent_id"]}
     assert api.post("create-auth-user", body)[0] == 403
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
     assert api.post("create-auth-user", {**body, "payment_intent_id": "pi_other"})[0] == 403
@@ -586,9 +586,9 @@ def test_access_is_asked_for_with_a_matching_paid_reference_only(api, standin, p
 
 
 def test_access_email_can_be_resent_3_times_with_a_cooldown_of_180_s(
-    api, standin, placed, work, mailoutbox
+    api, sandbox, placed, work, mailoutbox
 ):
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     body = {"payment_intent_id": placed["payment_intent_id"], "resend_email": True}
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
     work()
@@ -616,10 +616,10 @@ def test_access_email_can_be_resent_3_times_with_a_cooldown_of_180_s(
 
 @pytest.mark.parametrize("customer", ["cus_of_another_order", None])
 def test_a_payment_with_the_number_of_an_order_but_of_another_customer_does_not_pay_it(
-    api, standin, placed, work, customer
+    api, sandbox, placed, work, customer
 ):
     """As after the restore of an old database, or of a second shop on the same Stripe account."""
-    client = standin.process.client()
+    client = sandbox.process.client()
     params = {
         "amount": 18240,
         "currency": "eur",
@@ -628,11 +628,11 @@ def test_a_payment_with_the_number_of_an_order_but_of_another_customer_does_not_
     if customer:
         params["customer"] = client.v1.customers.create({"email": "otra@example.com"}).id
     foreign = client.v1.payment_intents.create(params)
-    standin.confirm(foreign.client_secret, DECLINED)
+    sandbox.confirm(foreign.client_secret, DECLINED)
     sent = {"metadata": params["metadata"]}
     body = event_body("payment_intent.payment_failed", foreign.id, event_id="evt_0", **sent)
     deliver(api, body)
-    standin.confirm(foreign.client_secret)
+    sandbox.confirm(foreign.client_secret)
     deliver(api, event_body("payment_intent.succeeded", foreign.id))
     deliver(api, event_body("payment_intent.succeeded", foreign.id, event_id="evt_2"))
     work()
@@ -647,7 +647,7 @@ def test_a_payment_with_the_number_of_an_order_but_of_another_customer_does_not_
     assert api.post("complete-payment", {"payment_intent_id": foreign.id})[0] == 404
     assert api.get("orders/by-payment", payment_intent_id=foreign.id)[0] == 404
     # The order's own payment goes on as if nothing had been.
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     paid = {"payment_intent_id": placed["payment_intent_id"]}
     assert api.post("complete-payment", paid)[1]["status"] == "paid"
 

@@ -28,7 +28,7 @@ def free_body() -> dict[str, Any]:
     return checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100")
 
 
-def test_double_click_on_a_free_checkout_completes_one_order_and_answers_alike(standin, free_body):
+def test_double_click_on_a_free_checkout_completes_one_order_and_answers_alike(sandbox, free_body):
     for number in range(PAIRS):
         body = {**free_body, "email": f"b{number}@example.com", "phone": f"+3460012{number:04}"}
         answers = checkout_twice({**body, "order_key": str(uuid4())})
@@ -38,7 +38,7 @@ def test_double_click_on_a_free_checkout_completes_one_order_and_answers_alike(s
     assert Payment.objects.count() == PAIRS
 
 
-def test_two_tabs_with_the_same_free_cart_both_complete(standin, free_body):
+def test_two_tabs_with_the_same_free_cart_both_complete(sandbox, free_body):
     for number in range(PAIRS):
         body = {**free_body, "email": f"c{number}@example.com", "phone": f"+3460013{number:04}"}
         answers = checkout_twice(body)
@@ -46,7 +46,7 @@ def test_two_tabs_with_the_same_free_cart_both_complete(standin, free_body):
         assert all(answer["completed"] for _, answer in answers)
 
 
-def test_double_click_on_a_saved_cart_that_became_free_completes_it_once(standin, free_body):
+def test_double_click_on_a_saved_cart_that_became_free_completes_it_once(sandbox, free_body):
     for number in range(PAIRS):
         body = {**free_body, "email": f"d{number}@example.com", "phone": f"+3460014{number:04}"}
         saved = Api().checkout({**body, "save_for_later": True})

@@ -8,7 +8,7 @@ import pytest
 from apps.core.identity import email_identity, phone_identity
 from apps.core.models import Mail
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Order, Payment, Redemption
+from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.students.services import find_or_create_student
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
@@ -58,13 +58,13 @@ def test_a_zero_after_the_spanish_prefix_is_the_same_phone():
     ids=["same address", "tagged address", "same phone"],
 )
 def test_second_cart_takes_the_friend_code_over_from_the_first(
-    api, standin, friend_code, audited, spelling
+    api, sandbox, friend_code, audited, spelling
 ):
     first = api.checkout(friend_body())
     second = api.checkout(friend_body(**spelling))
 
-    assert standin.payment(first["payment_intent_id"])["status"] == "canceled"
-    assert Redemption.objects.get(status="reserved").order_id == second["order_id"]
+    assert sandbox.payment(first["payment_intent_id"])["status"] == "canceled"
+    assert PromoUse.objects.get(status="reserved").order_id == second["order_id"]
     friend_code.refresh_from_db()
     assert friend_code.uses_taken == 1
     assert list(Payment.objects.open().values_list("order_id", flat=True)) == [second["order_id"]]
@@ -72,12 +72,12 @@ def test_second_cart_takes_the_friend_code_over_from_the_first(
 
 @pytest.mark.django_db
 def test_five_carts_with_one_friend_code_leave_one_that_can_be_paid(
-    api, standin, friend_code, audited
+    api, sandbox, friend_code, audited
 ):
     carts = [api.checkout(friend_body()) for _ in range(5)]
     for cart in carts[:-1]:
-        assert standin.payment(cart["payment_intent_id"])["status"] == "canceled"
-    standin.confirm(carts[-1]["client_secret"])
+        assert sandbox.payment(cart["payment_intent_id"])["status"] == "canceled"
+    sandbox.confirm(carts[-1]["client_secret"])
     api.post("complete-payment", {"payment_intent_id": carts[-1]["payment_intent_id"]})
 
     assert Order.objects.get(status="paid").total_amount == WITH_CODE
@@ -87,9 +87,9 @@ def test_five_carts_with_one_friend_code_leave_one_that_can_be_paid(
 
 
 @pytest.mark.django_db
-def test_friend_code_is_refused_while_the_bank_confirms_another_cart(api, standin, friend_code):
+def test_friend_code_is_refused_while_the_bank_confirms_another_cart(api, sandbox, friend_code):
     first = api.checkout(friend_body())
-    standin.confirm(first["client_secret"], "4000009990000005")
+    sandbox.confirm(first["client_secret"], "4000009990000005")
 
     status, answer = api.post("process-checkout", friend_body())
 
@@ -100,13 +100,13 @@ def test_friend_code_is_refused_while_the_bank_confirms_another_cart(api, standi
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_two_carts_paid_at_once_with_one_friend_code_flag_the_second(api, standin, friend_code):
+def test_two_carts_paid_at_once_with_one_friend_code_flag_the_second(api, sandbox, friend_code):
     orders = []
     for _ in range(2):
         placed = api.checkout(friend_body())
         orders.append(Order.objects.get(pk=placed["order_id"]))
     # As if both payments had gone through before either cart could take the code over.
-    Redemption.objects.filter(order=orders[0]).update(status="reserved")
+    PromoUse.objects.filter(order=orders[0]).update(status="reserved")
     payments = iter(
         [(order.pk, ConfirmedPayment(f"pi_at_once_{order.pk}", 16740)) for order in orders]
     )

@@ -20,7 +20,7 @@ from apps.payments.stripe.events import SignedEvent
 from apps.payments.webhooks import store
 from tests.helpers.commands import manage, web_process
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
-from tests.helpers.shop import Api, Standin
+from tests.helpers.shop import Api, Sandbox
 from tools.dev.processes import ROOT
 from tools.stripe_sandbox.testing import wait_until
 
@@ -37,9 +37,9 @@ BUSY = "El sistema de pago no responde ahora mismo. Espera unos segundos e inté
 class Shop:
     """A web process as its visitors see it."""
 
-    def __init__(self, url: str, standin: Standin) -> None:
+    def __init__(self, url: str, sandbox: Sandbox) -> None:
         self.url = url
-        self.standin = standin
+        self.sandbox = sandbox
 
     def get(self, path: str) -> None:
         requests.get(f"{self.url}{path}", timeout=60).raise_for_status()
@@ -53,21 +53,21 @@ class Shop:
 
     def buy(self, cart: dict[str, Any]) -> None:
         placed = self.press_pay(cart).json()
-        assert self.standin.confirm(placed["client_secret"]) == ""
+        assert self.sandbox.confirm(placed["client_secret"]) == ""
         body = {"payment_intent_id": placed["payment_intent_id"]}
         requests.post(f"{self.url}/api/complete-payment", json=body, timeout=60).raise_for_status()
 
 
 @pytest.fixture
-def start_shop(standin, request):
+def start_shop(sandbox, request):
     """A function that starts a web process with these limits on its calls to Stripe."""
 
     def start(**limits: float) -> Shop:
         env = {f"STRIPE_{name}": str(value) for name, value in limits.items()}
-        env |= {"STRIPE_API_BASE": standin.process.url, "RATE_LIMIT_SCALE": "0"}
+        env |= {"STRIPE_API_BASE": sandbox.process.url, "RATE_LIMIT_SCALE": "0"}
         web = web_process(env=env)
         request.addfinalizer(lambda: web.__exit__(None, None, None))
-        return Shop(web.__enter__(), standin)
+        return Shop(web.__enter__(), sandbox)
 
     return start
 
@@ -86,13 +86,13 @@ def carts(times: int) -> list[dict[str, Any]]:
     ]
 
 
-def hang(standin: Standin) -> None:
+def hang(sandbox: Sandbox) -> None:
     """Let every call of the shop wait until the fault is removed."""
-    standin.process.fault(calls="*", caller="server", do="slow", seconds=120)
+    sandbox.process.fault(calls="*", caller="server", do="slow", seconds=120)
 
 
-def waiting_calls(standin: Standin) -> int:
-    return int(standin.process.control("GET", "state")["calls"])
+def waiting_calls(sandbox: Sandbox) -> int:
+    return int(sandbox.process.control("GET", "state")["calls"])
 
 
 def fastest(action: Callable[[], object], tries: int = 3) -> float:
@@ -111,19 +111,19 @@ def assert_all_bought(times: int) -> None:
     assert Payment.objects.filter(status="succeeded").count() == Payment.objects.count() == times
 
 
-def test_site_answers_while_forty_checkouts_meet_a_hanging_stripe(standin, start_shop):
+def test_site_answers_while_forty_checkouts_meet_a_hanging_stripe(sandbox, start_shop):
     # Nothing times out here: what is answered is answered although Stripe still hangs.
     shop = start_shop(MAX_WAITING=MAX_WAITING, TIMEOUT=120, REQUEST_SECONDS=120)
     buyers = carts(40)
-    hang(standin)
+    hang(sandbox)
 
     with ThreadPoolExecutor(len(buyers)) as pool:
         answers = as_completed([pool.submit(shop.press_pay, cart) for cart in buyers])
         refused = [next(answers).result() for _ in range(len(buyers) - MAX_WAITING)]
         for path in ("/healthz", "/precios", "/api/pricing"):
             assert fastest(lambda path=path: shop.get(path)) < 1
-        assert waiting_calls(standin) == MAX_WAITING
-        standin.process.control("DELETE", "faults")
+        assert waiting_calls(sandbox) == MAX_WAITING
+        sandbox.process.control("DELETE", "faults")
         assert [answer.result().status_code for answer in answers] == [200] * MAX_WAITING
 
     for response in refused:
@@ -138,12 +138,12 @@ def test_site_answers_while_forty_checkouts_meet_a_hanging_stripe(standin, start
     assert_all_bought(40)
 
 
-def test_checkouts_end_after_the_total_time_and_open_the_breaker(standin, start_shop):
+def test_checkouts_end_after_the_total_time_and_open_the_breaker(sandbox, start_shop):
     shop = start_shop(TIMEOUT=2, REQUEST_SECONDS=3, BREAKER_FAILURES=2, BREAKER_SECONDS=4)
     buyers = carts(3)
     for path in ("/healthz", "/precios"):
         shop.get(path)
-    hang(standin)
+    hang(sandbox)
 
     with ThreadPoolExecutor(2) as pool:
         timed_out = list(pool.map(shop.press_pay, buyers[:2]))
@@ -157,7 +157,7 @@ def test_checkouts_end_after_the_total_time_and_open_the_breaker(standin, start_
     assert 1 <= int(refused.headers["Retry-After"]) <= 4
     assert refused.elapsed.total_seconds() < 2
 
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
     wait_until(lambda: shop.press_pay(buyers[2]).ok, seconds=10)
     for cart in buyers:
         shop.buy(cart)
@@ -171,25 +171,25 @@ def test_procfile_has_one_worker_for_each_queue():
     assert sorted(queues) == sorted(settings.TASKS["default"]["QUEUES"])
 
 
-def test_access_and_mails_of_a_free_order_do_not_wait_for_hanging_events(standin):
+def test_access_and_mails_of_a_free_order_do_not_wait_for_hanging_events(sandbox):
     make_promo("GRATIS100", value="100")
-    hang(standin)
+    hang(sandbox)
     for number in range(6):
         content = {"id": f"evt_{number}", "data": {"object": {"id": f"pi_{number}"}}}
         store(SignedEvent(f"evt_{number}", "payment_intent.succeeded", False, content))
-    env = {"STRIPE_API_BASE": standin.process.url, "STRIPE_TIMEOUT": "120"}
+    env = {"STRIPE_API_BASE": sandbox.process.url, "STRIPE_TIMEOUT": "120"}
     env["STRIPE_REQUEST_SECONDS"] = "120"
     options = ("--no-reload", "--no-startup-delay", "--interval", "0.1", "--queue-name")
 
     with ExitStack() as workers:
         for queue in settings.TASKS["default"]["QUEUES"]:
             workers.enter_context(manage("db_worker", *options, queue, env=env))
-        wait_until(lambda: waiting_calls(standin) == 1, seconds=90)
+        wait_until(lambda: waiting_calls(sandbox) == 1, seconds=90)
         body = checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100")
         assert Api().checkout(body)["completed"] is True
         wait_until(lambda: Counter(Mail.objects.values_list("template", "status")) == SENT, 60)
 
         assert Provisioning.objects.get().status == Provisioning.Status.CREATED
         assert ProviderEvent.objects.filter(processed_at=None).count() == 6
-        assert waiting_calls(standin) == 1
-        standin.process.control("DELETE", "faults")
+        assert waiting_calls(sandbox) == 1
+        sandbox.process.control("DELETE", "faults")

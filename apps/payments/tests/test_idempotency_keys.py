@@ -38,7 +38,7 @@ def make_order() -> Order:
 @pytest.mark.usefixtures("audited")
 @pytest.mark.parametrize("mode", ["embedded", "hosted"])
 def test_order_number_of_a_restored_database_meets_no_key_of_its_former_order(
-    api, standin, settings, mode
+    api, sandbox, settings, mode
 ):
     settings.STRIPE_CHECKOUT = mode
     make_promo()
@@ -55,26 +55,26 @@ def test_order_number_of_a_restored_database_meets_no_key_of_its_former_order(
     )
 
     assert placed["order_id"] == former["order_id"]
-    standin.pay(placed)
+    sandbox.pay(placed)
     name = "session_id" if mode == "hosted" else "payment_intent_id"
     assert api.post("complete-payment", {name: placed[name]})[1]["status"] == "paid"
     assert Payment.objects.get().amount == 85.50
 
 
-def test_instalment_of_a_restored_database_meets_no_key_of_its_former_order(api, standin):
+def test_instalment_of_a_restored_database_meets_no_key_of_its_former_order(api, sandbox):
     start_numbers_again()
-    former = buy_in_instalments(api, standin)
+    former = buy_in_instalments(api, sandbox)
     assert charge_on(20).charged == 1
     start_numbers_again()
-    order = buy_in_instalments(api, standin, price="60.00", email="ana@example.com")
+    order = buy_in_instalments(api, sandbox, price="60.00", email="ana@example.com")
 
     assert charge_on(20).charged == 1
 
     assert order.pk == former.pk
-    assert charges(standin, order) == [2000, 2000]
+    assert charges(sandbox, order) == [2000, 2000]
 
 
-def test_order_of_a_restored_backup_gets_a_payment_though_its_key_was_used(api, standin):
+def test_order_of_a_restored_backup_gets_a_payment_though_its_key_was_used(api, sandbox):
     """A backup knows the order with fewer changes than Stripe has seen keys of."""
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
@@ -87,9 +87,9 @@ def test_order_of_a_restored_backup_gets_a_payment_though_its_key_was_used(api, 
     third = {**body, "items": [whole(make_subject("Arte", "50.00"))], "total_amount": 47.5}
     placed = api.checkout({**third, **known})
 
-    assert standin.payment(placed["payment_intent_id"])["amount"] == 4750
+    assert sandbox.payment(placed["payment_intent_id"])["amount"] == 4750
     customer = Order.objects.get().customer_reference
-    payable = [one for one in standin.payments(customer) if one["status"] != "canceled"]
+    payable = [one for one in sandbox.payments(customer) if one["status"] != "canceled"]
     assert [one["id"] for one in payable] == [placed["payment_intent_id"]]
 
 
@@ -112,8 +112,8 @@ def test_calls_that_meet_at_a_spent_key_share_the_next():
     assert StoredKeys(Order.objects.get(), "order-x-1").current == "order-x-1-1"
 
 
-def test_work_behind_a_kept_internal_error_is_found_and_not_done_twice(standin):
-    standin.process.fault(calls="POST /v1/payment_intents", do="error_500", work=True, nth=1)
+def test_work_behind_a_kept_internal_error_is_found_and_not_done_twice(sandbox):
+    sandbox.process.fault(calls="POST /v1/payment_intents", do="error_500", work=True, nth=1)
     order = make_order()
     customer = create_customer(order_id=order.pk, email=order.email)
 
@@ -132,7 +132,7 @@ def test_work_behind_a_kept_internal_error_is_found_and_not_done_twice(standin):
         create()
     found = create()
 
-    assert [payment["id"] for payment in standin.payments(customer)] == [found.reference]
+    assert [payment["id"] for payment in sandbox.payments(customer)] == [found.reference]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_work_behind_a_kept_internal_error_is_found_and_not_done_twice(standin):
     ],
 )
 def test_click_during_an_outage_takes_three_calls_and_the_cart_works_at_once_after_it(
-    api, standin, settings, mode, call
+    api, sandbox, settings, mode, call
 ):
     settings.STRIPE_CHECKOUT = mode
     # Every click reaches Stripe, although it fails again and again.
@@ -153,20 +153,20 @@ def test_click_during_an_outage_takes_three_calls_and_the_cart_works_at_once_aft
     client.cache_clear()
     make_promo()
     body = checkout_body(whole(make_subject()), total="164.16", promo_code="BIENVENIDA10")
-    outage = standin.process.fault(calls=call, do="error_500")
+    outage = sandbox.process.fault(calls=call, do="error_500")
     seen = 0
     for _ in range(8):
         status, answer = api.post("process-checkout", body)
         assert (status, answer["code"]) == (502, "provider_error")
         body |= {"recovery_order_id": answer["order_id"], "token": answer["token"]}
-        faults = standin.process.control("GET", "faults")["faults"]
+        faults = sandbox.process.control("GET", "faults")["faults"]
         assert 1 <= faults[0]["matched"] - seen <= 3
         seen = faults[0]["matched"]
-    standin.process.control("DELETE", f"faults/{outage}")
+    sandbox.process.control("DELETE", f"faults/{outage}")
 
     placed = api.checkout(body)
 
-    standin.pay(placed)
+    sandbox.pay(placed)
     name = "session_id" if mode == "hosted" else "payment_intent_id"
     assert api.post("complete-payment", {name: placed[name]})[1]["status"] == "paid"
     assert Payment.objects.count() == 1

@@ -40,8 +40,8 @@ ASKS_ALWAYS = "pm_card_authenticationRequired"
 
 
 @pytest.fixture
-def plan(api, standin):
-    return buy_in_instalments(api, standin)
+def plan(api, sandbox):
+    return buy_in_instalments(api, sandbox)
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def work_on(work):
 
 
 @pytest.fixture
-def fault(standin):
-    yield standin.process.fault
-    standin.process.control("DELETE", "faults")
+def fault(sandbox):
+    yield sandbox.process.fault
+    sandbox.process.control("DELETE", "faults")
 
 
 def states(order):
@@ -81,13 +81,13 @@ def next_of(order):
     return order.instalments.exclude(status="paid").order_by("number").first().number
 
 
-def pay(api, order, standin, what="next", number=None, at=None):
+def pay(api, order, sandbox, what="next", number=None, at=None):
     """What the page does: prepare, confirm with Stripe.js, complete."""
     with time_machine.travel(at or day(0), tick=False):
         wanted = {"number": next_of(order), "what": what}
         status, started = api.post("instalments/pay", {**link_of(order), **wanted})
         assert status == 200, started
-        refusal = standin.confirm(started["client_secret"], *([number] if number else []))
+        refusal = sandbox.confirm(started["client_secret"], *([number] if number else []))
         if not refusal:
             reference = started["payment_intent_id"]
             assert api.post("complete-payment", {"payment_intent_id": reference})[0] == 200
@@ -96,7 +96,7 @@ def pay(api, order, standin, what="next", number=None, at=None):
 
 
 @pytest.mark.usefixtures("audited")
-def test_a_plan_is_charged_from_its_first_day_to_its_last(standin, plan, work_on, mailoutbox):
+def test_a_plan_is_charged_from_its_first_day_to_its_last(sandbox, plan, work_on, mailoutbox):
     assert plan.card_reference.startswith("pm_")
     for quiet in (1, 17):
         assert charge_on(quiet).summary() == ""
@@ -104,7 +104,7 @@ def test_a_plan_is_charged_from_its_first_day_to_its_last(standin, plan, work_on
     assert charge_on(18).noticed == 1
     work_on(18)
     assert charge_on(19).noticed == 0
-    assert charges(standin, plan) == [3334]
+    assert charges(sandbox, plan) == [3334]
     assert charge_on(20).charged == 1
     assert states(plan) == ["paid", "paid", "due"]
     assert charge_on(20, hours=1).summary() == ""
@@ -115,7 +115,7 @@ def test_a_plan_is_charged_from_its_first_day_to_its_last(standin, plan, work_on
     plan.refresh_from_db()
     assert plan.status == "paid"
     assert states(plan) == ["paid", "paid", "paid"]
-    assert charges(standin, plan) == [3334, 3333, 3333]
+    assert charges(sandbox, plan) == [3334, 3333, 3333]
     assert attempts(plan) == [
         (2, 1, "automatic", "succeeded", ""),
         (3, 1, "automatic", "succeeded", ""),
@@ -133,20 +133,20 @@ def test_a_plan_is_charged_from_its_first_day_to_its_last(standin, plan, work_on
 
 
 def test_what_was_paid_before_its_mail_went_out_is_not_announced(
-    api, standin, plan, work_on, mailoutbox
+    api, sandbox, plan, work_on, mailoutbox
 ):
     charge_on(18)
-    pay(api, plan, standin, at=day(18))
+    pay(api, plan, sandbox, at=day(18))
     work_on(18)
 
     assert not [mail for mail in mailoutbox if "cobraremos" in mail.subject]
 
 
-def test_each_payment_says_what_it_pays_and_is_no_second_charge_for_anybody(api, standin, plan):
+def test_each_payment_says_what_it_pays_and_is_no_second_charge_for_anybody(api, sandbox, plan):
     charge_on(20)
     payment = Payment.objects.get(instalments__number=2)
 
-    there = standin.payment(payment.reference)
+    there = sandbox.payment(payment.reference)
     assert there["metadata"] == {
         "order_id": str(plan.pk),
         "instalments": "2",
@@ -163,10 +163,10 @@ def test_each_payment_says_what_it_pays_and_is_no_second_charge_for_anybody(api,
 
 @pytest.mark.usefixtures("audited")
 def test_a_refused_charge_is_tried_on_days_3_5_and_7_and_then_the_order_is_overdue(
-    api, standin, plan, work_on
+    api, sandbox, plan, work_on
 ):
     work_on(0)
-    give_card(plan, standin, REFUSED_LATER)
+    give_card(plan, sandbox, REFUSED_LATER)
 
     tried = [at for at in range(19, 30) if charge_on(at).refused]
 
@@ -174,16 +174,16 @@ def test_a_refused_charge_is_tried_on_days_3_5_and_7_and_then_the_order_is_overd
     plan.refresh_from_db()
     assert plan.status == "overdue"
     assert states(plan) == ["paid", "failed", "due"]
-    assert charges(standin, plan) == [3334]
+    assert charges(sandbox, plan) == [3334]
     assert mails("instalment_unpaid").count() == 4
     assert mails("staff_attention").count() == 1
     assert Enrolment.objects.get().state == "paused"
     assert Provisioning.objects.get().paused_for == ["overdue"]
     assert plan.refused_cards == 0
-    payments = standin.payments(plan.customer_reference)
+    payments = sandbox.payments(plan.customer_reference)
     assert [payment["status"] for payment in payments] == ["canceled"] * 4 + ["succeeded"]
 
-    assert pay(api, plan, standin, at=day(30)) == ""
+    assert pay(api, plan, sandbox, at=day(30)) == ""
 
     assert plan.status == "paying"
     assert states(plan) == ["paid", "paid", "due"]
@@ -192,11 +192,11 @@ def test_a_refused_charge_is_tried_on_days_3_5_and_7_and_then_the_order_is_overd
     assert charge_on(40).charged == 1
     plan.refresh_from_db()
     assert plan.status == "paid"
-    assert charges(standin, plan) == [3334, 3333, 3333]
+    assert charges(sandbox, plan) == [3334, 3333, 3333]
 
 
-def test_a_runner_that_was_away_tries_again_and_keeps_to_the_days(standin, plan):
-    give_card(plan, standin, REFUSED_LATER)
+def test_a_runner_that_was_away_tries_again_and_keeps_to_the_days(sandbox, plan):
+    give_card(plan, sandbox, REFUSED_LATER)
 
     tried = [at for at in (22, 26, 27, 40, 60) if charge_on(at).refused]
 
@@ -206,8 +206,8 @@ def test_a_runner_that_was_away_tries_again_and_keeps_to_the_days(standin, plan)
 
 
 @pytest.mark.parametrize("code", ["stolen_card", "lost_card", "expired_card", "card_not_supported"])
-def test_a_card_that_is_refused_for_good_is_not_charged_again(standin, plan, code):
-    standin.process.control("POST", f"payment_methods/{plan.card_reference}", {"refuse": code})
+def test_a_card_that_is_refused_for_good_is_not_charged_again(sandbox, plan, code):
+    sandbox.process.control("POST", f"payment_methods/{plan.card_reference}", {"refuse": code})
     assert charge_on(20).refused == 1
 
     for later in range(21, 45):
@@ -215,7 +215,7 @@ def test_a_card_that_is_refused_for_good_is_not_charged_again(standin, plan, cod
 
     plan.refresh_from_db()
     assert plan.status == "overdue"
-    assert charges(standin, plan) == [3334]
+    assert charges(sandbox, plan) == [3334]
     assert [row[:2] for row in attempts(plan)] == [(2, 1)]
     # The student is reminded on each of the days all the same, and told of the third in its turn.
     second = mails("instalment_unpaid").filter(
@@ -226,9 +226,9 @@ def test_a_card_that_is_refused_for_good_is_not_charged_again(standin, plan, cod
 
 @pytest.mark.usefixtures("audited")
 def test_a_bank_that_asks_for_the_student_gets_them_by_mail(
-    api, standin, plan, work_on, mailoutbox
+    api, sandbox, plan, work_on, mailoutbox
 ):
-    give_card(plan, standin, ASKS_ALWAYS)
+    give_card(plan, sandbox, ASKS_ALWAYS)
 
     assert charge_on(20).refused == 1
     assert charge_on(23).refused == 0
@@ -241,15 +241,15 @@ def test_a_bank_that_asks_for_the_student_gets_them_by_mail(
     assert "Tu banco pide que confirmes tú el pago" in " ".join(mail.body.split())
     link = plan_url(plan)
     assert link in mail.body
-    assert pay(api, plan, standin, at=day(24)) == ""
+    assert pay(api, plan, sandbox, at=day(24)) == ""
     assert plan.card_refusal == ""
     assert states(plan) == ["paid", "paid", "due"]
     assert charge_on(40).charged == 1
 
 
 @pytest.mark.usefixtures("audited")
-def test_all_that_is_left_can_be_paid_at_once(api, standin, plan):
-    assert pay(api, plan, standin, "all", at=day(10)) == ""
+def test_all_that_is_left_can_be_paid_at_once(api, sandbox, plan):
+    assert pay(api, plan, sandbox, "all", at=day(10)) == ""
 
     assert plan.status == "paid"
     assert states(plan) == ["paid", "paid", "paid"]
@@ -258,23 +258,23 @@ def test_all_that_is_left_can_be_paid_at_once(api, standin, plan):
     assert mails("instalment_paid").count() == 1
     for later in (20, 40):
         assert charge_on(later).summary() == ""
-    assert charges(standin, plan) == [3334, 6666]
+    assert charges(sandbox, plan) == [3334, 6666]
     assert api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})[0] == 409
 
 
 @pytest.mark.usefixtures("audited")
-def test_the_next_one_can_be_paid_early_and_is_not_charged_then(api, standin, plan):
-    assert pay(api, plan, standin, at=day(5)) == ""
+def test_the_next_one_can_be_paid_early_and_is_not_charged_then(api, sandbox, plan):
+    assert pay(api, plan, sandbox, at=day(5)) == ""
 
     assert charge_on(20).charged == 0
     assert charge_on(40).charged == 1
     plan.refresh_from_db()
     assert plan.status == "paid"
-    assert charges(standin, plan) == [3334, 3333, 3333]
+    assert charges(sandbox, plan) == [3334, 3333, 3333]
 
 
 def test_an_instalment_that_was_charged_since_it_was_looked_at_is_not_taken_for_the_next(
-    api, standin, plan
+    api, sandbox, plan
 ):
     charge_on(20)
 
@@ -284,7 +284,7 @@ def test_an_instalment_that_was_charged_since_it_was_looked_at_is_not_taken_for_
     assert not plan.payments.open().exists()
 
 
-def test_paying_by_hand_reuses_its_payment_and_a_change_of_mind_cancels_it(api, standin, plan):
+def test_paying_by_hand_reuses_its_payment_and_a_change_of_mind_cancels_it(api, sandbox, plan):
     one, again, everything = (
         api.post("instalments/pay", {**link_of(plan), "number": 2, "what": what})[1]
         for what in ("next", "next", "all")
@@ -293,25 +293,25 @@ def test_paying_by_hand_reuses_its_payment_and_a_change_of_mind_cancels_it(api, 
     assert one["client_secret"] == again["client_secret"]
     assert everything["payment_intent_id"] != one["payment_intent_id"]
     assert (one["amount"], everything["amount"]) == (33.33, 66.66)
-    assert standin.payment(one["payment_intent_id"])["status"] == "canceled"
-    assert standin.payment(one["payment_intent_id"])["setup_future_usage"] == "off_session"
-    assert standin.payment(everything["payment_intent_id"])["setup_future_usage"] is None
+    assert sandbox.payment(one["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(one["payment_intent_id"])["setup_future_usage"] == "off_session"
+    assert sandbox.payment(everything["payment_intent_id"])["setup_future_usage"] is None
     assert plan.payments.open().count() == 1
 
 
-def test_a_refused_card_by_hand_leaves_the_payment_for_another(api, standin, plan):
-    assert pay(api, plan, standin, number=DECLINED, at=day(5)) == "card_declined"
+def test_a_refused_card_by_hand_leaves_the_payment_for_another(api, sandbox, plan):
+    assert pay(api, plan, sandbox, number=DECLINED, at=day(5)) == "card_declined"
     reconcile()
     assert states(plan) == ["paid", "due", "due"]
 
-    assert pay(api, plan, standin, at=day(5)) == ""
+    assert pay(api, plan, sandbox, at=day(5)) == ""
 
     assert states(plan) == ["paid", "paid", "due"]
-    assert charges(standin, plan) == [3334, 3333]
+    assert charges(sandbox, plan) == [3334, 3333]
 
 
 def test_an_open_form_is_waited_for_and_then_its_payment_can_not_be_confirmed_any_more(
-    api, standin, plan
+    api, sandbox, plan
 ):
     with time_machine.travel(day(20), tick=False):
         _, started = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
@@ -319,21 +319,21 @@ def test_an_open_form_is_waited_for_and_then_its_payment_can_not_be_confirmed_an
 
     assert charge_on(20, hours=1).charged == 1
 
-    assert standin.payment(started["payment_intent_id"])["status"] == "canceled"
-    assert charges(standin, plan) == [3334, 3333]
+    assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
+    assert charges(sandbox, plan) == [3334, 3333]
     assert states(plan) == ["paid", "paid", "due"]
 
 
 def test_what_was_paid_in_a_form_that_nobody_reported_is_adopted_and_not_charged(
-    api, standin, plan
+    api, sandbox, plan
 ):
     with time_machine.travel(day(20), tick=False):
         _, started = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
-    standin.confirm(started["client_secret"])
+    sandbox.confirm(started["client_secret"])
 
     assert charge_on(20, hours=1).charged == 1
 
-    assert charges(standin, plan) == [3334, 3333]
+    assert charges(sandbox, plan) == [3334, 3333]
     assert states(plan) == ["paid", "paid", "due"]
 
 
@@ -350,20 +350,20 @@ def test_what_was_paid_in_a_form_that_nobody_reported_is_adopted_and_not_charged
     ids=lambda value: value["do"] if isinstance(value, dict) else None,
 )
 def test_an_outcome_that_is_not_known_is_found_out_before_anything_is_charged(
-    standin, plan, fault, trouble, done
+    sandbox, plan, fault, trouble, done
 ):
     fault(**CREATE, **trouble, nth=[1, 2])
 
     charge_on(20)
-    assert charges(standin, plan) == [3334] + [3333] * done
+    assert charges(sandbox, plan) == [3334] + [3333] * done
     for minutes in range(6, 40, 6):
         charge_on(20, hours=minutes / 60)
 
-    assert charges(standin, plan) == [3334, 3333]
+    assert charges(sandbox, plan) == [3334, 3333]
     assert states(plan) == ["paid", "paid", "due"]
 
 
-def test_a_charge_of_which_no_answer_came_is_adopted_without_another_call(standin, plan, fault):
+def test_a_charge_of_which_no_answer_came_is_adopted_without_another_call(sandbox, plan, fault):
     fault(**CREATE, do="timeout_after", nth=[1, 2])
     charge_on(20)
     fault(**CREATE, do="timeout_before")
@@ -375,11 +375,11 @@ def test_a_charge_of_which_no_answer_came_is_adopted_without_another_call(standi
 
 
 def test_an_attempt_of_more_than_23_hours_gives_way_to_one_with_a_key_of_its_own(
-    standin, plan, fault
+    sandbox, plan, fault
 ):
     fault(**CREATE, do="timeout_before")
     charge_on(20)
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
 
     assert charge_on(21).charged == 1
 
@@ -387,21 +387,21 @@ def test_an_attempt_of_more_than_23_hours_gives_way_to_one_with_a_key_of_its_own
         (2, 1, "automatic", "void"),
         (2, 2, "automatic", "succeeded"),
     ]
-    assert charges(standin, plan) == [3334, 3333]
+    assert charges(sandbox, plan) == [3334, 3333]
 
 
-def test_an_attempt_of_more_than_23_hours_that_did_charge_is_adopted(standin, plan, fault):
+def test_an_attempt_of_more_than_23_hours_that_did_charge_is_adopted(sandbox, plan, fault):
     fault(**CREATE, do="timeout_after", nth=[1, 2])
     charge_on(20)
 
     assert charge_on(22).charged == 1
 
     assert [row[:4] for row in attempts(plan)] == [(2, 1, "automatic", "succeeded")]
-    assert charges(standin, plan) == [3334, 3333]
+    assert charges(sandbox, plan) == [3334, 3333]
 
 
 def test_a_charge_without_an_answer_is_found_though_its_order_takes_no_charges_any_more(
-    standin, plan, fault
+    sandbox, plan, fault
 ):
     fault(**CREATE, do="timeout_after", nth=[1, 2])
     assert charge_on(20).problems == 1
@@ -417,11 +417,11 @@ def test_a_charge_without_an_answer_is_found_though_its_order_takes_no_charges_a
 
 
 def test_a_run_in_which_stripe_takes_long_leaves_the_rest_to_the_next(
-    api, standin, plan, monkeypatch
+    api, sandbox, plan, monkeypatch
 ):
-    other = buy_in_instalments(api, standin, email="ana@example.com", phone="+34600111111")
+    other = buy_in_instalments(api, sandbox, email="ana@example.com", phone="+34600111111")
     # Each look at the clock finds two minutes gone: a third charge would begin after six.
-    third = buy_in_instalments(api, standin, email="eva@example.com", phone="+34600222222")
+    third = buy_in_instalments(api, sandbox, email="eva@example.com", phone="+34600222222")
     monkeypatch.setattr("apps.payments.plan_charges.monotonic", count(0, 120).__next__)
 
     assert charge_on(20).charged == 2
@@ -431,7 +431,7 @@ def test_a_run_in_which_stripe_takes_long_leaves_the_rest_to_the_next(
     assert states(plan) == states(other) == states(third) == ["paid", "paid", "due"]
 
 
-def test_while_an_outcome_is_not_known_nobody_pays_by_hand(api, standin, plan, fault):
+def test_while_an_outcome_is_not_known_nobody_pays_by_hand(api, sandbox, plan, fault):
     fault(**CREATE, do="timeout_before", nth=[1, 2])
     charge_on(20)
 
@@ -439,20 +439,20 @@ def test_while_an_outcome_is_not_known_nobody_pays_by_hand(api, standin, plan, f
 
     assert (status, answer["code"]) == (409, "payment_in_progress")
     assert charge_on(20, hours=0.2).charged == 1
-    assert charges(standin, plan) == [3334, 3333]
+    assert charges(sandbox, plan) == [3334, 3333]
 
 
-def test_a_disputed_or_refunded_order_is_not_charged(standin, plan):
+def test_a_disputed_or_refunded_order_is_not_charged(sandbox, plan):
     Order.objects.update(disputed_at=timezone.now())
     assert charge_on(20).summary() == ""
     Order.objects.update(disputed_at=None, status="refunded")
     assert charge_on(20).summary() == ""
 
-    assert charges(standin, plan) == [3334]
+    assert charges(sandbox, plan) == [3334]
 
 
-def test_a_card_that_is_gone_at_the_provider_is_a_refusal(standin, plan):
-    standin.process.client().v1.payment_methods.detach(plan.card_reference)
+def test_a_card_that_is_gone_at_the_provider_is_a_refusal(sandbox, plan):
+    sandbox.process.client().v1.payment_methods.detach(plan.card_reference)
 
     assert charge_on(20).refused == 1
 
@@ -461,8 +461,8 @@ def test_a_card_that_is_gone_at_the_provider_is_a_refusal(standin, plan):
     assert mails("instalment_unpaid").count() == 1
 
 
-def test_a_customer_who_was_deleted_at_stripe_is_a_refusal_and_can_still_pay(api, standin, plan):
-    standin.process.client().v1.customers.delete(plan.customer_reference)
+def test_a_customer_who_was_deleted_at_stripe_is_a_refusal_and_can_still_pay(api, sandbox, plan):
+    sandbox.process.client().v1.customers.delete(plan.customer_reference)
 
     done = charge_on(20)
 
@@ -471,7 +471,7 @@ def test_a_customer_who_was_deleted_at_stripe_is_a_refusal_and_can_still_pay(api
     assert plan.card_refusal == "card_missing"
     assert mails("instalment_unpaid").count() == 1
     deleted = plan.customer_reference
-    assert pay(api, plan, standin, at=day(20)) == ""
+    assert pay(api, plan, sandbox, at=day(20)) == ""
     assert states(plan) == ["paid", "paid", "due"]
     assert plan.customer_reference != deleted
     assert charge_on(40).charged == 1
@@ -501,31 +501,31 @@ def test_a_charge_that_waits_for_the_student_is_a_refusal_though_no_error_said_s
     assert payment_of_intent(by_hand).refusal_code == ""
 
 
-def test_a_payment_that_the_bank_confirms_later_is_paid_then(api, standin, plan, settings):
-    Order.objects.update(card_reference=slow_card(standin, plan))
+def test_a_payment_that_the_bank_confirms_later_is_paid_then(api, sandbox, plan, settings):
+    Order.objects.update(card_reference=slow_card(sandbox, plan))
     charge_on(20)
     row = Payment.objects.get(status="processing")
     assert [instalment.number for instalment in row.instalments.all()] == [2]
     assert charge_on(20, hours=0.2).charged == 0
     assert api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})[0] == 409
 
-    settle_at_bank(standin, row.reference)
+    settle_at_bank(sandbox, row.reference)
     assert charge_on(20, hours=0.4).charged == 1
 
     assert states(plan) == ["paid", "paid", "due"]
-    assert charges(standin, plan) == [3334, 3333]
+    assert charges(sandbox, plan) == [3334, 3333]
 
 
-def slow_card(standin, order):
-    card = standin.process.new_card("4000009990000005")
-    client = standin.process.client()
+def slow_card(sandbox, order):
+    card = sandbox.process.new_card("4000009990000005")
+    client = sandbox.process.client()
     return client.v1.payment_methods.attach(card.id, {"customer": order.customer_reference}).id
 
 
-def settle_at_bank(standin, reference):
+def settle_at_bank(sandbox, reference):
     from tools.stripe_sandbox.testing import wait_until
 
-    wait_until(lambda: standin.payment(reference)["status"] == "succeeded", seconds=15)
+    wait_until(lambda: sandbox.payment(reference)["status"] == "succeeded", seconds=15)
 
 
 @pytest.mark.parametrize(
@@ -555,9 +555,9 @@ def test_a_payment_that_does_not_fit_is_kept_and_flagged(plan, amount, numbers, 
     assert mails("staff_attention").count() == 1
 
 
-def test_staff_can_have_a_refused_instalment_charged_again_but_never_before_its_day(standin, plan):
+def test_staff_can_have_a_refused_instalment_charged_again_but_never_before_its_day(sandbox, plan):
     second, third = plan.instalments.filter(number__gt=1).order_by("number")
-    give_card(plan, standin, REFUSED_LATER)
+    give_card(plan, sandbox, REFUSED_LATER)
     charge_on(20)
     assert charge_on(21).refused == 0
 
@@ -580,12 +580,12 @@ def test_the_command_and_the_job_say_what_they_did(plan, capsys):
 
 
 def test_the_classroom_says_why_an_access_rests_with_the_link_that_ends_it(
-    client, standin, plan, work_on
+    client, sandbox, plan, work_on
 ):
     from apps.students.session import SESSION_KEY
 
     work_on(0)
-    give_card(plan, standin, REFUSED_LATER)
+    give_card(plan, sandbox, REFUSED_LATER)
     for at in (20, 23, 25, 27):
         charge_on(at)
     session = client.session
@@ -599,7 +599,7 @@ def test_the_classroom_says_why_an_access_rests_with_the_link_that_ends_it(
 
 
 # ---------------------------------------------------------------- the link
-def test_the_plan_is_shown_to_who_has_its_link_and_names_nobody(api, standin, plan):
+def test_the_plan_is_shown_to_who_has_its_link_and_names_nobody(api, sandbox, plan):
     with time_machine.travel(day(1), tick=False):
         answer = api.client.get("/api/instalments", link_of(plan))
 
@@ -653,7 +653,7 @@ def test_the_page_is_private_and_only_shows(client, plan):
     assert client.post(plan_url(plan)).status_code == 405
 
 
-def test_eight_refused_cards_lock_the_plan_for_an_hour(api, standin, plan):
+def test_eight_refused_cards_lock_the_plan_for_an_hour(api, sandbox, plan):
     Order.objects.update(locked_until=day(1) + timedelta(hours=1))
 
     with time_machine.travel(day(1), tick=False):
@@ -663,44 +663,44 @@ def test_eight_refused_cards_lock_the_plan_for_an_hour(api, standin, plan):
     assert Instalment.objects.filter(status="due").count() == 2
 
 
-def refused_setup(standin, order, reference, secret, event_id):
+def refused_setup(sandbox, order, reference, secret, event_id):
     """A card that Stripe does not save for the setup, and its event."""
     with pytest.raises(stripe.CardError):
-        standin.process.browser_client().v1.setup_intents.confirm(
+        sandbox.process.browser_client().v1.setup_intents.confirm(
             reference,
             {
                 "client_secret": secret,
-                "payment_method": standin.process.new_card(DECLINED).id,
+                "payment_method": sandbox.process.new_card(DECLINED).id,
                 "return_url": "http://127.0.0.1/plazos",
             },
         )
-    setup = standin.process.client().v1.setup_intents.retrieve(reference)
+    setup = sandbox.process.client().v1.setup_intents.retrieve(reference)
     payload = {"id": event_id, "data": {"object": setup.to_dict()}}
     return HANDLERS["setup_intent.setup_failed"](payload)
 
 
-def test_cards_that_a_setup_refuses_count_and_the_eighth_ends_it(api, standin, plan):
+def test_cards_that_a_setup_refuses_count_and_the_eighth_ends_it(api, sandbox, plan):
     _, started = api.post("instalments/card", link_of(plan))
     tried = started["setup_intent_id"], started["client_secret"]
 
     for number in range(7):
-        outcome = refused_setup(standin, plan, *tried, f"evt_{number}")
+        outcome = refused_setup(sandbox, plan, *tried, f"evt_{number}")
         assert outcome == f"{tried[0]}: tarjeta rechazada"
-    refused_setup(standin, plan, *tried, "evt_6")
+    refused_setup(sandbox, plan, *tried, "evt_6")
     plan.refresh_from_db()
     assert (plan.refused_cards, plan.locked_until) == (7, None)
-    refused_setup(standin, plan, *tried, "evt_7")
+    refused_setup(sandbox, plan, *tried, "evt_7")
 
     plan.refresh_from_db()
     assert plan.refused_cards == 8
-    assert standin.process.client().v1.setup_intents.retrieve(tried[0]).status == "canceled"
+    assert sandbox.process.client().v1.setup_intents.retrieve(tried[0]).status == "canceled"
     status, answer = api.post("instalments/card", link_of(plan))
     assert (status, answer["code"]) == (429, "too_many_requests")
-    assert charges(standin, plan) == [3334]
+    assert charges(sandbox, plan) == [3334]
 
 
-def test_a_setup_of_another_shop_that_is_refused_counts_for_nobody(standin, plan):
-    stray = standin.process.client().v1.setup_intents.create({"metadata": {"order_id": plan.pk}})
+def test_a_setup_of_another_shop_that_is_refused_counts_for_nobody(sandbox, plan):
+    stray = sandbox.process.client().v1.setup_intents.create({"metadata": {"order_id": plan.pk}})
     event = {"id": "evt_1", "data": {"object": {"id": stray.id}}}
 
     assert HANDLERS["setup_intent.setup_failed"](event).endswith("no es de esta tienda")
@@ -710,17 +710,17 @@ def test_a_setup_of_another_shop_that_is_refused_counts_for_nobody(standin, plan
 
 
 # ---------------------------------------------------------------- another card
-def save_card(api, standin, order, number=SUCCESS, at=None):
+def save_card(api, sandbox, order, number=SUCCESS, at=None):
     """What the page does to change the card; the setup's reference."""
     with time_machine.travel(at or day(0), tick=False):
         status, started = api.post("instalments/card", link_of(order))
         assert status == 200, started
         reference = started["setup_intent_id"]
-        confirmed = standin.process.browser_client().v1.setup_intents.confirm(
+        confirmed = sandbox.process.browser_client().v1.setup_intents.confirm(
             reference,
             {
                 "client_secret": started["client_secret"],
-                "payment_method": standin.process.new_card(number).id,
+                "payment_method": sandbox.process.new_card(number).id,
                 "use_stripe_sdk": True,
                 "return_url": "http://127.0.0.1/plazos",
             },
@@ -736,17 +736,17 @@ def tell_saved(api, order, reference, at=None):
         return api.post("instalments/card-saved", {**link_of(order), "setup_intent_id": reference})
 
 
-def test_no_method_is_saved_whose_charges_answer_days_later(api, standin, plan):
+def test_no_method_is_saved_whose_charges_answer_days_later(api, sandbox, plan):
     _, started = api.post("instalments/card", link_of(plan))
 
-    setup = standin.process.client().v1.setup_intents.retrieve(started["setup_intent_id"])
+    setup = sandbox.process.client().v1.setup_intents.retrieve(started["setup_intent_id"])
     assert "sepa_debit" in setup.excluded_payment_method_types
     assert "card" not in setup.excluded_payment_method_types
 
 
-def test_the_instalments_to_come_are_charged_to_the_new_card(api, standin, plan):
+def test_the_instalments_to_come_are_charged_to_the_new_card(api, sandbox, plan):
     first = plan.card_reference
-    reference = save_card(api, standin, plan, "5555555555554444", at=day(5))
+    reference = save_card(api, sandbox, plan, "5555555555554444", at=day(5))
 
     for _ in range(2):
         status, answer = tell_saved(api, plan, reference, at=day(5))
@@ -755,14 +755,14 @@ def test_the_instalments_to_come_are_charged_to_the_new_card(api, standin, plan)
     plan.refresh_from_db()
     assert plan.card_reference != first
     assert plan.events.filter(kind="card_changed").count() == 1
-    assert charges(standin, plan) == [3334]
+    assert charges(sandbox, plan) == [3334]
     assert charge_on(20).charged == 1
     charged = Payment.objects.get(instalments__number=2)
     assert charged.payment_method == plan.card_reference
 
 
-def test_a_card_that_asks_for_3d_secure_once_is_charged_without_it_later(api, standin, plan):
-    reference = save_card(api, standin, plan, "4000002500003155", at=day(5))
+def test_a_card_that_asks_for_3d_secure_once_is_charged_without_it_later(api, sandbox, plan):
+    reference = save_card(api, sandbox, plan, "4000002500003155", at=day(5))
     assert tell_saved(api, plan, reference)[0] == 200
 
     assert charge_on(20).charged == 1
@@ -770,15 +770,15 @@ def test_a_card_that_asks_for_3d_secure_once_is_charged_without_it_later(api, st
 
 
 def test_a_refused_instalment_is_charged_to_the_new_card_on_the_same_day(
-    api, standin, plan, work_on
+    api, sandbox, plan, work_on
 ):
     work_on(0)
-    give_card(plan, standin, REFUSED_LATER)
+    give_card(plan, sandbox, REFUSED_LATER)
     for at in (20, 23, 25, 27):
         charge_on(at)
     assert Enrolment.objects.get().state == "paused"
 
-    reference = save_card(api, standin, plan, at=day(28))
+    reference = save_card(api, sandbox, plan, at=day(28))
     tell_saved(api, plan, reference, at=day(28))
 
     assert charge_on(28).charged == 1
@@ -788,16 +788,16 @@ def test_a_refused_instalment_is_charged_to_the_new_card_on_the_same_day(
 
 
 def test_of_two_late_instalments_with_a_new_card_one_that_is_paid_ends_no_pause(
-    api, standin, plan, work_on
+    api, sandbox, plan, work_on
 ):
     work_on(0)
-    give_card(plan, standin, REFUSED_LATER)
+    give_card(plan, sandbox, REFUSED_LATER)
     for at in (20, 23, 25, 27, 40, 43, 45, 47):
         charge_on(at)
     assert states(plan) == ["paid", "failed", "failed"]
-    tell_saved(api, plan, save_card(api, standin, plan, at=day(48)), at=day(48))
+    tell_saved(api, plan, save_card(api, sandbox, plan, at=day(48)), at=day(48))
 
-    pay(api, plan, standin, at=day(48))
+    pay(api, plan, sandbox, at=day(48))
 
     assert plan.status == "overdue"
     assert Enrolment.objects.get().state == "paused"
@@ -808,10 +808,10 @@ def test_of_two_late_instalments_with_a_new_card_one_that_is_paid_ends_no_pause(
 
 
 def test_the_webhook_changes_the_card_of_a_closed_tab_and_an_old_setup_changes_nothing(
-    api, standin, plan
+    api, sandbox, plan
 ):
-    old = save_card(api, standin, plan, at=day(5))
-    new = save_card(api, standin, plan, "5555555555554444", at=day(6))
+    old = save_card(api, sandbox, plan, at=day(5))
+    new = save_card(api, sandbox, plan, "5555555555554444", at=day(6))
     event = {"data": {"object": {"id": old}}}
 
     assert HANDLERS["setup_intent.succeeded"](event).endswith("tarjeta cambiada")
@@ -822,14 +822,14 @@ def test_the_webhook_changes_the_card_of_a_closed_tab_and_an_old_setup_changes_n
     assert plan.card_label == "Mastercard terminada en 4444"
 
 
-def test_a_setup_that_is_not_finished_or_of_another_order_changes_nothing(api, standin, plan):
-    other = buy_in_instalments(api, standin, email="ana@example.com", phone="+34600111111")
+def test_a_setup_that_is_not_finished_or_of_another_order_changes_nothing(api, sandbox, plan):
+    other = buy_in_instalments(api, sandbox, email="ana@example.com", phone="+34600111111")
     _, started = api.post("instalments/card", link_of(plan))
     assert tell_saved(api, plan, started["setup_intent_id"])[1]["card"] is None
 
-    foreign = save_card(api, standin, other)
+    foreign = save_card(api, sandbox, other)
     assert tell_saved(api, plan, foreign)[0] == 404
-    stray = standin.process.client().v1.setup_intents.create({})
+    stray = sandbox.process.client().v1.setup_intents.create({})
     assert HANDLERS["setup_intent.succeeded"]({"data": {"object": {"id": stray.id}}}).endswith(
         "no es de esta tienda"
     )
@@ -839,7 +839,7 @@ def test_a_setup_that_is_not_finished_or_of_another_order_changes_nothing(api, s
     assert plan.card_reference == before
 
 
-def test_an_order_can_be_deleted_with_its_attempts(standin, plan):
+def test_an_order_can_be_deleted_with_its_attempts(sandbox, plan):
     charge_on(20)
     assert InstalmentAttempt.objects.exists()
 
@@ -848,8 +848,8 @@ def test_an_order_can_be_deleted_with_its_attempts(standin, plan):
     assert not InstalmentAttempt.objects.exists()
 
 
-def test_staff_see_the_attempts_and_charge_again_what_is_due(client, admin_user, standin, plan):
-    give_card(plan, standin, REFUSED_LATER)
+def test_staff_see_the_attempts_and_charge_again_what_is_due(client, admin_user, sandbox, plan):
+    give_card(plan, sandbox, REFUSED_LATER)
     charge_on(20)
     second, third = plan.instalments.filter(number__gt=1).order_by("number")
 

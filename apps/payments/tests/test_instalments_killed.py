@@ -1,6 +1,6 @@
 """Runners of `charge_instalments` that meet, or are killed in the middle: one charge all the same.
 
-On PostgreSQL, with real processes and kill -9, against the stand-in made slow.
+On PostgreSQL, with real processes and kill -9, against the sandbox made slow.
 """
 
 from collections import Counter
@@ -35,17 +35,17 @@ CANCEL = "POST /v1/payment_intents/*/cancel"
 
 
 @pytest.fixture
-def plan(api, standin) -> Order:
+def plan(api, sandbox) -> Order:
     """A plan whose second instalment is due today, by the real clock that processes have."""
-    return due_plan(api, standin)
+    return due_plan(api, sandbox)
 
 
-def due_plan(api: Api, standin, **changes: object) -> Order:
+def due_plan(api: Api, sandbox, **changes: object) -> Order:
     body = checkout_body(
         whole(make_subject(price="100.00")), total="100.00", payment_type="installment", **changes
     )
     placed = api.checkout(body)
-    assert standin.confirm(placed["client_secret"]) == ""
+    assert sandbox.confirm(placed["client_secret"]) == ""
     assert api.post(
         "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
     )[0] == 200  # fmt: skip
@@ -57,37 +57,39 @@ def due_plan(api: Api, standin, **changes: object) -> Order:
 
 
 @pytest.fixture
-def fault(standin):
-    yield standin.process.fault
-    standin.process.control("DELETE", "faults")
-    wait_until(lambda: calls_under_way(standin) == 0, seconds=20)
+def fault(sandbox):
+    yield sandbox.process.fault
+    sandbox.process.control("DELETE", "faults")
+    wait_until(lambda: calls_under_way(sandbox) == 0, seconds=20)
 
 
-def test_instalments_are_charged_while_the_listing_of_sessions_fails(plan, standin, fault):
+def test_instalments_are_charged_while_the_listing_of_sessions_fails(plan, sandbox, fault):
     fault(calls="GET /v1/checkout/sessions", do="error_500")
 
     assert charge_instalments().charged == 1
-    assert charges(standin, plan) == [3334, 3333]
+    assert charges(sandbox, plan) == [3334, 3333]
 
 
-def a_runner(standin):
+def a_runner(sandbox):
     """`manage.py charge_instalments` as a process of its own, killed in the end."""
     return manage(
         "charge_instalments",
         env={
-            "STRIPE_API_BASE": standin.process.url,
-            "STRIPE_SECRET_KEY": standin.process.secret_key,
+            "STRIPE_API_BASE": sandbox.process.url,
+            "STRIPE_SECRET_KEY": sandbox.process.secret_key,
+            "STRIPE_PUBLISHABLE_KEY": sandbox.process.publishable_key,
+            "STRIPE_WEBHOOK_SECRET": "whsec_not_used_by_this_command",
             "STRIPE_TIMEOUT": "60",
         },
     )
 
 
-def calls_under_way(standin) -> int:
-    return int(standin.process.control("GET", "state")["calls"])
+def calls_under_way(sandbox) -> int:
+    return int(sandbox.process.control("GET", "state")["calls"])
 
 
-def struck(standin) -> int:
-    faults = standin.process.control("GET", "faults")
+def struck(sandbox) -> int:
+    faults = sandbox.process.control("GET", "faults")
     rows = faults["faults"] if isinstance(faults, dict) else faults
     return sum(row["struck"] for row in rows)
 
@@ -99,8 +101,8 @@ def run_after_the_lease() -> None:
             charge_instalments()
 
 
-def assert_charged_once(standin, order: Order) -> None:
-    assert charges(standin, order) == [3334, 3333]
+def assert_charged_once(sandbox, order: Order) -> None:
+    assert charges(sandbox, order) == [3334, 3333]
     assert list(order.instalments.order_by("number").values_list("status", flat=True)) == [
         "paid", "paid", "due",
     ]  # fmt: skip
@@ -118,10 +120,10 @@ def assert_charged_once(standin, order: Order) -> None:
     ],
     ids=["while it looks", "before the charge", "after the charge"],
 )
-def test_a_runner_that_is_killed_while_it_waits_for_stripe(standin, plan, fault, trouble):
+def test_a_runner_that_is_killed_while_it_waits_for_stripe(sandbox, plan, fault, trouble):
     fault(**trouble, nth=1)
-    with a_runner(standin) as process:
-        wait_until(lambda: struck(standin) == 1, seconds=60)
+    with a_runner(sandbox) as process:
+        wait_until(lambda: struck(sandbox) == 1, seconds=60)
         shoot(process)
     assert Instalment.objects.get(order=plan, number=2).leased_until is not None
     # Still in the dead one's hands: nobody else touches it.
@@ -130,73 +132,73 @@ def test_a_runner_that_is_killed_while_it_waits_for_stripe(standin, plan, fault,
 
     run_after_the_lease()
 
-    assert_charged_once(standin, plan)
+    assert_charged_once(sandbox, plan)
 
 
-def test_a_charge_that_reaches_stripe_after_its_runner_is_dead(standin, plan, fault):
+def test_a_charge_that_reaches_stripe_after_its_runner_is_dead(sandbox, plan, fault):
     fault(calls=CREATE, do="slow", seconds=4, nth=1)
-    with a_runner(standin) as process:
-        wait_until(lambda: struck(standin) == 1, seconds=60)
+    with a_runner(sandbox) as process:
+        wait_until(lambda: struck(sandbox) == 1, seconds=60)
         shoot(process)
 
     # At once, while the first call is still on its way there.
     run_after_the_lease()
     # The dead one's call comes to its end as well, under the same key.
-    wait_until(lambda: calls_under_way(standin) == 0, seconds=20)
+    wait_until(lambda: calls_under_way(sandbox) == 0, seconds=20)
 
-    assert_charged_once(standin, plan)
+    assert_charged_once(sandbox, plan)
 
 
-def test_a_runner_that_is_killed_before_it_can_write_the_charge_down(standin, plan, fault):
+def test_a_runner_that_is_killed_before_it_can_write_the_charge_down(sandbox, plan, fault):
     fault(calls=CREATE, do="slow", seconds=1.5, nth=1)
-    with a_runner(standin) as process:
-        wait_until(lambda: struck(standin) == 1, seconds=60)
+    with a_runner(sandbox) as process:
+        wait_until(lambda: struck(sandbox) == 1, seconds=60)
         with transaction.atomic():
             # The order is locked when the answer comes: the runner has the charge and can't say so.
             Order.objects.select_for_update().get(pk=plan.pk)
-            wait_until(lambda: len(charges(standin, plan)) == 2, seconds=20)
+            wait_until(lambda: len(charges(sandbox, plan)) == 2, seconds=20)
             wait_until(somebody_waits_for_a_lock, seconds=20)
             shoot(process)
     assert InstalmentAttempt.objects.get().outcome == "started"
 
     run_after_the_lease()
 
-    assert_charged_once(standin, plan)
+    assert_charged_once(sandbox, plan)
 
 
-def test_a_runner_that_is_killed_while_it_closes_a_refused_charge(standin, plan, fault):
-    control = standin.process.control
+def test_a_runner_that_is_killed_while_it_closes_a_refused_charge(sandbox, plan, fault):
+    control = sandbox.process.control
     control("POST", f"payment_methods/{plan.card_reference}", {"refuse": "insufficient_funds"})
     fault(calls=CANCEL, do="timeout_before", seconds=5, nth=1)
-    with a_runner(standin) as process:
-        wait_until(lambda: struck(standin) == 1, seconds=60)
+    with a_runner(sandbox) as process:
+        wait_until(lambda: struck(sandbox) == 1, seconds=60)
         shoot(process)
     control("POST", f"payment_methods/{plan.card_reference}", {"refuse": None})
 
     run_after_the_lease()
-    assert charges(standin, plan) == [3334]
+    assert charges(sandbox, plan) == [3334]
     with time_machine.travel(timezone.now() + timedelta(days=3), tick=False):
         charge_instalments()
 
     outcomes = InstalmentAttempt.objects.order_by("number").values_list("outcome", flat=True)
     assert list(outcomes) == ["refused", "succeeded"]
     assert Mail.objects.filter(template="instalment_unpaid").count() == 1
-    assert_charged_once(standin, plan)
-    statuses = Counter(payment["status"] for payment in standin.payments(plan.customer_reference))
+    assert_charged_once(sandbox, plan)
+    statuses = Counter(payment["status"] for payment in sandbox.payments(plan.customer_reference))
     assert statuses == {"succeeded": 2, "canceled": 1}
 
 
-def test_two_runners_in_two_processes_charge_once(standin, plan, fault):
+def test_two_runners_in_two_processes_charge_once(sandbox, plan, fault):
     fault(calls=CREATE, do="slow", seconds=1)
-    with a_runner(standin) as one, a_runner(standin) as other:
+    with a_runner(sandbox) as one, a_runner(sandbox) as other:
         assert {one.wait(timeout=90), other.wait(timeout=90)} == {0}
 
-    assert_charged_once(standin, plan)
+    assert_charged_once(sandbox, plan)
 
 
-def test_eight_runners_at_once_charge_each_of_three_plans_once(api, standin):
+def test_eight_runners_at_once_charge_each_of_three_plans_once(api, sandbox):
     orders = [
-        due_plan(api, standin, email=f"alumna{number}@example.com", phone=f"+34600000{number:03}")
+        due_plan(api, sandbox, email=f"alumna{number}@example.com", phone=f"+34600000{number:03}")
         for number in range(3)
     ]
 
@@ -204,13 +206,13 @@ def test_eight_runners_at_once_charge_each_of_three_plans_once(api, standin):
     run_after_the_lease()
 
     for order in orders:
-        assert charges(standin, order) == [3334, 3333]
+        assert charges(sandbox, order) == [3334, 3333]
     assert Payment.objects.filter(status="succeeded").count() == 6
     assert not Payment.objects.exclude(flag="").exists()
     assert InstalmentAttempt.objects.count() == 3
 
 
-def test_runners_and_a_student_who_pays_at_the_same_moment(standin, plan):
+def test_runners_and_a_student_who_pays_at_the_same_moment(sandbox, plan):
     turns = count()
 
     def act() -> str:
@@ -229,8 +231,8 @@ def test_runners_and_a_student_who_pays_at_the_same_moment(standin, plan):
     for secret in secrets:
         # What a runner has canceled can't be confirmed any more.
         with suppress(stripe.InvalidRequestError):
-            standin.confirm(secret)
+            sandbox.confirm(secret)
     with time_machine.travel(timezone.now() + timedelta(hours=2), tick=False):
         charge_instalments()
     run_after_the_lease()
-    assert_charged_once(standin, plan)
+    assert_charged_once(sandbox, plan)

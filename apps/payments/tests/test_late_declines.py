@@ -13,22 +13,22 @@ SLOW_DECLINE = "4000009990000013"
 
 
 @pytest.fixture
-def confirming(api, standin):
+def confirming(api, sandbox):
     """A purchase whose payment the bank is still looking at."""
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
-    standin.confirm(placed["client_secret"], SLOW_DECLINE)
+    sandbox.confirm(placed["client_secret"], SLOW_DECLINE)
     reference = {"payment_intent_id": placed["payment_intent_id"]}
     assert api.post("complete-payment", reference)[1]["status"] == "processing"
     return placed
 
 
-def wait_for_decline(standin, placed):
+def wait_for_decline(sandbox, placed):
     reference = placed["payment_intent_id"]
-    wait_until(lambda: standin.payment(reference)["status"] == "requires_payment_method")
+    wait_until(lambda: sandbox.payment(reference)["status"] == "requires_payment_method")
 
 
-def test_late_decline_mails_the_recovery_link_once(api, standin, confirming, work, audited):
-    wait_for_decline(standin, confirming)
+def test_late_decline_mails_the_recovery_link_once(api, sandbox, confirming, work, audited):
+    wait_for_decline(sandbox, confirming)
     reconcile()
     reconcile()
     status, answer = api.post(
@@ -45,9 +45,9 @@ def test_late_decline_mails_the_recovery_link_once(api, standin, confirming, wor
 
 
 def test_declined_order_can_be_recovered_and_paid_with_another_card(
-    api, standin, confirming, audited
+    api, sandbox, confirming, audited
 ):
-    wait_for_decline(standin, confirming)
+    wait_for_decline(sandbox, confirming)
     own = {"order": confirming["order_id"], "token": confirming["token"]}
     reconcile()
 
@@ -60,17 +60,17 @@ def test_declined_order_can_be_recovered_and_paid_with_another_card(
             token=own["token"],
         )
     )
-    standin.confirm(again["client_secret"])
+    sandbox.confirm(again["client_secret"])
     api.post("complete-payment", {"payment_intent_id": again["payment_intent_id"]})
     assert Order.objects.get().status == "paid"
 
 
 def test_mail_about_a_decline_is_dropped_when_the_order_is_paid_meanwhile(
-    api, standin, confirming, work
+    api, sandbox, confirming, work
 ):
-    wait_for_decline(standin, confirming)
+    wait_for_decline(sandbox, confirming)
     reconcile()
-    standin.confirm(confirming["client_secret"])
+    sandbox.confirm(confirming["client_secret"])
     api.post("complete-payment", {"payment_intent_id": confirming["payment_intent_id"]})
     work()
 

@@ -16,7 +16,7 @@ from apps.orders.models import Order, Payment
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe.client import client
 from tests.helpers.factories import checkout_body, make_subject, whole
-from tests.helpers.shop import DECLINED, Api, Standin
+from tests.helpers.shop import DECLINED, Api, Sandbox
 from tools.stripe_sandbox.testing import wait_until
 
 EVENTS = [
@@ -51,9 +51,9 @@ def _impatient(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 class Buyer:
     """Somebody with a browser who tries again when the shop says "Inténtalo de nuevo"."""
 
-    def __init__(self, api: Api, standin: Standin, body: dict[str, Any]) -> None:
+    def __init__(self, api: Api, sandbox: Sandbox, body: dict[str, Any]) -> None:
         self.api = api
-        self.standin = standin
+        self.sandbox = sandbox
         self.body = body
         self.failures: list[dict[str, Any]] = []
 
@@ -80,12 +80,12 @@ class Buyer:
 
 
 @pytest.fixture
-def buyer(api: Api, standin: Standin, db: None) -> Buyer:
+def buyer(api: Api, sandbox: Sandbox, db: None) -> Buyer:
     """Bruno, about to buy one subject at 192 €: 182.40 € to pay."""
-    return Buyer(api, standin, checkout_body(whole(make_subject()), total="182.40"))
+    return Buyer(api, sandbox, checkout_body(whole(make_subject()), total="182.40"))
 
 
-def assert_one_of_everything(standin: Standin) -> None:
+def assert_one_of_everything(sandbox: Sandbox) -> None:
     """One order, one charge at the provider, one enrolment, one set of mails."""
     order = Order.objects.get()
     assert order.status == "paid"
@@ -101,17 +101,17 @@ def assert_one_of_everything(standin: Standin) -> None:
         ("classroom_access", "sent"): 1,
         ("referral_code", "sent"): 1,
     }
-    state = standin.process.control("GET", "state")
+    state = sandbox.process.control("GET", "state")
     assert state["charges"].get("succeeded") == 1
     # Nothing else can be paid any more.
     state["payment_intents"].pop("canceled", None)
     assert state["payment_intents"] == {"succeeded": 1}
-    sessions = standin.sessions(order.customer_reference)
+    sessions = sandbox.sessions(order.customer_reference)
     assert [session["id"] for session in sessions if session["status"] == "open"] == []
 
 
-def struck(standin: Standin) -> int:
-    return sum(fault["struck"] for fault in standin.process.control("GET", "faults")["faults"])
+def struck(sandbox: Sandbox) -> int:
+    return sum(fault["struck"] for fault in sandbox.process.control("GET", "faults")["faults"])
 
 
 # ------------------------------------------------------------------ calls that go amiss
@@ -128,57 +128,57 @@ def struck(standin: Standin) -> int:
     ],
 )
 def test_what_fails_at_the_checkout_is_tried_again_and_done_once(
-    buyer, standin, work, settings, fault, mode, call
+    buyer, sandbox, work, settings, fault, mode, call
 ):
     settings.STRIPE_CHECKOUT = mode
-    standin.process.fault(calls=call, caller="server", **fault)
+    sandbox.process.fault(calls=call, caller="server", **fault)
 
     placed = buyer.check_out()
-    standin.pay(placed)
+    sandbox.pay(placed)
     buyer.complete(placed)
     work()
 
-    assert struck(standin) >= 1
+    assert struck(sandbox) >= 1
     assert buyer.failures, "the buyer saw none of it"
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
 
 
 @every_fault
-def test_a_payment_that_is_taken_up_again_survives_its_reading(buyer, standin, work, fault):
+def test_a_payment_that_is_taken_up_again_survives_its_reading(buyer, sandbox, work, fault):
     first = buyer.check_out()
     buyer.body |= {"recovery_order_id": first["order_id"], "token": first["token"]}
-    standin.process.fault(calls="GET /v1/payment_intents/*", caller="server", **fault)
+    sandbox.process.fault(calls="GET /v1/payment_intents/*", caller="server", **fault)
 
     placed = buyer.check_out()
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     buyer.complete(placed)
     work()
 
     assert placed["payment_intent_id"] == first["payment_intent_id"]
-    assert struck(standin) >= 1
-    assert_one_of_everything(standin)
+    assert struck(sandbox) >= 1
+    assert_one_of_everything(sandbox)
 
 
 @every_fault
 @pytest.mark.parametrize("mode", ["embedded", "hosted"])
 def test_a_confirmed_payment_is_completed_although_it_can_not_be_read_at_first(
-    buyer, standin, work, settings, fault, mode
+    buyer, sandbox, work, settings, fault, mode
 ):
     settings.STRIPE_CHECKOUT = mode
     placed = buyer.check_out()
-    standin.pay(placed)
-    standin.process.fault(calls="GET /v1/*", caller="server", **fault)
+    sandbox.pay(placed)
+    sandbox.process.fault(calls="GET /v1/*", caller="server", **fault)
 
     buyer.complete(placed)
     work()
 
-    assert struck(standin) >= 1
-    assert_one_of_everything(standin)
+    assert struck(sandbox) >= 1
+    assert_one_of_everything(sandbox)
 
 
 @every_fault
 def test_the_payment_of_a_cart_that_changed_is_canceled_although_that_fails_at_first(
-    buyer, standin, work, fault
+    buyer, sandbox, work, fault
 ):
     first = buyer.check_out()
     buyer.body = checkout_body(
@@ -187,62 +187,62 @@ def test_the_payment_of_a_cart_that_changed_is_canceled_although_that_fails_at_f
         recovery_order_id=first["order_id"],
         token=first["token"],
     )
-    standin.process.fault(calls="POST /v1/payment_intents/*/cancel", **fault)
+    sandbox.process.fault(calls="POST /v1/payment_intents/*/cancel", **fault)
 
     placed = buyer.check_out()
 
-    assert struck(standin) >= 1
-    assert standin.payment(first["payment_intent_id"])["status"] == "canceled"
+    assert struck(sandbox) >= 1
+    assert sandbox.payment(first["payment_intent_id"])["status"] == "canceled"
     with pytest.raises(stripe.InvalidRequestError, match="status of canceled"):
-        standin.confirm(first["client_secret"])
-    standin.confirm(placed["client_secret"])
+        sandbox.confirm(first["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     buyer.complete(placed)
     work()
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
     assert Order.objects.get().total_cents == 19000
 
 
 @every_fault
 def test_reconciliation_outlives_a_provider_that_fails_and_finds_all_the_next_time(
-    buyer, standin, work, fault
+    buyer, sandbox, work, fault
 ):
     placed = buyer.check_out()
-    standin.confirm(placed["client_secret"])
-    standin.process.fault(calls="*", caller="server", **{**fault, "nth": list(range(1, 7))})
+    sandbox.confirm(placed["client_secret"])
+    sandbox.process.fault(calls="*", caller="server", **{**fault, "nth": list(range(1, 7))})
 
     for _ in range(4):
         call_command("reconcile_payments")
     work()
 
-    assert struck(standin) >= 2
-    assert_one_of_everything(standin)
+    assert struck(sandbox) >= 2
+    assert_one_of_everything(sandbox)
 
 
-def test_slow_answers_within_the_time_out_are_waited_for(buyer, standin, work):
-    standin.process.fault(calls="*", caller="server", do="slow", seconds=0.1)
+def test_slow_answers_within_the_time_out_are_waited_for(buyer, sandbox, work):
+    sandbox.process.fault(calls="*", caller="server", do="slow", seconds=0.1)
 
     placed = buyer.check_out()
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     buyer.complete(placed)
     work()
 
     assert buyer.failures == []
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
 
 
-def test_an_internal_error_that_stripe_keeps_does_not_shut_the_order_for_a_day(buyer, standin):
+def test_an_internal_error_that_stripe_keeps_does_not_shut_the_order_for_a_day(buyer, sandbox):
     """Asked again under the same key, Stripe gives the same 500 for 24 hours."""
-    standin.process.fault(calls="POST /v1/payment_intents", do="error_500", nth=1)
+    sandbox.process.fault(calls="POST /v1/payment_intents", do="error_500", nth=1)
 
     placed = buyer.check_out(tries=2)
 
     assert len(buyer.failures) == 1
-    assert len(standin.payments(Order.objects.get().customer_reference)) == 1
-    assert standin.payment(placed["payment_intent_id"])["amount"] == 18240
+    assert len(sandbox.payments(Order.objects.get().customer_reference)) == 1
+    assert sandbox.payment(placed["payment_intent_id"])["amount"] == 18240
 
 
-def test_a_buyer_who_leaves_after_a_failure_finds_the_order_saved(buyer, standin):
-    standin.process.fault(calls="POST /v1/payment_intents", do="timeout_before")
+def test_a_buyer_who_leaves_after_a_failure_finds_the_order_saved(buyer, sandbox):
+    sandbox.process.fault(calls="POST /v1/payment_intents", do="timeout_before")
     status, answer = buyer.api.post("process-checkout", buyer.body)
     assert status == 502
 
@@ -257,17 +257,17 @@ def test_a_buyer_who_leaves_after_a_failure_finds_the_order_saved(buyer, standin
 
 
 @pytest.fixture
-def events(live_server, standin, settings):
-    """The stand-in's events go to the shop, each when the test says so."""
-    standin.process.control("POST", "webhooks", {"enabled": False})
-    endpoint = standin.process.client().v1.webhook_endpoints.create(
+def events(live_server, sandbox, settings):
+    """The sandbox's events go to the shop, each when the test says so."""
+    sandbox.process.control("POST", "webhooks", {"enabled": False})
+    endpoint = sandbox.process.client().v1.webhook_endpoints.create(
         {"url": f"{live_server.url}/api/stripe/webhook", "enabled_events": EVENTS}
     )
     settings.STRIPE_WEBHOOK_SECRET = endpoint.secret
-    yield standin.process
+    yield sandbox.process
     # Nothing may be sent to a server that is gone.
-    standin.forget_everything()
-    standin.process.control("POST", "webhooks", {"enabled": True})
+    sandbox.forget_everything()
+    sandbox.process.control("POST", "webhooks", {"enabled": True})
 
 
 def deliver(events) -> int:
@@ -279,11 +279,11 @@ def deliveries(events) -> dict[str, int]:
 
 
 def test_an_event_that_comes_late_finds_the_order_paid_and_changes_nothing(
-    buyer, events, standin, work
+    buyer, events, sandbox, work
 ):
     events.fault(events="*", do="late", seconds=1)
     placed = buyer.check_out()
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     buyer.complete(placed)
     work()
 
@@ -293,37 +293,37 @@ def test_an_event_that_comes_late_finds_the_order_paid_and_changes_nothing(
     work()
 
     assert ProviderEvent.objects.get().processed_at is not None
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
 
 
-def test_an_event_that_comes_late_completes_the_order_of_a_closed_tab(buyer, events, standin, work):
+def test_an_event_that_comes_late_completes_the_order_of_a_closed_tab(buyer, events, sandbox, work):
     events.fault(events="*", do="late", seconds=600)
-    standin.confirm(buyer.check_out()["client_secret"])
+    sandbox.confirm(buyer.check_out()["client_secret"])
     assert Order.objects.get().status == "cart"
 
     assert deliver(events) == 1
     work()
 
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
 
 
-def test_an_event_that_comes_twice_is_acted_on_once(buyer, events, standin, work):
+def test_an_event_that_comes_twice_is_acted_on_once(buyer, events, sandbox, work):
     events.fault(events="*", do="twice")
-    standin.confirm(buyer.check_out()["client_secret"])
+    sandbox.confirm(buyer.check_out()["client_secret"])
 
     assert deliver(events) == 2
     work()
 
     assert ProviderEvent.objects.count() == 1
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
 
 
-def test_events_in_the_wrong_order_count_each_refusal_and_end_paid(buyer, events, standin, work):
+def test_events_in_the_wrong_order_count_each_refusal_and_end_paid(buyer, events, sandbox, work):
     events.fault(events="*", do="out_of_order")
     placed = buyer.check_out()
     for _ in range(2):
-        assert standin.confirm(placed["client_secret"], DECLINED) == "card_declined"
-    standin.confirm(placed["client_secret"])
+        assert sandbox.confirm(placed["client_secret"], DECLINED) == "card_declined"
+    sandbox.confirm(placed["client_secret"])
 
     assert deliver(events) == 3
     kinds = list(ProviderEvent.objects.order_by("pk").values_list("kind", flat=True))
@@ -331,12 +331,12 @@ def test_events_in_the_wrong_order_count_each_refusal_and_end_paid(buyer, events
     work()
 
     assert Order.objects.get().refused_cards == 2
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
 
 
-def test_what_no_event_tells_is_found_by_reconciliation(buyer, events, standin, work):
+def test_what_no_event_tells_is_found_by_reconciliation(buyer, events, sandbox, work):
     events.fault(events="*", do="never")
-    standin.confirm(buyer.check_out()["client_secret"])
+    sandbox.confirm(buyer.check_out()["client_secret"])
     assert deliver(events) == 0
     work()
     assert Order.objects.get().status == "cart"
@@ -345,11 +345,11 @@ def test_what_no_event_tells_is_found_by_reconciliation(buyer, events, standin, 
     work()
 
     assert deliveries(events) == {"withheld": 1}
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
 
 
-def test_an_event_whose_payment_can_not_be_read_is_acted_on_later(buyer, events, standin, work):
-    standin.confirm(buyer.check_out()["client_secret"])
+def test_an_event_whose_payment_can_not_be_read_is_acted_on_later(buyer, events, sandbox, work):
+    sandbox.confirm(buyer.check_out()["client_secret"])
     events.fault(calls="GET /v1/payment_intents/*", do="error_429", nth=1)
 
     assert deliver(events) == 1
@@ -360,13 +360,13 @@ def test_an_event_whose_payment_can_not_be_read_is_acted_on_later(buyer, events,
         work()
 
     assert ProviderEvent.objects.get().processed_at is not None
-    assert_one_of_everything(standin)
+    assert_one_of_everything(sandbox)
 
 
 @pytest.mark.parametrize(
     "how", ["wrong_signature", "no_signature", "old_timestamp", "altered_body"]
 )
-def test_a_forged_event_is_refused_and_leaves_no_trace(buyer, events, standin, work, how):
+def test_a_forged_event_is_refused_and_leaves_no_trace(buyer, events, sandbox, work, how):
     events.fault(events="payment_intent.canceled", do="forged", how=how)
     placed = buyer.check_out()
     events.client().v1.payment_intents.cancel(placed["payment_intent_id"])
@@ -403,7 +403,7 @@ SOAK_EVENTS = [
 
 @pytest.mark.parametrize(("mode", "purchases"), [("embedded", 30), ("hosted", 10)])
 def test_purchases_under_every_fault_at_once_end_in_one_of_everything_each(
-    api, events, standin, work, settings, mode, purchases
+    api, events, sandbox, work, settings, mode, purchases
 ):
     settings.RATE_LIMIT_SCALE = 0
     settings.STRIPE_CHECKOUT = mode
@@ -418,11 +418,11 @@ def test_purchases_under_every_fault_at_once_end_in_one_of_everything_each(
     for number in range(purchases):
         body = checkout_body(whole(subject), total="182.40", email=f"alumno{number}@example.com")
         body["phone"] = f"+346001{number:05}"
-        buyer = Buyer(api, standin, body)
+        buyer = Buyer(api, sandbox, body)
         placed = buyer.check_out(tries=60)
         if number % 5 == 0:
-            standin.pay(placed, DECLINED)
-        standin.pay(placed)
+            sandbox.pay(placed, DECLINED)
+        sandbox.pay(placed)
         if number % 3:
             buyer.complete(placed, tries=60)
         failures += len(buyer.failures)
@@ -434,7 +434,7 @@ def test_purchases_under_every_fault_at_once_end_in_one_of_everything_each(
     work()
     # The provider is well again.
     assert failures > purchases / 2
-    assert struck(standin) > 3 * purchases
+    assert struck(sandbox) > 3 * purchases
     events.control("DELETE", "faults")
     with time_machine.travel(timezone.now() + timedelta(minutes=5)):
         call_command("reconcile_payments")

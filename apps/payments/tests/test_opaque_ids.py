@@ -21,10 +21,10 @@ ODD_CHARACTERS = "-._~=:+/%&?#@"
 
 
 @pytest.fixture(autouse=True)
-def _opaque(standin):
-    standin.process.control("POST", "ids", {"style": "opaque"})
+def _opaque(sandbox):
+    sandbox.process.control("POST", "ids", {"style": "opaque"})
     yield
-    standin.process.control("POST", "ids", {"style": "plain"})
+    sandbox.process.control("POST", "ids", {"style": "plain"})
 
 
 @pytest.fixture(params=["embedded", "hosted"])
@@ -44,14 +44,14 @@ def ids(placed):
 
 
 @pytest.mark.usefixtures("mode")
-def test_purchase_with_opaque_ids_is_completed_by_the_browser(api, standin, work):
+def test_purchase_with_opaque_ids_is_completed_by_the_browser(api, sandbox, work):
     make_promo()
     body = checkout_body(
         whole(make_subject(price="200.00")), total="171", promo_code="BIENVENIDA10"
     )
     placed = api.checkout(body)
-    assert standin.pay(placed, DECLINED) == "card_declined"
-    standin.pay(placed)
+    assert sandbox.pay(placed, DECLINED) == "card_declined"
+    sandbox.pay(placed)
 
     status, answer = api.post("complete-payment", ids(placed))
     work()
@@ -77,10 +77,10 @@ def test_second_checkout_with_opaque_ids_answers_with_the_same_payment(api):
 
 
 @pytest.mark.usefixtures("mode")
-def test_checkout_after_an_unreported_payment_says_paid_and_opens_no_other(api, standin):
+def test_checkout_after_an_unreported_payment_says_paid_and_opens_no_other(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
-    standin.pay(first)
+    sandbox.pay(first)
 
     again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
     status, answer = api.post("process-checkout", again)
@@ -88,34 +88,34 @@ def test_checkout_after_an_unreported_payment_says_paid_and_opens_no_other(api, 
     assert (status, answer["code"]) == (409, "already_paid")
     assert Order.objects.get().status == "paid"
     assert list(Payment.objects.values_list("status", flat=True)) == ["succeeded"]
-    assert standin.process.control("GET", "state")["payment_intents"] == {"succeeded": 1}
+    assert sandbox.process.control("GET", "state")["payment_intents"] == {"succeeded": 1}
 
 
 @pytest.mark.usefixtures("mode")
-def test_reconciliation_reads_opaque_ids(api, standin):
-    standin.pay(api.checkout(checkout_body(whole(make_subject()), total="182.40")))
+def test_reconciliation_reads_opaque_ids(api, sandbox):
+    sandbox.pay(api.checkout(checkout_body(whole(make_subject()), total="182.40")))
 
     call_command("reconcile_payments")
 
     assert Order.objects.get().status == "paid"
 
 
-def test_plan_with_opaque_ids_is_charged_refused_paid_by_hand_and_given_another_card(api, standin):
-    order = buy_in_instalments(api, standin)
+def test_plan_with_opaque_ids_is_charged_refused_paid_by_hand_and_given_another_card(api, sandbox):
+    order = buy_in_instalments(api, sandbox)
     assert_is_opaque(order.card_reference)
-    give_card(order, standin, "pm_card_chargeCustomerFail")
+    give_card(order, sandbox, "pm_card_chargeCustomerFail")
     assert charge_on(20).refused == 1
     with time_machine.travel(timezone.now() + timedelta(days=20)):
         _, paying = api.post("instalments/pay", {**link_of(order), "number": 2, "what": "next"})
-        standin.confirm(paying["client_secret"])
+        sandbox.confirm(paying["client_secret"])
         api.post("complete-payment", {"payment_intent_id": paying["payment_intent_id"]})
         _, changing = api.post("instalments/card", link_of(order))
-        browser = standin.process.browser_client()
+        browser = sandbox.process.browser_client()
         browser.v1.setup_intents.confirm(
             changing["setup_intent_id"],
             {
                 "client_secret": changing["client_secret"],
-                "payment_method": standin.process.new_card("5555555555554444").id,
+                "payment_method": sandbox.process.new_card("5555555555554444").id,
                 "return_url": "http://127.0.0.1/plazos",
             },
         )
@@ -127,11 +127,11 @@ def test_plan_with_opaque_ids_is_charged_refused_paid_by_hand_and_given_another_
     assert set(order.instalments.values_list("status", flat=True)) == {Instalment.Status.PAID}
 
 
-def test_success_page_address_carries_an_opaque_id(api, standin, settings):
+def test_success_page_address_carries_an_opaque_id(api, sandbox, settings):
     settings.STRIPE_CHECKOUT = "hosted"
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
 
-    target = standin.session(placed["session_id"])["success_url"].replace(
+    target = sandbox.session(placed["session_id"])["success_url"].replace(
         "{CHECKOUT_SESSION_ID}", placed["session_id"]
     )
 
@@ -139,8 +139,8 @@ def test_success_page_address_carries_an_opaque_id(api, standin, settings):
 
 
 @pytest.mark.parametrize("provider_id", ["pi_1\x1f2", "pi_\x00", "x" * 256])
-def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(api, standin, provider_id):
-    standin.process.fault(calls="*", caller="server", do="error_500")
+def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(api, sandbox, provider_id):
+    sandbox.process.fault(calls="*", caller="server", do="error_500")
 
     status, answer = api.post("complete-payment", {"payment_intent_id": provider_id})
 
@@ -148,16 +148,16 @@ def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(api, standin, p
 
 
 @pytest.mark.parametrize("provider_id", ["", ".", "..", "pi_\n1"])
-def test_what_would_address_something_else_is_never_put_into_a_path(standin, provider_id):
+def test_what_would_address_something_else_is_never_put_into_a_path(sandbox, provider_id):
     with pytest.raises(PaymentNotFound):
         intents.retrieve_payment(intents.PaymentIds(provider_id))
 
 
-def test_wrong_answer_that_a_payment_is_missing_opens_no_second_one(api, standin, monkeypatch):
+def test_wrong_answer_that_a_payment_is_missing_opens_no_second_one(api, sandbox, monkeypatch):
     """Whatever the reason of such an answer: the customer's payments are looked at before."""
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
-    standin.pay(first)
+    sandbox.pay(first)
     row = Payment.objects.get()
     Payment.objects.filter(pk=row.pk).update(reference="pi_somehow_wrong")
 
@@ -166,4 +166,4 @@ def test_wrong_answer_that_a_payment_is_missing_opens_no_second_one(api, standin
 
     assert (status, answer["code"]) == (409, "already_paid")
     assert Order.objects.get().status == "paid"
-    assert standin.process.control("GET", "state")["payment_intents"] == {"succeeded": 1}
+    assert sandbox.process.control("GET", "state")["payment_intents"] == {"succeeded": 1}

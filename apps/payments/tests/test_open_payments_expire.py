@@ -14,7 +14,7 @@ from apps.orders.models import Order, Payment
 from apps.payments.reconcile import reconcile
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
-from tests.helpers.shop import Api, Standin
+from tests.helpers.shop import Api, Sandbox
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,7 @@ def subject(db: None) -> Subject:
 
 
 @pytest.fixture
-def placed(api: Api, standin: Standin, subject: Subject) -> dict[str, Any]:
+def placed(api: Api, sandbox: Sandbox, subject: Subject) -> dict[str, Any]:
     return api.checkout(checkout_body(whole(subject), total="182.40"))
 
 
@@ -33,8 +33,8 @@ def own(placed: dict[str, Any]) -> dict[str, Any]:
     return {"recovery_order_id": placed["order_id"], "token": placed["token"]}
 
 
-def status_at_stripe(standin: Standin, placed: dict[str, Any]) -> str:
-    return str(standin.payment(placed["payment_intent_id"])["status"])
+def status_at_stripe(sandbox: Sandbox, placed: dict[str, Any]) -> str:
+    return str(sandbox.payment(placed["payment_intent_id"])["status"])
 
 
 def double_price(subject: Subject) -> None:
@@ -42,29 +42,29 @@ def double_price(subject: Subject) -> None:
     subject.save()
 
 
-def test_reconciliation_cancels_a_payment_after_an_hour(standin, placed, audited):
+def test_reconciliation_cancels_a_payment_after_an_hour(sandbox, placed, audited):
     reconcile()
-    assert status_at_stripe(standin, placed) == "requires_payment_method"
+    assert status_at_stripe(sandbox, placed) == "requires_payment_method"
 
     with time_machine.travel(timezone.now() + timedelta(minutes=61), tick=True):
         reconcile()
 
-    assert status_at_stripe(standin, placed) == "canceled"
+    assert status_at_stripe(sandbox, placed) == "canceled"
     assert not Payment.objects.open().exists()
     assert Order.objects.get().status == "cart"
 
 
-def test_buyer_who_comes_back_after_an_hour_gets_a_new_payment(api, standin, subject, placed):
+def test_buyer_who_comes_back_after_an_hour_gets_a_new_payment(api, sandbox, subject, placed):
     with time_machine.travel(timezone.now() + timedelta(minutes=61), tick=True):
         again = api.checkout(checkout_body(whole(subject), total="182.40", **own(placed)))
 
     assert again["payment_intent_id"] != placed["payment_intent_id"]
-    assert status_at_stripe(standin, placed) == "canceled"
-    assert status_at_stripe(standin, again) == "requires_payment_method"
+    assert status_at_stripe(sandbox, placed) == "canceled"
+    assert status_at_stripe(sandbox, again) == "requires_payment_method"
 
 
 def test_price_changed_cancels_the_open_payment_before_it_is_answered(
-    api, standin, subject, placed
+    api, sandbox, subject, placed
 ):
     double_price(subject)
     body = checkout_body(whole(subject), total="182.40", **own(placed))
@@ -72,7 +72,7 @@ def test_price_changed_cancels_the_open_payment_before_it_is_answered(
     status, answer = api.post("process-checkout", body)
 
     assert (status, answer["code"], answer["total_amount"]) == (409, "price_changed", 364.8)
-    assert status_at_stripe(standin, placed) == "canceled"
+    assert status_at_stripe(sandbox, placed) == "canceled"
 
 
 def take_off_sale(subject: Subject) -> None:
@@ -82,30 +82,30 @@ def take_off_sale(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize("change", [double_price, take_off_sale])
-def test_reconciliation_cancels_a_payment_whose_offer_is_gone(standin, subject, placed, change):
+def test_reconciliation_cancels_a_payment_whose_offer_is_gone(sandbox, subject, placed, change):
     change(subject)
     reconcile()
-    assert status_at_stripe(standin, placed) == "canceled"
+    assert status_at_stripe(sandbox, placed) == "canceled"
 
 
-def test_reconciliation_cancels_a_payment_whose_code_was_switched_off(api, standin, subject):
+def test_reconciliation_cancels_a_payment_whose_code_was_switched_off(api, sandbox, subject):
     make_promo()
     placed = api.checkout(checkout_body(whole(subject), total="164.16", promo_code="BIENVENIDA10"))
     reconcile()
-    assert status_at_stripe(standin, placed) == "requires_payment_method"
+    assert status_at_stripe(sandbox, placed) == "requires_payment_method"
 
     PromoCode.objects.update(active=False)
     reconcile()
 
-    assert status_at_stripe(standin, placed) == "canceled"
-    assert Order.objects.get().redemptions.get().status == "released"
+    assert status_at_stripe(sandbox, placed) == "canceled"
+    assert Order.objects.get().promo_uses.get().status == "released"
 
 
 def test_payment_at_a_former_price_is_taken_and_flagged_with_the_difference(
-    api, standin, subject, placed, work, audited
+    api, sandbox, subject, placed, work, audited
 ):
     double_price(subject)
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
 
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
@@ -119,8 +119,8 @@ def test_payment_at_a_former_price_is_taken_and_flagged_with_the_difference(
     assert Mail.objects.filter(template="staff_attention").count() == 1
 
 
-def test_payment_at_todays_price_is_not_flagged(api, standin, placed, audited):
-    standin.confirm(placed["client_secret"])
+def test_payment_at_todays_price_is_not_flagged(api, sandbox, placed, audited):
+    sandbox.confirm(placed["client_secret"])
     api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
     order = Order.objects.get()
     assert (order.status, order.flag) == ("paid", "")

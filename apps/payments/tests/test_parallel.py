@@ -15,7 +15,7 @@ from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Order, Payment, Redemption
+from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.models import ProviderEvent
 from apps.payments.reconcile import reconcile
@@ -28,7 +28,7 @@ from tests.helpers.shop import Api
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 
-def test_fifty_checkouts_at_once_on_a_code_with_one_use_give_one_use(standin):
+def test_fifty_checkouts_at_once_on_a_code_with_one_use_give_one_use(sandbox):
     promo = make_promo(max_uses=1)
     subject = make_subject(price="200.00")
 
@@ -54,13 +54,13 @@ def test_fifty_checkouts_at_once_on_a_code_with_one_use_give_one_use(standin):
     assert answers == {(200, ""): 1, (409, "promo_refused"): 49}
     promo.refresh_from_db()
     assert promo.uses_taken == 1
-    assert Redemption.objects.count() == 1
+    assert PromoUse.objects.count() == 1
     assert Order.objects.count() == 1
 
 
-def test_thirty_reports_of_one_payment_give_one_of_everything(api, standin, work):
+def test_thirty_reports_of_one_payment_give_one_of_everything(api, sandbox, work):
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     payment = ConfirmedPayment(placed["payment_intent_id"], 18240)
 
     numbers = count()
@@ -92,7 +92,7 @@ def test_thirty_reports_of_one_payment_give_one_of_everything(api, standin, work
     }
 
 
-def test_twenty_clicks_on_one_order_open_one_payment(api, standin):
+def test_twenty_clicks_on_one_order_open_one_payment(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout({**body, "save_for_later": True})
     again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
@@ -104,13 +104,13 @@ def test_twenty_clicks_on_one_order_open_one_payment(api, standin):
     assert Payment.objects.filter(status="open").count() == 1
     open_there = [
         payment
-        for payment in standin.payments(Order.objects.get().customer_reference)
+        for payment in sandbox.payments(Order.objects.get().customer_reference)
         if payment["status"] != "canceled"
     ]
     assert len(open_there) == 1
 
 
-def test_two_tabs_with_different_carts_leave_one_payable_payment(api, standin):
+def test_two_tabs_with_different_carts_leave_one_payable_payment(api, sandbox):
     subjects = [make_subject(f"Asignatura {number}") for number in range(6)]
     first = api.checkout(checkout_body(whole(subjects[0]), total="182.40", save_for_later=True))
 
@@ -131,7 +131,7 @@ def test_two_tabs_with_different_carts_leave_one_payable_payment(api, standin):
 
     assert set(in_parallel(tab, 6)) <= {200, 409}
 
-    payments = standin.payments(Order.objects.get().customer_reference)
+    payments = sandbox.payments(Order.objects.get().customer_reference)
     assert len([p for p in payments if p["status"] != "canceled"]) <= 1
     assert Order.objects.get().lines.count() == 1
 
@@ -179,8 +179,8 @@ def hosted(settings):
     settings.STRIPE_CHECKOUT = "hosted"
 
 
-def open_sessions(standin) -> list[str]:
-    sessions = standin.sessions(Order.objects.get().customer_reference)
+def open_sessions(sandbox) -> list[str]:
+    sessions = sandbox.sessions(Order.objects.get().customer_reference)
     return [session["id"] for session in sessions if session["status"] == "open"]
 
 
@@ -199,7 +199,7 @@ def assert_bought_once() -> None:
     }
 
 
-def test_twenty_clicks_lead_to_one_hosted_page(api, standin, hosted):
+def test_twenty_clicks_lead_to_one_hosted_page(api, sandbox, hosted):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout({**body, "save_for_later": True})
     again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
@@ -208,11 +208,11 @@ def test_twenty_clicks_lead_to_one_hosted_page(api, standin, hosted):
 
     assert {status for status, _ in answers} <= {200, 409}
     urls = {answer["session_id"] for status, answer in answers if status == 200}
-    assert open_sessions(standin) == list(urls)
+    assert open_sessions(sandbox) == list(urls)
     assert Payment.objects.get(status="open").reference in urls
 
 
-def test_two_tabs_with_different_carts_leave_one_payable_page(api, standin, hosted):
+def test_two_tabs_with_different_carts_leave_one_payable_page(api, sandbox, hosted):
     subjects = [make_subject(f"Asignatura {number}") for number in range(6)]
     first = api.checkout(checkout_body(whole(subjects[0]), total="182.40"))
     numbers = count()
@@ -232,19 +232,19 @@ def test_two_tabs_with_different_carts_leave_one_payable_page(api, standin, host
 
     assert set(in_parallel(tab, 6)) <= {200, 409}
 
-    assert len(open_sessions(standin)) <= 1
+    assert len(open_sessions(sandbox)) <= 1
     assert list(Payment.objects.filter(status="open").values_list("reference", flat=True)) == (
-        open_sessions(standin)
+        open_sessions(sandbox)
     )
     assert Order.objects.get().lines.count() == 1
 
 
 def test_webhooks_return_and_reconciliation_of_one_session_meet_and_pay_once(
-    api, standin, hosted, work
+    api, sandbox, hosted, work
 ):
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
-    standin.pay(placed)
-    intent = standin.session(placed["session_id"])["payment_intent"]["id"]
+    sandbox.pay(placed)
+    intent = sandbox.session(placed["session_id"])["payment_intent"]["id"]
     numbers = count()
 
     def report() -> int:
@@ -277,13 +277,13 @@ def test_webhooks_return_and_reconciliation_of_one_session_meet_and_pay_once(
 
 
 def test_an_expiry_that_meets_the_payment_ends_paid_or_payable_never_both(
-    api, standin, hosted, work
+    api, sandbox, hosted, work
 ):
     subject, other = make_subject(), make_subject("Física")
 
     def pay_or_change(placed: dict[str, Any], changed: dict[str, Any], turns: Iterator[int]) -> str:
         if next(turns) % 2:
-            return standin.pay(placed)
+            return sandbox.pay(placed)
         status, answer = Api().post("process-checkout", changed)
         return "page" if status == 200 else answer["code"]
 
@@ -311,7 +311,7 @@ def test_an_expiry_that_meets_the_payment_ends_paid_or_payable_never_both(
         assert order.flag == ""
 
 
-def test_ten_first_presses_with_one_key_make_one_order(standin):
+def test_ten_first_presses_with_one_key_make_one_order(sandbox):
     body = checkout_body(whole(make_subject()), total="182.40", order_key=str(uuid4()))
 
     answers = in_parallel(lambda: Api().post("process-checkout", body), 10)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def three_open_payments(api: Any, standin: Any) -> list[str]:
+def three_open_payments(api: Any, sandbox: Any) -> list[str]:
     """The references of three orders' open payments, the oldest first."""
     subject = make_subject()
     return [
@@ -70,10 +70,10 @@ def test_run_without_a_limit_checks_everything(three_open_payments, asked):
     assert list(Order.objects.values_list("updated_at", flat=True)) == before
 
 
-def test_run_gives_up_when_stripe_is_not_called_any_more(three_open_payments, standin, settings):
+def test_run_gives_up_when_stripe_is_not_called_any_more(three_open_payments, sandbox, settings):
     settings.STRIPE_BREAKER_FAILURES = 1
     client.cache_clear()
-    standin.process.fault(calls="*", caller="server", do="error_500")
+    sandbox.process.fault(calls="*", caller="server", do="error_500")
 
     found = reconcile()
 

@@ -20,8 +20,8 @@ def carla(client):
 
 
 @pytest.fixture
-def order(api, standin):
-    return buy(api, standin)
+def order(api, sandbox):
+    return buy(api, sandbox)
 
 
 def page(order):
@@ -108,8 +108,8 @@ def test_what_was_given_back_meanwhile_is_said(client, order):
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_refusal_of_stripe_s_is_said_on_the_order_s_page(client, order, standin):
-    standin.process.control("POST", "disputes", {"payment_intent": order.stripe_payment_intent_id})
+def test_a_refusal_of_stripe_s_is_said_on_the_order_s_page(client, order, sandbox):
+    sandbox.process.control("POST", "disputes", {"payment_intent": order.stripe_payment_intent_id})
     shown = client.post(page(order), form())
 
     answer = client.post(page(order), form() | hidden(shown), follow=True)
@@ -119,11 +119,11 @@ def test_a_refusal_of_stripe_s_is_said_on_the_order_s_page(client, order, standi
 
 
 @pytest.mark.usefixtures("carla")
-def test_an_answer_that_does_not_come_asks_for_patience(client, order, standin):
-    standin.process.fault(calls="POST /v1/refunds", do="timeout_after", seconds=0)
+def test_an_answer_that_does_not_come_asks_for_patience(client, order, sandbox):
+    sandbox.process.fault(calls="POST /v1/refunds", do="timeout_after", seconds=0)
     shown = client.post(page(order), form())
     answer = client.post(page(order), form() | hidden(shown), follow=True)
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
 
     assert "Se aclara sola en unos minutos: no la pidas otra vez." in read(answer)
 
@@ -153,7 +153,7 @@ def test_the_form_wants_its_csrf_token(order):
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_refund_that_came_back_is_marked_as_given_otherwise(client, order, standin):
+def test_a_refund_that_came_back_is_marked_as_given_otherwise(client, order, sandbox):
     shown = client.post(page(order), form())
     client.post(page(order), form() | hidden(shown))
     Refund.objects.update(status="failed")

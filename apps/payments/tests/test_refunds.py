@@ -38,16 +38,16 @@ def clerk(db):
 
 
 @pytest.fixture
-def order(api, standin, work):
-    bought = buy(api, standin)
+def order(api, sandbox, work):
+    bought = buy(api, sandbox)
     work()
     return bought
 
 
 @pytest.fixture
-def fault(standin):
-    yield standin.process.fault
-    standin.process.control("DELETE", "faults")
+def fault(sandbox):
+    yield sandbox.process.fault
+    sandbox.process.control("DELETE", "faults")
 
 
 def reasons(order):
@@ -60,7 +60,7 @@ def text(order, **request):
 
 
 def test_a_whole_refund_gives_everything_back_and_ends_the_access(
-    standin, order, clerk, work, mailoutbox
+    sandbox, order, clerk, work, mailoutbox
 ):
     assert Enrolment.objects.get().state == "open"
     mailoutbox.clear()
@@ -68,7 +68,7 @@ def test_a_whole_refund_gives_everything_back_and_ends_the_access(
     [made] = refund(order, clerk, reason="Se apuntó dos veces")
     work()
 
-    assert refunded_at_provider(standin, order) == [18240]
+    assert refunded_at_provider(sandbox, order) == [18240]
     assert (made.status, made.amount_cents, made.actor) == ("succeeded", 18240, "carla")
     assert made.reference.startswith("re_")
     assert order.status == "refunded"
@@ -87,17 +87,17 @@ def test_a_whole_refund_gives_everything_back_and_ends_the_access(
     assert "carla ha devuelto" in owner.body
 
 
-def test_the_refund_at_the_provider_names_ours(standin, order, clerk):
+def test_the_refund_at_the_provider_names_ours(sandbox, order, clerk):
     [made] = refund(order, clerk, 1000)
 
-    assert standin.process.client().v1.refunds.retrieve(made.reference).metadata.to_dict() == {
+    assert sandbox.process.client().v1.refunds.retrieve(made.reference).metadata.to_dict() == {
         "order_id": str(order.pk),
         "refund": str(made.key_id),
     }
 
 
 def test_a_part_leaves_the_access_and_may_be_followed_by_further_parts(
-    standin, order, clerk, work, mailoutbox
+    sandbox, order, clerk, work, mailoutbox
 ):
     refund(order, clerk, 1000)
     assert order.status == "partially_refunded"
@@ -105,7 +105,7 @@ def test_a_part_leaves_the_access_and_may_be_followed_by_further_parts(
     work()
 
     assert order.status == "partially_refunded"
-    assert refunded_at_provider(standin, order) == [1000, 2000]
+    assert refunded_at_provider(sandbox, order) == [1000, 2000]
     assert Enrolment.objects.get().state == "open"
     assert refundable_cents(order) == 15240
     assert "Tu acceso al aula no cambia." in mailoutbox[-1].body + mailoutbox[-2].body
@@ -113,15 +113,15 @@ def test_a_part_leaves_the_access_and_may_be_followed_by_further_parts(
     refund(order, clerk)
 
     assert order.status == "refunded"
-    assert refunded_at_provider(standin, order) == [1000, 2000, 15240]
+    assert refunded_at_provider(sandbox, order) == [1000, 2000, 15240]
     assert Enrolment.objects.count() == 0
     with pytest.raises(RefundRefused, match="No queda nada que devolver"):
         refund(order, clerk, 1)
 
 
-def test_chosen_lines_lose_their_access_and_no_other(api, standin, work, clerk):
+def test_chosen_lines_lose_their_access_and_no_other(api, sandbox, work, clerk):
     micro, macro = make_subject("Microeconomía"), make_subject("Macroeconomía")
-    order = buy(api, standin, micro, macro, total="349.80")
+    order = buy(api, sandbox, micro, macro, total="349.80")
     work()
     line = order.lines.get(subject=macro)
 
@@ -135,9 +135,9 @@ def test_chosen_lines_lose_their_access_and_no_other(api, standin, work, clerk):
     assert list(lines_left(order)) == [order.lines.get(subject=micro)]
 
 
-def test_the_preview_says_what_would_change_and_changes_nothing(api, standin, clerk):
+def test_the_preview_says_what_would_change_and_changes_nothing(api, sandbox, clerk):
     make_promo("MENOS10")
-    order = buy(api, standin, total="164.16", promo_code="MENOS10")
+    order = buy(api, sandbox, total="164.16", promo_code="MENOS10")
 
     assert text(order, amount_cents=16416) == (
         f"Se devuelven 164,16 € del pago {order.stripe_payment_intent_id} (164,16 €). "
@@ -146,21 +146,21 @@ def test_the_preview_says_what_would_change_and_changes_nothing(api, standin, cl
         "El uso del código MENOS10 sigue contando: no se puede usar otra vez."
     )
     assert "El acceso al aula no cambia." in text(order, amount_cents=100)
-    assert refunded_at_provider(standin, order) == []
+    assert refunded_at_provider(sandbox, order) == []
     assert Refund.objects.count() == 0
 
     refund(order, clerk)
 
     assert PromoCode.objects.get(code="MENOS10").uses_taken == 1
-    assert order.redemptions.get().status == "used"
+    assert order.promo_uses.get().status == "used"
 
 
 @pytest.mark.parametrize("cents", [0, -1, 18241])
-def test_more_than_is_left_or_nothing_is_refused(standin, order, clerk, cents):
+def test_more_than_is_left_or_nothing_is_refused(sandbox, order, clerk, cents):
     with pytest.raises(RefundRefused, match="Se pueden devolver entre 0,01"):
         refund(order, clerk, cents)
 
-    assert refunded_at_provider(standin, order) == []
+    assert refunded_at_provider(sandbox, order) == []
     assert Refund.objects.count() == 0
 
 
@@ -169,16 +169,16 @@ def test_a_refund_without_a_reason_is_refused(order, clerk):
         refund(order, clerk, 100, reason="  ")
 
 
-def test_a_second_click_on_the_same_preview_refunds_once(standin, order, clerk):
+def test_a_second_click_on_the_same_preview_refunds_once(sandbox, order, clerk):
     request, batch = RefundRequest(1000, "Error"), uuid4().hex
     for _ in range(2):
         make_refund(order_id=order.pk, request=request, batch=batch, user=clerk, seen_cents=18240)
 
-    assert refunded_at_provider(standin, order) == [1000]
+    assert refunded_at_provider(sandbox, order) == [1000]
     assert Mail.objects.filter(template="refund_made").count() == 1
 
 
-def test_a_preview_that_is_out_of_date_is_shown_again(standin, order, clerk):
+def test_a_preview_that_is_out_of_date_is_shown_again(sandbox, order, clerk):
     refund(order, clerk, 1000)
 
     with pytest.raises(OutOfDate):
@@ -189,10 +189,10 @@ def test_a_preview_that_is_out_of_date_is_shown_again(standin, order, clerk):
             user=clerk,
             seen_cents=18240,
         )
-    assert refunded_at_provider(standin, order) == [1000]
+    assert refunded_at_provider(sandbox, order) == [1000]
 
 
-def test_nobody_gives_back_more_than_their_day_allows(standin, order, clerk, settings):
+def test_nobody_gives_back_more_than_their_day_allows(sandbox, order, clerk, settings):
     settings.REFUND_DAILY_LIMIT = 50
     refund(order, clerk, 4000)
 
@@ -203,7 +203,7 @@ def test_nobody_gives_back_more_than_their_day_allows(standin, order, clerk, set
     with time_machine.travel(timezone.now() + timedelta(days=1)):
         refund(order, clerk, 5000)
 
-    assert refunded_at_provider(standin, order) == [4000, 1001, 1000, 5000]
+    assert refunded_at_provider(sandbox, order) == [4000, 1001, 1000, 5000]
 
 
 def test_the_database_itself_refuses_more_than_was_paid(order):
@@ -213,36 +213,36 @@ def test_the_database_itself_refuses_more_than_was_paid(order):
 
 # ---------------------------------------------------------------- what the provider does
 @pytest.mark.parametrize("do", ["timeout_after", "timeout_before"])
-def test_an_answer_that_never_comes_is_settled_with_one_refund(standin, order, clerk, fault, do):
+def test_an_answer_that_never_comes_is_settled_with_one_refund(sandbox, order, clerk, fault, do):
     fault(**REFUNDS, do=do, seconds=0)
 
     [made] = refund(order, clerk)
     assert made.status == "requested"
     assert order.status == "paid"
     assert Payment.objects.get().refunded == Payment.objects.get().amount
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
     with time_machine.travel(timezone.now() + timedelta(minutes=3)):
         assert reconcile_returns().settled == 1
         assert reconcile_returns().summary() == ""
 
     order.refresh_from_db()
-    assert refunded_at_provider(standin, order) == [18240]
+    assert refunded_at_provider(sandbox, order) == [18240]
     assert order.status == "refunded"
     assert Mail.objects.filter(template="refund_made").count() == 1
 
 
-def test_an_answer_that_is_lost_once_is_no_second_refund(standin, order, clerk, fault):
+def test_an_answer_that_is_lost_once_is_no_second_refund(sandbox, order, clerk, fault):
     fault(**REFUNDS, do="timeout_after", seconds=0, nth=1)
 
     [made] = refund(order, clerk, 1000)
 
     assert made.status == "succeeded"
-    assert refunded_at_provider(standin, order) == [1000]
+    assert refunded_at_provider(sandbox, order) == [1000]
 
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_an_internal_error_that_is_kept_for_the_key_is_got_past(
-    standin, order, clerk, fault, is_done
+    sandbox, order, clerk, fault, is_done
 ):
     fault(**REFUNDS, do="error_500", nth=1, **({"work": True} if is_done else {}))
 
@@ -253,44 +253,44 @@ def test_an_internal_error_that_is_kept_for_the_key_is_got_past(
 
     made.refresh_from_db()
     assert made.status == "succeeded"
-    assert refunded_at_provider(standin, order) == [1000]
+    assert refunded_at_provider(sandbox, order) == [1000]
 
 
 def test_a_request_whose_key_is_forgotten_is_given_up_instead_of_repeated(
-    standin, order, clerk, fault
+    sandbox, order, clerk, fault
 ):
     fault(**REFUNDS, do="timeout_before", seconds=0)
     refund(order, clerk, 1000)
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
 
     with time_machine.travel(timezone.now() + timedelta(hours=24)):
         reconcile_returns()
 
-    assert refunded_at_provider(standin, order) == []
+    assert refunded_at_provider(sandbox, order) == []
     assert Refund.objects.get().status == "failed"
     assert Payment.objects.get().refunded == 0
     assert refundable_cents(order) == 18240
 
 
 def test_one_that_was_made_without_an_answer_is_found_also_after_a_day(
-    standin, order, clerk, fault
+    sandbox, order, clerk, fault
 ):
     fault(**REFUNDS, do="timeout_after", seconds=0)
     refund(order, clerk, 1000)
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
 
     with time_machine.travel(timezone.now() + timedelta(hours=25)):
         reconcile_returns()
 
-    assert refunded_at_provider(standin, order) == [1000]
+    assert refunded_at_provider(sandbox, order) == [1000]
     assert Refund.objects.get().status == "succeeded"
     assert not any("rechazada" in reason for reason in reasons(order))
 
 
-def test_two_that_settle_the_same_request_at_once_make_one_refund(standin, order, clerk, fault):
+def test_two_that_settle_the_same_request_at_once_make_one_refund(sandbox, order, clerk, fault):
     fault(**REFUNDS, do="timeout_before", seconds=0)
     [row] = refund(order, clerk, 1000)
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
 
     # Both have looked, and found nothing there.
     made = [
@@ -299,11 +299,11 @@ def test_two_that_settle_the_same_request_at_once_make_one_refund(standin, order
     ]
 
     assert made[0].reference == made[1].reference
-    assert refunded_at_provider(standin, order) == [1000]
+    assert refunded_at_provider(sandbox, order) == [1000]
 
 
-def test_a_disputed_payment_is_refused_in_spanish(standin, order, clerk):
-    standin.process.control("POST", "disputes", {"payment_intent": order.stripe_payment_intent_id})
+def test_a_disputed_payment_is_refused_in_spanish(sandbox, order, clerk):
+    sandbox.process.control("POST", "disputes", {"payment_intent": order.stripe_payment_intent_id})
 
     [made] = refund(order, clerk)
 
@@ -315,22 +315,22 @@ def test_a_disputed_payment_is_refused_in_spanish(standin, order, clerk):
 
 
 def test_what_was_given_back_in_the_dashboard_a_moment_ago_is_not_given_back_again(
-    standin, order, clerk
+    sandbox, order, clerk
 ):
-    standin.process.control(
+    sandbox.process.control(
         "POST", "refunds", {"payment_intent": order.stripe_payment_intent_id, "amount": 10000}
     )
 
     [made] = refund(order, clerk)
 
     assert (made.status, made.problem) == ("failed", "Ya se había devuelto en Stripe")
-    assert refunded_at_provider(standin, order) == [10000]
+    assert refunded_at_provider(sandbox, order) == [10000]
     assert order.status == "partially_refunded"
     assert refundable_cents(order) == 8240
 
 
-def test_a_payment_that_the_provider_does_not_know_is_refused(standin, order, clerk):
-    standin.forget_everything()
+def test_a_payment_that_the_provider_does_not_know_is_refused(sandbox, order, clerk):
+    sandbox.forget_everything()
 
     [made] = refund(order, clerk)
 
@@ -338,21 +338,21 @@ def test_a_payment_that_the_provider_does_not_know_is_refused(standin, order, cl
     assert order.status == "paid"
 
 
-def test_a_refund_on_its_way_counts_and_arrives(api, standin, clerk):
-    order = buy(api, standin, number="4000000000007726")
+def test_a_refund_on_its_way_counts_and_arrives(api, sandbox, clerk):
+    order = buy(api, sandbox, number="4000000000007726")
 
     [made] = refund(order, clerk)
     assert (made.status, order.status) == ("pending", "refunded")
-    standin.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
+    sandbox.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
     reconcile_returns()
 
     made.refresh_from_db()
     assert made.status == "failed"
 
 
-def test_what_the_bank_sends_back_is_told_and_can_be_given_back_again(standin, order, clerk):
+def test_what_the_bank_sends_back_is_told_and_can_be_given_back_again(sandbox, order, clerk):
     [made] = refund(order, clerk)
-    standin.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
+    sandbox.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
 
     for _ in range(2):
         reconcile_returns()
@@ -373,10 +373,10 @@ def test_what_the_bank_sends_back_is_told_and_can_be_given_back_again(standin, o
     assert not refunds_sent_back().exists()
 
 
-def test_what_was_given_back_otherwise_is_not_given_back_again(standin, order, clerk):
+def test_what_was_given_back_otherwise_is_not_given_back_again(sandbox, order, clerk):
     [made] = refund(order, clerk)
     assert settle_outside([made.pk], actor="carla") == 0
-    standin.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
+    sandbox.process.control("POST", f"refunds/{made.reference}", {"status": "failed"})
     reconcile_returns()
 
     assert settle_outside([made.pk], actor="carla") == 1
@@ -389,9 +389,9 @@ def test_what_was_given_back_otherwise_is_not_given_back_again(standin, order, c
 
 # ---------------------------------------------------------------- plans
 def test_a_whole_refund_of_a_plan_goes_back_payment_by_payment_and_ends_it(
-    api, standin, clerk, work
+    api, sandbox, clerk, work
 ):
-    plan = buy_in_instalments(api, standin)
+    plan = buy_in_instalments(api, sandbox)
     charge_on(20)
     with time_machine.travel(day(21), tick=False):
         work()
@@ -400,7 +400,7 @@ def test_a_whole_refund_of_a_plan_goes_back_payment_by_payment_and_ends_it(
 
     # The newest first.
     assert [row.amount_cents for row in made] == [3333, 3334]
-    assert refunded_at_provider(standin, plan) == [3333, 3334]
+    assert refunded_at_provider(sandbox, plan) == [3333, 3334]
     assert plan.status == "refunded"
     assert list(plan.instalments.values_list("status", flat=True)) == ["paid", "paid", "canceled"]
     assert Mail.objects.filter(template="refund_made").count() == 1
@@ -409,8 +409,8 @@ def test_a_whole_refund_of_a_plan_goes_back_payment_by_payment_and_ends_it(
     assert charge_on(60).summary() == ""
 
 
-def test_a_part_of_a_plan_lets_it_go_on_and_stays_visible_at_its_end(api, standin, clerk):
-    plan = buy_in_instalments(api, standin)
+def test_a_part_of_a_plan_lets_it_go_on_and_stays_visible_at_its_end(api, sandbox, clerk):
+    plan = buy_in_instalments(api, sandbox)
     with time_machine.travel(day(1), tick=False):
         assert "Los plazos que quedan se siguen cobrando: el 2.º (33,33 €) y el 3.º" in text(
             plan, amount_cents=500
@@ -425,8 +425,8 @@ def test_a_part_of_a_plan_lets_it_go_on_and_stays_visible_at_its_end(api, standi
     assert plan.status == "partially_refunded"
 
 
-def test_a_part_of_a_plan_may_end_it(api, standin, clerk):
-    plan = buy_in_instalments(api, standin)
+def test_a_part_of_a_plan_may_end_it(api, sandbox, clerk):
+    plan = buy_in_instalments(api, sandbox)
     with time_machine.travel(day(1), tick=False):
         refund(plan, clerk, 500, cancels_plan=True)
 
@@ -445,32 +445,32 @@ def test_a_part_of_a_plan_may_end_it(api, standin, clerk):
     assert status == 409
 
 
-def test_an_open_payment_of_an_order_given_back_can_not_be_paid_any_more(api, standin, clerk):
-    plan = buy_in_instalments(api, standin)
+def test_an_open_payment_of_an_order_given_back_can_not_be_paid_any_more(api, sandbox, clerk):
+    plan = buy_in_instalments(api, sandbox)
     with time_machine.travel(day(1), tick=False):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
         refund(plan, clerk)
 
-    assert standin.payment(started["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
     assert not plan.payments.open().exists()
 
 
-def test_an_open_payment_that_could_not_be_canceled_is_canceled_later(api, standin, clerk, fault):
-    plan = buy_in_instalments(api, standin)
+def test_an_open_payment_that_could_not_be_canceled_is_canceled_later(api, sandbox, clerk, fault):
+    plan = buy_in_instalments(api, sandbox)
     with time_machine.travel(day(1), tick=False):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
         fault(calls="POST /v1/payment_intents/*", do="timeout_before", seconds=0)
         refund(plan, clerk)
-        standin.process.control("DELETE", "faults")
+        sandbox.process.control("DELETE", "faults")
         assert plan.payments.open().exists()
         reconcile()
 
-    assert standin.payment(started["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
 
 
-def test_a_payment_too_many_goes_back_first_and_the_order_stays_paid(api, standin, order, clerk):
+def test_a_payment_too_many_goes_back_first_and_the_order_stays_paid(api, sandbox, order, clerk):
     customer = order.customer_reference
-    twice = standin.process.client().v1.payment_intents.create(
+    twice = sandbox.process.client().v1.payment_intents.create(
         {
             "amount": 18240,
             "currency": "eur",
@@ -494,11 +494,11 @@ def test_a_payment_too_many_goes_back_first_and_the_order_stays_paid(api, standi
 
 # ---------------------------------------------------------------- rewards
 @pytest.fixture
-def invited(api, standin, work):
+def invited(api, sandbox, work):
     """Bruno's order with Ana's friend code."""
-    ana = buy(api, standin, make_subject("Historia"), **ANA)
+    ana = buy(api, sandbox, make_subject("Historia"), **ANA)
     code = PromoCode.objects.get(student=ana.student, is_referral_code=True)
-    order = buy(api, standin, total="167.40", promo_code=code.code)
+    order = buy(api, sandbox, total="167.40", promo_code=code.code)
     work()
     return order
 
@@ -535,7 +535,7 @@ def test_a_reward_that_was_paid_already_is_a_warning(invited, clerk):
     assert "ya se pagó" in invited.flag
 
 
-def test_an_order_that_cost_nothing_has_nothing_to_give_back(api, standin, clerk):
+def test_an_order_that_cost_nothing_has_nothing_to_give_back(api, sandbox, clerk):
     make_promo("GRATIS", value="100")
     placed = api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS"))
     order = Order.objects.get(pk=placed["order_id"])
@@ -549,8 +549,8 @@ def test_an_order_that_cost_nothing_has_nothing_to_give_back(api, standin, clerk
 # ---------------------------------------------------------------- at once
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_two_clerks_at_once_give_back_no_more_than_was_paid(api, standin):
-    order = buy(api, standin)
+def test_two_clerks_at_once_give_back_no_more_than_was_paid(api, sandbox):
+    order = buy(api, sandbox)
     clerks = [make_clerk("carla"), make_clerk("diego")]
 
     def press():
@@ -566,7 +566,7 @@ def test_two_clerks_at_once_give_back_no_more_than_was_paid(api, standin):
 
     refused = [one for one in results if isinstance(one, Exception)]
     assert [type(one) for one in refused] == [RefundRefused]
-    assert refunded_at_provider(standin, order) == [18240]
+    assert refunded_at_provider(sandbox, order) == [18240]
     assert Payment.objects.get().refunded == Payment.objects.get().amount
     order.refresh_from_db()
     assert order.status == "refunded"
@@ -575,10 +575,10 @@ def test_two_clerks_at_once_give_back_no_more_than_was_paid(api, standin):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_the_daily_limit_holds_for_two_windows_of_one_clerk(api, standin, settings):
+def test_the_daily_limit_holds_for_two_windows_of_one_clerk(api, sandbox, settings):
     settings.REFUND_DAILY_LIMIT = 100
     clerk = make_clerk()
-    orders = [buy(api, standin), buy(api, standin, **ANA)]
+    orders = [buy(api, sandbox), buy(api, sandbox, **ANA)]
 
     def press():
         return make_refund(

@@ -31,22 +31,22 @@ def clerk(db):
 
 
 @pytest.fixture
-def plan(api, standin, work):
-    bought = buy_in_instalments(api, standin)
+def plan(api, sandbox, work):
+    bought = buy_in_instalments(api, sandbox)
     with time_machine.travel(day(0)):
         work()
     return bought
 
 
 @pytest.fixture
-def outage(standin):
+def outage(sandbox):
     """Calls get no answer while the context lasts."""
 
     @contextmanager
     def without_answer(calls="POST /v1/refunds", do="timeout_before"):
-        standin.process.fault(calls=calls, caller="server", do=do, seconds=0)
+        sandbox.process.fault(calls=calls, caller="server", do=do, seconds=0)
         yield
-        standin.process.control("DELETE", "faults")
+        sandbox.process.control("DELETE", "faults")
 
     return without_answer
 
@@ -57,11 +57,11 @@ def reconcile_at(number, *, hours=0.0):
         reconcile_returns()
 
 
-def assert_over(standin, plan, confirmed):
+def assert_over(sandbox, plan, confirmed):
     """Nothing more is charged, and what was charged is back where all of it was confirmed."""
     plan.refresh_from_db()
-    taken = sum(charges(standin, plan))
-    back = sum(refunded_at_provider(standin, plan))
+    taken = sum(charges(sandbox, plan))
+    back = sum(refunded_at_provider(sandbox, plan))
     if confirmed:
         assert (plan.status, taken - back) == ("partially_refunded", 3334 - 500)
     else:
@@ -81,7 +81,7 @@ def refund_on(number, plan, clerk, confirmed, *, hours=0.0):
 @both_ends
 @pytest.mark.parametrize("do", ["timeout_before", "timeout_after"])
 def test_nothing_is_charged_while_the_refund_has_no_answer(
-    standin, plan, clerk, outage, confirmed, do
+    sandbox, plan, clerk, outage, confirmed, do
 ):
     with outage(do=do):
         [row] = refund_on(20, plan, clerk, confirmed)
@@ -90,13 +90,13 @@ def test_nothing_is_charged_while_the_refund_has_no_answer(
 
     reconcile_at(20, hours=2)
 
-    assert charges(standin, plan) == [3334]
-    assert_over(standin, plan, confirmed)
+    assert charges(sandbox, plan) == [3334]
+    assert_over(sandbox, plan, confirmed)
 
 
 @both_ends
 def test_the_student_can_not_pay_while_the_refund_has_no_answer(
-    api, standin, plan, clerk, outage, confirmed
+    api, sandbox, plan, clerk, outage, confirmed
 ):
     with outage():
         refund_on(20, plan, clerk, confirmed)
@@ -108,43 +108,43 @@ def test_the_student_can_not_pay_while_the_refund_has_no_answer(
     assert (shown["next_amount"], shown["rest_amount"]) == (0, 0)
     assert [row["state"] for row in shown["instalments"]] == ["paid", "canceled", "canceled"]
     reconcile_at(20, hours=2)
-    assert_over(standin, plan, confirmed)
+    assert_over(sandbox, plan, confirmed)
 
 
 @both_ends
 def test_the_refund_s_own_call_need_not_answer_to_close_an_open_payment(
-    api, standin, plan, clerk, outage, confirmed
+    api, sandbox, plan, clerk, outage, confirmed
 ):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
     with outage():
         refund_on(20, plan, clerk, confirmed, hours=1)
 
-    assert standin.payment(started["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
     reconcile_at(20, hours=2)
-    assert_over(standin, plan, confirmed)
+    assert_over(sandbox, plan, confirmed)
 
 
 @both_ends
 def test_reconciliation_closes_an_open_payment_that_could_not_be_closed(
-    api, standin, plan, clerk, outage, confirmed
+    api, sandbox, plan, clerk, outage, confirmed
 ):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "all", "number": 2})
     with outage("POST /v1/*"):
         refund_on(20, plan, clerk, confirmed, hours=1)
-    assert standin.payment(started["payment_intent_id"])["status"] != "canceled"
+    assert sandbox.payment(started["payment_intent_id"])["status"] != "canceled"
 
     with time_machine.travel(day(20, hours=2)):
         reconcile()
 
-    assert standin.payment(started["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
     reconcile_at(20, hours=3)
-    assert_over(standin, plan, confirmed)
+    assert_over(sandbox, plan, confirmed)
 
 
 @both_ends
-def test_a_payment_that_was_being_opened_is_not_kept(standin, plan, clerk, outage, confirmed):
+def test_a_payment_that_was_being_opened_is_not_kept(sandbox, plan, clerk, outage, confirmed):
     with time_machine.travel(day(20)):
         by_hand = begin_by_hand(order_id=plan.pk, first=2, everything=False)
     with outage():
@@ -152,11 +152,11 @@ def test_a_payment_that_was_being_opened_is_not_kept(standin, plan, clerk, outag
 
     assert not keep_by_hand(by_hand, reference="pi_opened_too_late")
     reconcile_at(20, hours=2)
-    assert_over(standin, plan, confirmed)
+    assert_over(sandbox, plan, confirmed)
 
 
 def test_staff_can_not_charge_a_plan_that_is_ending_and_nobody_is_told_of_a_charge(
-    standin, plan, clerk, outage
+    sandbox, plan, clerk, outage
 ):
     with outage():
         refund_on(19, plan, clerk, {}, hours=12)
@@ -166,23 +166,23 @@ def test_staff_can_not_charge_a_plan_that_is_ending_and_nobody_is_told_of_a_char
         assert not charge_again(instalment_id=plan.instalments.get(number=2).pk, actor="carla")
 
     reconcile_at(20, hours=1)
-    assert_over(standin, plan, {})
+    assert_over(sandbox, plan, {})
 
 
 # ---------------------------------------------------------------- what slips through is refunded
 @both_ends
 @pytest.mark.parametrize("everything", [False, True])
 def test_a_payment_confirmed_at_the_last_moment_is_refunded_with_the_rest(
-    api, standin, plan, clerk, work, confirmed, everything
+    api, sandbox, plan, clerk, work, confirmed, everything
 ):
     with time_machine.travel(day(20)):
         what = "all" if everything else "next"
         _, started = api.post("instalments/pay", {**link_of(plan), "what": what, "number": 2})
         # The student's bank has confirmed; the shop has not heard of it.
-        assert standin.confirm(started["client_secret"]) == ""
+        assert sandbox.confirm(started["client_secret"]) == ""
     rows = refund_on(20, plan, clerk, confirmed, hours=1)
 
-    assert_over(standin, plan, confirmed)
+    assert_over(sandbox, plan, confirmed)
     late = rows[-1]
     assert (late.status, late.payment.reference) == ("succeeded", started["payment_intent_id"])
     assert (late.actor, late.reason, late.user) == ("carla", "Error", None)
@@ -193,29 +193,29 @@ def test_a_payment_confirmed_at_the_last_moment_is_refunded_with_the_rest(
 
 @both_ends
 def test_a_payment_that_succeeds_after_the_plan_has_ended_is_refunded(
-    api, standin, plan, clerk, outage, confirmed
+    api, sandbox, plan, clerk, outage, confirmed
 ):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
     with outage("POST /v1/payment_intents/*"):
         refund_on(20, plan, clerk, confirmed, hours=1)
-    assert standin.confirm(started["client_secret"]) == ""
+    assert sandbox.confirm(started["client_secret"]) == ""
 
     with time_machine.travel(day(20, hours=2)):
         api.post("complete-payment", {"payment_intent_id": started["payment_intent_id"]})
         assert plan.events.filter(kind="payment_after_end").count() == 1
         reconcile_returns()
 
-    assert_over(standin, plan, confirmed)
+    assert_over(sandbox, plan, confirmed)
 
 
-def test_a_late_payment_that_can_not_be_refunded_is_flagged(api, standin, plan, clerk, outage):
+def test_a_late_payment_that_can_not_be_refunded_is_flagged(api, sandbox, plan, clerk, outage):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
     with outage("POST /v1/payment_intents/*"):
         refund_on(20, plan, clerk, {}, hours=1)
-    standin.confirm(started["client_secret"])
-    standin.process.control("POST", "disputes", {"payment_intent": started["payment_intent_id"]})
+    sandbox.confirm(started["client_secret"])
+    sandbox.process.control("POST", "disputes", {"payment_intent": started["payment_intent_id"]})
     with time_machine.travel(day(20, hours=2)):
         api.post("complete-payment", {"payment_intent_id": started["payment_intent_id"]})
         reconcile_returns()
@@ -229,13 +229,13 @@ def test_a_late_payment_that_can_not_be_refunded_is_flagged(api, standin, plan, 
 
 # ---------------------------------------------------------------- rejected: as it was before
 @both_ends
-def test_a_rejected_refund_leaves_the_plan_as_it_was(standin, plan, clerk, confirmed):
-    made = standin.process.control(
+def test_a_rejected_refund_leaves_the_plan_as_it_was(sandbox, plan, clerk, confirmed):
+    made = sandbox.process.control(
         "POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id}
     )
     [row] = refund_on(19, plan, clerk, confirmed)
     assert (row.status, plan.status) == ("failed", "paying")
-    standin.process.control("POST", f"disputes/{made['id']}", {"status": "won"})
+    sandbox.process.control("POST", f"disputes/{made['id']}", {"status": "won"})
     reconcile_at(19, hours=1)
 
     assert charge_on(20).charged == 1
@@ -243,17 +243,17 @@ def test_a_rejected_refund_leaves_the_plan_as_it_was(standin, plan, clerk, confi
 
     plan.refresh_from_db()
     assert plan.status == "paid"
-    assert refunded_at_provider(standin, plan) == []
+    assert refunded_at_provider(sandbox, plan) == []
 
 
 def test_a_plan_that_is_paid_while_its_refund_waits_for_a_rejection_is_paid(
-    api, standin, plan, clerk, outage
+    api, sandbox, plan, clerk, outage
 ):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "all", "number": 2})
     with outage("POST /v1/*"):
         refund_on(20, plan, clerk, {"cents": 500, "cancels_plan": True}, hours=1)
-    standin.confirm(started["client_secret"])
+    sandbox.confirm(started["client_secret"])
     with time_machine.travel(day(20, hours=2)):
         api.post("complete-payment", {"payment_intent_id": started["payment_intent_id"]})
 
@@ -266,7 +266,7 @@ def test_a_plan_that_is_paid_while_its_refund_waits_for_a_rejection_is_paid(
 
 
 def test_staff_are_mailed_of_a_refund_that_is_rejected_after_they_have_left(
-    standin, plan, clerk, outage
+    sandbox, plan, clerk, outage
 ):
     with outage():
         [row] = refund_on(10, plan, clerk, {})
@@ -279,15 +279,15 @@ def test_staff_are_mailed_of_a_refund_that_is_rejected_after_they_have_left(
 
 
 def test_a_whole_refund_of_which_a_part_is_rejected_ends_the_plan_and_is_flagged(
-    standin, plan, clerk
+    sandbox, plan, clerk
 ):
     charge_on(20)
-    standin.process.control("POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id})
+    sandbox.process.control("POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id})
 
     rows = refund_on(21, plan, clerk, {})
 
     assert [row.status for row in rows] == ["succeeded", "failed"]
-    assert refunded_at_provider(standin, plan) == [3333]
+    assert refunded_at_provider(sandbox, plan) == [3333]
     assert plan.status == "partially_refunded"
     assert list(plan.instalments.values_list("status", flat=True)) == ["paid", "paid", "canceled"]
     assert plan.flag.replace("\xa0", " ") == (
@@ -298,8 +298,8 @@ def test_a_whole_refund_of_which_a_part_is_rejected_ends_the_plan_and_is_flagged
     reconcile_at(21)
 
 
-def test_a_clerk_reads_that_the_plan_goes_on_after_a_rejected_refund(client, standin, plan, clerk):
-    standin.process.control("POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id})
+def test_a_clerk_reads_that_the_plan_goes_on_after_a_rejected_refund(client, sandbox, plan, clerk):
+    sandbox.process.control("POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id})
     client.force_login(clerk)
     page = reverse("admin:refund_order", args=[plan.pk])
     with time_machine.travel(timezone.now() + timedelta(hours=1)):

@@ -41,7 +41,7 @@ pytestmark = [
 RACES = 100
 
 
-def sell_plan(standin, subject, number):
+def sell_plan(sandbox, subject, number):
     """A plan of 33.34 € and twice 33.33 €, whose first instalment is paid; none is due yet."""
     order = place(
         Checkout(
@@ -53,7 +53,7 @@ def sell_plan(standin, subject, number):
             accepted=frozenset({"terms", "privacy", "adult", "withdrawal"}),
         )
     ).order
-    stripe = standin.process.client().v1
+    stripe = sandbox.process.client().v1
     customer = stripe.customers.create({"email": order.email}).id
     keep_customer(order_id=order.pk, customer=customer)
     payment = stripe.payment_intents.create(
@@ -89,22 +89,22 @@ def confirm_refund(order, clerk, request):
             sleep(0.02)
 
 
-def pay_by_hand(standin, order):
+def pay_by_hand(sandbox, order):
     try:
         payment = start_by_hand(order_id=order.pk, first=2, everything=order.pk % 2 == 0)
     except AcademyError:
         return
-    standin.confirm(payment.client_secret)
+    sandbox.confirm(payment.client_secret)
 
 
-def assert_over(standin, plan, *, is_whole):
+def assert_over(sandbox, plan, *, is_whole):
     """Nothing of the plan is left to be paid, and what came in after the refund went back."""
     statuses = set(plan.instalments.values_list("status", flat=True))
     assert statuses <= {"paid", "canceled"}, plan.pk
     assert (plan.flag, plan.payments.open().exists()) == ("", False), plan.pk
-    back = sum(refunded_at_provider(standin, plan))
+    back = sum(refunded_at_provider(sandbox, plan))
     if is_whole:
-        assert (plan.status, back) == ("refunded", sum(charges(standin, plan))), plan.pk
+        assert (plan.status, back) == ("refunded", sum(charges(sandbox, plan))), plan.pk
         return
     confirmed = Refund.objects.get(payment__order=plan, follows=None)
     late = plan.payments.filter(succeeded_at__gt=confirmed.created_at)
@@ -115,20 +115,20 @@ def assert_over(standin, plan, *, is_whole):
 @pytest.mark.parametrize(
     "request_of", [{}, {"amount_cents": 500, "cancels_plan": True}], ids=["whole", "ends-plan"]
 )
-def test_a_confirmed_refund_wins_a_hundred_races(standin, settings, request_of):
+def test_a_confirmed_refund_wins_a_hundred_races(sandbox, settings, request_of):
     settings.REFUND_DAILY_LIMIT = 100_000
     clerk, subject, random = make_clerk(), make_subject(price="100.00"), Random(9)
-    plans = [sell_plan(standin, subject, number) for number in range(RACES // 2)]
+    plans = [sell_plan(sandbox, subject, number) for number in range(RACES // 2)]
     slow = {"calls": "POST /v1/refunds", "caller": "server"}
-    standin.process.fault(**slow, do="slow", seconds=0.1, probability=0.5, seed=1)
-    standin.process.fault(**slow, do="timeout_after", seconds=0, probability=0.3, seed=2)
-    standin.process.fault(**slow, do="timeout_before", seconds=0, probability=0.3, seed=3)
+    sandbox.process.fault(**slow, do="slow", seconds=0.1, probability=0.5, seed=1)
+    sandbox.process.fault(**slow, do="timeout_after", seconds=0, probability=0.3, seed=2)
+    sandbox.process.fault(**slow, do="timeout_before", seconds=0, probability=0.3, seed=3)
 
     for number, plan in enumerate(plans):
         plan.instalments.filter(number=2).update(charge_on=today(), due_on=today())
         rivals = [
             charge_instalments,
-            lambda plan=plan: pay_by_hand(standin, plan),
+            lambda plan=plan: pay_by_hand(sandbox, plan),
         ]
         turns = [
             lambda plan=plan: confirm_refund(plan, clerk, request_of),
@@ -145,14 +145,14 @@ def test_a_confirmed_refund_wins_a_hundred_races(standin, settings, request_of):
         results = in_parallel(run, len(turns))
         assert [result for result in results if result is not None] == []
 
-    standin.process.control("DELETE", "faults")
+    sandbox.process.control("DELETE", "faults")
     for minutes in (3, 6):
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
             reconcile()
             reconcile_returns()
-    outcomes = Counter(len(charges(standin, plan)) for plan in plans)
+    outcomes = Counter(len(charges(sandbox, plan)) for plan in plans)
     for plan in Order.objects.all():
-        assert_over(standin, plan, is_whole=not request_of)
+        assert_over(sandbox, plan, is_whole=not request_of)
     # Both sides have won, so the races were races.
     assert set(outcomes) == {1, 2}, outcomes
     with time_machine.travel(timezone.now() + timedelta(days=1)):

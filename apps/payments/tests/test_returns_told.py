@@ -29,24 +29,24 @@ MONEY_BACK = ("charge.refunded", "charge.refund", "refund.", "charge.dispute")
 
 
 @pytest.fixture
-def order(api, standin, work):
-    bought = buy(api, standin)
+def order(api, sandbox, work):
+    bought = buy(api, sandbox)
     work()
     return bought
 
 
 @pytest.fixture
-def control(standin):
-    return lambda path, content: standin.process.control("POST", path, content)
+def control(sandbox):
+    return lambda path, content: sandbox.process.control("POST", path, content)
 
 
 def in_dashboard(control, order, **what):
     return control("refunds", {"payment_intent": order.stripe_payment_intent_id, **what})["id"]
 
 
-def events(standin):
+def events(sandbox):
     """The provider's events about money that went back, oldest first, as they are sent."""
-    page = standin.process.client().v1.events.list({"limit": 100})
+    page = sandbox.process.client().v1.events.list({"limit": 100})
     return [one.to_dict() for one in page.data if one.type.startswith(MONEY_BACK)][::-1]
 
 
@@ -77,12 +77,12 @@ def story(order):
 
 
 def test_a_refund_in_the_dashboard_leads_to_the_same_state(
-    api, standin, order, control, work, mailoutbox
+    api, sandbox, order, control, work, mailoutbox
 ):
     in_dashboard(control, order)
     mailoutbox.clear()
 
-    for event in events(standin):
+    for event in events(sandbox):
         assert deliver(api, json.dumps({**event, "created": int(time.time())})).status_code == 200
     work()
 
@@ -97,10 +97,10 @@ def test_a_refund_in_the_dashboard_leads_to_the_same_state(
     assert ProviderEvent.objects.filter(processed_at=None).count() == 0
 
 
-def test_parts_in_the_dashboard_are_recorded_in_any_order_and_once(standin, order, control):
+def test_parts_in_the_dashboard_are_recorded_in_any_order_and_once(sandbox, order, control):
     in_dashboard(control, order, amount=1000)
     in_dashboard(control, order, amount=17240)
-    told = events(standin)
+    told = events(sandbox)
     assert len(told) == 4
 
     for sent in (told[::-1], told, told[1:3]):
@@ -113,13 +113,13 @@ def test_parts_in_the_dashboard_are_recorded_in_any_order_and_once(standin, orde
 
 @pytest.mark.parametrize("turn", range(6))
 def test_a_refund_that_comes_back_ends_alike_in_whatever_order_it_is_told(
-    standin, order, control, turn
+    sandbox, order, control, turn
 ):
     made = in_dashboard(control, order)
     control(f"refunds/{made}", {"status": "failed"})
     told = [
         event
-        for event in events(standin)
+        for event in events(sandbox)
         if event["type"] in ("charge.refunded", "refund.created", "refund.failed")
     ]
     assert len(told) == 3
@@ -132,18 +132,18 @@ def test_a_refund_that_comes_back_ends_alike_in_whatever_order_it_is_told(
     assert Mail.objects.filter(key__startswith="staff-attention:refund-failed").count() == 1
 
 
-def test_told_while_it_happens_or_all_at_the_end_is_the_same(standin, order, control):
+def test_told_while_it_happens_or_all_at_the_end_is_the_same(sandbox, order, control):
     made = in_dashboard(control, order)
-    hear(events(standin))
+    hear(events(sandbox))
     control(f"refunds/{made}", {"status": "failed"})
-    hear(events(standin))
+    hear(events(sandbox))
 
     assert story(order)[:2] == ("refunded", True)
     assert Refund.objects.get().status == "failed"
     assert Mail.objects.filter(template="refund_made").count() == 1
 
 
-def test_what_no_event_told_is_found_by_asking(standin, order, control):
+def test_what_no_event_told_is_found_by_asking(sandbox, order, control):
     in_dashboard(control, order, amount=500)
 
     assert reconcile_returns().refunds == 1
@@ -152,25 +152,25 @@ def test_what_no_event_told_is_found_by_asking(standin, order, control):
     assert story(order)[0] == "partially_refunded"
 
 
-def test_our_own_refund_told_by_its_events_is_no_second_one(standin, order):
+def test_our_own_refund_told_by_its_events_is_no_second_one(sandbox, order):
     refund(order, make_clerk(), 1000)
     before = story(order)
 
-    hear(events(standin))
+    hear(events(sandbox))
     reconcile_returns()
 
     assert story(order) == before
     assert Refund.objects.get().actor == "carla"
 
 
-def test_a_refund_told_before_its_payment_is_recorded_waits_for_nothing(api, standin, control):
+def test_a_refund_told_before_its_payment_is_recorded_waits_for_nothing(api, sandbox, control):
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
-    standin.confirm(placed["client_secret"])
+    sandbox.confirm(placed["client_secret"])
     order = Order.objects.get()
     assert order.status == "cart"
     in_dashboard(control, order)
 
-    hear(events(standin))
+    hear(events(sandbox))
 
     assert story(order)[0] == "refunded"
     assert order.events.filter(to_status="paid").count() == 1
@@ -178,9 +178,9 @@ def test_a_refund_told_before_its_payment_is_recorded_waits_for_nothing(api, sta
 
 
 @pytest.mark.parametrize("kind", ["refund.created", "charge.refunded"])
-def test_an_event_that_has_forgotten_all_but_a_name_is_enough(standin, order, control, kind):
+def test_an_event_that_has_forgotten_all_but_a_name_is_enough(sandbox, order, control, kind):
     in_dashboard(control, order)
-    [told] = [event for event in events(standin) if event["type"] == kind]
+    [told] = [event for event in events(sandbox) if event["type"] == kind]
     told["data"]["object"] = {"id": told["data"]["object"]["id"]}
 
     hear([told])
@@ -188,8 +188,8 @@ def test_an_event_that_has_forgotten_all_but_a_name_is_enough(standin, order, co
     assert story(order)[0] == "refunded"
 
 
-def test_a_refund_of_somebody_else_s_payment_is_left_alone(standin, control):
-    other = standin.process.client().v1.payment_intents.create(
+def test_a_refund_of_somebody_else_s_payment_is_left_alone(sandbox, control):
+    other = sandbox.process.client().v1.payment_intents.create(
         {
             "amount": 5000,
             "currency": "eur",
@@ -199,7 +199,7 @@ def test_a_refund_of_somebody_else_s_payment_is_left_alone(standin, control):
         }
     )
     control("refunds", {"payment_intent": other.id})
-    hear(events(standin))
+    hear(events(sandbox))
 
     assert Refund.objects.count() == 0
     assert set(ProviderEvent.objects.values_list("outcome", flat=True)) == {
@@ -210,10 +210,10 @@ def test_a_refund_of_somebody_else_s_payment_is_left_alone(standin, control):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_events_that_are_acted_on_at_once_record_one_refund(api, standin, control):
-    order = buy(api, standin)
+def test_events_that_are_acted_on_at_once_record_one_refund(api, sandbox, control):
+    order = buy(api, sandbox)
     in_dashboard(control, order)
-    told = events(standin)
+    told = events(sandbox)
     rows = [
         ProviderEvent.objects.create(event_id=one["id"], kind=one["type"], payload=one)
         for one in told
@@ -234,14 +234,14 @@ def dispute(control, order, **what):
 
 
 @pytest.fixture(params=["events", "asking"])
-def learn(request, standin):
+def learn(request, sandbox):
     """Both ways in which the shop hears of it."""
     if request.param == "asking":
         return reconcile_returns
-    return lambda: hear(events(standin))
+    return lambda: hear(events(sandbox))
 
 
-def test_a_dispute_pauses_the_access_and_tells_staff_once(standin, order, control, learn):
+def test_a_dispute_pauses_the_access_and_tells_staff_once(sandbox, order, control, learn):
     made = dispute(control, order)
     for _ in range(2):
         learn()
@@ -255,7 +255,7 @@ def test_a_dispute_pauses_the_access_and_tells_staff_once(standin, order, contro
     assert (found.status, found.amount_cents, found.reason) == ("open", 18240, "fraudulent")
 
 
-def test_a_dispute_that_is_won_gives_the_access_back(standin, order, control, learn):
+def test_a_dispute_that_is_won_gives_the_access_back(sandbox, order, control, learn):
     made = dispute(control, order)
     learn()
     control(f"disputes/{made}", {"status": "won"})
@@ -268,7 +268,7 @@ def test_a_dispute_that_is_won_gives_the_access_back(standin, order, control, le
     assert Mail.objects.filter(key=f"staff-attention:dispute-{made}-won").count() == 1
 
 
-def test_a_dispute_that_is_lost_ends_the_access_and_stays_in_sight(standin, order, control, learn):
+def test_a_dispute_that_is_lost_ends_the_access_and_stays_in_sight(sandbox, order, control, learn):
     made = dispute(control, order)
     learn()
     control(f"disputes/{made}", {"status": "lost"})
@@ -284,12 +284,12 @@ def test_a_dispute_that_is_lost_ends_the_access_and_stays_in_sight(standin, orde
 
 @pytest.mark.parametrize("verdict", ["won", "lost"])
 def test_a_dispute_that_is_heard_of_when_it_is_over_has_its_end_alone(
-    standin, order, control, verdict
+    sandbox, order, control, verdict
 ):
     made = dispute(control, order)
     control(f"disputes/{made}", {"status": verdict})
 
-    hear(events(standin)[::-1])
+    hear(events(sandbox)[::-1])
 
     order.refresh_from_db()
     assert (order.disputed_at is None) == (verdict == "won")
@@ -298,8 +298,8 @@ def test_a_dispute_that_is_heard_of_when_it_is_over_has_its_end_alone(
     )
 
 
-def test_instalments_wait_for_the_dispute_and_are_charged_once_it_is_won(api, standin, control):
-    plan = buy_in_instalments(api, standin)
+def test_instalments_wait_for_the_dispute_and_are_charged_once_it_is_won(api, sandbox, control):
+    plan = buy_in_instalments(api, sandbox)
     made = dispute(control, plan)
     reconcile_returns()
 
@@ -309,8 +309,8 @@ def test_instalments_wait_for_the_dispute_and_are_charged_once_it_is_won(api, st
     assert charge_on(21).charged == 1
 
 
-def test_a_lost_dispute_ends_the_plan(api, standin, control):
-    plan = buy_in_instalments(api, standin)
+def test_a_lost_dispute_ends_the_plan(api, sandbox, control):
+    plan = buy_in_instalments(api, sandbox)
     made = dispute(control, plan)
     control(f"disputes/{made}", {"status": "lost"})
     reconcile_returns()
@@ -323,12 +323,12 @@ def test_a_lost_dispute_ends_the_plan(api, standin, control):
     assert charge_on(40).summary() == ""
 
 
-def test_the_card_that_always_disputes_is_heard_of_after_its_payment(api, standin, work):
-    order = buy(api, standin, number="4000000000000259")
+def test_the_card_that_always_disputes_is_heard_of_after_its_payment(api, sandbox, work):
+    order = buy(api, sandbox, number="4000000000000259")
     work()
     assert Enrolment.objects.get().state == "open"
 
-    hear(events(standin))
+    hear(events(sandbox))
 
     order.refresh_from_db()
     assert order.disputed_at is not None
@@ -336,7 +336,7 @@ def test_the_card_that_always_disputes_is_heard_of_after_its_payment(api, standi
     assert ReferralReward.objects.count() == 0
 
 
-def test_an_open_dispute_of_long_ago_is_followed_to_its_end(standin, order, control):
+def test_an_open_dispute_of_long_ago_is_followed_to_its_end(sandbox, order, control):
     made = dispute(control, order)
     reconcile_returns()
     control(f"disputes/{made}", {"status": "won"})
@@ -347,7 +347,7 @@ def test_an_open_dispute_of_long_ago_is_followed_to_its_end(standin, order, cont
     assert Dispute.objects.get().status == "won"
 
 
-def test_the_admin_says_that_a_disputed_payment_can_not_be_given_back(standin, order, control):
+def test_the_admin_says_that_a_disputed_payment_can_not_be_given_back(sandbox, order, control):
     dispute(control, order)
     reconcile_returns()
 

@@ -14,7 +14,7 @@ from apps.orders.models import (
     Instalment,
     Order,
     Payment,
-    Redemption,
+    PromoUse,
     ReferralReward,
     Refund,
 )
@@ -35,7 +35,7 @@ WITH_ROWS = (
     "instalments__payments",
     "payments__refunds",
     "payments__disputes",
-    "redemptions",
+    "promo_uses",
     "referral_reward",
 )
 # What the clock settles by itself within minutes.
@@ -197,16 +197,16 @@ def _disputes(order: Order) -> Iterator[str]:
 
 
 def _code(order: Order) -> Iterator[str]:
-    released = Redemption.Status.RELEASED
-    held = [row for row in order.redemptions.all() if row.status != released]
+    released = PromoUse.Status.RELEASED
+    held = [row for row in order.promo_uses.all() if row.status != released]
     if order.promo_code is None and any(row.name == PROMO_NAME for row in order.discounts.all()):
         yield "tiene el descuento de un código y ningún código"
     for row in held:
         if row.promo_code_id != order.promo_code_id:
             yield "gasta un uso de un código que no es el suyo"
-        if row.status == Redemption.Status.USED and order.status in UNPAID:
+        if row.status == PromoUse.Status.USED and order.status in UNPAID:
             yield f"está {_status(order)} y ha gastado el uso de su código"
-        if row.status == Redemption.Status.RESERVED and order.status not in UNPAID:
+        if row.status == PromoUse.Status.RESERVED and order.status not in UNPAID:
             yield f"está {_status(order)} y el uso de su código sigue reservado"
     sold_with_code = order.promo_code_id is not None and order.status not in UNPAID
     if sold_with_code and not held and not _has_kind(order, EventKind.CODE_USE_RELEASED):
