@@ -1,0 +1,165 @@
+"""POST /api/process-checkout refuses invalid input, other sites and too many requests."""
+
+import pytest
+
+from apps.orders.models import Order
+from tests.helpers.factories import (
+    checkout_body,
+    make_subject,
+    whole,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("field", "sentence"),
+    [
+        ("termsAccepted", "Debes aceptar los términos y condiciones"),
+        ("privacyAccepted", "Debes aceptar la política de privacidad"),
+        ("adultConfirmed", "Debes confirmar que eres mayor de 18 años"),
+        (
+            "withdrawalWaived",
+            "Debes aceptar el acceso inmediato y la pérdida del derecho de desistimiento",
+        ),
+    ],
+)
+def test_checkout_requires_each_consent(api, field, sentence):
+    body = checkout_body(whole(make_subject()), total="182.40", **{field: False})
+
+    status, answer = api.post("process-checkout", body)
+
+    assert (status, answer["error"], answer["fields"]) == (400, sentence, {field: [sentence]})
+    assert Order.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("phone", "stored"),
+    [
+        ("+34600123123", "+34600123123"),
+        ("600 123 123", "+34600123123"),
+        ("+351 912345678", "+351912345678"),
+    ],
+)
+def test_phone_is_stored_in_e164_format(api, sandbox, phone, stored):
+    api.checkout(checkout_body(whole(make_subject()), total="182.40", phone=phone))
+
+    assert Order.objects.get().phone == stored
+
+
+@pytest.mark.parametrize("phone", ["", "12345678", "+34123", "abc", "+" + "9" * 30])
+def test_checkout_refuses_an_invalid_phone(api, phone):
+    body = checkout_body(whole(make_subject()), total="182.40", phone=phone)
+
+    status, answer = api.post("process-checkout", body)
+
+    assert status == 400
+    assert list(answer["fields"]) == ["phone"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("phone", "6" * 31, "El teléfono no puede tener más de 30 caracteres"),
+        ("email", f"{'a' * 60}@{'.'.join(['b' * 60] * 4)}.com", "Por favor, introduce un email "
+         "válido"),
+        ("promo_code", "X" * 41, "Un código tiene como mucho 40 caracteres."),
+    ],
+)  # fmt: skip
+def test_too_long_text_is_refused_with_the_message_of_its_field(api, field, value, said):
+    body = checkout_body(whole(make_subject()), total="182.40", **{field: value})
+
+    status, answer = api.post("process-checkout", body)
+
+    assert status == 400
+    assert answer["fields"] == {field: [said]}
+
+
+def test_phone_in_non_ascii_digits_is_refused(api):
+    body = checkout_body(whole(make_subject()), total="182.40", phone="+٣٤٦٠٠١٢٣١٢٣")
+
+    status, answer = api.post("process-checkout", body)
+
+    assert (status, answer["fields"]) == (
+        400,
+        {"phone": ["El teléfono debe tener al menos 9 dígitos"]},
+    )
+    assert Order.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{", b"[]", b"null", b'"x"', b"1", b"[" * 100_000, b'{"email": "\\ud800"}',
+        b'{"email": null, "items": 7, "total_amount": "NaN", "phone": []}',
+        b'{"items": [{"subject_id": 99999999999999999999, "lesson_ids": null}]}',
+        b'{"email": "a\\u0000@b.es", "items": [null]}',
+    ],
+)  # fmt: skip
+def test_malformed_body_is_refused_in_the_documented_error_shape(api, body):
+    answer = api.client.post("/api/process-checkout", body, content_type="application/json")
+
+    assert answer.status_code == 400
+    assert answer.json()["success"] is False
+    assert set(answer.json()) == {"success", "error", "code", "fields"}
+
+
+def test_body_of_more_than_1_mb_is_refused(api):
+    answer = api.client.post(
+        "/api/process-checkout", b" " * 1_100_000, content_type="application/json"
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+def test_form_encoded_body_is_refused(api):
+    answer = api.client.post("/api/process-checkout", {"email": "x"})
+
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "https://malo.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}],
+)
+def test_checkout_from_another_site_is_refused(api, headers):
+    status, answer = api.post(
+        "process-checkout", checkout_body(whole(make_subject()), total="182.40"), headers=headers
+    )
+
+    assert (status, answer["code"]) == (403, "cross_site")
+    assert Order.objects.count() == 0
+
+
+def test_checkout_from_the_shop_s_own_page_is_accepted(api, sandbox):
+    body = checkout_body(whole(make_subject()), total="182.40")
+
+    status, _ = api.post(
+        "process-checkout",
+        body,
+        headers={"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"},
+    )
+
+    assert status == 200
+
+
+def test_checkouts_over_the_hourly_limit_are_refused(api, settings, sandbox):
+    settings.RATE_LIMIT_SCALE = 1 / 60
+    body = checkout_body(whole(make_subject()), total="182.40")
+    api.checkout(body)
+
+    answer = api.client.post("/api/process-checkout", body, content_type="application/json")
+
+    assert answer.status_code == 429
+    assert answer.json()["code"] == "too_many_requests"
+    assert 0 < int(answer["Retry-After"]) <= 3600
+
+
+@pytest.mark.parametrize("key", ["1", "x" * 100, 7, {"a": 1}, "\x00"])
+def test_order_key_that_is_not_a_uuid_is_refused(api, sandbox, key):
+    body = checkout_body(whole(make_subject()), total="182.40", order_key=key)
+
+    status, answer = api.post("process-checkout", body)
+
+    assert (status, answer["code"]) == (400, "invalid")
+    assert Order.objects.count() == 0
