@@ -333,7 +333,7 @@ LOGGING = {
         # One line per call to Stripe, with nothing that our own lines lack.
         "stripe": {"level": "WARNING"},
         # One line per change of a task's state; only errors are worth a line. The level is the
-        # handler's because `db_worker` overwrites the level of these loggers.
+        # handler's because `worker` overwrites the level of these loggers.
         "django_tasks": {"handlers": ["errors"], "propagate": False},
         "django_tasks_db": {"handlers": ["errors"], "propagate": False},
     },

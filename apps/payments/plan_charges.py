@@ -22,7 +22,7 @@ from apps.orders.plan.notices import charges_to_announce, send_notice
 from apps.payments.plan_card import name_card
 from apps.payments.report import report
 from apps.payments.stripe import cards
-from apps.payments.stripe.client import PaymentNotFound, SpentKey
+from apps.payments.stripe.client import PaymentNotFound, ProviderBusy, SpentKey
 from apps.payments.stripe.intents import ProviderPayment, cancel_payment, list_intents
 
 logger = logging.getLogger(__name__)
@@ -69,6 +69,11 @@ def charge_instalments() -> Collected:
             continue
         try:
             _collect(claimed, done)
+        except ProviderBusy:
+            # Nothing was sent. The next run, in a few minutes, charges this one and the others.
+            release(claimed)
+            done.problems += 1
+            break
         except AcademyError:
             # The outcome is not known. The lease runs out, and the next run finds out first.
             done.problems += 1

@@ -65,6 +65,12 @@ class Constants:
         """Return the fixed discount for this number of complete subjects."""
         return max((cents for tier, cents in self.volume if subjects >= tier), default=0)
 
+    def reward_cents(self, payment_type: PaymentType) -> int:
+        """Return what a friend's order paid in this way earns the owner of its friend code."""
+        if payment_type == PaymentType.INSTALMENTS:
+            return self.reward_instalments_cents
+        return self.reward_full_payment_cents
+
 
 PRICING = Constants()
 

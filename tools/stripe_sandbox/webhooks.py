@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS = (1, 2, 5, 10, 30, 60, 300, 900, 3600, 3600, 3600)
 TIMEOUT_SECONDS = 10
 IDLE_SECONDS = 0.5
+STOP_SECONDS = 2
 
 
 # What forgeries use: the wrong secret, and the age of a replayed event.
@@ -69,14 +70,17 @@ class Deliverer:
         self._wake = threading.Event()
         self._sending = threading.Lock()
         self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="webhooks", daemon=True)
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
 
     def start(self) -> None:
-        threading.Thread(target=self._loop, name="webhooks", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
+        """End the thread, which has the state file open. Waits at most 2 s for a delivery."""
         self._stopped.set()
         self._wake.set()
+        self._thread.join(timeout=STOP_SECONDS)
 
     def wake(self) -> None:
         self._wake.set()

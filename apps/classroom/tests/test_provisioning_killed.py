@@ -50,7 +50,7 @@ def buy_access(ana, moodle):
 
 def start_worker(moodle: FakeMoodle, *options: str):
     return manage(
-        "db_worker", "--no-startup-delay", "--no-reload", "--interval", "0.1", "--queue-name", "*",
+        "worker", "--no-startup-delay", "--no-reload", "--interval", "0.1", "--queue-name", "*",
         *options,
         env={"CLASSROOM": "moodle", "MOODLE_URL": moodle.url, "MOODLE_TOKEN": TOKEN},
     )  # fmt: skip

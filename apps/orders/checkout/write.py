@@ -16,7 +16,7 @@ from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import instalment_plan_on_sale
-from apps.pricing.rules import CartQuote
+from apps.pricing.rules import PRICING, CartQuote
 from apps.students.models import Student
 from apps.students.services import (
     find_or_create_student,
@@ -88,6 +88,9 @@ def write_order(
     order.instalment_count, order.instalment_every_days = plan.count, plan.every_days
     order.total_amount = to_euros(quote.total_cents)
     order.promo_code = promo
+    has_friend_code = promo is not None and promo.is_referral_code
+    reward_cents = PRICING.reward_cents(checkout.payment_type) if has_friend_code else 0
+    order.promised_reward = to_euros(reward_cents)
     order.quote_number = quote_number
     order.content_hash = content_hash
     try:

@@ -75,6 +75,11 @@ class Order(models.Model):
         related_name="orders",
         verbose_name="código promocional",
     )
+    # What the owner of its friend code earns if the order is paid, in euros; 0 without such a code.
+    # Later changes of the rewards do not change what this order was placed with.
+    promised_reward = models.DecimalField(
+        "recompensa por amigo (€)", **PRICE, default=0, db_default=0, editable=False
+    )
     # The number of the quote whose price this order has; quotes live in an app of their own.
     quote_number = models.PositiveBigIntegerField(
         "presupuesto", null=True, blank=True, db_index=True, editable=False

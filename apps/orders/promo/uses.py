@@ -85,17 +85,14 @@ def reserved_friend_code(*, email: str, phone: str, order: Order | None) -> Prom
 
 
 def friend_code_misuse(order: Order) -> str:
-    """Why an order being paid should not have had its friend's code; empty where it may have it.
+    """Why an order being paid should not have had its friend code, as a Spanish phrase for staff.
 
-    Checked again under the locks of all friends' codes in this person's orders: two carts of one
-    person may be paid at the same moment. A Spanish phrase for staff.
+    Empty where the order may have the code, or has no friend code. Call it after `use`, which holds
+    the locks that this check needs.
     """
     promo = order.promo_code
     if promo is None or not promo.is_referral_code:
         return ""
-    mine = orders_of_person(email=order.email, phone=order.phone)
-    codes = PromoCode.objects.filter(is_referral_code=True, pk__in=mine.values("promo_code"))
-    list(codes.select_for_update(no_key=True, of=("self",)).order_by("pk"))
     person = buyer(promo, email=order.email, phone=order.phone, order=order)
     if person.owns_code:
         return "el código es del propio comprador"
@@ -139,11 +136,13 @@ def reserve(promo: PromoCode, order: Order) -> None:
     PromoCode.objects.filter(pk=promo.pk).update(uses_taken=F("uses_taken") + 1)
 
 
-def release_use(use: PromoUse) -> None:
-    """Release one reserved use. A use that is no longer reserved stays as it is."""
+def release_use(use: PromoUse) -> bool:
+    """Release one reserved use. False if it is no longer reserved; then it stays as it is."""
     reserved = PromoUse.objects.filter(pk=use.pk, status=PromoUse.Status.RESERVED)
-    if reserved.update(status=PromoUse.Status.RELEASED):
-        PromoCode.objects.filter(pk=use.promo_code_id).update(uses_taken=F("uses_taken") - 1)
+    if not reserved.update(status=PromoUse.Status.RELEASED):
+        return False
+    PromoCode.objects.filter(pk=use.promo_code_id).update(uses_taken=F("uses_taken") - 1)
+    return True
 
 
 def release(order: Order, *, keep: PromoCode | None = None) -> None:
@@ -156,14 +155,33 @@ def release(order: Order, *, keep: PromoCode | None = None) -> None:
         release_use(promo_use)
 
 
-def _take_friend_code_back(order: Order) -> None:
-    """Give an order that is being paid the friend's code that a later unpaid cart took over."""
-    promo = order.promo_code
-    if promo is None or not promo.is_referral_code or holds(order, promo):
+def _lock_friend_codes(order: Order) -> dict[int, PromoCode]:
+    """Lock the friend codes of all orders of the order's buyer; return them by their id.
+
+    Two carts of one person may be paid at the same moment. The locks let one of them come first.
+    """
+    mine = orders_of_person(email=order.email, phone=order.phone)
+    codes = PromoCode.objects.filter(is_referral_code=True, pk__in=mine.values("promo_code"))
+    locked = codes.select_for_update(no_key=True, of=("self",)).order_by("pk")
+    return {code.pk: code for code in locked}
+
+
+def _take_reservation_back(promo: PromoCode, order: Order) -> None:
+    """Reserve the friend code for the order again if a later unpaid cart took the reservation over.
+
+    One person holds one reservation of a friend code, whichever friend's code it is. The cart that
+    is paid first keeps the discount, and the friend whose code it has earns the reward.
+    """
+    if holds(order, promo):
         return
     other = reserved_friend_code(email=order.email, phone=order.phone, order=order)
-    if other is not None and other.promo_code_id == promo.pk:
-        release_use(other)
+    if other is None:
+        return
+    try:
+        promo_checks.check_uses_left(promo, held=other.promo_code_id == promo.pk)
+    except PromoRefused:
+        return
+    if release_use(other):
         reserve(promo, order)
 
 
@@ -172,11 +190,13 @@ def use(order: Order) -> bool:
 
     A payment that arrives after its reservation was released has the discount without a use.
     """
-    if order.promo_code_id is None:
+    promo = order.promo_code
+    if promo is None:
         return True
-    _take_friend_code_back(order)
+    if promo.is_referral_code:
+        _take_reservation_back(_lock_friend_codes(order)[promo.pk], order)
     return bool(
-        order.promo_uses.filter(
-            promo_code_id=order.promo_code_id, status=PromoUse.Status.RESERVED
-        ).update(status=PromoUse.Status.USED, used_at=timezone.now())
+        order.promo_uses.filter(promo_code=promo, status=PromoUse.Status.RESERVED).update(
+            status=PromoUse.Status.USED, used_at=timezone.now()
+        )
     )

@@ -18,7 +18,6 @@ from apps.orders.models import Order, ReferralReward
 from apps.orders.models.statuses import EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
-from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import PRICING
 from apps.students.models import Student
 
@@ -85,17 +84,12 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
             reason=f"Sin recompensa por el código {promo}: {reason}",
         )
         return None
-    cents = (
-        PRICING.reward_instalments_cents
-        if order.payment_type == PaymentType.INSTALMENTS
-        else PRICING.reward_full_payment_cents
-    )
     reward = ReferralReward.objects.create(
         student=owner,
         friend=order.student,
         order=order,
         promo_code=promo,
-        amount=to_euros(cents),
+        amount=order.promised_reward,
         held_until=timezone.now() + HOLD,
     )
     # The code and not its owner's address, which may have to be forgotten.
@@ -103,7 +97,7 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
         order,
         kind=EventKind.REWARD_EARNED,
         actor=actor,
-        reason=f"Recompensa de {format_euros(cents)} por el código {promo}",
+        reason=f"Recompensa de {format_euros(to_cents(reward.amount))} por el código {promo}",
     )
     return reward
 

@@ -16,92 +16,43 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
-from apps.orders.models.statuses import EVER_PAID, EventKind
+from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind
 from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards import service as referrals
 
+# How the reference of an order with nothing to pay begins; Stripe never hears of it.
+FREE_PREFIX = "free_"
+
 
 @transaction.atomic
 def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
-    """Record a payment once, however often and by whomever it is reported.
+    """Record a confirmed payment and complete its order; return the order.
 
-    A payment that does not fit (amount, currency, a second one, one for an expired order) is kept
-    and flagged, never dropped (decisions.md, "Orders"). With the change of status go, in the same
-    transaction, the use of the promo code, the instalments, the access and the mails, the buyer's
-    own referral code and the reward of who invited them.
+    A payment is recorded once, however often and by whomever it is reported. A payment that does
+    not fit its order is kept and flagged, never dropped. `actor` is who reported the payment, for
+    the order's history. The rules are in docs/rules.md, "Orders and their states"
+    and "Card payments".
+
+    One transaction changes the status, uses the promo code and the quote, starts the instalments,
+    grants access, gives the buyer a friend code, earns the reward of whoever invited the buyer, and
+    queues the mails.
     """
     order = locked_order(order_id)
     row = _row_of(payment)
     if row is not None and row.status == Payment.Status.SUCCEEDED:
         return order
-
-    free = payment.reference.startswith("free_")
-    due_cents = 0 if free else first_payment_cents(order)
-    problem = ""
-    if order.status not in (Order.Status.CART, Order.Status.EXPIRED):
-        problem = "Segundo pago de un pedido ya pagado"
-    elif payment.currency != "eur" or payment.amount_cents != due_cents:
-        problem = (
-            f"Importe inesperado: {format_euros(payment.amount_cents)} ({payment.currency}) "
-            f"en lugar de {format_euros(due_cents)}"
-        )
+    problem = _misfit(order, payment)
     row = record_payment(order, row, payment, flag_reason=problem)
     if problem:
-        flag(
-            order,
-            kind=EventKind.PAYMENT_MISFIT,
-            actor=actor,
-            reason=f"{problem} ({payment.reference})",
-        )
+        reason = f"{problem} ({payment.reference})"
+        flag(order, kind=EventKind.PAYMENT_MISFIT, actor=actor, reason=reason)
         alert_staff(order, occasion=f"payment-{row.pk}", reason=problem)
         return order
-
-    late = order.status == Order.Status.EXPIRED
-    in_instalments = order.in_instalments
-    if in_instalments:
-        start_plan(order, payment)
-    order.paid_at = timezone.now()
-    order.save(update_fields=["paid_at", "updated_at"])
-    change_status(
-        order,
-        Order.Status.PAYING if in_instalments else Order.Status.PAID,
-        kind=EventKind.PAID,
-        actor=actor,
-        reason=f"Pago confirmado: {format_euros(payment.amount_cents)} ({payment.reference})",
-    )
-    if late:
-        flag(
-            order,
-            kind=EventKind.PAYMENT_LATE,
-            actor=actor,
-            reason="Pago recibido después de caducar el pedido",
-        )
-        alert_staff(order, occasion=f"late-{order.pk}", reason="Pago de un pedido caducado")
-    changes = [] if free else changes_since_placed(order)
-    used = promo_uses.use(order)
-    if not used:
-        flag(
-            order,
-            kind=EventKind.CODE_USE_RELEASED,
-            actor=actor,
-            reason="Pagado con un código cuya reserva ya se había liberado",
-        )
-    misuse = promo_uses.friend_code_misuse(order) if used else ""
-    if misuse:
-        reason = f"Descuento del código de amigo {order.promo_code} sin derecho a él: {misuse}"
-        flag(order, kind=EventKind.FRIEND_CODE_MISUSED, actor=actor, reason=reason)
-        alert_staff(order, occasion=f"friend-code-{order.pk}", reason=reason)
-    if changes and not misuse:
-        reason = f"Pagado con condiciones que ya habían cambiado: {'; '.join(changes)}"
-        flag(order, kind=EventKind.OFFER_CHANGED, actor=actor, reason=reason)
-        alert_staff(order, occasion=f"offer-changed-{order.pk}", reason=reason)
-    if not binding_quotes.use(order):
-        reason = f"El presupuesto n.º {order.quote_number} ya se había usado en otro pedido"
-        flag(order, kind=EventKind.QUOTE_ALREADY_USED, actor=actor, reason=reason)
-        alert_staff(order, occasion=f"quote-twice-{order.pk}", reason=reason)
+    _change_to_paid(order, payment, actor=actor)
+    code_used = _settle_conditions(order, is_free=_is_free(payment), actor=actor)
     referrals.give_code(order.student)
-    if used:
+    if code_used:
         referrals.earn_reward(order, actor=actor)
     grant_access(
         student=order.student,
@@ -117,8 +68,73 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     return order
 
 
+def _misfit(order: Order, payment: ConfirmedPayment) -> str:
+    """Why the payment does not fit the order, as a Spanish sentence; empty if it fits."""
+    if order.status not in UNPAID:
+        return "Segundo pago de un pedido ya pagado"
+    due_cents = 0 if _is_free(payment) else first_payment_cents(order)
+    if payment.currency != "eur" or payment.amount_cents != due_cents:
+        return (
+            f"Importe inesperado: {format_euros(payment.amount_cents)} ({payment.currency}) "
+            f"en lugar de {format_euros(due_cents)}"
+        )
+    return ""
+
+
+def _is_free(payment: ConfirmedPayment) -> bool:
+    return payment.reference.startswith(FREE_PREFIX)
+
+
+def _change_to_paid(order: Order, payment: ConfirmedPayment, *, actor: str) -> None:
+    """Change the order's status, start its instalments, and flag a payment of an expired order."""
+    is_late = order.status == Order.Status.EXPIRED
+    if order.in_instalments:
+        start_plan(order, payment)
+    order.paid_at = timezone.now()
+    order.save(update_fields=["paid_at", "updated_at"])
+    change_status(
+        order,
+        Order.Status.PAYING if order.in_instalments else Order.Status.PAID,
+        kind=EventKind.PAID,
+        actor=actor,
+        reason=f"Pago confirmado: {format_euros(payment.amount_cents)} ({payment.reference})",
+    )
+    if is_late:
+        reason = "Pago recibido después de caducar el pedido"
+        flag(order, kind=EventKind.PAYMENT_LATE, actor=actor, reason=reason)
+        alert_staff(order, occasion=f"late-{order.pk}", reason="Pago de un pedido caducado")
+
+
+def _settle_conditions(order: Order, *, is_free: bool, actor: str) -> bool:
+    """Use the order's promo code and quote, and flag what no longer holds of its price.
+
+    False if the use of the promo code was already released. A misused friend code or a quote that
+    another order has used explains a changed price, so the change is not flagged a second time.
+    """
+    changes = [] if is_free else changes_since_placed(order)
+    code_used = promo_uses.use(order)
+    if not code_used:
+        reason = "Pagado con un código cuya reserva ya se había liberado"
+        flag(order, kind=EventKind.CODE_USE_RELEASED, actor=actor, reason=reason)
+    misuse = promo_uses.friend_code_misuse(order) if code_used else ""
+    if misuse:
+        reason = f"Descuento del código de amigo {order.promo_code} sin derecho a él: {misuse}"
+        flag(order, kind=EventKind.FRIEND_CODE_MISUSED, actor=actor, reason=reason)
+        alert_staff(order, occasion=f"friend-code-{order.pk}", reason=reason)
+    quote_used = binding_quotes.use(order)
+    if not quote_used:
+        reason = f"El presupuesto n.º {order.quote_number} ya se había usado en otro pedido"
+        flag(order, kind=EventKind.QUOTE_ALREADY_USED, actor=actor, reason=reason)
+        alert_staff(order, occasion=f"quote-twice-{order.pk}", reason=reason)
+    if changes and quote_used and not misuse:
+        reason = f"Pagado con condiciones que ya habían cambiado: {'; '.join(changes)}"
+        flag(order, kind=EventKind.OFFER_CHANGED, actor=actor, reason=reason)
+        alert_staff(order, occasion=f"offer-changed-{order.pk}", reason=reason)
+    return code_used
+
+
 def _row_of(payment: ConfirmedPayment) -> Payment | None:
-    """The payment's row, locked: under its own reference, or still under its session's."""
+    """The stored payment, locked, or None. It may still have its session's id as reference."""
     names = (payment.reference, payment.session)
     rows = Payment.objects.select_for_update(no_key=True).filter(reference__in=names).order_by("pk")
     by_name = {row.reference: row for row in rows}
@@ -127,16 +143,17 @@ def _row_of(payment: ConfirmedPayment) -> Payment | None:
 
 @transaction.atomic
 def complete_free(*, order_id: int, revision: int, actor: str) -> str:
-    """Complete an order with nothing to pay; its reference, the same however often it is asked for.
+    """Complete an order with nothing to pay and return the reference of its payment.
 
-    Empty where the order has moved on since that revision: what it holds now may cost something.
+    A repeated call returns the same reference. Returns "" if the order was changed after
+    `revision`: it may cost something now.
     """
     order = locked_order(order_id)
     if order.status in EVER_PAID:
-        # Asked for twice at once. A second payment of nothing would be flagged as one of money.
+        # Two identical requests arrived at once. A second payment of 0 € would be flagged.
         return order.stripe_payment_intent_id
     if order.revision != revision:
         return ""
-    reference = f"free_{secrets.token_hex(16)}"
+    reference = f"{FREE_PREFIX}{secrets.token_hex(16)}"
     mark_paid(order_id=order_id, payment=ConfirmedPayment(reference, amount_cents=0), actor=actor)
     return reference

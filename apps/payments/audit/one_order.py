@@ -26,7 +26,7 @@ from apps.orders.models.statuses import (
     EventKind,
 )
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import PRICING, PROMO_NAME
+from apps.pricing.rules import PROMO_NAME
 
 WITH_ROWS = (
     "lines",
@@ -227,12 +227,10 @@ def _reward(order: Order) -> Iterator[str]:
         yield f"está {_status(order)} y tiene una recompensa"
     if order.status == Order.Status.REFUNDED and reward.status in (status.HELD, status.OWED):
         yield f"está devuelto y la recompensa sigue {reward.get_status_display().lower()}"
-    in_plan = order.payment_type == PaymentType.INSTALMENTS
-    worth = PRICING.reward_instalments_cents if in_plan else PRICING.reward_full_payment_cents
-    if to_cents(reward.amount) != worth:
+    if reward.amount != order.promised_reward:
         yield (
             f"la recompensa es de {format_euros(to_cents(reward.amount))} en lugar de "
-            f"{format_euros(worth)}"
+            f"{format_euros(to_cents(order.promised_reward))}"
         )
 
 

@@ -224,7 +224,7 @@ FORCED = {
         "está devuelto y la recompensa sigue retenida",
     ),
     "worth of a reward": (
-        lambda order: make_reward(order, amount=3),
+        lambda order: (make_reward(order, amount=3), Order.objects.update(promised_reward=25)),
         "la recompensa es de 3,00 € en lugar de 25,00 €",
     ),
     "reward that is missing": (

@@ -167,7 +167,7 @@ def test_checkouts_end_after_the_total_time_and_open_the_breaker(sandbox, start_
 def test_procfile_has_one_worker_for_each_queue():
     commands = (ROOT / "Procfile").read_text(encoding="utf-8")
 
-    queues = re.findall(r"db_worker .*--queue-name ([\w*,]+)$", commands, re.MULTILINE)
+    queues = re.findall(r"manage.py worker .*--queue-name ([\w*,]+)$", commands, re.MULTILINE)
     assert sorted(queues) == sorted(settings.TASKS["default"]["QUEUES"])
 
 
@@ -183,7 +183,7 @@ def test_access_and_mails_of_a_free_order_do_not_wait_for_hanging_events(sandbox
 
     with ExitStack() as workers:
         for queue in settings.TASKS["default"]["QUEUES"]:
-            workers.enter_context(manage("db_worker", *options, queue, env=env))
+            workers.enter_context(manage("worker", *options, queue, env=env))
         wait_until(lambda: waiting_calls(sandbox) == 1, seconds=90)
         body = checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100")
         assert Api().checkout(body)["completed"] is True

@@ -77,5 +77,6 @@ def test_run_gives_up_when_stripe_is_not_called_any_more(three_open_payments, sa
 
     found = reconcile()
 
-    # Of the payments one failed and one was not asked about; of the orders' customers the first.
-    assert (found.problems, found.postponed) == (3, 1 + 2)
+    # The first payment fails, which opens the breaker. It refuses the calls about the second
+    # payment, the first order's customer and the list of charges.
+    assert (found.problems, found.postponed) == (4, 1 + 2)
