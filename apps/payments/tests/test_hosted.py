@@ -18,9 +18,9 @@ from apps.payments.plan_charges import charge_instalments
 from apps.payments.stripe.client import client
 from apps.payments.stripe.keys import StoredKeys
 from apps.payments.stripe.sessions import HostedCart, HostedLine, create_session
-from apps.payments.tests.test_completion import assert_paid_once, deliver, event_body
 from apps.payments.tests.test_misbehaviour import FAULTS
 from apps.pricing.rules import CampaignTerms
+from tests.helpers.completion import assert_paid_once, deliver, event_body
 from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
 from tests.helpers.plans import charges
 from tests.helpers.shop import DECLINED

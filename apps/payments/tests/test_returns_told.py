@@ -17,8 +17,8 @@ from apps.orders.refunds.preview import preview
 from apps.orders.refunds.request import RefundRefused
 from apps.payments.models import ProviderEvent
 from apps.payments.reconcile_refunds import reconcile_returns
-from apps.payments.tests.test_completion import deliver
 from apps.payments.webhooks import act_on
+from tests.helpers.completion import deliver
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.plans import buy_in_instalments, charge_on

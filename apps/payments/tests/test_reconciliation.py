@@ -1,0 +1,130 @@
+"""Reconciliation asks Stripe about open payments and repairs what was lost."""
+
+import json
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.core.management import call_command
+from django.utils import timezone
+
+from apps.orders.models import Order, Payment
+from apps.payments import jobs
+from tests.helpers.completion import assert_paid_once, deliver, event_body
+from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+
+pytestmark = pytest.mark.django_db
+
+
+def test_reconciliation_completes_an_order_without_an_event(api, sandbox, placed, work):
+    sandbox.confirm(placed["client_secret"])
+
+    call_command("reconcile_payments")
+    work()
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_frequent_job_checks_payments_of_the_last_day_and_nightly_job_checks_all(sandbox, placed):
+    sandbox.confirm(placed["client_secret"])
+    two_days_ago = timezone.now() - timedelta(days=2)
+    Order.objects.update(updated_at=two_days_ago)
+    Payment.objects.update(created_at=two_days_ago)
+
+    assert jobs.reconcile_payments() == ""
+    assert Order.objects.get().status == "cart"
+
+    assert jobs.reconcile_all_payments().startswith("Eventos tratados: 0. Pagos aclarados: 1.")
+    assert Order.objects.get().status == "paid"
+
+
+def test_reconciliation_processes_an_event_that_the_worker_did_not(
+    api, sandbox, placed, monkeypatch
+):
+    sandbox.confirm(placed["client_secret"])
+    deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
+    Payment.objects.all().delete()  # As if the payment was never stored.
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=3)):
+        call_command("reconcile_payments")
+
+    assert_paid_once(placed["order_id"])
+
+
+def test_reconciliation_cancels_the_payment_and_releases_its_promo_code_after_30_minutes(
+    api, sandbox
+):
+    promo = make_promo(max_uses=1)
+    placed = api.checkout(
+        checkout_body(
+            whole(make_subject(price="200.00")), total="171.00", promo_code="BIENVENIDA10"
+        )
+    )
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=29)):
+        call_command("reconcile_payments")
+        promo.refresh_from_db()
+        assert promo.uses_taken == 1
+    with time_machine.travel(timezone.now() + timedelta(minutes=31)):
+        call_command("reconcile_payments")
+
+    promo.refresh_from_db()
+    assert promo.uses_taken == 0
+    assert sandbox.payment(placed["payment_intent_id"])["status"] == "canceled"
+    assert Order.objects.get().status == "cart"
+
+
+def test_reconciliation_keeps_the_promo_code_of_a_confirmed_payment(api, sandbox):
+    promo = make_promo(max_uses=1)
+    placed = api.checkout(
+        checkout_body(
+            whole(make_subject(price="200.00")), total="171.00", promo_code="BIENVENIDA10"
+        )
+    )
+    sandbox.confirm(placed["client_secret"])
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=31)):
+        call_command("reconcile_payments")
+
+    promo.refresh_from_db()
+    assert promo.uses_taken == 1
+    assert Order.objects.get().promo_uses.get().status == "used"
+    assert_paid_once(placed["order_id"])
+
+
+def test_repeated_checkout_adopts_a_payment_that_was_not_stored(api, sandbox):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    Payment.objects.all().delete()
+
+    second = api.checkout({**body, "recovery_order_id": first["order_id"], "token": first["token"]})
+
+    assert second["payment_intent_id"] == first["payment_intent_id"]
+    customer = Order.objects.get().customer_reference
+    assert len(sandbox.payments(customer)) == 1
+
+
+def test_checkout_opens_a_new_payment_if_stripe_does_not_know_the_old_one(api, sandbox):
+    body = checkout_body(whole(make_subject()), total="182.40")
+    first = api.checkout(body)
+    again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
+    sandbox.forget_everything()
+
+    second = api.checkout(again)
+
+    assert second["payment_intent_id"] != first["payment_intent_id"]
+    assert sandbox.payment(second["payment_intent_id"])["amount"] == 18240
+    assert Order.objects.count() == 1
+    assert Payment.objects.filter(status="open").count() == 1
+
+
+def test_reconciliation_continues_after_a_malformed_event(api, sandbox, placed):
+    sandbox.confirm(placed["client_secret"])
+    deliver(
+        api, json.dumps({**json.loads(event_body("payment_intent.succeeded", "x")), "data": {}})
+    )
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=3)):
+        call_command("reconcile_payments")
+
+    assert_paid_once(placed["order_id"])
