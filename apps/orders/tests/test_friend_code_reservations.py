@@ -1,4 +1,4 @@
-"""Who keeps a friend code when one person has several carts (docs/rules.md, "Friend codes and rewards")."""
+"""Which of a person's carts keeps the friend code (docs/rules.md, "Friend codes and rewards")."""
 
 from dataclasses import replace
 from decimal import Decimal
