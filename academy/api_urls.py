@@ -1,11 +1,7 @@
-from csp.decorators import csp_update
 from django.urls import URLPattern, URLResolver, include, path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from academy.api_docs import Docs, Schema
 from apps.core.api import UnknownPath
-
-# Swagger UI draws its icons as data: images and sets styles of its own; its scripts are files.
-docs = csp_update({"style-src": ["'unsafe-inline'"]})(SpectacularSwaggerSplitView.as_view())
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("apps.catalogue.urls")),
@@ -14,7 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("apps.orders.urls")),
     path("", include("apps.payments.api_urls")),
     path("", include("apps.leads.urls")),
-    path("schema", SpectacularAPIView.as_view(), name="schema"),
-    path("docs", docs, name="api-docs"),
+    path("schema", Schema.as_view(), name="schema"),
+    path("docs", Docs.as_view(), name="api-docs"),
     re_path(r"^.*$", UnknownPath.as_view()),
 ]

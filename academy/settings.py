@@ -75,6 +75,7 @@ MIDDLEWARE = [
     # Compressed pages have a sixth of the size. Django pads them at random (BREACH attack).
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
+    "apps.core.middleware.BadRequestMiddleware",
     "apps.core.middleware.CanonicalPathMiddleware",
     "apps.payments.middleware.StripeTimeMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",

@@ -2,6 +2,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
+from apps.core.bad_requests import bad_request
 from apps.core.health import healthz, readyz
 from apps.pages.views import not_found, server_error
 
@@ -17,5 +18,6 @@ urlpatterns = [
     # Last: with DEBUG too, an unknown address gets the page that visitors get.
     re_path(r"^.*$", not_found),
 ]
+handler400 = bad_request
 handler404 = not_found
 handler500 = server_error

@@ -4,6 +4,8 @@ See docs/rules.md, "HTTP contract" and "Error shape".
 """
 
 import logging
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -14,10 +16,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.errors import AcademyError, CrossSite, TooLarge
+from apps.core.errors import AcademyError, CrossSite, StorageFull, TooLarge
 from apps.core.throttle import Limit
 
 logger = logging.getLogger(__name__)
+
+# The messages in one answer. A body may have hundreds of invalid values.
+MAX_ERRORS = 20
+NON_FIELD = "non_field_errors"
 
 # DRF's own exceptions mapped to (code, Spanish message).
 FRAMEWORK_REFUSALS: dict[type[exceptions.APIException], tuple[str, str]] = {
@@ -51,26 +57,41 @@ def failure(
     )
 
 
-def _flatten(detail: Any, path: str = "") -> dict[str, list[str]]:
-    """Flatten DRF's nested error detail to {"items.0.subject_id": ["…"]}, in field order."""
+def _messages(detail: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """The messages of DRF's nested error detail as ("items.0.subject_id", "…"), in field order.
+
+    The path of an error of the whole body is empty.
+    """
     if isinstance(detail, dict):
-        flat: dict[str, list[str]] = {}
         for key, value in detail.items():
-            name = path if key == "non_field_errors" else (f"{path}.{key}" if path else str(key))
-            flat.update(_flatten(value, name))
-        return flat
-    if isinstance(detail, list):
-        if all(isinstance(item, str) for item in detail):
-            return {path: [str(item) for item in detail]} if detail else {}
-        flat = {}
+            name = path if key == NON_FIELD else (f"{path}.{key}" if path else str(key))
+            yield from _messages(value, name)
+    elif isinstance(detail, list):
         for index, item in enumerate(detail):
-            flat.update(_flatten(item, f"{path}.{index}" if path else str(index)))
-        return flat
-    return {path: [str(detail)]}
+            if isinstance(item, dict | list):
+                yield from _messages(item, f"{path}.{index}" if path else str(index))
+            else:
+                yield path, str(item)
+    else:
+        yield path, str(detail)
+
+
+def _validation_failure(error: exceptions.ValidationError) -> Response:
+    """The error shape with the first message in field order, and at most MAX_ERRORS in all."""
+    messages = list(islice(_messages(error.detail), MAX_ERRORS))
+    fields: dict[str, list[str]] = {}
+    for path, message in messages:
+        if path:
+            fields.setdefault(path, []).append(message)
+    first = messages[0][1] if messages else "Los datos no son válidos."
+    return failure(first, code="invalid", status=status.HTTP_400_BAD_REQUEST, fields=fields)
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Convert known exceptions to the error shape. Return None for others: Django handles them."""
+    if StorageFull.is_cause(error):
+        logger.error("no space left for an upload")
+        error = StorageFull()
     if isinstance(error, AcademyError):
         response = failure(
             error.message, code=error.code, status=error.status, fields=error.fields, **error.extra
@@ -81,9 +102,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if isinstance(error, Http404):
         error = exceptions.NotFound()
     if isinstance(error, exceptions.ValidationError):
-        fields = _flatten(error.detail)
-        first = next(iter(fields.values()), ["Los datos no son válidos."])[0]
-        return failure(first, code="invalid", status=status.HTTP_400_BAD_REQUEST, fields=fields)
+        return _validation_failure(error)
     if isinstance(error, exceptions.APIException):
         code, message = FRAMEWORK_REFUSALS.get(
             type(error), ("invalid", "La petición no se ha aceptado.")
@@ -114,20 +133,20 @@ class PublicAPIView(APIView):
     limits: ClassVar[tuple[Limit, ...]] = ()
     # False for views that other sites' programs call, such as the webhook.
     own_site_only: ClassVar[bool] = True
-    # The maximum body size in bytes; None means DATA_UPLOAD_MAX_MEMORY_SIZE.
-    largest_body: ClassVar[int | None] = None
+    # The maximum body size in bytes.
+    largest_body: ClassVar[int] = 128 * 1024
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        # Django enforces its own limit in request.body only, which the JSON parser doesn't use.
-        largest_body = self.largest_body or settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-        if int(request.META.get("CONTENT_LENGTH") or 0) > largest_body:
-            raise TooLarge
         if request.method not in ("GET", "HEAD", "OPTIONS"):
             if self.own_site_only:
+                # Not counted: another site must not use up the limits of its visitors.
                 refuse_cross_site(request)
             for limit in self.limits:
                 limit.count(request)
+        # Django enforces its own limit in request.body only, which the JSON parser doesn't use.
+        if int(request.META.get("CONTENT_LENGTH") or 0) > self.largest_body:
+            raise TooLarge
 
 
 class UnknownPath(PublicAPIView):

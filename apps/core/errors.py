@@ -1,5 +1,6 @@
 """Errors with a code for programs and a message for people (docs/rules.md, "Error shape")."""
 
+import errno
 from typing import Any
 
 
@@ -60,6 +61,19 @@ class TooLarge(AcademyError):
     status = 413
     code = "too_large"
     message = "La petición es demasiado grande."
+
+
+class StorageFull(AcademyError):
+    """The server's disk or quota is full. It is not the visitor's fault."""
+
+    status = 503
+    code = "storage_full"
+    message = "Ahora mismo no podemos guardar archivos. Vuelve a intentarlo más tarde."
+    retry_after = 3600
+
+    @staticmethod
+    def is_cause(error: BaseException | None) -> bool:
+        return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 class TooManyRequests(AcademyError):

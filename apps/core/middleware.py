@@ -2,6 +2,33 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
+from apps.core import bad_requests
+from apps.core.errors import TooManyRequests
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+class BadRequestMiddleware:
+    """Refuse requests that cannot be meant, after counting them for the visitor's rate limit.
+
+    See docs/rules.md, "Requests that cannot be meant".
+
+    Bodies are left to the parsers, which have limits of their own.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        error = bad_requests.error_of(request)
+        if error is None:
+            return self.get_response(request)
+        try:
+            bad_requests.LIMIT.count(request)
+        except TooManyRequests as refusal:
+            return bad_requests.refusal(request, refusal)
+        return bad_requests.refusal(request, error)
+
 
 class CanonicalPathMiddleware:
     """Redirect `/precios/` to `/precios` permanently (docs/rules.md, "Pages").
@@ -9,7 +36,7 @@ class CanonicalPathMiddleware:
     The admin keeps Django's own URLs, with trailing slashes.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+    def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

@@ -1,15 +1,27 @@
+"""Parsing of JSON bodies, with limits that apply before a serializer sees the data.
+
+See docs/rules.md, "Body limits".
+"""
+
 import json
 from collections.abc import Mapping
 from typing import IO, Any
 
 from rest_framework import exceptions, parsers
 
+from apps.core.errors import Invalid, TooLarge
+
+# The deepest body of the contract is that of the budget form: a subject's id is on level 4.
+MAX_DEPTH = 6
+# A cart of 200 subjects, the most that a checkout accepts, has 1,000 values.
+MAX_VALUES = 2000
+MAX_LIST_LENGTH = 200
+
 
 class StrictJSONParser(parsers.JSONParser):
-    """A JSON parser that refuses very deep nesting and invalid Unicode with a 400.
+    """Parses a JSON object of bounded size, depth and number of values.
 
-    Python's parser raises RecursionError for very deep nesting. It accepts lone surrogates, which
-    databases refuse.
+    The view's `largest_body` bounds the size. Raises ParseError, Invalid or TooLarge.
     """
 
     def parse(
@@ -18,9 +30,56 @@ class StrictJSONParser(parsers.JSONParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
+        largest_body = (parser_context or {})["view"].largest_body
+        body = stream.read(largest_body + 1)
+        if len(body) > largest_body:
+            raise TooLarge
         try:
-            data = super().parse(stream, media_type, parser_context)
-            json.dumps(data, ensure_ascii=False).encode()
-        except (RecursionError, UnicodeEncodeError) as error:
+            data = json.loads(body.decode(), parse_constant=_refuse_constant)
+        # A number of more than 4,300 digits is a ValueError. Python's parser recurses.
+        except (ValueError, RecursionError) as error:
             raise exceptions.ParseError from error
+        if not isinstance(data, dict):
+            raise Invalid("El contenido de la petición debe ser un objeto JSON.")
+        check_limits(data)
         return data
+
+
+def _refuse_constant(name: str) -> None:
+    """Refuse `NaN` and `Infinity`, which Python reads and JSON does not have."""
+    raise ValueError(name)
+
+
+def check_limits(data: Any) -> None:
+    """Raise Invalid for parsed JSON that is too deep or too long, or has invalid Unicode."""
+    level, count = [data], 1
+    for _ in range(MAX_DEPTH):
+        children: list[Any] = []
+        for value in level:
+            if isinstance(value, str):
+                _check_text(value)
+            elif isinstance(value, dict):
+                for key in value:
+                    _check_text(key)
+                children += value.values()
+            elif isinstance(value, list):
+                if len(value) > MAX_LIST_LENGTH:
+                    raise Invalid(f"Una lista no puede tener más de {MAX_LIST_LENGTH} elementos.")
+                children += value
+            if count + len(children) > MAX_VALUES:
+                raise Invalid(f"La petición no puede tener más de {MAX_VALUES} valores.")
+        count += len(children)
+        level = children
+        if not level:
+            return
+    raise Invalid("La petición tiene demasiados niveles.")
+
+
+def _check_text(text: str) -> None:
+    """Refuse lone surrogates, which JSON can escape and databases can't store."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise exceptions.ParseError from error

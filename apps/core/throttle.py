@@ -4,6 +4,7 @@ See docs/rules.md, "Rate limits".
 """
 
 import hashlib
+import ipaddress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -18,6 +19,28 @@ from apps.core.errors import TooManyRequests
 from apps.core.models import RateCount
 
 
+def client_network(request: HttpRequest | Request) -> str:
+    """What counts as one visitor: an IPv4 address, or the /64 of an IPv6 address.
+
+    A provider gives each IPv6 customer at least a /64, and every address of it is theirs.
+    """
+    text = client_address(request)
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        # A proxy may add the port, as in "192.0.2.1:4711" or "[2001:db8::1]:4711".
+        host = text.rpartition("]")[0].removeprefix("[") or text.rpartition(":")[0]
+        try:
+            address = ipaddress.ip_address(host)
+        except ValueError:
+            return text
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((address.packed[:8] + bytes(8), 64)))
+
+
 def client_address(request: HttpRequest | Request) -> str:
     """The visitor's IP address: REMOTE_ADDR, or TRUSTED_PROXIES hops back in X-Forwarded-For."""
     hops = settings.TRUSTED_PROXIES
@@ -29,15 +52,15 @@ def client_address(request: HttpRequest | Request) -> str:
 
 @dataclass(frozen=True)
 class Limit:
-    """At most `times` uses in a window of `seconds`, per IP address or per key."""
+    """At most `times` uses in a window of `seconds`, per visitor or per key."""
 
     name: str
     times: int
     seconds: int
 
     def count(self, request: HttpRequest | Request) -> None:
-        """Count one request from this IP address; raise TooManyRequests above the limit."""
-        self.count_key(client_address(request))
+        """Count one request of this visitor; raise TooManyRequests above the limit."""
+        self.count_key(client_network(request))
 
     def count_key(self, key: str) -> None:
         """Count one use by `key`, such as an e-mail address; raise TooManyRequests above it."""

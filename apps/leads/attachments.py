@@ -16,6 +16,9 @@ from apps.leads.models import Attachment
 MAX_MEGABYTES = 10
 MAX_BYTES = MAX_MEGABYTES * 1024 * 1024
 LONGEST_NAME = 160
+_LONGEST_ZIP_DIRECTORY = 64 * 1024
+# The record at the end of a zip file is 22 bytes and a comment of at most 65,535.
+_ZIP_END_BYTES = 22 + 65_535
 
 
 def extension(name: str) -> str:
@@ -43,6 +46,8 @@ def _begins_with(*signatures: bytes) -> Callable[[IO[bytes]], bool]:
 
 def _is_word_document(content: IO[bytes]) -> bool:
     """Whether the zip has the entries of a Word document. Nothing is unpacked."""
+    if not _has_short_directory(content):
+        return False
     try:
         with zipfile.ZipFile(content) as archive:
             names = archive.namelist()
@@ -50,6 +55,21 @@ def _is_word_document(content: IO[bytes]) -> bool:
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, OverflowError):
         return False
     return "[Content_Types].xml" in names and any(name.startswith("word/") for name in names)
+
+
+def _has_short_directory(content: IO[bytes]) -> bool:
+    """Whether the zip's directory is as short as that of a document.
+
+    zipfile makes an object of each entry, and 10 MB hold 200,000 entries.
+    """
+    size = content.seek(0, os.SEEK_END)
+    content.seek(max(0, size - _ZIP_END_BYTES))
+    end = content.read()
+    record = end.rfind(b"PK\x05\x06")
+    has_zip64_end = end[record - 20 : record - 16] == b"PK\x06\x07" if record >= 20 else False
+    if record < 0 or len(end) < record + 16 or has_zip64_end:
+        return False
+    return int.from_bytes(end[record + 12 : record + 16], "little") <= _LONGEST_ZIP_DIRECTORY
 
 
 def _is_text(content: IO[bytes]) -> bool:
@@ -93,10 +113,14 @@ def store(file: "UploadedFile[Any]") -> str:
     folder().mkdir(parents=True, exist_ok=True, mode=0o700)
     stored_name = secrets.token_hex(16)
     handle = os.open(path_of(stored_name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as target:
-        chunk: Any
-        for chunk in file.chunks():
-            target.write(chunk)
+    try:
+        with os.fdopen(handle, "wb") as target:
+            chunk: Any
+            for chunk in file.chunks():
+                target.write(chunk)
+    except OSError:
+        remove(stored_name)
+        raise
     return stored_name
 
 

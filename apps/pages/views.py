@@ -1,5 +1,7 @@
 """The public pages. Each can be read without JavaScript."""
 
+import sys
+
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.shortcuts import render
@@ -7,7 +9,9 @@ from django.views.decorators.http import require_safe
 
 from apps.catalogue.models import University
 from apps.core.assets import find_asset
+from apps.core.bad_requests import refusal
 from apps.core.clock import today
+from apps.core.errors import StorageFull
 from apps.core.models import LegalText
 from apps.pages.calculator_props import calculator_props
 from apps.pages.content import EXAM, METHOD, STATISTICS, SUBJECT_CONTENT, example_budgets
@@ -109,7 +113,12 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The 500 page. It runs no query and needs no context processor, which may be broken too."""
+    """The 500 page. It runs no query and needs no context processor, which may be broken too.
+
+    An upload that meets a full disk gets 503 and a sentence.
+    """
+    if StorageFull.is_cause(sys.exc_info()[1]):
+        return refusal(request, StorageFull())
     try:
         stylesheet = find_asset("site.css").url
     except ImproperlyConfigured:

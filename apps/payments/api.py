@@ -214,8 +214,10 @@ class StoredOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class StripeWebhook(PublicAPIView):
-    # What stands in for the cross-site check is the signature.
+    # The signature replaces the cross-site check.
     own_site_only = False
+    # A refused event would be lost, so the largest body is far above any event of Stripe's.
+    largest_body = 1024 * 1024
 
     @extend_schema(
         summary="Los eventos firmados de Stripe",

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,7 @@ MOST_COLUMNS = 64
 MOST_UNPACKED_BYTES = 500_000_000
 # A spreadsheet takes a cell that begins with one of these for a formula (see `writing`).
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _NOT_UTF8 = (
     "El archivo no está en UTF-8. En Excel, guárdalo como «CSV UTF-8 (delimitado por comas)», "
     "o como .xlsx."
@@ -50,12 +52,27 @@ def read_lines(data: bytes, name: str) -> list[Line]:
     """
     match PurePath(name).suffix.lower():
         case ".csv":
-            return _by_header(_csv_rows(data), unit="línea")
+            lines = _by_header(_csv_rows(data), unit="línea")
         case ".xlsx":
-            return _by_header(_xlsx_rows(data), unit="fila")
+            lines = _by_header(_xlsx_rows(data), unit="fila")
         case ".json":
-            return _json_lines(data)
-    raise BadFile(Fault("El archivo debe ser .csv, .xlsx o .json."))
+            lines = _json_lines(data)
+        case _:
+            raise BadFile(Fault("El archivo debe ser .csv, .xlsx o .json."))
+    faults = Faults()
+    for line in lines:
+        for column, text in line.cells.items():
+            if not is_storable(text):
+                faults.add(
+                    "Tiene un carácter que no se puede guardar.", place=line.place, column=column
+                )
+    faults.check()
+    return lines
+
+
+def is_storable(text: str) -> bool:
+    """Whether databases store the text: it has no NUL and no lone surrogate."""
+    return _UNSTORABLE.search(text) is None
 
 
 def _by_header(rows: Iterable[tuple[int, Sequence[str]]], *, unit: str) -> list[Line]:
@@ -198,7 +215,8 @@ def _json_lines(data: bytes) -> list[Line]:
         cells = {}
         for column, value in item.items():
             if column not in BY_NAME:
-                faults.add(_unknown(column), place=place, column=column)
+                shown = column.encode(errors="replace").decode()
+                faults.add(_unknown(shown), place=place, column=shown)
             elif isinstance(value, list | dict):
                 faults.add("Tiene que ser un texto o un número.", place=place, column=column)
             elif text := _cell_text(value).strip():

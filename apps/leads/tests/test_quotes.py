@@ -315,9 +315,7 @@ def test_quote_without_one_of_its_subjects_no_longer_binds(api):
     )
 
 
-@pytest.mark.parametrize(
-    "signed", ["", "1", "1.x", "x" * 5000, "\0", "1.ñ", ".", "1:abc"], ids=repr
-)
+@pytest.mark.parametrize("signed", ["", "1", "1.x", "x" * 5000, "1.ñ", ".", "1:abc"], ids=repr)
 def test_unsigned_quote_link_is_404(api, signed):
     quoted(api, budget(make_subject()))
     status, answer = api.get("quotes", presupuesto=signed)

@@ -164,7 +164,8 @@ def test_paying_a_recovered_order_asks_again_for_age_and_waiver_only(api, saved,
         ({"order": "٣", "token": "x"}, 400, "ID de orden inválido"),
         ({"order": "9" * 30, "token": "x"}, 400, "ID de orden inválido"),
         ({"order": "999999", "token": "x"}, 404, "Orden no encontrada o enlace inválido"),
-        ({"order": "999999", "token": "ñ\x00"}, 404, "Orden no encontrada o enlace inválido"),
+        ({"order": "999999", "token": "ñ"}, 404, "Orden no encontrada o enlace inválido"),
+        ({"order": "999999", "token": "ñ\x00"}, 400, "Contiene un carácter nulo."),
     ],
 )
 def test_recovery_link_needs_order_and_token_and_an_integer_order_id(api, query, status, sentence):

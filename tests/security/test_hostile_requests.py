@@ -1,0 +1,279 @@
+"""Requests that no browser sends, at every public address: never a 5xx, always the error shape."""
+
+import errno
+import os
+import re
+import subprocess
+import sys
+from io import BytesIO
+
+import pytest
+import requests
+import time_machine
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from apps.core import bad_requests
+from apps.core.throttle import client_network
+from apps.leads import attachments
+from apps.leads.models import Lead
+from tests.contract.test_api import PATHS
+from tools.dev.processes import ROOT, end_with_parent, free_port
+from tools.stripe_sandbox.testing import wait_until
+
+pytestmark = pytest.mark.django_db
+
+PAGES = [
+    "/", "/inicio", "/compra", "/servicios", "/nosotros", "/precios", "/contenido-asignatura",
+    "/login", "/login/entrar", "/mi-cuenta", "/mi-cuenta/datos", "/mi-cuenta/mis-datos.json",
+    "/mi-cuenta/borrado", "/mi-cuenta/salir", "/terminos", "/privacidad", "/cookies",
+    "/aviso-legal", "/success", "/cancel", "/plazos", "/complete-payment", "/avisos/baja",
+    "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
+    "/healthz", "/readyz", "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace",
+    "/aula/acceso/token", "/admin/login/", "/nothing",
+]  # fmt: skip
+API = [*PATHS, "/api/schema", "/api/docs", "/api/nothing"]
+EVERYWHERE = [*PAGES, *API]
+SHAPE = {"success", "error", "code", "fields"}
+LONE_SURROGATE = b'{"email": "\\ud800", "code": "\\udfff", "name": "\\ud800"}'
+
+# Each is (method, what is added to the path, body, headers) and cannot be meant: 400.
+IMPOSSIBLE = {
+    "nul in the path": ("GET", "%00", b"", {}),
+    "nul in the query": ("GET", "?search=a%00b", b"", {}),
+    "nul in the name of a parameter": ("GET", "?a%00b=1", b"", {}),
+    "nul in a filter": ("GET", "?order=1%00&token=x&university_id=1%00", b"", {}),
+    "nul in a cookie": ("GET", "", b"", {"Cookie": 'sessionid="a\\000b"'}),
+    "origin without an end": ("POST", "", b"{}", {"Origin": "//["}),
+    "too many parameters": ("GET", "?" + "a=1&" * 1001, b"", {}),
+}
+# Each may get any answer but a 5xx.
+ODD = {
+    "options": ("OPTIONS", "", b"", {}),
+    "trace": ("TRACE", "", b"", {}),
+    "unknown method": ("BREW", "", b"", {}),
+    "lone surrogate": ("POST", "", LONE_SURROGATE, {}),
+    "bytes that are no text": ("POST", "", b"\xff\xfe", {}),
+    "unknown character set": ("POST", "", b"{}", {"Content-Type": "application/json; charset=x"}),
+    "form without a boundary": ("POST", "", b"x", {"Content-Type": "multipart/form-data"}),
+    "form in an unknown character set": (
+        "POST", "", b"--b--", {"Content-Type": "multipart/form-data; boundary=b; charset=x"},
+    ),
+    "unknown type": ("POST", "", b"x", {"Content-Type": "a/b;;=;"}),
+    "no acceptable answer": ("GET", "", b"", {"Accept": "image/png;q=x"}),
+    "unknown format": ("GET", "?format=xml", b"", {}),
+    "surrogate in the query": ("GET", "?search=%ED%A0%80&order=%ED%A0%80&token=x", b"", {}),
+    "bytes in the path": ("GET", "%FF%FE", b"", {}),
+    "line break in the path": ("GET", "%0d%0aX:y", b"", {}),
+    "range": ("GET", "", b"", {"Range": "bytes=9-1"}),
+    "condition": ("GET", "", b"", {"If-Modified-Since": "x", "If-None-Match": '"'}),
+    "referer without an end": ("POST", "", b"", {"Referer": "https://["}),
+    "foreign forwarding": ("POST", "", b"{}", {"X-Forwarded-For": "\x01, ]["}),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_rate_limits(settings):
+    settings.RATE_LIMIT_SCALE = 0
+
+
+def send(path, method, suffix, body, headers):
+    query = suffix.partition("?")[2]
+    headers = {"Content-Type": "application/json", **headers}
+    return Client(raise_request_exception=False).generic(
+        method,
+        path + suffix.partition("?")[0],
+        body,
+        content_type=headers.pop("Content-Type"),
+        headers=headers,
+        query_params=None,
+        QUERY_STRING=query,
+    )
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_request_that_cannot_be_meant_is_400_everywhere(name):
+    for path in EVERYWHERE:
+        answer = send(path, *IMPOSSIBLE[name])
+        assert answer.status_code == 400, path
+        if path.startswith("/api/"):
+            assert set(answer.json()) == SHAPE, path
+            assert answer.json()["code"] == "invalid"
+        else:
+            assert "No podemos atender esta petición" in answer.content.decode(), path
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_request_is_never_a_5xx(name):
+    for path in EVERYWHERE:
+        answer = send(path, *ODD[name])
+        assert answer.status_code < 500, path
+        if path in PATHS and answer.status_code >= 400 and ODD[name][0] != "HEAD":
+            assert set(answer.json()) == SHAPE, path
+            assert "" not in answer.json()["fields"]
+
+
+def test_table_has_every_public_address():
+    """Every pattern outside the admin matches an address above."""
+    tried = {str(get_resolver().resolve(path).route) for path in EVERYWHERE}
+
+    assert {route.replace("^", "") for route in _routes(get_resolver())} <= {
+        route.replace("^", "") for route in tried
+    }
+
+
+def _routes(resolver, prefix=""):
+    for pattern in resolver.url_patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            if route != "admin/":
+                yield from _routes(pattern, route)
+        elif isinstance(pattern, URLPattern) and route != "admin":
+            yield route
+
+
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_requests_that_cannot_be_meant_are_counted(settings):
+    settings.RATE_LIMIT_SCALE = 1
+    answers = [
+        send("/api/universities", *IMPOSSIBLE["nul in the query"])
+        for _ in range(bad_requests.LIMIT.times + 1)
+    ]
+
+    assert {answer.status_code for answer in answers[:-1]} == {400}
+    assert answers[-1].status_code == 429
+    assert answers[-1].json()["code"] == "too_many_requests"
+    assert int(answers[-1]["Retry-After"]) > 0
+
+
+def test_parameter_with_nul_is_named():
+    answer = send("/api/degrees", "GET", "?university_id=1%00", b"", {})
+
+    assert answer.json()["fields"] == {"university_id": ["Contiene un carácter nulo."]}
+
+
+@pytest.mark.parametrize("path", [path for path, methods in PATHS.items() if "post" in methods])
+@pytest.mark.parametrize("body", [b"null", b"[]", b'"x"', b"1", b"true"])
+def test_json_that_is_no_object_is_refused_in_spanish(path, body):
+    if path in ("/api/send-preview-contact", "/api/stripe/webhook"):
+        pytest.skip("reads no JSON from visitors")
+    answer = send(path, "POST", "", body, {})
+
+    assert answer.status_code == 400
+    assert answer.json() == {
+        "success": False,
+        "error": "El contenido de la petición debe ser un objeto JSON.",
+        "code": "invalid",
+        "fields": {},
+    }
+
+
+def test_foreign_host_is_400_in_the_error_shape(settings):
+    settings.ALLOWED_HOSTS = ["shop.test"]
+
+    answer = Client(raise_request_exception=False).get("/api/me", headers={"Host": "evil.test"})
+
+    assert (answer.status_code, set(answer.json())) == (400, SHAPE)
+
+
+class _Full(BytesIO):
+    def write(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def upload():
+    file = BytesIO(b"%PDF-1.7 " + b"x" * 3_000_000)
+    file.name = "pec.pdf"
+    data = {"email": "ana@example.com", "acceptTerms": "true", "attachment": file}
+    return Client(raise_request_exception=False).post("/api/send-preview-contact", data)
+
+
+def assert_storage_full(answer):
+    assert answer.status_code == 503
+    assert answer.json()["code"] == "storage_full"
+    assert int(answer["Retry-After"]) > 0
+    assert not Lead.objects.exists()
+
+
+def test_upload_with_full_temporary_folder_is_refused(monkeypatch):
+    def new_file(self, *args, **kwargs):
+        super(TemporaryFileUploadHandler, self).new_file(*args, **kwargs)
+        self.file = _Full()
+
+    monkeypatch.setattr(TemporaryFileUploadHandler, "new_file", new_file)
+
+    assert_storage_full(upload())
+
+
+def test_upload_with_full_disk_is_refused_and_leaves_no_file(monkeypatch, settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+    real = attachments.os.fdopen
+
+    def full_disk(handle, mode):
+        real(handle, mode).close()
+        return _Full()
+
+    monkeypatch.setattr(attachments.os, "fdopen", full_disk)
+
+    assert_storage_full(upload())
+    assert list(attachments.folder().iterdir()) == []
+
+
+def test_search_of_4200_characters_is_answered_in_json():
+    """gunicorn answers a line that is too long itself, in HTML: the Procfile raises its limit."""
+    procfile = (ROOT / "Procfile").read_text()
+    port = free_port()
+    command = re.search(r"^web: python (.*)$", procfile, re.MULTILINE)[1]
+    command = command.partition(" --bind")[0] + command.partition("${PORT:-8000}")[2]
+    options = command.replace("${WEB_CONCURRENCY:-2}", "1").split()
+    env = {**os.environ, "DATABASE_URL": "sqlite://:memory:"}
+    process = subprocess.Popen(
+        [sys.executable, *options, "--bind", f"127.0.0.1:{port}", "--log-level", "critical"],
+        cwd=ROOT, env=env, preexec_fn=end_with_parent,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: answers(port), 60)
+        url = f"http://127.0.0.1:{port}/api/catalogue"
+        answer = requests.get(url, {"search": "a" * 4200}, timeout=30)
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+    assert answer.status_code == 400
+    assert list(answer.json()["fields"]) == ["search"]
+
+
+def answers(port):
+    try:
+        return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=30).ok
+    except requests.ConnectionError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("text", "network"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("192.0.2.7:4711", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("[2001:db8:1:2::9]:4711", "2001:db8:1:2::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_ipv6_network_is_one_visitor(rf, text, network):
+    assert client_network(rf.get("/", REMOTE_ADDR=text)) == network
+
+
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_addresses_of_one_ipv6_network_share_a_limit(settings):
+    settings.RATE_LIMIT_SCALE = 1
+    statuses = [
+        Client(REMOTE_ADDR=f"2001:db8::{number:x}")
+        .post("/api/validate-promo-code", {"code": "X"}, content_type="application/json")
+        .status_code
+        for number in range(1, 22)
+    ]
+
+    assert statuses == [200] * 20 + [429]
