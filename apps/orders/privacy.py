@@ -1,4 +1,7 @@
-"""Export, erasure and retention of orders. Accounting rows stay, without contact data."""
+"""Export, erasure and retention of orders (docs/rules.md, "Keeping and deleting data").
+
+Erasure keeps paid orders as accounting rows, without contact data.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,12 +33,15 @@ ACCOUNTING_KEPT = timedelta(days=6 * 365 + 2)
 
 
 def _of(email: str) -> QuerySet[Order]:
-    """Orders with this address, and orders of its student, whose address staff may have changed."""
+    """The orders that were placed with this address, and the orders of its student.
+
+    The two differ if staff have changed the student's address.
+    """
     return Order.objects.filter(models.Q(email__iexact=email) | models.Q(student__email=email))
 
 
 def _unpaid(orders: QuerySet[Order]) -> QuerySet[Order]:
-    """Orders without any succeeded payment, flagged payments included."""
+    """Orders without a succeeded payment. Flagged payments count as succeeded."""
     paid = Payment.objects.filter(order=models.OuterRef("pk"), status=Payment.Status.SUCCEEDED)
     return orders.filter(~models.Exists(paid), status__in=UNPAID)
 
@@ -95,7 +101,7 @@ def _export(email: str) -> list[dict[str, Any]]:
 
 
 def _export_invitations(email: str) -> list[dict[str, Any]]:
-    """The student's friend code and its rewards. The friends' data is theirs and is left out."""
+    """The student's friend code and its rewards, without the friends' personal data."""
     return [
         {
             "código": code.code,
@@ -120,7 +126,7 @@ def _preview_invitations(email: str) -> list[str]:
         raise CannotErase("Hay una recompensa por pagar: primero hay que pagarla.")
     held = rewards.filter(status=ReferralReward.Status.HELD).count()
     lost = counted(held, "recompensa retenida", "recompensas retenidas")
-    return [f"Se pierde: {what}." for what in lost] + [
+    return [f"Se pierde: {loss}." for loss in lost] + [
         f"El código {code} deja de servir." for code in _codes_of(email).filter(active=True)
     ]
 
@@ -158,18 +164,19 @@ def _refuse_unsettled(email: str) -> None:
 
 def _preview(email: str) -> list[str]:
     _refuse_unsettled(email)
-    gone = _unpaid(_of(email)).count()
-    kept = _of(email).count() - gone
+    unpaid = _unpaid(_of(email)).count()
+    paid = _of(email).count() - unpaid
     return [
-        f"Se borra: {what}." for what in counted(gone, "carrito sin pagar", "carritos sin pagar")
+        f"Se borra: {carts}."
+        for carts in counted(unpaid, "carrito sin pagar", "carritos sin pagar")
     ] + [
-        f"Se conserva sin datos de contacto, por obligación contable: {what}."
-        for what in counted(kept, "pedido", "pedidos")
+        f"Se conserva sin datos de contacto, por obligación contable: {orders}."
+        for orders in counted(paid, "pedido", "pedidos")
     ]
 
 
 def _erase(email: str) -> None:
-    # A payment may have arrived since the preview. Under the locks no other can arrive.
+    # A payment may have arrived since the preview, so check again. The locks keep others out.
     addresses = {order.email.lower() for order in _lock(_of(email))} | {email}
     _refuse_unsettled(email)
     delete_orders(_unpaid(_of(email)))
@@ -230,7 +237,7 @@ def _purge_expired(now: datetime) -> int:
 
 
 def _purge_accounting(now: datetime) -> int:
-    # A flagged payment leaves `paid_at` empty: then the order's creation counts.
+    # An order whose only payments are flagged has no `paid_at`: its creation date counts.
     booked = Order.objects.annotate(booked_at=Coalesce("paid_at", "created_at"))
     return delete_orders(
         booked.filter(student__erased_at__isnull=False, booked_at__lt=now - ACCOUNTING_KEPT)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from apps.core.context import academy_props
 from apps.core.models import SiteSettings
 from apps.core.response_headers import private_page
-from apps.orders.checkout.remind import order_behind, stop_reminders
+from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
 from apps.pricing.reads import current_pricing, instalment_plan_on_sale
 
 
@@ -73,7 +73,7 @@ def complete_payment(request: HttpRequest) -> HttpResponse:
 @private_page
 def stop_cart_reminders(request: HttpRequest) -> HttpResponse:
     """The link under a cart reminder. GET only shows, so that mail scanners change nothing."""
-    order = order_behind(request.GET.get("aviso", ""))
+    order = order_of_unsubscribe_token(request.GET.get("aviso", ""))
     if order is None:
         raise Http404
     if request.method == "POST":

@@ -20,9 +20,11 @@ NEEDED = {
 
 
 def check_acceptances(checkout: Checkout, order: Order | None) -> None:
-    """Terms and privacy may have been accepted earlier, for this order and these versions.
+    """Raise Invalid if the buyer has not ticked all the boxes they have to.
 
-    The declaration of age and the waiver are made anew with each payment (api.md).
+    Terms and privacy may have been accepted earlier, for the same order and the same versions of
+    the texts. The declaration of age and the waiver of withdrawal are needed with each payment
+    (docs/rules.md, "Consents and legal texts").
     """
     kept = accepted_current(order.pk) if order is not None else set()
     needed = [Consent.Kind.TERMS, Consent.Kind.PRIVACY]

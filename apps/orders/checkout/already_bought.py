@@ -2,7 +2,8 @@
 
 A signed-in student sees them in the dialog. A visitor may have typed somebody else's address, so
 neither the answer nor its response time depends on that student's purchases: the worker looks them
-up for each order and mails the address (docs/rules.md, "Students").
+up for each order and mails the address (docs/rules.md, "Orders and their states", and
+docs/decisions/0023-purchases-are-disclosed-by-email-only.md).
 """
 
 import hashlib
@@ -49,10 +50,11 @@ class BoughtBefore:
 def lines_bought_before(
     lines: Iterable[LineToBuy], *, student_id: int, but_for: Order | None = None
 ) -> list[BoughtBefore]:
-    """The lines that the student has bought before. Refunded orders do not count. One query.
+    """The lines that the student has bought before, found by one query.
 
-    A lesson counts as bought if its whole subject was. A subject of which only lessons were bought
-    is listed with the names of these lessons. `but_for` is an order to leave out.
+    Refunded orders do not count. A lesson counts as bought if its whole subject was. If only
+    lessons of a subject were bought, the subject's name lists them. `but_for` is an order to
+    ignore.
     """
     lines = list(lines)
     bought = OrderLine.objects.filter(
@@ -90,7 +92,7 @@ def order_lines_bought_before(order: Order) -> list[BoughtBefore]:
 def mail_already_bought(order_id: int) -> None:
     """Queue a mail to the student if something in the order was bought before.
 
-    One mail for each content of an order and at most three a day for each student. Safe to repeat.
+    One mail for each content of an order, and at most 3 a day for each student. Safe to repeat.
     """
     order = Order.objects.select_related("student").filter(pk=order_id).first()
     owned = order_lines_bought_before(order) if order is not None else []

@@ -1,4 +1,4 @@
-"""Quotes that bind: what a signed quote is worth for a cart (docs/rules.md, "Quotes that bind").
+"""Quotes that bind: the price of a quote for a cart (docs/rules.md, "Quotes that bind").
 
 Quotes live in `apps.leads`, which may import orders but not the other way round. When the program
 starts, leads registers how a quote is looked up.
@@ -78,10 +78,11 @@ def by_number(number: int | None) -> BindingQuote | None:
 
 @dataclass(frozen=True)
 class BindingPrice:
-    """The price that a quote binds for a cart, or the reason why it binds none.
+    """The price that binds for a cart, or None and the reason why the quote does not bind.
 
     `friend_code` has to be reserved for the order, so that its owner earns the reward. `notice` is
-    a Spanish sentence for the buyer. It is also set where the price binds without the friend code.
+    a Spanish sentence for the buyer: why the quote does not bind, or that it binds without its
+    friend code.
     """
 
     quote: BindingQuote | None = None
@@ -100,13 +101,13 @@ def expired_notice(valid_until: datetime) -> str:
 
 
 def is_used(number: int, *, but_for: Order | None = None) -> bool:
-    """Whether an order has been paid with the quote: a quote is for one purchase."""
+    """Whether an order other than `but_for` was paid with the quote, which is for one purchase."""
     uses = UsedQuote.objects.filter(number=number)
     return (uses.exclude(order=but_for) if but_for is not None else uses).exists()
 
 
 def use(order: Order) -> bool:
-    """Record that the order was paid with its quote; False if another order has used the quote.
+    """Record that the order was paid with its quote. False if another order has used the quote.
 
     The unique constraint decides between two orders that are paid at the same moment.
     """

@@ -1,4 +1,7 @@
-"""Priced cart lines, made from the ids that the browser sends. Its prices are never used."""
+"""Priced cart lines, made from the ids that the browser sends.
+
+Prices that the browser sends are ignored (docs/rules.md, "Money and time").
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -57,9 +60,11 @@ def _refuse_repetitions(items: Iterable[CheckoutItem]) -> None:
 
 
 def on_sale(items: Sequence[CheckoutItem]) -> tuple[list[CartLine], list[dict[str, object]]]:
-    """The items that can be bought now as lines, and the rest as (subject_id, lesson_id, name).
+    """Split items into lines that can be bought now and items that can't.
 
-    Both lists keep the order of the items. The number of queries does not depend on their number.
+    Those that can't are dicts with `subject_id`, `lesson_id` and `name`. Both lists keep the order
+    of the items. The number of queries does not grow with the number of items. Raises Invalid if a
+    subject occurs twice.
     """
     _refuse_repetitions(items)
     subject_ids = [item.subject_id for item in items]
@@ -104,7 +109,7 @@ def on_sale(items: Sequence[CheckoutItem]) -> tuple[list[CartLine], list[dict[st
 
 
 def resolve(items: Sequence[CheckoutItem]) -> list[CartLine]:
-    """The items as priced lines; raises Unavailable where one of them can't be bought."""
+    """The items as priced lines. Raises Unavailable if one of them can't be bought."""
     lines, missing = on_sale(items)
     if missing:
         raise Unavailable(items=missing)

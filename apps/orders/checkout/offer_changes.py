@@ -4,15 +4,15 @@ from apps.core.money import format_euros
 from apps.orders.checkout.recover import recovered_now
 from apps.orders.models import Order
 
-# Changes that matter even where the total is the same.
+# Kinds of changes that are reported even if the total is the same.
 ALWAYS = ("expired", "quote", "promo", "instalments")
 
 
 def changes_since_placed(order: Order) -> list[str]:
-    """How the order would differ if it were placed now, as Spanish phrases for staff; [] if equal.
+    """What would differ if the order were placed now, as Spanish phrases for staff.
 
-    Compares prices, discounts, promo code, quote and availability with those of this moment. The
-    new total comes first.
+    Compares the order's prices, discounts, promo code, quote and availability with those of this
+    moment. The new total comes first. [] if nothing differs.
     """
     now = recovered_now(order)
     total_changed = now.quote.total_cents != order.total_cents

@@ -42,19 +42,21 @@ INSTALMENT_REFUSALS = {
 
 @transaction.atomic
 def place(checkout: Checkout) -> Placed:
-    """Create the order, or take up the one that the checkout names, priced as of now.
+    """Create an order at today's prices, or update the one that the checkout names.
 
-    Order of checks as api.md has it: acceptances, availability, promo code, instalments, price.
-    What the signed-in buyer owns already comes after availability; others are told by e-mail.
-    A quote that does not bind for this cart leaves today's prices, and a sentence that says why.
-    Locks the order, then the code. Nothing is written when one of them refuses. Raises
-    OpenPaymentInTheWay where a payment for other content has to be canceled first, and
-    OrderMadeMeanwhile where the same page's other call was faster.
+    The checks run in this order: acceptances, availability, lines bought before, promo code,
+    instalments, price (docs/rules.md, "Orders and their states"). A failed check raises an
+    AcademyError, and nothing is written. If the checkout has a quote that does not bind,
+    today's prices apply and `quote_notice` gives the reason.
+
+    Locks the order's row, then the promo code's. Raises OpenPaymentInTheWay or FriendCodeReserved
+    if the caller has to cancel an open payment first, and OrderMadeMeanwhile if a concurrent
+    request of the same page has created the order.
     """
     order = take_up(checkout)
     check_acceptances(checkout, order)
     lines = resolve(checkout.items)
-    told = _tell_what_is_owned(checkout, lines, order)
+    buyer_is_signed_in = _refuse_lines_bought_before(checkout, lines, order)
     binding = _binding_price(checkout, lines, order)
     promo = _checked_promo(checkout, lines, order, binding)
     quote = quote_cart(
@@ -82,7 +84,7 @@ def place(checkout: Checkout) -> Placed:
     order.saved_for_later = order.saved_for_later or checkout.save_for_later
     order.reminders_accepted = Consent.Kind.REMINDERS in checkout.accepted
     order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])
-    if not told and not checkout.save_for_later:
+    if not buyer_is_signed_in and not checkout.save_for_later:
         mail_already_bought.enqueue(order_id=order.pk)
     if promo is not None and not checkout.save_for_later:
         _take_over_friend_code(promo, order)
@@ -96,10 +98,11 @@ def place(checkout: Checkout) -> Placed:
 
 
 def _take_over_friend_code(promo: PromoCode, order: Order) -> None:
-    """Take a friend's code from another unpaid cart of the same person.
+    """Release the friend code that another unpaid cart of the same person has reserved.
 
-    One person has one reservation of a friend's code, whatever the number of their carts. Raises
-    FriendCodeReserved where the other cart has an open payment, which has to be canceled first.
+    A person has one reservation of a friend code at a time (docs/rules.md, "Friend codes and
+    rewards"). Raises FriendCodeReserved if the caller has to cancel the other cart's open payment
+    first.
     """
     if not promo.is_referral_code:
         return
@@ -112,10 +115,13 @@ def _take_over_friend_code(promo: PromoCode, order: Order) -> None:
     promo_uses.release_use(use)
 
 
-def _tell_what_is_owned(checkout: Checkout, lines: Sequence[CartLine], order: Order | None) -> bool:
-    """Tell a buyer who is signed in as this very address; False for whom the worker looks it up.
+def _refuse_lines_bought_before(
+    checkout: Checkout, lines: Sequence[CartLine], order: Order | None
+) -> bool:
+    """Raise AlreadyBought if the signed-in buyer owns some of the lines and has not confirmed them.
 
-    Raises AlreadyBought where they have not said yet that they want it all the same.
+    Returns False, without a check, if the buyer is not signed in with the checkout's address. For
+    them the worker looks the lines up and mails the address.
     """
     if checkout.signed_in_as is None:
         return False
@@ -123,11 +129,11 @@ def _tell_what_is_owned(checkout: Checkout, lines: Sequence[CartLine], order: Or
     if student is None or student.pk != checkout.signed_in_as:
         return False
     if not (checkout.save_for_later or checkout.buy_again):
-        wanted = [
+        lines_to_buy = [
             LineToBuy(line.subject.pk, line.lesson.pk if line.lesson else None, line.name)
             for line in lines
         ]
-        owned = lines_bought_before(wanted, student_id=student.pk, but_for=order)
+        owned = lines_bought_before(lines_to_buy, student_id=student.pk, but_for=order)
         if owned:
             raise AlreadyBought(items=[row.as_json for row in owned])
     return True
@@ -141,8 +147,8 @@ def _binding_price(
     quote = binding_quotes.by_key(checkout.quote_key)
     typed = bool(checkout.promo_code.strip())
     if quote is not None and quote.friend_code is not None and not typed:
-        # Of two codes the typed one counts, or is refused: it alone is locked, for whoever takes
-        # one lock after the other may wait for somebody who does so the other way round.
+        # A typed promo code wins over the quote's friend code. So only one of them is locked: two
+        # orders that lock the same two codes one after the other could deadlock.
         quote = replace(quote, friend_code=promo_uses.lock(quote.friend_code, order))
     return binding_quotes.binding_price(
         quote,
@@ -157,7 +163,10 @@ def _binding_price(
 def _checked_promo(
     checkout: Checkout, lines: Sequence[CartLine], order: Order | None, binding: BindingPrice
 ) -> PromoCode | None:
-    """The code that the order holds: the typed one, or the one within the quote's price."""
+    """The code to reserve for the order: the typed one, or the friend code of the binding quote.
+
+    Raises PromoRefused if the typed code can't be used, or if one was typed with a binding quote.
+    """
     if binding.price_cents is not None:
         if checkout.promo_code.strip():
             raise PromoRefused(binding_quotes.NO_CODE_ON_TOP)

@@ -58,7 +58,7 @@ class Recovered:
 
 
 def recover(*, order_id: int, token: str) -> Recovered:
-    """The order behind a recovery link; raises what `open_order` raises."""
+    """The unpaid order of a recovery link, at today's prices. Raises the errors of `open_order`."""
     try:
         order = open_order(order_id=order_id, token=token)
     except AlreadyPaid:
@@ -68,7 +68,7 @@ def recover(*, order_id: int, token: str) -> Recovered:
 
 
 def recovered_now(order: Order) -> Recovered:
-    """The order as it would be placed now. Reads only."""
+    """The order as it would be placed now. Writes nothing."""
     rows = list(order.lines.all())
     items = items_of(rows)
     lines, missing = on_sale(items)
@@ -90,8 +90,8 @@ def recovered_now(order: Order) -> Recovered:
     ]
     names = {(row.subject_id, row.lesson_id): row.name for row in rows}
     changes += [
-        {"kind": "expired", "name": names[gone["subject_id"], gone["lesson_id"]]}  # type: ignore[index]
-        for gone in missing
+        {"kind": "expired", "name": names[item["subject_id"], item["lesson_id"]]}  # type: ignore[index]
+        for item in missing
     ]
     binding = _binding_price_now(order, [line for _, line in kept], changes)
     # A friend code inside a quote's price is checked with the quote. The buyer has not typed it.
@@ -126,7 +126,7 @@ def recovered_now(order: Order) -> Recovered:
 
 
 def items_of(rows: Sequence[OrderLine]) -> list[CheckoutItem]:
-    """The lines of an order as a checkout asks for them."""
+    """The lines of an order as items of a checkout: lessons are grouped by their subject."""
     lessons: dict[int, list[int]] = {}
     for row in rows:
         lessons.setdefault(row.subject_id, [])
@@ -138,7 +138,7 @@ def items_of(rows: Sequence[OrderLine]) -> list[CheckoutItem]:
 def _binding_price_now(
     order: Order, lines: list[CartLine], changes: list[dict[str, object]]
 ) -> BindingPrice:
-    """The price that the order's quote binds now. A loss is added to `changes` as a sentence."""
+    """The price that the order's quote binds now. If none, `changes` gets the reason."""
     if order.quote_number is None:
         return BindingPrice()
     binding = binding_quotes.binding_price(

@@ -20,7 +20,8 @@ from apps.orders.models import CART_LIFE, Order, OrderLine, Payment
 from apps.orders.models.statuses import EVER_PAID, EventKind
 
 SALT = "orders.cart-reminders"
-# A reminder that is due for longer than this is dropped: the clock was off, or the setting is new.
+# A reminder that is overdue by more than this is not sent. It happens if `manage.py clock` was
+# stopped for a day, or if an earlier hour was added to CART_REMINDER_HOURS.
 PATIENCE = timedelta(hours=24)
 
 
@@ -83,7 +84,7 @@ def unsubscribe_token(order: Order) -> str:
     return signing.dumps(order.pk, salt=SALT)
 
 
-def order_behind(token: str) -> Order | None:
+def order_of_unsubscribe_token(token: str) -> Order | None:
     """The order of an unsubscribe token; None for a token with a wrong signature."""
     try:
         order_id = signing.loads(token, salt=SALT)

@@ -1,4 +1,4 @@
-"""What a buyer asks for, and the order that comes of it."""
+"""A checkout request, and the order that answers it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,12 @@ from apps.pricing.rules import CartQuote
 
 @dataclass(frozen=True)
 class Checkout:
-    """What a buyer asks for, its shape already checked. Money in cents, phone in E.164."""
+    """A validated checkout request. Money in cents, phone in E.164.
+
+    `order_id` and `token` name an order to continue. `order_key` is a UUID that the page made up:
+    it finds the order if an earlier answer was lost. `signed_in_as` is the id of the signed-in
+    student. `accepted` are values of `Consent.Kind`.
+    """
 
     email: str
     phone: str
@@ -40,7 +45,10 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Placed:
-    """An order as it stands after the transaction, with the quote it was stored with."""
+    """A placed order, with the lines and prices that were stored.
+
+    `quote_notice` is a Spanish sentence for the buyer if their quote does not bind in full.
+    """
 
     order: Order
     lines: Sequence[CartLine]
@@ -64,7 +72,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class PlacedBefore:
-    """An order as it was stored, for the answer to a checkout that is repeated."""
+    """An order that is already complete, for the answer to a repeated checkout."""
 
     order: Order
 
@@ -78,5 +86,5 @@ class PlacedBefore:
 
 
 def notice_as_json(notice: str) -> dict[str, Any]:
-    """What a quote's buyer has to know: why its price is not theirs, or not the whole of it."""
+    """The field `quote_notice`: why the quote does not bind in full. {} if there is no notice."""
     return {"quote_notice": notice} if notice else {}

@@ -14,10 +14,11 @@ from apps.orders.models.statuses import EVER_PAID
 
 
 def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
-    """The cart with this id and token.
+    """The cart with this id and token, with its row locked if `lock` is true.
 
-    Raises OrderNotFound for a wrong pair or an expired cart, AlreadyPaid once it is paid. The token
-    is compared in constant time and is useless after the order has left `cart`.
+    Raises OrderNotFound if id and token do not match or the cart has expired, and AlreadyPaid if it
+    is paid. The token is compared in constant time. It opens nothing after the order has left
+    `cart` (docs/rules.md, "Orders and their states").
     """
     orders = (
         Order.objects.select_for_update(no_key=True, of=("self",)) if lock else Order.objects.all()
@@ -33,7 +34,7 @@ def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
 
 
 def credentials(checkout: Checkout) -> tuple[int, str] | None:
-    """The id and token of the order that a checkout names, itself or by its `order_key`."""
+    """The id and token of the order that a checkout names by id or by `order_key`, if any."""
     if checkout.order_id is not None:
         return checkout.order_id, checkout.token
     if checkout.order_key is None:
@@ -43,10 +44,10 @@ def credentials(checkout: Checkout) -> tuple[int, str] | None:
 
 
 def completed_before(checkout: Checkout) -> Order | None:
-    """The order that this very checkout has completed already with nothing to pay, if it did.
+    """The free order that an identical earlier checkout has completed, if any.
 
-    A double click sends the same checkout twice, and both calls get the same answer. Anything but
-    the same items at a total of 0 is another purchase.
+    A double click sends the same checkout twice, and both requests get the same answer. Only a
+    checkout with the same items and a total of 0 counts as identical.
     """
     named = credentials(checkout)
     if named is None or checkout.expected_total_cents:
@@ -54,18 +55,18 @@ def completed_before(checkout: Checkout) -> Order | None:
     order = Order.objects.filter(pk=named[0], status__in=EVER_PAID, total_amount=0).first()
     if order is None or not hmac.compare_digest(order.auth_token.encode(), named[1].encode()):
         return None
-    asked = {
+    requested = {
         (item.subject_id, lesson)
         for item in checkout.items
         for lesson in item.lesson_ids or (None,)
     }
-    return order if asked == set(order.lines.values_list("subject_id", "lesson_id")) else None
+    return order if requested == set(order.lines.values_list("subject_id", "lesson_id")) else None
 
 
 def take_up(checkout: Checkout) -> Order | None:
-    """The locked open order that a checkout names; None where it names none.
+    """The open order that a checkout names, with its row locked. None if it names none.
 
-    Raises what `open_order` raises, TooManyRequests while refused cards lock the order, and
+    Raises the errors of `open_order`, TooManyRequests while refused cards lock the order, and
     PaymentInProgress while the bank confirms a payment of it.
     """
     named = credentials(checkout)

@@ -31,6 +31,11 @@ def content_digest(
     promo: PromoCode | None,
     quote_number: int | None,
 ) -> str:
+    """A digest of everything that a payment of this order is for, as 64 hexadecimal digits.
+
+    A changed digest means that the open payment has to be canceled (docs/rules.md, "Open
+    payments").
+    """
     content = [
         sorted(
             [line.subject.pk, line.lesson.pk if line.lesson else 0, line.item.price_cents]
@@ -59,6 +64,11 @@ def write_order(
     quote_number: int | None,
     content_hash: str,
 ) -> Order:
+    """Store a priced checkout as a new order, or as the new content of `order`.
+
+    Creates the student if the address has none. New content gets a new revision, and reserved uses
+    of other promo codes are released. The caller holds the order's lock. Raises OrderMadeMeanwhile.
+    """
     student: Student = find_or_create_student(
         email=checkout.email,
         phone=checkout.phone,
@@ -129,4 +139,4 @@ def write_order(
 
 
 class OrderMadeMeanwhile(Exception):
-    """The same page asked twice at once, and the other call made the order: take that one up."""
+    """A concurrent request with the same `order_key` created the order. The caller retries."""

@@ -7,7 +7,10 @@ from apps.orders.models import Order
 
 
 def alert_staff(order: Order, *, occasion: str, reason: str) -> None:
-    """Queue a mail to staff about an order, once for each occasion."""
+    """Queue a mail to staff about an order. `occasion` is its key: each is mailed once.
+
+    `reason` is a Spanish sentence.
+    """
     queue_mail(
         key=f"staff-attention:{occasion}",
         template="staff_attention",

@@ -15,12 +15,15 @@ def note(order: Order, *, kind: EventKind, actor: str, reason: str, external_id:
 
 
 def has_event(order: Order, *, kind: EventKind, external_id: str) -> bool:
-    """Whether the order's history has this kind of entry about this id of the provider's."""
+    """Whether the history has an entry of this kind with this id at the provider."""
     return order.events.filter(kind=kind, external_id=external_id).exists()
 
 
 def flag(order: Order, *, kind: EventKind, actor: str, reason: str) -> None:
-    """Add an entry and mark the order for staff. The first mark stays until staff attend to it."""
+    """Add an entry to the history and flag the order for staff.
+
+    An order has one flag. A later one is only added to the history until staff clear the first.
+    """
     note(order, kind=kind, actor=actor, reason=reason)
     if not order.flag:
         order.flag = reason[:200]

@@ -1,4 +1,4 @@
-"""The lock that every change of an order takes first."""
+"""The row lock of an order (docs/rules.md, "Orders and their states")."""
 
 from apps.orders.models import Order
 

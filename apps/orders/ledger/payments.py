@@ -26,7 +26,10 @@ class ConfirmedPayment:
 def record_payment(
     order: Order, row: Payment | None, payment: ConfirmedPayment, *, flag_reason: str
 ) -> Payment:
-    """Store a succeeded payment. `row` is its open payment, if the shop has one."""
+    """Store a succeeded payment. `row` is the payment's row, if it was stored as open before.
+
+    `flag_reason` is a Spanish text for staff, empty for a payment that fits its order.
+    """
     row = row or Payment(order=order)
     row.reference = payment.reference
     row.session = payment.session or row.session

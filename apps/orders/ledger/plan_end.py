@@ -1,8 +1,7 @@
-"""Refunds that staff confirmed to end an order, or its plan of instalments.
+"""Refunds that end an order or its plan of instalments (docs/rules.md, "Refunds and disputes").
 
-Such a refund counts from the moment it is written down (docs/rules.md, "Refunds and disputes"):
-nothing of the plan is charged while the provider's answer is outstanding. If the provider rejects
-the refund, the plan goes on as before.
+Such a refund counts from the moment it is recorded: no instalment is charged while the provider's
+answer is outstanding. If the provider rejects the refund, the plan goes on as before.
 """
 
 from uuid import uuid4
@@ -16,7 +15,10 @@ from apps.orders.models.statuses import CHANGED_BY_REFUND, DISPUTE_HELD, PLAN_RU
 
 
 def unanswered_ends() -> QuerySet[Refund]:
-    """For `Exists` in a query of instalments: refunds that end their order's plan, unanswered."""
+    """Refunds that end the plan of an instalment's order and that the provider has not answered.
+
+    A subquery for `Exists` in a query of instalments.
+    """
     return Refund.objects.ending_plan().unanswered().filter(payment__order=OuterRef("order"))
 
 
@@ -36,16 +38,16 @@ def takes_no_payments(order: Order) -> bool:
 
 
 def refund_that_ended(order: Order) -> Refund | None:
-    """The first part that was carried out of the refund that ended the order's plan."""
+    """The refund that ended the order's plan: the first of its parts that the provider made."""
     carried_out = Refund.objects.ending_plan().exclude(reference="").filter(payment__order=order)
     return carried_out.order_by("created_at", "pk").first()
 
 
 def refund_late_payment(payment: Payment, *, end: Refund) -> Refund:
-    """Write down the refund of a payment that arrived although `end` had ended the plan.
+    """Record the refund of a payment that arrived after the refund `end` had ended the plan.
 
-    It carries out what the clerk of `end` confirmed, so it has their name and reason. It does not
-    count towards their daily limit. The caller holds the order's lock.
+    It has the clerk and the reason of `end`, because it follows from what they confirmed. It does
+    not count towards their daily limit. The caller holds the order's lock.
     """
     refund = Refund.objects.create(
         payment=payment,
@@ -60,9 +62,10 @@ def refund_late_payment(payment: Payment, *, end: Refund) -> Refund:
 
 
 def refund_late_payments(order: Order, *, end: Refund) -> None:
-    """Write down refunds of what was paid between the confirmation of `end` and its effect.
+    """Record refunds of the payments that arrived between the confirmation of `end` and its effect.
 
-    After the end of the whole order that is any payment, after the end of a plan any instalment.
+    If `end` refunds the whole order, that is every such payment. If it only cancels the plan, that
+    is every such payment of instalments.
     """
     late = order.payments.filter(
         status=Payment.Status.SUCCEEDED,

@@ -1,4 +1,4 @@
-"""Counting refused cards, and the lock after eight of them (docs/rules.md, "Open payments")."""
+"""Refused cards: eight of them lock the order for an hour (docs/rules.md, "Open payments")."""
 
 from datetime import timedelta
 
@@ -18,9 +18,10 @@ REFUSED_CARDS_LOCK = timedelta(hours=1)
 
 @transaction.atomic
 def count_refused_card(*, order_id: int, event_id: str, reason: str, actor: str) -> bool:
-    """Count one refused card; True if it locks the order. Every eighth locks it for an hour.
+    """Count one refused card. Returns True if it locks the order: every eighth one does.
 
-    The same event counts once, even if worker and reconciliation handle it at the same moment.
+    `event_id` is the provider's event. It counts once, even if worker and reconciliation handle it
+    at the same moment. `reason` is the decline in words, for staff.
     """
     order = locked_order(order_id)
     if has_event(order, kind=EventKind.CARD_REFUSED, external_id=event_id):

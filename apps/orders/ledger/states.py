@@ -11,19 +11,20 @@ TRANSITIONS: dict[str, frozenset[str]] = {
     S.PAID: frozenset({S.PARTIALLY_REFUNDED, S.REFUNDED}),
     S.PARTIALLY_REFUNDED: frozenset({S.REFUNDED}),
     S.REFUNDED: frozenset(),
-    # Only by a payment that arrives late. The caller flags the order.
+    # Only a payment that arrives after the order expired does this. The caller flags the order.
     S.EXPIRED: frozenset({S.PAID, S.PAYING}),
 }
 
 
 class ImpossibleTransition(Exception):
-    """A programming error. No request or event leads to it."""
+    """A programming error: no request and no event leads to it."""
 
 
 def change_status(order: Order, to: str, *, kind: EventKind, actor: str, reason: str) -> None:
     """Move an order to another status and add an entry to its history.
 
-    The caller holds the order's lock. Raises ImpossibleTransition for a step that is not listed.
+    The caller holds the order's lock. `reason` is a Spanish sentence for staff. Raises
+    ImpossibleTransition for a change that TRANSITIONS does not list.
     """
     if to not in TRANSITIONS[order.status]:
         raise ImpossibleTransition(f"order {order.pk}: {order.status} → {to}")

@@ -1,4 +1,4 @@
-"""Attempts to have an instalment paid."""
+"""Attempts to charge or pay an instalment (docs/rules.md, "Instalments")."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from apps.orders.models.statuses import ATTEMPT_UNSETTLED, AttemptKind, AttemptO
 def new_attempt(
     instalment: Instalment, kind: AttemptKind, *, cents: int, payment_method: str = ""
 ) -> InstalmentAttempt:
-    """Write down the next attempt, before the provider is asked. The caller holds the lock."""
+    """Record the next attempt, before the provider is called. The caller holds the order's lock."""
     last = instalment.attempts.aggregate(last=Max("number"))["last"] or 0
     return InstalmentAttempt.objects.create(
         instalment=instalment,
@@ -26,12 +26,12 @@ def new_attempt(
 
 
 def charge_key(order: Order, number: int, attempt: int) -> str:
-    """The idempotency key of an attempt to have instalment `number` paid."""
+    """The idempotency key of attempt number `attempt` of instalment `number`."""
     return f"instalment-{order.idempotency_id}-{number}-{attempt}"
 
 
 def finish_attempt(attempt: InstalmentAttempt, outcome: AttemptOutcome, *, code: str = "") -> None:
-    """Store how an attempt ended. `code` says why it was refused."""
+    """Store the outcome of an attempt. `code` is the provider's decline code, if any."""
     attempt.outcome = outcome
     attempt.error_code = code[:60]
     attempt.finished_at = timezone.now()
@@ -41,7 +41,11 @@ def finish_attempt(attempt: InstalmentAttempt, outcome: AttemptOutcome, *, code:
 def settle_attempt(
     order: Order, numbers: Sequence[int], attempt: int, reference: str
 ) -> InstalmentAttempt | None:
-    """Mark the attempt of a succeeded payment; None if this shop has no such attempt."""
+    """Mark the attempt of a succeeded payment as succeeded, and return it.
+
+    `numbers` are the paid instalments; the attempt belongs to the first of them. Returns None if
+    the shop has no such attempt.
+    """
     row = (
         InstalmentAttempt.objects.select_for_update(no_key=True)
         .filter(instalment__order=order, instalment__number=min(numbers), number=attempt)
@@ -54,7 +58,7 @@ def settle_attempt(
 
 
 def refuse_while_charging(order: Order) -> None:
-    """Raise PaymentInProgress while an automatic charge of the order may still succeed."""
+    """Raise PaymentInProgress if an automatic charge of the order may still succeed."""
     charging = InstalmentAttempt.objects.filter(
         instalment__order=order,
         kind=InstalmentAttempt.Kind.AUTOMATIC,

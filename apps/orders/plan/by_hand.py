@@ -1,4 +1,4 @@
-"""Instalments that the student pays themselves."""
+"""Instalments that the student pays by hand on `/plazos` (docs/rules.md, "Instalments")."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,12 @@ class PlanChanged(Conflict):
 
 @dataclass(frozen=True)
 class ByHand:
-    """A payment that the student makes themselves, of one or several instalments."""
+    """A payment of one or several instalments that the student makes by hand.
+
+    `open_payment` is set if the student has opened the same payment before. Otherwise `attempt` and
+    `idempotency_key` belong to the attempt that was just recorded. `keep_card` is true if
+    instalments remain afterwards, which will be charged to the card of this payment.
+    """
 
     order: Order
     numbers: tuple[int, ...]
@@ -36,12 +41,16 @@ class ByHand:
 
 @transaction.atomic
 def begin_by_hand(*, order_id: int, first: int, everything: bool) -> ByHand:
-    """What the student wants to pay now: instalment `first`, the next one, or it and all the rest.
+    """Begin a payment by hand of instalment `first`, or of it and all later ones (`everything`).
 
-    An open payment of the very same is given back (`open_payment`); else the try is recorded.
-    Raises PlanChanged where another is next: `first` may have been charged since they looked,
-    OpenPaymentInTheWay where another has to be canceled first, PaymentInProgress while a charge is
-    under way, AlreadyPaid where nothing is left, TooManyRequests after too many refused cards.
+    Returns the open payment of the same instalments if there is one. Otherwise records an attempt.
+    Raises:
+    - PlanChanged if `first` is not the next unpaid instalment. It may have been charged since the
+      student loaded the page.
+    - OpenPaymentInTheWay if the caller has to cancel a payment of other instalments first.
+    - PaymentInProgress while a charge or a payment of the order is being processed.
+    - AlreadyPaid if the order has no unpaid instalments.
+    - TooManyRequests while refused cards lock the order.
     """
     order = locked_order(order_id)
     unpaid = list(order.instalments.exclude(status__in=INSTALMENT_SETTLED).order_by("number"))
@@ -51,10 +60,10 @@ def begin_by_hand(*, order_id: int, first: int, everything: bool) -> ByHand:
     refuse_while_charging(order)
     if unpaid[0].number != first:
         raise PlanChanged
-    wanted = unpaid if everything else unpaid[:1]
-    numbers = tuple(instalment.number for instalment in wanted)
-    cents = sum(instalment.amount_cents for instalment in wanted)
-    by_hand = ByHand(order, numbers, cents, keep_card=len(wanted) < len(unpaid))
+    instalments = unpaid if everything else unpaid[:1]
+    numbers = tuple(instalment.number for instalment in instalments)
+    cents = sum(instalment.amount_cents for instalment in instalments)
+    by_hand = ByHand(order, numbers, cents, keep_card=len(instalments) < len(unpaid))
     open_payment = order.payments.open().first()
     if open_payment is not None:
         if open_payment.status == Payment.Status.PROCESSING:
@@ -63,31 +72,33 @@ def begin_by_hand(*, order_id: int, first: int, everything: bool) -> ByHand:
         if covers != numbers or to_cents(open_payment.amount) != cents:
             raise OpenPaymentInTheWay(open_payment)
         return ByHand(order, numbers, cents, keep_card=by_hand.keep_card, open_payment=open_payment)
-    # A try whose answer was lost opened nothing that anybody could confirm.
+    # The answers to these attempts were lost. Nobody can confirm their payments: the browser never
+    # received the client secrets.
     InstalmentAttempt.objects.filter(
         instalment__order=order,
         kind=InstalmentAttempt.Kind.BY_HAND,
         outcome=InstalmentAttempt.Outcome.STARTED,
     ).update(outcome=InstalmentAttempt.Outcome.VOID, finished_at=timezone.now())
-    attempt = new_attempt(wanted[0], InstalmentAttempt.Kind.BY_HAND, cents=cents)
+    attempt = new_attempt(instalments[0], InstalmentAttempt.Kind.BY_HAND, cents=cents)
     return ByHand(
         order,
         numbers,
         cents,
         keep_card=by_hand.keep_card,
         attempt=attempt.number,
-        idempotency_key=charge_key(order, wanted[0].number, attempt.number),
+        idempotency_key=charge_key(order, instalments[0].number, attempt.number),
     )
 
 
 @transaction.atomic
 def keep_by_hand(by_hand: ByHand, *, reference: str) -> bool:
-    """Keep a payment that was just opened as the order's one open payment.
+    """Store a payment that was just opened at the provider as the order's one open payment.
 
-    False where something was faster; then the caller cancels it: nobody has its secret.
+    Returns False if the order changed since `begin_by_hand`. Then the caller cancels the payment at
+    the provider. That is safe: no browser has received its client secret.
     """
     order = locked_order(by_hand.order.pk)
-    wanted = order.instalments.filter(number__in=by_hand.numbers)
+    instalments = order.instalments.filter(number__in=by_hand.numbers)
     charging = InstalmentAttempt.objects.filter(
         instalment__order=order,
         kind=InstalmentAttempt.Kind.AUTOMATIC,
@@ -95,7 +106,7 @@ def keep_by_hand(by_hand: ByHand, *, reference: str) -> bool:
     )
     if (
         not takes_instalments(order)
-        or wanted.filter(status__in=INSTALMENT_SETTLED).exists()
+        or instalments.filter(status__in=INSTALMENT_SETTLED).exists()
         or order.payments.open().exists()
         or charging.exists()
     ):
@@ -106,7 +117,7 @@ def keep_by_hand(by_hand: ByHand, *, reference: str) -> bool:
         amount=to_euros(by_hand.amount_cents),
         status=Payment.Status.OPEN,
     )
-    payment.instalments.set(wanted)
+    payment.instalments.set(instalments)
     InstalmentAttempt.objects.filter(
         instalment__order=order,
         instalment__number=min(by_hand.numbers),

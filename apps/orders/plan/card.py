@@ -10,6 +10,7 @@ from apps.orders.models.statuses import INSTALMENT_SETTLED, EventKind
 
 
 def take_card(order: Order, payment_method: str, label: str = "") -> None:
+    """Charge the remaining instalments to this card. The caller holds the order's lock."""
     order.card_reference = payment_method
     order.card_label = label
     order.card_refusal = ""
@@ -20,9 +21,11 @@ def take_card(order: Order, payment_method: str, label: str = "") -> None:
 def change_card(
     *, order_id: int, payment_method: str, label: str, setup_reference: str, actor: str
 ) -> bool:
-    """Charge the remaining instalments to another card; False if this setup is already recorded.
+    """Charge the remaining instalments to another card.
 
-    A refused instalment is charged to the new card today.
+    A declined instalment is charged to the new card today (docs/rules.md, "Instalments").
+    `setup_reference` is the provider's id of the card set-up. Returns False if that set-up is
+    already recorded.
     """
     order = locked_order(order_id)
     if has_event(order, kind=EventKind.CARD_CHANGED, external_id=setup_reference):

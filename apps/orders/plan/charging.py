@@ -1,4 +1,8 @@
-"""Automatic charges: due instalments, their leases, and the attempts written down first."""
+"""Automatic charges of due instalments (docs/rules.md, "Instalments").
+
+A runner takes a lease on an instalment, records an attempt and only then calls the provider
+(docs/decisions/0017-instalment-attempts-with-leases.md).
+"""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,16 +26,17 @@ from apps.orders.models.statuses import (
 from apps.orders.plan.attempts import charge_key, finish_attempt, new_attempt
 from apps.orders.plan.refusals import schedule_retry
 
-# How long a runner may hold an instalment: longer than the provider is ever waited for.
+# How long a runner holds an instalment. Longer than all provider calls for one charge take.
 LEASE = timedelta(minutes=5)
-# The provider forgets idempotency keys after 24 hours.
+# How long an idempotency key is reused. The provider forgets keys after 24 hours.
 KEY_LIFE = timedelta(hours=23)
+# How long an automatic charge waits while the student has the payment form open.
 BY_HAND_PATIENCE = timedelta(minutes=30)
 
 
 @dataclass(frozen=True)
 class Charge:
-    """An automatic charge to make at the provider, recorded before it is asked."""
+    """An automatic charge to make at the provider. Its attempt is already recorded."""
 
     attempt_id: int
     order_id: int
@@ -45,7 +50,7 @@ class Charge:
 
 
 def due_instalments() -> QuerySet[Instalment]:
-    """Instalments to be charged now that nobody holds, oldest first."""
+    """Instalments that are due for an automatic charge and not under a lease, oldest first."""
     now = timezone.now()
     return (
         Instalment.objects.filter(Q(leased_until=None) | Q(leased_until__lte=now))
@@ -61,9 +66,10 @@ def due_instalments() -> QuerySet[Instalment]:
 
 
 def claim(instalment_id: int) -> Instalment | None:
-    """The instalment for this runner alone; None where it is not due any more, or in other hands.
+    """Take the lease on a due instalment. Returns None if it is no longer due or is under a lease.
 
-    One conditional update decides. Who dies with it holds it until the lease is over.
+    One conditional update decides between concurrent runners. If a runner is killed, its lease
+    expires after 5 minutes.
     """
     lease = timezone.now() + LEASE
     if not due_instalments().filter(pk=instalment_id).update(leased_until=lease):
@@ -72,16 +78,17 @@ def claim(instalment_id: int) -> Instalment | None:
 
 
 def release(instalment: Instalment) -> None:
-    """Let go, unless the lease ran out and somebody else holds it."""
+    """Give up the lease. Does nothing if it expired and another runner has taken a new one."""
     Instalment.objects.filter(pk=instalment.pk, leased_until=instalment.leased_until).update(
         leased_until=None
     )
 
 
 def is_being_paid(order: Order) -> bool:
-    """Whether the student has a payment form open, perhaps with their bank's question before them.
+    """Whether the student opened a payment form less than 30 minutes ago.
 
-    They are not overtaken: the charge waits half an hour.
+    They may be confirming the payment with their bank. The automatic charge waits, so that the
+    instalment is not paid twice.
     """
     since = timezone.now() - BY_HAND_PATIENCE
     return order.payments.filter(status=Payment.Status.OPEN, created_at__gt=since).exists()
@@ -89,11 +96,12 @@ def is_being_paid(order: Order) -> bool:
 
 @transaction.atomic
 def begin_charge(claimed: Instalment) -> Charge | None:
-    """Record the try that is about to be made; None where nothing is to be charged now.
+    """Record the attempt that the caller is about to make. Returns None if no charge is due now.
 
-    To be called with a claimed instalment whose earlier payments have just been looked up at the
-    provider. A try that began less than 23 hours ago and of which the provider knows nothing is
-    made again under its own key; an older one has had no effect and gives way to a new one.
+    `claimed` is an instalment under the caller's lease. The caller has just looked its earlier
+    payments up at the provider. If the last attempt has no payment there and began less than 23
+    hours ago, it is repeated under its idempotency key. An older one is marked as void, and a new
+    attempt is recorded.
     """
     order = locked_order(claimed.order_id)
     instalment = Instalment.objects.select_for_update(no_key=True).get(pk=claimed.pk)
@@ -147,7 +155,7 @@ def begin_charge(claimed: Instalment) -> Charge | None:
 
 @transaction.atomic
 def void_charge(*, attempt_id: int, claimed: Instalment) -> None:
-    """Give up a try that the provider has ended without any payment: the next run makes another."""
+    """Mark an attempt as void that the provider ended without a payment. The next run retries."""
     locked_order(claimed.order_id)
     attempt = InstalmentAttempt.objects.select_for_update(no_key=True).get(pk=attempt_id)
     if attempt.outcome == InstalmentAttempt.Outcome.STARTED:
@@ -157,9 +165,10 @@ def void_charge(*, attempt_id: int, claimed: Instalment) -> None:
 
 @transaction.atomic
 def charge_again(*, instalment_id: int, actor: str) -> bool:
-    """For staff: let a refused instalment be charged with the next run; False where none is due.
+    """Let the next run charge an unpaid instalment again. Staff ask for this in the admin.
 
-    Nothing is charged before its day, and nothing to a card that can't be charged.
+    Returns False, and changes nothing, if the instalment is paid or canceled, if its due date has
+    not come, if the order is disputed or takes no instalments, or if its card can't be charged.
     """
     instalment = Instalment.objects.get(pk=instalment_id)
     order = locked_order(instalment.order_id)

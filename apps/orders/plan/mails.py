@@ -2,8 +2,8 @@
 
 - `instalment_notice` {"instalment_id"}: two days before a charge
 - `instalment_paid` {"payment_id"}: the receipt of one or several instalments
-- `instalment_unpaid` {"instalment_id", "refusal", "again_on", "same_card"}: after each refusal, and
-  on the days of a retry if the card can't be charged any more
+- `instalment_unpaid` {"instalment_id", "refusal", "again_on", "same_card"}: after each declined
+  charge, and on the days of a retry if the card can't be charged any more
 """
 
 from datetime import date
@@ -44,7 +44,7 @@ def register() -> None:
 
 
 def notice_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """What will be charged, when, and to which card."""
+    """Variables of `instalment_notice`: the amount, the day and the card of the charge."""
     instalment = _unpaid(ids)
     order = instalment.order
     return {
@@ -58,19 +58,19 @@ def notice_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def paid_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """What was paid, and what is still to come."""
+    """Variables of `instalment_paid`: the paid instalments and the remaining ones."""
     payment = Payment.objects.get(pk=ids["payment_id"])
     order = Order.objects.get(payments=payment)
     numbers = list(payment.instalments.order_by("number").values_list("number", flat=True))
     left = order.instalments.exclude(status__in=INSTALMENT_SETTLED).order_by("number")
-    what = (
+    paid_instalments = (
         f"plazo {numbers[0]}"
         if len(numbers) == 1
         else f"plazos {', '.join(map(str, numbers[:-1]))} y {numbers[-1]}"
     )
     return {
         **_plan(order),
-        "what": what,
+        "what": paid_instalments,
         "amount": payment.amount,
         "paid_at": payment.succeeded_at or timezone.now(),
         "left": [
@@ -81,7 +81,7 @@ def paid_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def unpaid_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """Why it was not paid, what the student can do, and what happens next."""
+    """Variables of `instalment_unpaid`: the decline's reason and the day of the retry."""
     instalment = _unpaid(ids)
     refusal = RefusalKind(ids["refusal"])
     return {
@@ -96,7 +96,7 @@ def unpaid_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unpaid(ids: dict[str, Any]) -> Instalment:
-    """The instalment that a mail is about; raises NoLongerDue where it has been paid meanwhile."""
+    """The instalment that a mail is about. Raises NoLongerDue if nothing is due for it any more."""
     instalment = Instalment.objects.select_related("order").get(pk=ids["instalment_id"])
     if instalment.status == Instalment.Status.PAID or not takes_instalments(instalment.order):
         raise NoLongerDue("El plazo ya está pagado.")

@@ -1,4 +1,4 @@
-"""The notice that is mailed before an automatic charge."""
+"""The notice that is mailed 2 days before an automatic charge (docs/rules.md, "Instalments")."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ NOTICE_DAYS = 2
 
 
 def charges_to_announce() -> QuerySet[Instalment]:
-    """Instalments that are charged within two days and have not been announced."""
+    """Instalments that will be charged within 2 days and have not been announced yet."""
     due = Instalment.objects.filter(
         status=Instalment.Status.DUE,
         noticed_at=None,
@@ -31,7 +31,7 @@ def charges_to_announce() -> QuerySet[Instalment]:
 
 @transaction.atomic
 def send_notice(instalment_id: int) -> bool:
-    """Queue the notice of a charge; False if it was queued before or the charge is not due."""
+    """Queue the notice of a charge. Returns False if it was queued before or is not due."""
     if not charges_to_announce().filter(pk=instalment_id).update(noticed_at=timezone.now()):
         return False
     instalment = Instalment.objects.select_related("order").get(pk=instalment_id)

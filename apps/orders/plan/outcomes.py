@@ -1,4 +1,4 @@
-"""What the provider says of a payment of instalments."""
+"""Records what the provider reports about a payment of instalments."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -35,12 +35,13 @@ def mark_instalments_paid(
     payment: ConfirmedPayment,
     actor: str,
 ) -> Order:
-    """Record a payment of these instalments once, however often and by whomever it is reported.
+    """Record a succeeded payment of these instalments. Repeated reports change nothing.
 
-    A payment that does not fit (amount, currency, an instalment that is paid already, an order that
-    takes no payments) is kept and flagged, never dropped; after a confirmed refund has ended the
-    plan, it is refunded. With it go, in the same transaction, the order's status, the classroom
-    access, the receipt, and the card where the student paid with another.
+    In the same transaction: the order's new status, classroom access, the receipt by mail, and the
+    order's card if the student paid by hand with another one. A payment is stored and flagged if
+    its amount or currency is wrong, if an instalment is already paid or canceled, or if the order
+    takes no instalments. If a confirmed refund has ended the plan, the payment is refunded instead
+    (docs/rules.md, "Instalments" and "Refunds and disputes").
     """
     order = locked_order(order_id)
     row = Payment.objects.select_for_update(no_key=True).filter(reference=payment.reference).first()
@@ -65,17 +66,17 @@ def mark_instalments_paid(
             f"Importe inesperado de {names}: {format_euros(payment.amount_cents)} "
             f"({payment.currency}) en lugar de {format_euros(due_cents)}"
         )
-    kept = record_payment(order, row, payment, flag_reason=problem)
-    tried = settle_attempt(order, numbers, attempt, payment.reference)
+    stored = record_payment(order, row, payment, flag_reason=problem)
+    attempt_row = settle_attempt(order, numbers, attempt, payment.reference)
     if problem:
-        kept.instalments.clear()
-        if not _refund_after_end(order, kept, actor=actor):
+        stored.instalments.clear()
+        if not _refund_after_end(order, stored, actor=actor):
             reason = f"{problem} ({payment.reference})"
             flag(order, kind=EventKind.PAYMENT_MISFIT, actor=actor, reason=reason)
-            alert_staff(order, occasion=f"payment-{kept.pk}", reason=problem)
+            alert_staff(order, occasion=f"payment-{stored.pk}", reason=problem)
         return order
 
-    kept.instalments.set(instalments)
+    stored.instalments.set(instalments)
     now = timezone.now()
     for instalment in instalments:
         instalment.status = Instalment.Status.PAID
@@ -83,23 +84,23 @@ def mark_instalments_paid(
         instalment.charge_on = None
         instalment.leased_until = None
         instalment.save()
-    by_hand = tried is not None and tried.kind == InstalmentAttempt.Kind.BY_HAND
+    by_hand = attempt_row is not None and attempt_row.kind == InstalmentAttempt.Kind.BY_HAND
     if by_hand and payment.payment_method and payment.payment_method != order.card_reference:
         take_card(order, payment.payment_method)
     _advance_order(
         order, actor=actor, reason=f"{names} pagado: {format_euros(payment.amount_cents)}"
     )
     queue_mail(
-        key=f"instalment-paid:{kept.pk}",
+        key=f"instalment-paid:{stored.pk}",
         template="instalment_paid",
         to=order.email,
-        context={"payment_id": kept.pk},
+        context={"payment_id": stored.pk},
     )
     return order
 
 
 def _refund_after_end(order: Order, payment: Payment, *, actor: str) -> bool:
-    """Refund a payment of a plan that a confirmed refund has ended; False if none has."""
+    """Refund the payment if a confirmed refund has ended the plan. Returns False if none has."""
     end = refund_that_ended(order)
     if end is None or order.status in PLAN_RUNNING or payment.currency != "eur":
         return False
@@ -115,9 +116,9 @@ def _refund_after_end(order: Order, payment: Payment, *, actor: str) -> bool:
 
 
 def _advance_order(order: Order, *, actor: str, reason: str) -> None:
-    """The status that follows from what is paid now; access comes back with it."""
+    """Set the order's status after a payment. Resume access unless the order is still overdue."""
     unpaid = order.instalments.exclude(status__in=INSTALMENT_SETTLED)
-    # A late one that another card has been given for stays late until that card has paid it.
+    # A new card sets a failed instalment back to due. It stays late until a charge succeeds.
     last_try = today() - timedelta(days=RETRY_DAYS[-1])
     late = unpaid.filter(Q(status=Instalment.Status.FAILED) | Q(first_refused_on__lte=last_try))
     if not unpaid.exists():
@@ -143,7 +144,10 @@ def _advance_order(order: Order, *, actor: str, reason: str) -> None:
 def mark_instalments_processing(
     *, order_id: int, numbers: Sequence[int], attempt: int, reference: str, amount_cents: int
 ) -> None:
-    """The bank is still confirming: the payment counts as the order's open one until it settles."""
+    """Record that the bank is still confirming a payment of instalments.
+
+    It is the order's one open payment until it succeeds or is canceled. Amounts are in cents.
+    """
     order = locked_order(order_id)
     row = Payment.objects.select_for_update(no_key=True).filter(reference=reference).first()
     if row is None and not order.payments.open().exists():
@@ -169,7 +173,7 @@ def mark_instalments_processing(
 def mark_instalments_canceled(
     *, order_id: int, numbers: Sequence[int], attempt: int, reference: str
 ) -> None:
-    """The provider confirms that a payment can no longer succeed."""
+    """Record that the provider has canceled a payment, so that it can no longer succeed."""
     order = locked_order(order_id)
     order.payments.open().filter(reference=reference).update(status=Payment.Status.CANCELED)
     InstalmentAttempt.objects.filter(
@@ -187,9 +191,9 @@ def mark_instalments_canceled(
 
 
 def mark_partially_refunded(order: Order, *, actor: str) -> None:
-    """Mark a plan that is paid off as partially refunded if a part of it was refunded before.
+    """Mark a fully paid plan as partially refunded if a part of it was refunded earlier.
 
-    A refund without an answer does not count: its answer decides.
+    A refund that the provider has not answered does not count: its answer changes the status.
     """
     if balance_of(order).less(-unanswered_refund_cents(order)).is_partial:
         change_status(

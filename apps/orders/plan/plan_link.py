@@ -15,9 +15,10 @@ class PlanNotFound(NotFound):
 
 
 def plan_token(order: Order) -> str:
-    """The token that opens this order's plan without signing in. It is derived, not stored.
+    """The token that opens this order's plan without signing in.
 
-    It differs from the recovery token, which is useless once the order is paid.
+    It is an HMAC of the order's id and recovery token, and is not stored. The recovery token itself
+    opens nothing once the order is paid (docs/decisions/0016-orders-open-by-token.md).
     """
     return salted_hmac(
         "orders.instalments", f"{order.pk}:{order.auth_token}", algorithm="sha256"
@@ -30,7 +31,7 @@ def plan_url(order: Order) -> str:
 
 
 def open_plan(*, order_id: int, token: str) -> Order:
-    """The order in instalments with this id and plan token. Raises PlanNotFound."""
+    """The order with this id. Raises PlanNotFound for a wrong token or without instalments."""
     order = Order.objects.filter(pk=order_id).first()
     if (
         order is None

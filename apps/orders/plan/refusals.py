@@ -1,4 +1,4 @@
-"""Refused automatic charges: retries, and the step to overdue."""
+"""Declined automatic charges: their retries, and when the order becomes overdue."""
 
 from datetime import timedelta
 
@@ -15,7 +15,7 @@ from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.models.statuses import ATTEMPT_UNSETTLED, CARD_UNUSABLE, EventKind, RefusalKind
 from apps.orders.plan.attempts import finish_attempt
 
-# Days after the first refusal on which a charge is tried again.
+# Days after the first decline on which a charge is retried (docs/rules.md, "Instalments").
 RETRY_DAYS = (3, 5, 7)
 
 
@@ -30,11 +30,11 @@ def record_refusal(
     code: str,
     actor: str,
 ) -> bool:
-    """Record a refused automatic charge once; False if it is recorded already.
+    """Record a declined automatic charge and schedule the retry. False if already recorded.
 
-    `code` is the provider's own code, kept for staff. Retries follow 3, 5 and 7 days after the
-    first refusal. A card that can't be charged any more is not tried again, but the student is
-    reminded on these days. After the last one the order is overdue (docs/rules.md, "Instalments").
+    `code` is the provider's own decline code, kept for staff. Retries follow 3, 5 and 7 days after
+    the first decline. A card that can't be charged any more is not retried, but the student is
+    mailed on these days. After the last one the order is overdue (docs/rules.md, "Instalments").
     """
     order = locked_order(order_id)
     row = (
@@ -70,7 +70,10 @@ def record_refusal(
 
 
 def schedule_retry(instalment: Instalment, *, refusal: str, occasion: str) -> None:
-    """Set the day of the next attempt after a refused one; after the last, the order is overdue."""
+    """Set the day of the next attempt and mail the student. After the last the order is overdue.
+
+    `occasion` identifies the decline in the key of the mail; today's date is used if it is empty.
+    """
     order, now = instalment.order, today()
     instalment.first_refused_on = instalment.first_refused_on or now
     days = (instalment.first_refused_on + timedelta(days=days) for days in RETRY_DAYS)

@@ -14,16 +14,16 @@ from apps.orders.models.statuses import INSTALMENT_SETTLED, EventKind
 
 
 def first_payment_cents(order: Order) -> int:
-    """The amount of the order's first payment: the total, or the first instalment."""
+    """The amount in cents of the order's first payment: the total, or the first instalment."""
     if order.in_instalments:
         return order.instalment_plan.split(order.total_cents)[0]
     return order.total_cents
 
 
 def start_plan(order: Order, payment: ConfirmedPayment) -> None:
-    """Create the instalments of the order's plan. The first of them is paid.
+    """Create the instalments of the order's plan. `payment` has paid the first of them.
 
-    The others are charged to the card that this payment saved.
+    The others are charged to the card that this payment saved (docs/rules.md, "Instalments").
     """
     now, first_day = timezone.now(), today()
     plan = order.instalment_plan
@@ -45,7 +45,7 @@ def start_plan(order: Order, payment: ConfirmedPayment) -> None:
 
 
 def preview_cancellation(order: Order, *, ends: bool) -> list[str]:
-    """What a refund does to the remaining instalments, as a Spanish sentence; [] without any."""
+    """One Spanish sentence: does a refund cancel the remaining instalments? [] if none remain."""
     left = order.instalments.exclude(status__in=INSTALMENT_SETTLED).order_by("number")
     if not left:
         return []
@@ -72,7 +72,7 @@ def cancel_plan(order: Order, *, actor: str) -> None:
 
 
 def next_charge(order: Order) -> date | None:
-    """The day of the next automatic charge; None if no card can be charged."""
+    """The day of the next automatic charge. None if none is due or no card can be charged."""
     if order.card_refusal or not order.card_reference:
         return None
     dues = order.instalments.filter(status=Instalment.Status.DUE).exclude(charge_on=None)
@@ -80,7 +80,7 @@ def next_charge(order: Order) -> date | None:
 
 
 def name_instalments(numbers: Sequence[int]) -> str:
-    """ "Plazo 2", "Plazos 2 y 3"."""
+    """The instalments as staff read them: "Plazo 2", "Plazos 2 y 3"."""
     if len(numbers) == 1:
         return f"Plazo {numbers[0]}"
     *first, last = [str(number) for number in sorted(numbers)]

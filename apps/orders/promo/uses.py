@@ -1,4 +1,7 @@
-"""Uses of promo codes by orders: reserved, used, released (docs/rules.md, "Promo codes")."""
+"""Uses of promo codes by orders: reserved, used or released (docs/rules.md, "Promo codes").
+
+The rules for friend codes are under "Friend codes and rewards" in the same document.
+"""
 
 from collections.abc import Sequence
 
@@ -32,7 +35,7 @@ def find_locked(code: str, order: Order | None) -> PromoCode:
 
 
 def lock(promo: PromoCode, order: Order | None) -> PromoCode:
-    """The code, read again under the locks that `find_locked` describes."""
+    """Lock the rows that `find_locked` names. Returns the code as read under the locks."""
     ids = [promo.pk]
     if order is not None and order.promo_code_id is not None:
         ids.append(order.promo_code_id)
@@ -43,7 +46,10 @@ def lock(promo: PromoCode, order: Order | None) -> PromoCode:
 def buyer(
     promo: PromoCode, *, email: str, phone: str = "", order: Order | None = None
 ) -> PromoBuyer:
-    """What earlier orders say of the person with this address or number, without `order` itself."""
+    """What the promo checks need to know about a buyer, taken from the other orders of that person.
+
+    A person is found by e-mail or phone. `order` is left out.
+    """
     others = orders_of_person(email=email, phone=phone)
     if order is not None:
         others = others.exclude(pk=order.pk)
@@ -100,6 +106,7 @@ def friend_code_misuse(order: Order) -> str:
 
 
 def holds(order: Order, promo: PromoCode) -> bool:
+    """Whether the order has reserved or used the code."""
     return order.promo_uses.filter(promo_code=promo, status__in=PROMO_USE_HELD).exists()
 
 
@@ -112,10 +119,10 @@ def check(
     phone: str = "",
     order: Order | None = None,
 ) -> None:
-    """Raise PromoRefused, with its own sentence, if this buyer may not use the code on this cart.
+    """Raise PromoRefused if this buyer may not use the code for this cart.
 
-    Checks of the buyer are skipped without an e-mail, checks of the items without items: both are
-    made again at checkout.
+    Each reason has its own sentence. Checks that need the buyer are skipped if `email` is empty,
+    checks that need the items if `items` is empty. Checkout repeats all checks with both.
     """
     held = order is not None and holds(order, promo)
     promo_checks.check_usable(promo, now=timezone.now(), held=held)
@@ -146,7 +153,7 @@ def release_use(use: PromoUse) -> bool:
 
 
 def release(order: Order, *, keep: PromoCode | None = None) -> None:
-    """Release the reserved uses of the order, except of the code `keep`. Used ones stay used."""
+    """Release the order's reserved uses, except that of the code `keep`. Used ones stay used."""
     for promo_use in order.promo_uses.select_for_update(no_key=True).filter(
         status=PromoUse.Status.RESERVED
     ):
@@ -160,8 +167,10 @@ def _lock_friend_codes(order: Order) -> dict[int, PromoCode]:
 
     Two carts of one person may be paid at the same moment. The locks let one of them come first.
     """
-    mine = orders_of_person(email=order.email, phone=order.phone)
-    codes = PromoCode.objects.filter(is_referral_code=True, pk__in=mine.values("promo_code"))
+    their_orders = orders_of_person(email=order.email, phone=order.phone)
+    codes = PromoCode.objects.filter(
+        is_referral_code=True, pk__in=their_orders.values("promo_code")
+    )
     locked = codes.select_for_update(no_key=True, of=("self",)).order_by("pk")
     return {code.pk: code for code in locked}
 

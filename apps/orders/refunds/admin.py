@@ -1,4 +1,4 @@
-"""Refunds and disputes as staff read them; a refund is begun on its order's page."""
+"""Lists of refunds and disputes in the admin. A refund is started on its order's page."""
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -15,7 +15,7 @@ class _OfPaymentAdmin(ReadOnlyAdmin):
     search_fields = ("reference", "payment__reference", "payment__order__email")
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """The order's page leads to the rows of its own."""
+        """Allow the filter by order that the links on an order's page use."""
         of_order = lookup == "payment__order__id__exact"
         return of_order or bool(super().lookup_allowed(lookup, value, request))
 

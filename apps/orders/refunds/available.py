@@ -1,4 +1,7 @@
-"""How much of an order can be refunded, from which payments, and by whom today."""
+"""How much of an order can be refunded, from which payments, and up to which daily limit.
+
+The rules are in docs/rules.md, "Refunds and disputes".
+"""
 
 from typing import Any
 
@@ -13,10 +16,10 @@ from apps.orders.models.statuses import DISPUTE_HELD
 
 
 def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
-    """Payments with the cents of each that can be refunded, in the order in which they are.
+    """The payments of an order and how many cents of each can be refunded.
 
-    Excess payments come first, then the newest. A disputed payment is left out: the bank has the
-    money, or decides who gets it.
+    They are in the order in which they are refunded: excess payments first, then the newest. A
+    disputed payment is left out, because the bank decides who gets its money.
     """
     payments = (
         order.payments.filter(status=Payment.Status.SUCCEEDED, currency="eur", amount__gt=0)
@@ -38,17 +41,18 @@ def _left_of(payment: Payment) -> int:
 
 
 def refundable_cents(order: Order) -> int:
+    """How many cents of the order can be refunded in all."""
     return sum(cents for _, cents in refundable_payments(order))
 
 
 def lines_left(order: Order) -> QuerySet[OrderLine]:
-    """The order's lines whose access no refund has withdrawn."""
+    """The order's lines whose access has not been withdrawn by a refund."""
     carried_out = Refund.objects.exclude(reference="").filter(payment__order=order)
     return order.lines.exclude(refunds__in=carried_out)
 
 
 def left_today_cents(user: Any) -> int:
-    """What this clerk may still refund today (REFUND_DAILY_LIMIT, in euros)."""
+    """How many cents this clerk may still refund today (the setting REFUND_DAILY_LIMIT)."""
     requested = (
         Refund.objects.filter(user=user, created_at__date=today())
         # A rejected refund has moved no money.

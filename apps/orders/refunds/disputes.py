@@ -1,7 +1,8 @@
-"""Disputes: while the bank decides, access is paused and nothing is charged; a lost one ends both.
+"""Disputes of payments (docs/rules.md, "Refunds and disputes").
 
-A dispute is no refund: the order keeps its status, and `disputed_at` is set until the academy wins
-(docs/rules.md, "Refunds and disputes"). Nothing here calls the provider.
+While the bank decides, classroom access is paused and no instalment is charged. A lost dispute ends
+both for good. The order keeps its status, because a dispute is not a refund: `disputed_at` is set
+until the academy wins. Nothing here calls the provider.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from apps.orders.rewards.service import cancel_reward
 
 @dataclass(frozen=True)
 class ReportedDispute:
-    """A dispute as the provider has it now."""
+    """A dispute as the provider reports it now. `reason` is the provider's code."""
 
     reference: str
     amount_cents: int
@@ -35,10 +36,11 @@ class ReportedDispute:
 
 @transaction.atomic
 def record_dispute(*, payment_id: int, report: ReportedDispute, provider: str) -> bool:
-    """Record the state of a dispute once, whatever the order of the reports; True if it changed.
+    """Record a dispute's state and its effects. Returns False if nothing changed.
 
-    A dispute that is first reported when it has been decided has the effects of its end alone.
-    `provider` is the provider's name as staff know it: it acts in the order's history.
+    Reports may arrive repeatedly and in any order. If the first report says that the dispute is
+    already decided, only the effects of the decision are applied. `provider` is the provider's name
+    for staff, used as the actor in the order's history.
     """
     payment = Payment.objects.get(pk=payment_id)
     if payment.order_id is None:
@@ -46,7 +48,7 @@ def record_dispute(*, payment_id: int, report: ReportedDispute, provider: str) -
     order = locked_order(payment.order_id)
     dispute, is_new = _row_of(payment, report)
     if not is_new and (dispute.status == report.status or dispute.status != Dispute.Status.OPEN):
-        # The bank's decision is final.
+        # A decided dispute never changes: the bank's decision is final.
         return False
     dispute.status = report.status
     dispute.closed_at = None if report.status == Dispute.Status.OPEN else timezone.now()

@@ -1,6 +1,7 @@
-"""What else changes with a refund: access, plan, reward and the order's status.
+"""The effects of a refund on access, plan, reward and the order's status.
 
-The use of a promo code does not change: see `promo_use`.
+The rules are in docs/rules.md, "Refunds and disputes". The use of a promo code does not change: see
+`promo_use`.
 """
 
 from collections.abc import Sequence
@@ -25,9 +26,11 @@ from apps.orders.rewards.service import cancel_reward
 
 @dataclass(frozen=True)
 class RefundRequest:
-    """What a clerk confirms. The access to the lines is withdrawn with it.
+    """A refund that a clerk confirms.
 
-    `ends_order` says that the amount was all that had been charged.
+    `line_ids` are the order lines whose access is withdrawn. `cancels_plan` means that the
+    remaining instalments are canceled. `ends_order` means that the amount was everything that had
+    been charged.
     """
 
     amount_cents: int
@@ -38,16 +41,18 @@ class RefundRequest:
 
 
 def ends_order(order: Order, after: Balance) -> bool:
+    """Whether a refund with this balance afterwards refunds the whole order."""
     return order.status in SOLD and after.is_whole
 
 
 def ends_plan(order: Order, request: RefundRequest, after: Balance) -> bool:
+    """Whether the refund cancels the remaining instalments. `after` is the balance afterwards."""
     confirmed = request.cancels_plan or request.ends_order
     return order.status in SOLD and (after.is_whole or confirmed)
 
 
 def loses_reward(order: Order, after: Balance, line_ids: frozenset[int]) -> bool:
-    """Whether nothing is left of the order that earned its reward: a complete subject."""
+    """Whether the refund cancels the friend's reward: no complete subject of the order is left."""
     if order.status not in SOLD:
         return False
     if after.is_whole:
@@ -57,7 +62,10 @@ def loses_reward(order: Order, after: Balance, line_ids: frozenset[int]) -> bool
 
 
 def finish_batch(order: Order, batch: str) -> None:
-    """Let a confirmed refund take effect once the provider has answered for all of its parts."""
+    """Apply the effects of a confirmed refund once the provider has answered for all its parts.
+
+    A refund has one part for each payment. All parts share the id `batch`.
+    """
     rows = list(Refund.objects.filter(batch=batch, payment__order=order).order_by("pk"))
     carried_out = [row for row in rows if row.reference]
     if carried_out and all(row.status != Refund.Status.REQUESTED for row in rows):
@@ -81,7 +89,7 @@ def _take_effect(order: Order, refunds: list[Refund]) -> None:
 
 
 def _confirmed(refunds: list[Refund]) -> RefundRequest:
-    """What was confirmed, with the amount that was carried out of it."""
+    """The confirmed refund, with the amount that the provider has actually refunded."""
     first = refunds[0]
     return RefundRequest(
         amount_cents=sum(row.amount_cents for row in refunds),
@@ -93,9 +101,9 @@ def _confirmed(refunds: list[Refund]) -> RefundRequest:
 
 
 def _balance_after(order: Order, refunds: list[Refund]) -> Balance:
-    """The order's balance. A refund that the bank has sent back counts as returned here.
+    """The order's balance after the refund. A part that the bank sent back counts as returned.
 
-    That is for staff to settle; what the refund ends has ended.
+    Staff pay the buyer such a part by other means, so the refund has its full effects.
     """
     failed = (row for row in refunds if row.status == Refund.Status.FAILED)
     return balance_of(order).less(sum(row.amount_cents for row in failed))
@@ -148,9 +156,9 @@ def _change_to(order: Order, status: OrderStatus, *, actor: str, reason: str) ->
 
 
 def _flag_incomplete(order: Order, after: Balance, refund: Refund) -> None:
-    """Tell staff that the provider carried out only a part of the refund of a whole order.
+    """Flag the order and mail staff: the provider made only a part of a refund of all the money.
 
-    The plan has ended all the same: nobody is charged after a confirmed refund.
+    The plan has ended all the same, because a confirmed refund stops all charges.
     """
     missing = format_euros(after.paid - after.returned)
     reason = f"Se confirmó devolver todo lo cobrado y faltan {missing} por devolver"
@@ -159,6 +167,6 @@ def _flag_incomplete(order: Order, after: Balance, refund: Refund) -> None:
 
 
 def withdraw_order_access(order: Order, lines: Sequence[OrderLine] | None = None) -> None:
-    """Withdraw the access that these lines opened, or all of the order's."""
+    """Withdraw the classroom access that these lines opened. None means the whole order."""
     items = None if lines is None else [(line.subject_id, line.lesson_id) for line in lines]
     withdraw_access(order_id=order.pk, items=items)

@@ -1,7 +1,7 @@
 """The mails about refunds. A row keeps the ids of the refunds that were confirmed together.
 
-- `refund_made` {"refund_ids"}: to the buyer. Without the clerk's reason, which is for the team
-- `refund_owner` {"refund_ids"}: to `settings.STAFF_EMAIL`: who, how much, why
+- `refund_made` {"refund_ids"}: to the buyer. It leaves the clerk's reason out, which is for staff
+- `refund_owner` {"refund_ids"}: to `settings.STAFF_EMAIL`, with clerk, amount and reason
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ def register() -> None:
 
 
 def made_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """How much, to where, and what of the order is over with it."""
+    """Variables of `refund_made`: the amount, and which access and plan have ended."""
     refunds, order = _refunds(ids)
     is_whole = order.status == Order.Status.REFUNDED
     lines = OrderLine.objects.filter(refunds__in=refunds).distinct()
@@ -35,7 +35,7 @@ def made_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def owner_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """Who gave back how much and why, and where the order is in the admin."""
+    """Variables of `refund_owner`: clerk, amount, reason and the order's page in the admin."""
     refunds, order = _refunds(ids)
     return {
         **_common(refunds, order),

@@ -1,4 +1,4 @@
-"""What a refund would change, in Spanish sentences for the clerk who is about to confirm it."""
+"""The effects of a refund in Spanish sentences. The clerk reads them before confirming it."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from apps.orders.refunds.request import split_over_payments
 
 
 def preview(order: Order, request: RefundRequest) -> list[str]:
-    """What the refund would change, one sentence for each change. Raises RefundRefused."""
+    """One Spanish sentence for each effect of the refund. Raises RefundRefused if not possible."""
     sentences = [
         f"Se devuelven {format_euros(cents)} del pago {payment.reference} "
         f"({format_euros(to_cents(payment.amount))})."

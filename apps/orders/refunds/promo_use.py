@@ -1,4 +1,7 @@
-"""What a refund does to the order's use of a promo code: nothing."""
+"""A refund leaves the order's promo use as it is (docs/rules.md, "Promo codes").
+
+The reason is in docs/decisions/0022-a-promo-use-stays-used-after-a-refund.md.
+"""
 
 from apps.orders.models import Order
 from apps.orders.models.statuses import PromoUseStatus

@@ -1,4 +1,4 @@
-"""Refunds as the provider reports them."""
+"""Records refunds as the provider reports them (docs/rules.md, "Refunds and disputes")."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +19,10 @@ from apps.orders.refunds.effects import finish_batch
 
 @dataclass(frozen=True)
 class ReportedRefund:
-    """A refund as the provider has it now, with the `key_id` of ours if the shop asked for it.
+    """A refund as the provider reports it now.
 
-    `reason` is for staff, for a refund that the shop did not ask for.
+    `key_id` is `Refund.key_id`, if the shop requested the refund. `reason` is a text for staff, if
+    the refund was made in the provider's dashboard. `problem` is the reason of a failure.
     """
 
     reference: str
@@ -34,12 +35,12 @@ class ReportedRefund:
 
 @transaction.atomic
 def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provider: str) -> bool:
-    """Record all refunds of a payment as the provider has them; True if anything changed.
+    """Record all refunds of a payment as the provider reports them. False if nothing changed.
 
-    Safe to call from the admin, the webhook and reconciliation, in any order and repeatedly. A
-    refund that the shop did not ask for was made in the provider's dashboard: its actor is
-    `provider`, the provider's name as staff know it. A refund that the bank sends back keeps its
-    effects: the order keeps its status, and staff are told to refund it by other means.
+    Safe to call from the admin, the webhook and reconciliation, repeatedly and in any order. A
+    refund that the shop did not request was made in the provider's dashboard. Its actor is
+    `provider`, the provider's name for staff. A refund that the bank sends back keeps its effects:
+    the order keeps its status, and staff are mailed to refund it by other means.
     """
     order_id = Payment.objects.values_list("order_id", flat=True).get(pk=payment_id)
     if order_id is None:
@@ -89,7 +90,7 @@ def _row_of(payment: Payment, report: ReportedRefund) -> Refund | None:
     return row
 
 
-# A report that was read earlier may be recorded later: a refund never goes back in this order.
+# Reports may be recorded in another order than they were read. A status with a lower rank is old.
 RANK = {
     Refund.Status.PENDING: 1,
     Refund.Status.SUCCEEDED: 2,
@@ -105,13 +106,13 @@ def _goes_forward(refund: Refund, report: ReportedRefund) -> bool:
 
 
 def is_news(report: ReportedRefund) -> bool:
-    """Whether the report says something that the shop has not recorded."""
+    """Whether the shop has not recorded this state of the refund yet."""
     refund = Refund.objects.filter(reference=report.reference).first()
     return refund is None or _goes_forward(refund, report)
 
 
 def _reject_excess(payment: Payment, provider: str) -> list[Refund]:
-    """Reject requests that no money is left for: it was refunded in the dashboard meanwhile."""
+    """Reject requested refunds that exceed the payment, after a refund in the dashboard."""
     rejected = []
     requested = Refund.objects.select_for_update(no_key=True).unanswered().filter(payment=payment)
     for refund in requested.order_by("-pk"):

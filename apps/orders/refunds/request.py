@@ -1,4 +1,8 @@
-"""Refunds that staff confirm: written down before the provider is asked, and rejected by it."""
+"""Refunds that staff confirm, and their rejection by the provider.
+
+A refund is recorded before the provider is called
+(docs/decisions/0018-refunds-are-written-down-first.md).
+"""
 
 from typing import Any
 
@@ -24,7 +28,7 @@ from apps.orders.refunds.record import fail_refund
 
 
 class RefundRefused(Invalid):
-    """The refund is not possible; the message says why, in Spanish."""
+    """The refund is not possible. The message gives the reason in Spanish."""
 
 
 class OutOfDate(Conflict):
@@ -32,7 +36,11 @@ class OutOfDate(Conflict):
 
 
 def split_over_payments(order: Order, request: RefundRequest) -> list[tuple[Payment, int]]:
-    """How many cents of which payment are refunded. Raises RefundRefused."""
+    """Which payments are refunded, and how many cents of each.
+
+    Raises RefundRefused if the reason is missing, if the amount can't be refunded, or if the refund
+    ends a plan while an instalment is being charged.
+    """
     available = refundable_payments(order)
     _check_amount(order, request, sum(cents for _, cents in available))
     if ends_plan(order, request, balance_of(order).less(request.amount_cents)):
@@ -75,11 +83,13 @@ def _refuse_while_charging(order: Order) -> None:
 def request_refund(
     *, order_id: int, request: RefundRequest, batch: str, user: Any, seen_cents: int
 ) -> list[int]:
-    """Write down a confirmed refund before the provider is asked; the ids of its parts.
+    """Record a confirmed refund before the provider is called. Returns the ids of its parts.
 
-    The same batch again (a second click) gives the same parts. `seen_cents` is what could be
-    refunded when the clerk saw the preview. A refund that ends the order or its plan stops every
-    charge from here on (`ledger.plan_end`). Raises RefundRefused, OutOfDate.
+    A refund has one part for each payment. `batch` is its idempotency key: a second click returns
+    the same parts. `seen_cents` is the refundable amount that the preview showed to the clerk. A
+    refund that ends the order or its plan stops all charges from now on (`ledger.plan_end`).
+    Raises RefundRefused, also above the clerk's daily limit, and OutOfDate if the refundable amount
+    has changed since the preview.
     """
     user = get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
     order = locked_order(order_id)
@@ -140,11 +150,11 @@ def _write(
 
 @transaction.atomic
 def reject_refund(*, refund_id: int, problem: str, provider: str, is_watched: bool) -> None:
-    """Record that the provider does not carry out a refund: no money has moved.
+    """Record that the provider rejected a part of a refund, so that its money has not moved.
 
-    A plan that the refund would have ended goes on as before. What else the batch has carried out
-    takes effect. Staff are mailed unless a clerk waits for the answer (`is_watched`); the rejected
-    refund of a payment that arrived after the end of its order is flagged, too.
+    If all parts are rejected, the plan goes on as before. Otherwise the accepted parts take effect.
+    Staff are mailed unless a clerk is waiting for the answer (`is_watched`). If the order is
+    already refunded, or the payment arrived after the refund, the order is flagged, too.
     """
     refund = Refund.objects.select_related("payment").get(pk=refund_id)
     order = locked_order(refund.payment.order_id or 0)

@@ -1,4 +1,4 @@
-"""Refunds that the buyer's bank sent back."""
+"""Refunds that the buyer's bank sent back (docs/rules.md, "Refunds and disputes")."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ from apps.orders.models.statuses import REFUND_COUNTED, EventKind
 
 
 def refunds_sent_back() -> QuerySet[Refund]:
-    """Refunds that the buyer has not got, and that no later one of the payment makes good."""
+    """Refunds that the bank sent back and that no later refund of the same payment replaces."""
     later = Refund.objects.filter(
         payment=OuterRef("payment"),
         pk__gt=OuterRef("pk"),
@@ -26,7 +26,10 @@ def refunds_sent_back() -> QuerySet[Refund]:
 
 @transaction.atomic
 def settle_outside(refund_ids: Iterable[int], *, actor: str) -> int:
-    """Record that what came back was given to the buyer otherwise; of how many this was news."""
+    """Record that staff paid the buyer these refunds by other means, such as a transfer.
+
+    Only refunds that the bank sent back are changed. Returns how many changed.
+    """
     done = 0
     for refund in Refund.objects.filter(pk__in=list(refund_ids)).select_related("payment"):
         order = locked_order(refund.payment.order_id or 0)

@@ -1,4 +1,4 @@
-"""The ledger of referral rewards: what is held, owed and paid, and who paid it."""
+"""Referral rewards in the admin, with totals by status. Staff mark payable rewards as paid here."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """With the totals of what is listed, by status."""
+        """The list, with the totals by status of the listed rewards as its subtitle."""
         answer: HttpResponse = super().changelist_view(request, extra_context)
         if isinstance(answer, TemplateResponse) and answer.context_data is not None:
             changelist = answer.context_data.get("cl")
@@ -111,7 +111,7 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
 
 
 def totals(rewards: QuerySet[ReferralReward]) -> str:
-    """ "Retenida: 45,00 € · Por pagar: 25,00 € · …", each status, also where there is nothing."""
+    """The sum of each status, zeros included: "Retenida: 45,00 € · Por pagar: 25,00 € · …"."""
     sums = dict(rewards.order_by().values_list("status").annotate(sum=Sum("amount")))
     return " · ".join(
         f"{label}: {format_euros(to_cents(sums[status]) if status in sums else 0)}"

@@ -1,7 +1,8 @@
-"""Referral codes and the rewards for them (decisions.md, "Promo and referral codes").
+"""Friend codes and their rewards (docs/rules.md, "Friend codes and rewards").
 
-Whoever has bought gets a code for friends. A friend's first order earns its owner a reward, which
-is held for 30 days, then owed, and paid by hand; a refund of the friend's order cancels it.
+Every student gets a friend code with their first paid order. When a friend buys with it for the
+first time, the code's owner earns a reward. It is held for 30 days, then owed, then marked as paid
+by staff. A refund of the friend's order cancels it.
 """
 
 from collections.abc import Iterable
@@ -26,10 +27,10 @@ CODE_LENGTH = 8
 
 
 def give_code(student: Student) -> PromoCode:
-    """The student's referral code, made and mailed with the first order that is paid.
+    """The student's friend code. Creates and mails it if the student has none.
 
-    Part of that order's transaction. Two orders paid at the same moment make one code: the
-    constraint lets one of them through, and the other finds it.
+    Called in the transaction that marks an order as paid. If two orders are paid at the same
+    moment, the unique constraint lets one create the code; the other reads it.
     """
     code, is_new = PromoCode.objects.get_or_create(
         student=student,
@@ -52,12 +53,12 @@ def give_code(student: Student) -> PromoCode:
 
 
 def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
-    """The reward for an order that was just paid with a friend's code; None where there is none.
+    """Create the reward for an order that was just paid with a friend code.
 
-    The order is locked by the caller and holds its use of the code. That it is the friend's first,
-    that it has a complete subject and that the code is another's was checked when it was placed,
-    and is again under the code's lock: two carts of one friend may be paid at the same moment. An
-    order that cost nothing earns nothing.
+    Returns None if the order has no friend code or earns no reward. The reason goes into the
+    order's history (docs/rules.md, "Friend codes and rewards"). The caller holds the order's lock.
+    The conditions were checked when the order was placed. They are checked again under the code's
+    lock, because two carts of one buyer may be paid at the same moment.
     """
     code = order.promo_code
     if code is None or not code.is_referral_code or code.student is None:
@@ -92,7 +93,7 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
         amount=order.promised_reward,
         held_until=timezone.now() + HOLD,
     )
-    # The code and not its owner's address, which may have to be forgotten.
+    # Names the code, not its owner's address: the owner may ask for erasure later.
     note(
         order,
         kind=EventKind.REWARD_EARNED,
@@ -103,14 +104,14 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
 
 
 def release_due_rewards() -> int:
-    """Turn rewards that have been held long enough into owed ones; return how many.
+    """Change rewards that were held for 30 days to owed. Returns how many changed.
 
-    One statement, safe to repeat and in parallel. An order that is overdue or disputed keeps its
-    reward held until that is settled.
+    While an order is overdue or disputed its reward stays held. It is one UPDATE statement: safe to
+    repeat and to run in parallel.
     """
     now = timezone.now()
     in_order = Order.objects.filter(
-        # What was given back in part, and kept its reward, has kept a complete subject.
+        # A partial refund that leaves no complete subject has canceled the reward already.
         status__in=(Order.Status.PAID, Order.Status.PAYING, Order.Status.PARTIALLY_REFUNDED),
         disputed_at=None,
     )
@@ -121,10 +122,10 @@ def release_due_rewards() -> int:
 
 @transaction.atomic
 def cancel_reward(order: Order, reason: str, *, actor: str = "sistema") -> ReferralReward | None:
-    """Cancel what a friend's order earned, because it is refunded; None where it earned nothing.
+    """Cancel the reward that an order earned. Returns the reward, or None if there is none.
 
-    Part of the refund's transaction, which holds the order's lock. A reward that was paid already
-    stays paid, and the order is flagged for staff: look at the returned reward's status.
+    Part of the transaction of a refund or dispute. The caller holds the order's lock. A reward that
+    was paid out stays paid, and the order is flagged for staff. `reason` is Spanish, for staff.
     """
     reward = ReferralReward.objects.select_for_update(no_key=True).filter(order=order).first()
     if reward is None or reward.status == ReferralReward.Status.CANCELED:
@@ -153,18 +154,18 @@ def cancel_reward(order: Order, reason: str, *, actor: str = "sistema") -> Refer
 
 @transaction.atomic
 def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
-    """Record that rewards were paid, by whom and when; return those that were owed until now.
+    """Mark owed rewards as paid by the clerk `by`. Returns the rewards that changed.
 
-    Under their locks: two clerks who press at once record each of them once. What an order earned
-    is not paid while its own payment is disputed.
+    Row locks make sure that two clerks who press at once mark each reward once. A reward is not
+    paid while its order is disputed.
     """
-    owed = list(
+    rewards = list(
         ReferralReward.objects.select_for_update(no_key=True, of=("self",))
         .filter(pk__in=list(reward_ids), status=ReferralReward.Status.OWED, order__disputed_at=None)
         .select_related("order")
         .order_by("pk")
     )
-    for reward in owed:
+    for reward in rewards:
         reward.status = ReferralReward.Status.PAID
         reward.paid_at = timezone.now()
         reward.paid_by = by
@@ -176,4 +177,4 @@ def pay_out(reward_ids: Iterable[int], *, by: str) -> list[ReferralReward]:
             actor=by,
             reason=f"Recompensa de {amount} pagada",
         )
-    return owed
+    return rewards

@@ -1,4 +1,7 @@
-"""Payments that are open at the provider, and what closes them without money."""
+"""Open payments of orders: opened, processing, declined, canceled (docs/rules.md, "Open payments").
+
+"Open" means that the payment exists at the provider and can still succeed.
+"""
 
 from django.db import transaction
 
@@ -16,11 +19,12 @@ from apps.orders.promo import uses as promo_uses
 def open_payment(
     *, order_id: int, revision: int, reference: str, amount_cents: int, session: str = ""
 ) -> bool:
-    """Keep a payment that was just opened at the provider as the order's one open payment.
+    """Store a payment that was just opened at the provider as the order's one open payment.
 
-    False where the order has moved on meanwhile (another revision, paid, another open payment):
-    then the caller cancels it at the provider, where nobody has been given its secret. `session`
-    is the hosted page's, which is the `reference`, too, until the payment has succeeded.
+    Returns False if the order has changed meanwhile: another revision, paid, or another open
+    payment. Then the caller cancels the payment at the provider. That is safe: no browser has
+    received its client secret. `session` is the id of the Checkout Session, if the hosted page is
+    used. It is also the `reference` until the payment has succeeded.
     """
     order = locked_order(order_id)
     if order.status != Order.Status.CART or order.revision != revision:
@@ -35,28 +39,29 @@ def open_payment(
         amount=to_euros(amount_cents),
         status=Payment.Status.OPEN,
     )
-    # Reconciliation asks the provider about orders that changed lately.
+    # Reconciliation looks up the orders with a recent `updated_at`.
     order.save(update_fields=["updated_at"])
     return True
 
 
 def keep_customer(*, order_id: int, customer: str) -> str:
-    """Keep the order's customer; the one it has, where another call was faster.
+    """Store the provider's customer of the order, and return it.
 
-    A payment of any other customer is not this order's: see `keep_foreign_payment`.
+    If a concurrent request has stored one already, that one stays and is returned. A payment of any
+    other customer is not treated as this order's: see `keep_foreign_payment`.
     """
     Order.objects.filter(pk=order_id, customer_reference="").update(customer_reference=customer)
     return Order.objects.values_list("customer_reference", flat=True).get(pk=order_id)
 
 
 def forget_customer(*, order_id: int) -> None:
-    """The provider does not know the order's customer any more: the next payment gets a new one."""
+    """Clear the order's customer, which the provider has deleted. The next payment gets another."""
     Order.objects.filter(pk=order_id).update(customer_reference="")
 
 
 @transaction.atomic
 def mark_processing(*, order_id: int, reference: str) -> None:
-    """The bank is still confirming: the payment stays open and the order can't be changed."""
+    """Record that the bank is confirming a payment. Until it settles the order can't be changed."""
     locked_order(order_id)
     Payment.objects.filter(reference=reference, status=Payment.Status.OPEN).update(
         status=Payment.Status.PROCESSING
@@ -65,7 +70,7 @@ def mark_processing(*, order_id: int, reference: str) -> None:
 
 @transaction.atomic
 def mark_open_again(*, order_id: int, reference: str, actor: str) -> None:
-    """The bank has declined a payment that it was confirming. Another card can pay it."""
+    """Record that the bank declined a payment that it was confirming. Another card can pay it."""
     order = locked_order(order_id)
     processing = order.payments.filter(reference=reference, status=Payment.Status.PROCESSING)
     if processing.update(status=Payment.Status.OPEN):
@@ -73,10 +78,10 @@ def mark_open_again(*, order_id: int, reference: str, actor: str) -> None:
 
 
 def _record_late_decline(order: Order, *, reference: str, actor: str) -> None:
-    """Mail the recovery link to a buyer whose bank took its time to decline.
+    """Add the decline to the history and mail the recovery link to the buyer.
 
-    The buyer may have left the page. The order stays a cart. A payment of instalments by hand gets
-    no mail: the link of its plan works as before.
+    The buyer may have left the page while the bank was confirming. The order stays a cart. After a
+    payment of instalments by hand there is no mail: the link to `/plazos` works as before.
     """
     note(
         order,
@@ -97,9 +102,10 @@ def _record_late_decline(order: Order, *, reference: str, actor: str) -> None:
 
 @transaction.atomic
 def mark_canceled(*, order_id: int, reference: str, actor: str) -> None:
-    """The provider confirms that a payment can no longer succeed: its promo use is given back.
+    """Record that the provider has canceled a payment. The order's reserved promo use is released.
 
-    The next checkout gets a new revision, because the canceled payment belongs to this one's key.
+    The order gets a new revision, so that the next checkout has a new idempotency key: the old key
+    would return the canceled payment.
     """
     order = locked_order(order_id)
     payment = order.payments.open().filter(reference=reference).first()
@@ -111,18 +117,18 @@ def mark_canceled(*, order_id: int, reference: str, actor: str) -> None:
     if order.status in (Order.Status.CART, Order.Status.EXPIRED):
         promo_uses.release(order)
     order.revision += 1
-    # No content any more that a payment was opened for: the next checkout writes it anew.
+    # With an empty digest the next checkout writes the order again, even with the same content.
     order.content_hash = ""
     order.save(update_fields=["revision", "content_hash", "updated_at"])
     note(order, kind=EventKind.PAYMENT_CANCELED, actor=actor, reason=f"Pago anulado ({reference})")
     if was_processing:
-        # A hosted page takes no second card: its payment ends with the decline.
+        # A decline on the hosted page cancels the payment: no second card can be tried.
         _record_late_decline(order, reference=reference, actor=actor)
 
 
 @transaction.atomic
 def release_reservation(*, order_id: int) -> None:
-    """Give back a promo use that was reserved for a payment which was never opened."""
+    """Release the promo use that was reserved for a payment which was never opened."""
     order = locked_order(order_id)
     if order.status in (Order.Status.CART, Order.Status.EXPIRED) and not order.payments.open():
         promo_uses.release(order)
@@ -133,7 +139,7 @@ def release_reservation(*, order_id: int) -> None:
 
 @transaction.atomic
 def expire(*, order_id: int) -> bool:
-    """Close a cart whose 30 days are over; False where it has been paid or reopened meanwhile."""
+    """Expire a cart after 30 days. Returns False if it has been paid or has an open payment."""
     order = locked_order(order_id)
     if order.status != Order.Status.CART or order.is_open or order.payments.open().exists():
         return False

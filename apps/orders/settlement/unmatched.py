@@ -16,7 +16,10 @@ from apps.orders.models.statuses import EventKind
 
 @transaction.atomic
 def keep_unmatched_payment(payment: ConfirmedPayment, *, reason: str) -> Payment:
-    """Store a payment that belongs to no order of ours, and leave it alone."""
+    """Store a succeeded payment that belongs to no order, flagged with `reason` (Spanish).
+
+    Returns the existing row if the payment is stored already.
+    """
     return Payment.objects.get_or_create(
         reference=payment.reference,
         defaults={
@@ -32,10 +35,10 @@ def keep_unmatched_payment(payment: ConfirmedPayment, *, reason: str) -> Payment
 
 @transaction.atomic
 def attend_unmatched_payments(payment_ids: Iterable[int]) -> list[Payment]:
-    """Clear the flags of payments without an order, once staff have settled them.
+    """Clear the flags of payments without an order that staff have settled.
 
-    The money audit names a charge without an order until then, or until it is refunded. Returns the
-    payments that were flagged, with their flags.
+    The money audit reports a charge without an order until its flag is cleared or it is refunded
+    (docs/rules.md, "Money audit"). Returns the payments that were flagged, with their old flags.
     """
     flagged = Payment.objects.select_for_update(no_key=True).filter(
         pk__in=list(payment_ids), order=None
@@ -47,11 +50,11 @@ def attend_unmatched_payments(payment_ids: Iterable[int]) -> list[Payment]:
 
 @transaction.atomic
 def keep_foreign_payment(order_id: int, payment: ConfirmedPayment, *, actor: str) -> None:
-    """Store a payment that names an order of ours but is of another customer, and tell staff.
+    """Store a payment with this order's number but another order's customer, and mail staff.
 
-    Each order has its own customer (decisions.md, "Card payments"). So it is for an order that had
-    this number before the database was restored, or in another shop on the same account: the
-    order of today must not become paid by it.
+    Each order has its own customer (docs/rules.md, "Card payments"). So the payment is for an order
+    that had this number before the database was restored, or for an order of another shop on the
+    same account. It must not mark today's order as paid (docs/rules.md, "Open payments").
     """
     order = locked_order(order_id)
     if Payment.objects.filter(reference=payment.reference).exists():
