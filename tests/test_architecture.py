@@ -7,13 +7,6 @@ ROOT = Path(__file__).parents[1]
 MAX_MODULE_LINES = 400
 MAX_TEST_LINES = 500
 
-# Temporary: modules that are still to be split or renamed. Empty these two sets, then delete them.
-TO_SPLIT = {
-    "apps/payments/tests/test_hosted.py",
-    "apps/payments/tests/test_instalments.py",
-    "apps/payments/tests/test_refunds.py",
-}
-
 # Names that stand for the same layer in several apps.
 LAYERS = {
     "admin",
@@ -61,7 +54,7 @@ def test_no_module_is_longer_than_allowed():
         is_test = "tests" in path.parts
         if lines > (MAX_TEST_LINES if is_test else MAX_MODULE_LINES):
             too_long.add(str(path.relative_to(ROOT)))
-    assert too_long <= TO_SPLIT
+    assert too_long == set()
 
 
 def test_two_apps_share_a_module_name_only_for_the_same_layer():

@@ -5,14 +5,19 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import time_machine
+from django.db.models import QuerySet
 
-from apps.orders.models import Order
+from apps.core.models import Mail
+from apps.orders.models import InstalmentAttempt, Order
 from apps.orders.plan.plan_link import plan_token
 from apps.payments.plan_charges import Collected, charge_instalments
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.shop import SUCCESS, Api, Sandbox
 
-# At ten in the morning in Madrid of the day on which the plans of these tests are bought.
+# Stripe's test cards that decline each charge, and that require authentication for each charge.
+REFUSED_LATER = "pm_card_chargeCustomerFail"
+ASKS_ALWAYS = "pm_card_authenticationRequired"
+# The plans of these tests are bought at ten in the morning in Madrid.
 BOUGHT_AT = datetime(2026, 11, 21, 10, tzinfo=ZoneInfo("Europe/Madrid"))
 
 
@@ -62,3 +67,46 @@ def charges(sandbox: Sandbox, order: Order) -> list[int]:
 def link_of(order: Order) -> dict[str, Any]:
     """What the personal link of a plan carries."""
     return {"order": order.pk, "token": plan_token(order)}
+
+
+def states(order: Order) -> list[str]:
+    """The states of the order's instalments, in their order."""
+    return list(order.instalments.order_by("number").values_list("status", flat=True))
+
+
+def attempts(order: Order) -> list[tuple[int, int, str, str, str]]:
+    """Instalment, number, kind, outcome and error code of each attempt to charge."""
+    return list(
+        InstalmentAttempt.objects.filter(instalment__order=order)
+        .order_by("instalment", "number")
+        .values_list("instalment__number", "number", "kind", "outcome", "error_code")
+    )
+
+
+def mails(template: str) -> QuerySet[Mail]:
+    return Mail.objects.filter(template=template)
+
+
+def pay_by_hand(
+    api: Api,
+    order: Order,
+    sandbox: Sandbox,
+    what: str = "next",
+    number: str = SUCCESS,
+    at: datetime | None = None,
+) -> str:
+    """Pay as the page of the plan does: prepare, confirm with Stripe.js, complete.
+
+    Returns the code of the decline, or "" for success. `number` is that of the card.
+    """
+    unpaid = order.instalments.exclude(status="paid").order_by("number")
+    with time_machine.travel(at or day(0), tick=False):
+        wanted = {"number": unpaid[0].number, "what": what}
+        status, started = api.post("instalments/pay", {**link_of(order), **wanted})
+        assert status == 200, started
+        decline = sandbox.confirm(started["client_secret"], number)
+        if not decline:
+            reference = started["payment_intent_id"]
+            assert api.post("complete-payment", {"payment_intent_id": reference})[0] == 200
+    order.refresh_from_db()
+    return decline

@@ -28,15 +28,10 @@ from apps.payments.reconcile_refunds import reconcile_returns
 from apps.payments.stripe.client import client
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import ANA, checkout_body, make_promo, make_subject, whole
-from tests.helpers.plans import buy_in_instalments, charge_on, day
+from tests.helpers.plans import charge_on, day
 from tests.helpers.refunds import buy, make_clerk, refund
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def clerk(db):
-    return make_clerk()
 
 
 @pytest.fixture
@@ -44,11 +39,6 @@ def paid(api, sandbox):
     """Bruno's order at 164.16 €, with a code."""
     make_promo("MENOS10")
     return buy(api, sandbox, total="164.16", promo_code="MENOS10")
-
-
-@pytest.fixture
-def plan(api, sandbox):
-    return buy_in_instalments(api, sandbox)
 
 
 def told(**how):

@@ -16,25 +16,13 @@ from apps.orders.models import Order, Payment
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe.client import client
 from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.faults import FAULTS
 from tests.helpers.shop import DECLINED, Api, Sandbox
 from tools.stripe_sandbox.testing import wait_until
 
 EVENTS = [
     f"payment_intent.{kind}" for kind in ("succeeded", "payment_failed", "processing", "canceled")
 ]
-# Both the call and the library's own retry go wrong, so that the shop gets to see it.
-BOTH = [1, 2]
-FAULTS: dict[str, dict[str, Any]] = {
-    "slow": {"do": "slow", "seconds": 0.6, "nth": BOTH},
-    "timed out before the work": {"do": "timeout_before", "nth": BOTH},
-    "timed out after the work": {"do": "timeout_after", "nth": BOTH},
-    "500": {"do": "error_500", "nth": BOTH},
-    "500 after the work": {"do": "error_500", "work": True, "nth": BOTH},
-    "429": {"do": "error_429", "nth": BOTH},
-    "html": {"do": "html", "nth": BOTH},
-    "truncated": {"do": "truncated", "nth": BOTH},
-    "empty": {"do": "empty", "nth": BOTH},
-}
 every_fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 
 

@@ -27,12 +27,6 @@ def _opaque(sandbox):
     sandbox.process.control("POST", "ids", {"style": "plain"})
 
 
-@pytest.fixture(params=["embedded", "hosted"])
-def mode(request, settings):
-    settings.STRIPE_CHECKOUT = request.param
-    return request.param
-
-
 def assert_is_opaque(provider_id: str) -> None:
     assert len(provider_id) == 255
     assert set(ODD_CHARACTERS) <= set(provider_id)

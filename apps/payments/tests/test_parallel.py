@@ -22,6 +22,7 @@ from apps.payments.reconcile import reconcile
 from apps.payments.webhooks import act_on
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
+from tests.helpers.hosted import open_sessions
 from tests.helpers.parallel import in_parallel
 from tests.helpers.shop import Api
 
@@ -172,16 +173,6 @@ def test_orders_that_swap_the_same_two_codes_do_not_deadlock():
 
     assert sorted(in_parallel(swap, 2)) == [0, 1]
     assert list(PromoCode.objects.order_by("code").values_list("uses_taken", flat=True)) == [1, 1]
-
-
-@pytest.fixture
-def hosted(settings):
-    settings.STRIPE_CHECKOUT = "hosted"
-
-
-def open_sessions(sandbox) -> list[str]:
-    sessions = sandbox.sessions(Order.objects.get().customer_reference)
-    return [session["id"] for session in sessions if session["status"] == "open"]
 
 
 def assert_bought_once() -> None:

@@ -17,17 +17,12 @@ from apps.orders.plan.notices import charges_to_announce
 from apps.payments.reconcile import reconcile
 from apps.payments.reconcile_refunds import reconcile_returns
 from tests.helpers.plans import buy_in_instalments, charge_on, charges, day, link_of
-from tests.helpers.refunds import make_clerk, refund, refunded_at_provider
+from tests.helpers.refunds import refund, refunded_at_provider
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("audited")]
 WHOLE = pytest.param({}, id="whole")
 ENDS_PLAN = pytest.param({"cents": 500, "cancels_plan": True}, id="ends-plan")
 both_ends = pytest.mark.parametrize("confirmed", [WHOLE, ENDS_PLAN])
-
-
-@pytest.fixture
-def clerk(db):
-    return make_clerk()
 
 
 @pytest.fixture

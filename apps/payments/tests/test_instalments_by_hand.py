@@ -1,0 +1,173 @@
+"""Students pay instalments by hand at the personal link of their plan."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.utils import timezone
+
+from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
+from apps.orders.plan.plan_link import plan_url
+from apps.payments.reconcile import reconcile
+from tests.helpers.plans import (
+    charge_on,
+    charges,
+    day,
+    link_of,
+    mails,
+    pay_by_hand,
+    states,
+)
+from tests.helpers.shop import DECLINED
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.usefixtures("audited")
+def test_student_can_pay_all_remaining_instalments_at_once(api, sandbox, plan):
+    assert pay_by_hand(api, plan, sandbox, "all", at=day(10)) == ""
+
+    assert plan.status == "paid"
+    assert states(plan) == ["paid", "paid", "paid"]
+    payment = Payment.objects.get(amount="66.66")
+    assert [row.number for row in payment.instalments.order_by("number")] == [2, 3]
+    assert mails("instalment_paid").count() == 1
+    for later in (20, 40):
+        assert charge_on(later).summary() == ""
+    assert charges(sandbox, plan) == [3334, 6666]
+    assert api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})[0] == 409
+
+
+@pytest.mark.usefixtures("audited")
+def test_instalment_paid_early_is_not_charged_on_its_day(api, sandbox, plan):
+    assert pay_by_hand(api, plan, sandbox, at=day(5)) == ""
+
+    assert charge_on(20).charged == 0
+    assert charge_on(40).charged == 1
+    plan.refresh_from_db()
+    assert plan.status == "paid"
+    assert charges(sandbox, plan) == [3334, 3333, 3333]
+
+
+def test_payment_of_an_instalment_that_was_charged_meanwhile_is_refused(api, sandbox, plan):
+    charge_on(20)
+
+    for what in ("next", "all"):
+        status, answer = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": what})
+        assert (status, answer["code"]) == (409, "plan_changed")
+    assert not plan.payments.open().exists()
+
+
+def test_open_payment_is_reused_and_canceled_when_the_student_chooses_another_amount(
+    api, sandbox, plan
+):
+    one, again, everything = (
+        api.post("instalments/pay", {**link_of(plan), "number": 2, "what": what})[1]
+        for what in ("next", "next", "all")
+    )
+
+    assert one["client_secret"] == again["client_secret"]
+    assert everything["payment_intent_id"] != one["payment_intent_id"]
+    assert (one["amount"], everything["amount"]) == (33.33, 66.66)
+    assert sandbox.payment(one["payment_intent_id"])["status"] == "canceled"
+    assert sandbox.payment(one["payment_intent_id"])["setup_future_usage"] == "off_session"
+    assert sandbox.payment(everything["payment_intent_id"])["setup_future_usage"] is None
+    assert plan.payments.open().count() == 1
+
+
+def test_student_can_pay_with_another_card_after_a_decline(api, sandbox, plan):
+    assert pay_by_hand(api, plan, sandbox, number=DECLINED, at=day(5)) == "card_declined"
+    reconcile()
+    assert states(plan) == ["paid", "due", "due"]
+
+    assert pay_by_hand(api, plan, sandbox, at=day(5)) == ""
+
+    assert states(plan) == ["paid", "paid", "due"]
+    assert charges(sandbox, plan) == [3334, 3333]
+
+
+def test_open_payment_delays_the_charge_and_is_canceled_after_an_hour(api, sandbox, plan):
+    with time_machine.travel(day(20), tick=False):
+        _, started = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
+    assert charge_on(20, hours=0.25).charged == 0
+
+    assert charge_on(20, hours=1).charged == 1
+
+    assert sandbox.payment(started["payment_intent_id"])["status"] == "canceled"
+    assert charges(sandbox, plan) == [3334, 3333]
+    assert states(plan) == ["paid", "paid", "due"]
+
+
+def test_unreported_payment_by_hand_is_adopted_and_not_charged_again(api, sandbox, plan):
+    with time_machine.travel(day(20), tick=False):
+        _, started = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
+    sandbox.confirm(started["client_secret"])
+
+    assert charge_on(20, hours=1).charged == 1
+
+    assert charges(sandbox, plan) == [3334, 3333]
+    assert states(plan) == ["paid", "paid", "due"]
+
+
+def test_link_shows_the_plan_without_personal_data(api, sandbox, plan):
+    with time_machine.travel(day(1), tick=False):
+        answer = api.client.get("/api/instalments", link_of(plan))
+
+    assert answer["Cache-Control"] == "no-store"
+    assert answer["Referrer-Policy"] == "no-referrer"
+    shown = answer.json()
+    assert shown["card"] == "Visa terminada en 4242"
+    assert (shown["next_amount"], shown["rest_amount"]) == (33.33, 66.66)
+    assert [(row["number"], row["state"]) for row in shown["instalments"]] == [
+        (1, "paid"), (2, "due"), (3, "due"),
+    ]  # fmt: skip
+    assert plan.email not in answer.content.decode()
+
+
+def test_disputed_plan_shows_no_charge_dates(api, plan):
+    Order.objects.update(disputed_at=timezone.now())
+
+    _, answer = api.get("instalments", **link_of(plan))
+
+    assert (answer["paused"], answer["card_works"]) == (True, True)
+    assert [row["charge_on"] for row in answer["instalments"]] == [None, None, None]
+
+
+@pytest.mark.parametrize("change", ["token", "order", "recovery"])
+def test_plan_with_a_wrong_token_is_not_found(api, plan, change):
+    link = link_of(plan)
+    if change == "recovery":
+        link["token"] = plan.auth_token
+    elif change == "order":
+        link["order"] = plan.pk + 1
+    else:
+        link["token"] = link["token"][:-1] + ("0" if link["token"][-1] != "0" else "1")
+
+    for answer in (
+        api.get("instalments", **link),
+        api.post("instalments/pay", {**link, "number": 2, "what": "all"}),
+        api.post("instalments/card", link),
+        api.post("instalments/card-saved", {**link, "setup_intent_id": "seti_1"}),
+    ):
+        assert (answer[0], answer[1]["code"]) == (404, "not_found")
+
+
+def test_plan_page_is_not_cached_or_indexed_and_changes_nothing(client, plan):
+    answer = client.get(plan_url(plan))
+
+    assert answer.status_code == 200
+    assert answer["Cache-Control"] == "no-store"
+    assert answer["Referrer-Policy"] == "no-referrer"
+    assert answer["X-Robots-Tag"] == "noindex"
+    assert InstalmentAttempt.objects.count() == 0
+    assert client.post(plan_url(plan)).status_code == 405
+
+
+def test_locked_plan_refuses_payments(api, sandbox, plan):
+    Order.objects.update(locked_until=day(1) + timedelta(hours=1))
+
+    with time_machine.travel(day(1), tick=False):
+        status, answer = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
+
+    assert (status, answer["code"]) == (429, "too_many_requests")
+    assert Instalment.objects.filter(status="due").count() == 2
