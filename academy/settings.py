@@ -79,7 +79,7 @@ MIDDLEWARE = [
     "apps.core.middleware.CanonicalPathMiddleware",
     "apps.payments.middleware.StripeTimeMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "apps.classroom.middleware.ClassroomSessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

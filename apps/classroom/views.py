@@ -22,6 +22,7 @@ from apps.classroom.accounts import (
 from apps.classroom.backends.base import ClassroomError, PasswordRefused
 from apps.classroom.forms import NewLinkForm, SetPasswordForm, SignInForm
 from apps.classroom.link_requests import rate_limited, request_link
+from apps.classroom.middleware import SESSION_ENDED
 from apps.classroom.models import Account
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
@@ -60,7 +61,8 @@ def aula(request: HttpRequest) -> HttpResponse:
         return _sign_in(request)
     student = current_student(request)
     if student is None:
-        return _page(request, "sign_in", {"form": SignInForm()})
+        ended = SESSION_ENDED in request.GET
+        return _page(request, "sign_in", {"form": SignInForm(), "session_ended": ended})
     subjects = subjects_of(student)
     # If all of the student's enrolments have ended, say so instead of "pending".
     ended = not subjects and student.enrolments.exists()
