@@ -13,7 +13,7 @@ from apps.orders.checkout.binding_quotes import BindingPrice
 from apps.orders.checkout.cart import CartLine, lines_as_json, resolve
 from apps.orders.checkout.request import Checkout, Placed, notice_as_json
 from apps.orders.checkout.take_up import take_up
-from apps.orders.checkout.write import content_digest, write_order
+from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.errors import (
     AlreadyBought,
     FriendCodeReserved,
@@ -74,13 +74,14 @@ def place(checkout: Checkout) -> Placed:
     if quote.total_cents != checkout.expected_total_cents:
         raise PriceChanged(**lines_as_json(lines, quote), **notice_as_json(binding.notice))
 
-    content_hash = content_digest(checkout, lines, quote, promo, binding.number)
-    if order is not None and order.content_hash != content_hash:
+    priced = PricedCheckout(checkout, lines, quote, promo, binding.number)
+    if order is None:
+        order = write_order(None, priced)
+    elif order.content_hash != priced.digest():
         open_payment = order.payments.open().first()
         if open_payment is not None:
             raise OpenPaymentInTheWay(open_payment)
-    if order is None or order.content_hash != content_hash:
-        order = write_order(order, checkout, lines, quote, promo, binding.number, content_hash)
+        order = write_order(order, priced)
     order.saved_for_later = order.saved_for_later or checkout.save_for_later
     order.reminders_accepted = Consent.Kind.REMINDERS in checkout.accepted
     order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
@@ -18,58 +19,95 @@ from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import instalment_plan_on_sale
 from apps.pricing.rules import PRICING, CartQuote
 from apps.students.models import Student
-from apps.students.services import (
-    find_or_create_student,
-    update_own_data,
-)
+from apps.students.services import find_or_create_student, update_own_data
 
 
-def content_digest(
-    checkout: Checkout,
-    lines: Sequence[CartLine],
-    quote: CartQuote,
-    promo: PromoCode | None,
-    quote_number: int | None,
-) -> str:
-    """A digest of everything that a payment of this order is for, as 64 hexadecimal digits.
+class OrderMadeMeanwhile(Exception):
+    """A concurrent request of the same page has created the order. The caller takes that one up."""
 
-    A changed digest means that the open payment has to be canceled (docs/rules.md, "Open
-    payments").
+
+@dataclass(frozen=True)
+class PricedCheckout:
+    """A checkout with its lines and its price, checked and ready to be stored.
+
+    `quote_number` is the number of the quote whose price binds, or None.
     """
-    content = [
-        sorted(
-            [line.subject.pk, line.lesson.pk if line.lesson else 0, line.item.price_cents]
-            for line in lines
-        ),
-        [[discount.name, discount.amount_cents] for discount in quote.discounts],
-        quote.total_cents,
-        checkout.payment_type,
-        promo.pk if promo else 0,
-        quote_number or 0,
-        checkout.email.strip().lower(),
-        checkout.phone,
-    ]
-    if checkout.payment_type == PaymentType.INSTALMENTS:
-        plan = instalment_plan_on_sale()
-        content.append([plan.count, plan.every_days])
-    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    checkout: Checkout
+    lines: Sequence[CartLine]
+    quote: CartQuote
+    promo: PromoCode | None
+    quote_number: int | None
+
+    def digest(self) -> str:
+        """A digest of everything that a payment of this order is for, as 64 hexadecimal digits.
+
+        A changed digest means that the open payment has to be canceled (docs/rules.md, "Open
+        payments").
+        """
+        content = [
+            sorted(
+                [line.subject.pk, line.lesson.pk if line.lesson else 0, line.item.price_cents]
+                for line in self.lines
+            ),
+            [[discount.name, discount.amount_cents] for discount in self.quote.discounts],
+            self.quote.total_cents,
+            self.checkout.payment_type,
+            self.promo.pk if self.promo else 0,
+            self.quote_number or 0,
+            self.checkout.email.strip().lower(),
+            self.checkout.phone,
+        ]
+        if self.checkout.payment_type == PaymentType.INSTALMENTS:
+            plan = instalment_plan_on_sale()
+            content.append([plan.count, plan.every_days])
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+    @property
+    def promised_reward_cents(self) -> int:
+        """What the owner of the order's friend code earns once the order is paid."""
+        if self.promo is None or not self.promo.is_referral_code:
+            return 0
+        return PRICING.reward_cents(self.checkout.payment_type)
 
 
-def write_order(
-    order: Order | None,
-    checkout: Checkout,
-    lines: Sequence[CartLine],
-    quote: CartQuote,
-    promo: PromoCode | None,
-    quote_number: int | None,
-    content_hash: str,
-) -> Order:
+def write_order(order: Order | None, priced: PricedCheckout) -> Order:
     """Store a priced checkout as a new order, or as the new content of `order`.
 
     Creates the student if the address has none. New content gets a new revision, and reserved uses
     of other promo codes are released. The caller holds the order's lock. Raises OrderMadeMeanwhile.
     """
-    student: Student = find_or_create_student(
+    is_new = order is None
+    student = _student_of(priced.checkout)
+    if order is None:
+        order = Order(order_key=priced.checkout.order_key)
+    else:
+        order.revision += 1
+        promo_uses.release(order, keep=priced.promo)
+    order.student = student
+    _set_contact_and_terms(order, priced)
+    try:
+        with transaction.atomic():
+            order.save()
+    except IntegrityError:
+        if is_new and Order.objects.filter(order_key=order.order_key).exists():
+            raise OrderMadeMeanwhile from None
+        raise
+    _replace_lines(order, priced)
+    count = "1 línea" if len(priced.lines) == 1 else f"{len(priced.lines)} líneas"
+    note(
+        order,
+        kind=EventKind.CREATED if is_new else EventKind.CHANGED,
+        actor="comprador",
+        reason=f"{'Pedido creado' if is_new else 'Pedido cambiado'}: {count}, "
+        f"{format_euros(priced.quote.total_cents)}",
+    )
+    return order
+
+
+def _student_of(checkout: Checkout) -> Student:
+    """The student with the checkout's address. A signed-in student's own data are updated."""
+    student = find_or_create_student(
         email=checkout.email,
         phone=checkout.phone,
         first_name=checkout.first_name,
@@ -82,34 +120,26 @@ def write_order(
             first_name=checkout.first_name,
             last_name=checkout.last_name,
         )
-    created = order is None
-    if order is None:
-        order = Order(student=student, order_key=checkout.order_key)
-    else:
-        order.revision += 1
-        promo_uses.release(order, keep=promo)
-    order.student = student
+    return student
+
+
+def _set_contact_and_terms(order: Order, priced: PricedCheckout) -> None:
+    checkout, plan = priced.checkout, instalment_plan_on_sale()
     order.email = checkout.email.strip()
     order.phone = checkout.phone
     order.first_name = checkout.first_name
     order.last_name = checkout.last_name
     order.payment_type = checkout.payment_type
-    plan = instalment_plan_on_sale()
     order.instalment_count, order.instalment_every_days = plan.count, plan.every_days
-    order.total_amount = to_euros(quote.total_cents)
-    order.promo_code = promo
-    has_friend_code = promo is not None and promo.is_referral_code
-    reward_cents = PRICING.reward_cents(checkout.payment_type) if has_friend_code else 0
-    order.promised_reward = to_euros(reward_cents)
-    order.quote_number = quote_number
-    order.content_hash = content_hash
-    try:
-        with transaction.atomic():
-            order.save()
-    except IntegrityError:
-        if created and Order.objects.filter(order_key=checkout.order_key).exists():
-            raise OrderMadeMeanwhile from None
-        raise
+    order.total_amount = to_euros(priced.quote.total_cents)
+    order.promo_code = priced.promo
+    order.promised_reward = to_euros(priced.promised_reward_cents)
+    order.quote_number = priced.quote_number
+    order.content_hash = priced.digest()
+
+
+def _replace_lines(order: Order, priced: PricedCheckout) -> None:
+    """Store the lines and discounts of the order in place of its former ones."""
     order.lines.all().delete()
     order.discounts.all().delete()
     OrderLine.objects.bulk_create(
@@ -121,22 +151,12 @@ def write_order(
             subject_name=line.subject.name,
             degree_name=line.subject.degree.name,
             university_name=line.subject.degree.university.name,
-            list_price=to_euros(priced.list_price_cents),
-            price=to_euros(priced.price_cents),
+            list_price=to_euros(price.list_price_cents),
+            price=to_euros(price.price_cents),
         )
-        for line, priced in zip(lines, quote.lines, strict=True)
+        for line, price in zip(priced.lines, priced.quote.lines, strict=True)
     )
     OrderDiscount.objects.bulk_create(
         OrderDiscount(order=order, name=discount.name, amount=to_euros(discount.amount_cents))
-        for discount in quote.discounts
+        for discount in priced.quote.discounts
     )
-    count = "1 línea" if len(lines) == 1 else f"{len(lines)} líneas"
-    reason = "Pedido creado" if created else "Pedido cambiado"
-    total = format_euros(quote.total_cents)
-    kind = EventKind.CREATED if created else EventKind.CHANGED
-    note(order, kind=kind, actor="comprador", reason=f"{reason}: {count}, {total}")
-    return order
-
-
-class OrderMadeMeanwhile(Exception):
-    """A concurrent request with the same `order_key` created the order. The caller retries."""
