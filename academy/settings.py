@@ -40,6 +40,8 @@ VAR_DIR.mkdir(parents=True, exist_ok=True)
 # that many hops back in X-Forwarded-For, or REMOTE_ADDR if this is 0.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 RATE_LIMIT_SCALE = env.float("RATE_LIMIT_SCALE", default=1.0)
+# Mails that strangers can cause to one mailbox in an hour. 3 of them are kept for sign-in links.
+MAILS_PER_RECIPIENT = env.int("MAILS_PER_RECIPIENT", default=6)
 
 # ---------------------------------------------------------------- applications
 INSTALLED_APPS = [
@@ -174,6 +176,11 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[.-][0-9A-Za-z]{8,12}\..+$"
 # ---------------------------------------------------------------- security
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https://")
+# A browser accepts a `__Host-` cookie only from this very host, encrypted and for all paths:
+# a subdomain can't plant one.
+COOKIE_PREFIX = "__Host-" if SESSION_COOKIE_SECURE else ""
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}sessionid"
+CSRF_COOKIE_NAME = f"{COOKIE_PREFIX}csrftoken"
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"

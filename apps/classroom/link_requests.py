@@ -7,8 +7,11 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.classroom.forms import NewLinkForm
 from apps.core.errors import TooManyRequests
-from apps.core.throttle import Limit
+from apps.core.identity import email_identity
+from apps.core.mail.recipient_limits import LinkKind, may_mail_link
+from apps.core.throttle import Limit, client_network
 from apps.core.timing import constant_time
+from apps.students.devices import known_device
 
 # Renders a page from (request, template name, context, status).
 Page = Callable[..., HttpResponse]
@@ -21,11 +24,13 @@ def request_link(
     *,
     visitor_limit: Limit,
     email_limit: Limit,
+    kind: LinkKind,
     send: Callable[[str], None],
 ) -> HttpResponse:
     """Show the form, or send the link.
 
-    Response and response time don't reveal whether the address is known.
+    Response and response time don't reveal whether the address is known. If others have used up the
+    mails to this address, the last link still works, and the page is the same.
     """
     if request.method != "POST":
         return page(request, name, {"form": NewLinkForm()})
@@ -33,13 +38,15 @@ def request_link(
     if not form.is_valid():
         return page(request, name, {"form": form})
     email = form.cleaned_data["email"].strip().lower()
+    device = known_device(request, email)
     try:
         visitor_limit.count(request)
-        email_limit.count_key(email)
+        email_limit.count_key(f"{device or client_network(request)} {email_identity(email)}")
     except TooManyRequests as refusal:
         return rate_limited(request, page, name, form, refusal)
     with constant_time():
-        send(email)
+        if device or may_mail_link(kind, email):
+            send(email)
     return page(request, "link_sent", {"email": email})
 
 

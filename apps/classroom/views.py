@@ -26,13 +26,19 @@ from apps.classroom.middleware import SESSION_ENDED
 from apps.classroom.models import Account
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
+from apps.core.identity import email_identity
+from apps.core.mail.recipient_limits import LinkKind
 from apps.core.models import SiteSettings
 from apps.core.response_headers import private_form_page
-from apps.core.throttle import Limit
+from apps.core.throttle import Limit, client_network
+from apps.students.devices import known_device, remember_device
 from apps.students.session import current_student, sign_in, sign_out
 
 SIGN_IN_BY_VISITOR = Limit("aula-entrar", times=20, seconds=600)
+# Of one visitor, or of a device that the student has signed in on before.
 SIGN_IN_BY_EMAIL = Limit("aula-entrar-correo", times=10, seconds=900)
+# Of all visitors together, without the student's own devices.
+SIGN_IN_BY_STRANGERS = Limit("aula-entrar-ajenos", times=100, seconds=3600)
 LINK_BY_VISITOR = Limit("aula-enlace", times=10, seconds=600)
 LINK_BY_EMAIL = Limit("aula-enlace-correo", times=3, seconds=3600)
 
@@ -45,10 +51,13 @@ def _page(
     return render(request, f"classroom/{name}.html", {"noindex": True, **context}, status=status)
 
 
-def _open_session(request: HttpRequest, account: Account) -> None:
+def _open_session(request: HttpRequest, account: Account) -> HttpResponse:
     sign_in(request, account.student)
     rotate_token(request)
     record_sign_in(account)
+    response = redirect("aula")
+    remember_device(response, account.student)
+    return response
 
 
 @private_form_page
@@ -81,16 +90,26 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
         return _page(request, "sign_in", {"form": form})
     email = form.cleaned_data["email"].strip().lower()
     try:
-        SIGN_IN_BY_VISITOR.count(request)
-        SIGN_IN_BY_EMAIL.count_key(email)
+        _count_sign_in(request, email)
         account = check_credentials(email=email, password=form.cleaned_data["password"])
     except TooManyRequests as refusal:
         return rate_limited(request, _page, "sign_in", form, refusal)
     except WrongCredentials as refusal:
         form.add_error(None, refusal.message)
         return _page(request, "sign_in", {"form": form})
-    _open_session(request, account)
-    return redirect("aula")
+    return _open_session(request, account)
+
+
+def _count_sign_in(request: HttpRequest, email: str) -> None:
+    """Count an attempt. Wrong passwords from elsewhere never count against a known device."""
+    identity = email_identity(email)
+    device = known_device(request, email)
+    if device:
+        SIGN_IN_BY_EMAIL.count_key(f"{device} {identity}")
+        return
+    SIGN_IN_BY_VISITOR.count(request)
+    SIGN_IN_BY_EMAIL.count_key(f"{client_network(request)} {identity}")
+    SIGN_IN_BY_STRANGERS.count_key(identity)
 
 
 @private_form_page
@@ -151,8 +170,7 @@ def _set_password(request: HttpRequest, token: str, form: SetPasswordForm) -> Ht
         return None
     if settings.CLASSROOM != "local":
         return redirect(SiteSettings.current().portal)
-    _open_session(request, account)
-    return redirect("aula")
+    return _open_session(request, account)
 
 
 def _used_link(request: HttpRequest) -> HttpResponse:
@@ -169,5 +187,6 @@ def enlace(request: HttpRequest) -> HttpResponse:
         "request_link",
         visitor_limit=LINK_BY_VISITOR,
         email_limit=LINK_BY_EMAIL,
+        kind=LinkKind.CLASSROOM,
         send=lambda email: send_new_link(email=email),
     )

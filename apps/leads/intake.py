@@ -7,22 +7,9 @@ from django.conf import settings
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText
-from apps.core.throttle import Limit
 from apps.leads.models import Lead, LeadConsent
 from apps.students.consent_wordings import TEXTS, WORDINGS
 from apps.students.models import Consent
-
-# An address gets at most 3 mails per hour, whoever requests them.
-MAILS_PER_RECIPIENT = Limit("form-mails", times=3, seconds=3600)
-
-
-def count_mail_to(email: str) -> None:
-    """Count a mail to an unverified address that a form sends.
-
-    Call it before the transaction, so that a rollback does not undo the count. Raises
-    TooManyRequests.
-    """
-    MAILS_PER_RECIPIENT.count_key(email.strip().lower())
 
 
 def open_lead(

@@ -12,8 +12,9 @@ from apps.catalogue.models import Subject
 from apps.core.clock import today
 from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import count_form_mail
 from apps.core.money import to_cents, to_euros
-from apps.leads.intake import count_mail_to, open_lead
+from apps.leads.intake import open_lead
 from apps.leads.models import Lead, Quote, QuoteDiscount, QuoteSubject
 from apps.orders.checkout import binding_quotes
 from apps.orders.promo import uses as promo_uses
@@ -55,7 +56,7 @@ def send_quote(budget: Budget, *, email: str, phone: str) -> Quote:
     """
     subjects = _on_sale(budget.subject_ids)
     priced = _price(budget, subjects)
-    count_mail_to(email)
+    count_form_mail(email)
     friend_promo = (
         _usable_referral_code(budget.friend_code, subjects, email=email, phone=phone)
         if budget.invited_with_code

@@ -11,9 +11,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import count_form_mail
 from apps.core.random_codes import random_code
 from apps.leads import attachments
-from apps.leads.intake import count_mail_to, open_lead
+from apps.leads.intake import open_lead
 from apps.leads.models import Attachment, Lead
 from apps.pricing.models import PromoCode
 from apps.pricing.rules import PRICING
@@ -50,7 +51,7 @@ def request_discount(*, email: str, phone: str, career: str) -> Lead:
 
     Raises TooManyRequests if the address has received its mails of this hour.
     """
-    count_mail_to(email)
+    count_form_mail(email)
     with transaction.atomic():
         promo = PromoCode.objects.create(
             code=random_code(f"DTO{PRICING.discount_code_percent}-", DISCOUNT_CODE_LENGTH),

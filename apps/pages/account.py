@@ -19,12 +19,14 @@ from rest_framework import serializers
 
 from apps.classroom.forms import NewLinkForm, SiteForm
 from apps.classroom.link_requests import request_link
+from apps.core.mail.recipient_limits import LinkKind
 from apps.core.privacy import export_all
 from apps.core.response_headers import private_form_page
 from apps.core.throttle import Limit
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.reads import orders_of
 from apps.orders.serializers import clean_phone
+from apps.students.devices import remember_device
 from apps.students.models import Student
 from apps.students.services import request_erasure, update_own_data
 from apps.students.session import current_student, sign_in, sign_out
@@ -80,7 +82,13 @@ def _ask_for_link(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" and current_student(request) is not None:
         return redirect("mi-cuenta")
     return request_link(
-        request, _page, "sign_in", visitor_limit=LINKS, email_limit=MAILS, send=send_sign_in_link
+        request,
+        _page,
+        "sign_in",
+        visitor_limit=LINKS,
+        email_limit=MAILS,
+        kind=LinkKind.SIGN_IN,
+        send=send_sign_in_link,
     )
 
 
@@ -99,7 +107,9 @@ def login_link(request: HttpRequest) -> HttpResponse:
         return _page(request, "link_used", {"form": NewLinkForm()}, status=410)
     sign_in(request, student)
     rotate_token(request)
-    return redirect("mi-cuenta")
+    response = redirect("mi-cuenta")
+    remember_device(response, student)
+    return response
 
 
 @private_form_page

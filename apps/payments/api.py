@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from apps.classroom.provisioning import account_status, grant_access, resend_access_mail
 from apps.core.api import PublicAPIView
 from apps.core.errors import AcademyError, Forbidden
+from apps.core.mail.recipient_limits import count_form_mail
 from apps.core.response_headers import NO_STORE
 from apps.core.throttle import Limit
 from apps.orders.models import Order, Payment
@@ -24,9 +25,6 @@ from apps.payments.stripe.events import read_event
 from apps.payments.stripe.intents import HasPaymentIds, PaymentIds, retrieve_payment
 from apps.payments.webhooks import store
 from apps.students.session import current_student
-
-# Mails to an address that nobody has shown to be theirs (decisions.md, "Forms and leads").
-SAVED_CARTS = Limit("cart-saved", times=3, seconds=3600)
 
 
 class NotConfirmed(AcademyError):
@@ -68,7 +66,7 @@ class ProcessCheckout(PublicAPIView):
         student = current_student(request)
         checkout = form.to_checkout(signed_in_as=student.pk if student else None)
         if checkout.save_for_later:
-            SAVED_CARTS.count_key(checkout.email.lower())
+            count_form_mail(checkout.email)
         return Response(start(checkout).as_json, headers=NO_STORE)
 
 

@@ -17,6 +17,7 @@ from django_tasks import task
 
 from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import count_form_mail
 from apps.core.throttle import Limit
 from apps.orders.models import Order, OrderLine
 from apps.orders.models.statuses import ACTIVE
@@ -110,3 +111,4 @@ def mail_already_bought(order_id: int) -> None:
         )
         if mail is not None:
             MAILS_PER_STUDENT.count_key(order.student.email)
+            count_form_mail(order.student.email)

@@ -1,0 +1,49 @@
+"""Devices that a student has signed in on (docs/rules.md, "Rate limits").
+
+Failed attempts of others never lock a student out on such a device: its attempts are counted apart.
+"""
+
+import secrets
+
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from apps.core.identity import email_identity
+from apps.students.models import Student
+
+_SALT = "apps.students.devices"
+LIFETIME_S = 365 * 24 * 3600
+
+
+def cookie_name() -> str:
+    return f"{settings.COOKIE_PREFIX}dispositivo"
+
+
+def remember_device(response: HttpResponse, student: Student) -> None:
+    """Set a cookie that names the device and, as a digest, its student. It opens nothing."""
+    value = signing.dumps([secrets.token_urlsafe(12), _digest(student.email)], salt=_SALT)
+    response.set_cookie(
+        cookie_name(),
+        value,
+        max_age=LIFETIME_S,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def known_device(request: HttpRequest, email: str) -> str:
+    """The name of the device if this student has signed in on it; otherwise empty."""
+    try:
+        device, digest = signing.loads(
+            request.COOKIES.get(cookie_name(), ""), salt=_SALT, max_age=LIFETIME_S
+        )
+    except signing.BadSignature:
+        return ""
+    return str(device) if constant_time_compare(digest, _digest(email)) else ""
+
+
+def _digest(email: str) -> str:
+    return salted_hmac(_SALT, email_identity(email), algorithm="sha256").hexdigest()[:32]

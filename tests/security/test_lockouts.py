@@ -1,0 +1,128 @@
+"""Attackers neither flood a mailbox nor lock its owner out."""
+
+import pytest
+import time_machine
+from django.contrib.auth.hashers import make_password
+from django.test import Client
+
+from apps.classroom.models import Account
+from apps.core.models import Mail
+from apps.students.models import SignInLink
+from apps.students.services import find_or_create_student
+from tests.helpers.factories import make_subject, whole
+
+pytestmark = pytest.mark.django_db
+
+PASSWORD = "marea-alta-77"
+ANA = "ana.ruiz@gmail.com"
+SPELLINGS = [ANA, "anaruiz@gmail.com", "Ana.Ruiz+1@gmail.com", "a.n.a.ruiz@googlemail.com"]
+
+
+@pytest.fixture(autouse=True)
+def one_hour(settings):
+    settings.STUDENT_LOGIN = True
+    with time_machine.travel("2026-11-21 10:00:01+00:00", tick=False) as clock:
+        yield clock
+
+
+@pytest.fixture
+def account():
+    student = find_or_create_student(email=ANA, phone="+34600111111")
+    return Account.objects.create(student=student, password=make_password(PASSWORD))
+
+
+def elsewhere(number):
+    return Client(REMOTE_ADDR=f"10.0.0.{number}")
+
+
+def sign_in(client, password=PASSWORD, email=ANA):
+    return client.post("/aula", {"email": email, "password": password})
+
+
+def flood(rounds=6):
+    """Every form that mails a visitor, in every spelling of Ana's address, from many addresses."""
+    subject = make_subject()
+    cart = {
+        "phone": "+34600222222", "total_amount": 192, "payment_type": "full_payment",
+        "items": [whole(subject)], "termsAccepted": True, "privacyAccepted": True,
+        "save_for_later": True,
+    }  # fmt: skip
+    discount = {"phone": "600222222", "career": "ade", "acceptTerms": True}
+    for number in range(rounds):
+        client, email = elsewhere(number), SPELLINGS[number % 4]
+        for path, body in (("process-checkout", cart), ("send-discount-email", discount)):
+            client.post(f"/api/{path}", {**body, "email": email}, "application/json")
+        client.post("/login", {"email": email})
+        client.post("/aula/enlace", {"email": email})
+
+
+def mails_to_ana():
+    return Mail.objects.filter(to__in=[*SPELLINGS, *map(str.lower, SPELLINGS)]).count()
+
+
+@pytest.mark.parametrize("budget", [4, 6])
+def test_all_forms_together_have_one_budget_of_mails(account, settings, budget):
+    settings.MAILS_PER_RECIPIENT = budget
+
+    flood()
+
+    assert 0 < mails_to_ana() <= budget
+
+
+def test_student_still_gets_a_link_after_others_used_up_the_mails(account, one_hour):
+    flood()
+    links = SignInLink.objects.count()
+    assert links >= 1
+    one_hour.shift(30 * 60)
+
+    elsewhere(99).post("/login", {"email": ANA})
+
+    assert SignInLink.objects.count() == links + 1
+
+
+def test_page_is_the_same_without_a_mail(account):
+    pages = [elsewhere(number).post("/login", {"email": ANA}) for number in range(6)]
+
+    assert {page.status_code for page in pages} == {200}
+    assert len({page.content for page in pages}) == 1
+    assert SignInLink.objects.count() == 4
+
+
+def test_wrong_passwords_from_elsewhere_lock_nobody_out(account):
+    for number in range(10):
+        sign_in(elsewhere(1), str(number))
+
+    assert sign_in(elsewhere(1)).status_code == 429
+    assert sign_in(elsewhere(2)).status_code == 302
+
+
+def test_known_device_is_never_locked_by_others(account):
+    own = Client(REMOTE_ADDR="10.9.9.9")
+    sign_in(own)
+    own.post("/aula/salir")
+    for number in range(101):
+        sign_in(elsewhere(number % 20), str(number))
+    assert sign_in(elsewhere(50)).status_code == 429
+
+    assert sign_in(own).status_code == 302
+
+
+def test_known_device_has_a_limit_of_its_own(account):
+    own = Client(REMOTE_ADDR="10.9.9.9")
+    sign_in(own)
+
+    statuses = [sign_in(own, "wrong").status_code for _ in range(11)]
+
+    assert statuses == [200] * 10 + [429]
+
+
+def test_device_of_another_student_is_not_known(account):
+    other = find_or_create_student(email="bruno@example.com", phone="+34600222222")
+    Account.objects.create(student=other, password=make_password(PASSWORD))
+    client = Client(REMOTE_ADDR="10.9.9.9")
+    sign_in(client, email="bruno@example.com")
+
+    statuses = [sign_in(client, "wrong").status_code for _ in range(11)]
+
+    assert statuses == [200] * 10 + [429]
+    assert sign_in(elsewhere(3)).status_code == 302
