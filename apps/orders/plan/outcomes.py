@@ -52,20 +52,7 @@ def mark_instalments_paid(
         .filter(number__in=numbers)
         .order_by("number")
     )
-    due_cents = sum(instalment.amount_cents for instalment in instalments)
-    names = name_instalments(numbers)
-    problem = ""
-    if order.status not in PLAN_RUNNING or len(instalments) != len(set(numbers)):
-        problem = f"Pago de {names} de un pedido que no los espera"
-    elif any(instalment.status == Instalment.Status.PAID for instalment in instalments):
-        problem = f"Segundo pago de {names}"
-    elif any(instalment.status == Instalment.Status.CANCELED for instalment in instalments):
-        problem = f"Pago de {names}, que se anuló"
-    elif payment.currency != "eur" or payment.amount_cents != due_cents:
-        problem = (
-            f"Importe inesperado de {names}: {format_euros(payment.amount_cents)} "
-            f"({payment.currency}) en lugar de {format_euros(due_cents)}"
-        )
+    problem = _misfit(order, instalments, numbers, payment)
     stored = record_payment(order, row, payment, flag_reason=problem)
     attempt_row = settle_attempt(order, numbers, attempt, payment.reference)
     if problem:
@@ -75,21 +62,13 @@ def mark_instalments_paid(
             flag(order, kind=EventKind.PAYMENT_MISFIT, actor=actor, reason=reason)
             alert_staff(order, occasion=f"payment-{stored.pk}", reason=problem)
         return order
-
     stored.instalments.set(instalments)
-    now = timezone.now()
-    for instalment in instalments:
-        instalment.status = Instalment.Status.PAID
-        instalment.paid_at = now
-        instalment.charge_on = None
-        instalment.leased_until = None
-        instalment.save()
+    _settle(instalments)
     by_hand = attempt_row is not None and attempt_row.kind == InstalmentAttempt.Kind.BY_HAND
     if by_hand and payment.payment_method and payment.payment_method != order.card_reference:
         take_card(order, payment.payment_method)
-    _advance_order(
-        order, actor=actor, reason=f"{names} pagado: {format_euros(payment.amount_cents)}"
-    )
+    amount = format_euros(payment.amount_cents)
+    _advance_order(order, actor=actor, reason=f"{name_instalments(numbers)} pagado: {amount}")
     queue_mail(
         key=f"instalment-paid:{stored.pk}",
         template="instalment_paid",
@@ -97,6 +76,41 @@ def mark_instalments_paid(
         context={"payment_id": stored.pk},
     )
     return order
+
+
+def _misfit(
+    order: Order,
+    instalments: Sequence[Instalment],
+    numbers: Sequence[int],
+    payment: ConfirmedPayment,
+) -> str:
+    """Why the payment does not fit these instalments, as a Spanish sentence; empty if it fits."""
+    names = name_instalments(numbers)
+    statuses = {instalment.status for instalment in instalments}
+    due_cents = sum(instalment.amount_cents for instalment in instalments)
+    if order.status not in PLAN_RUNNING or len(instalments) != len(set(numbers)):
+        return f"Pago de {names} de un pedido que no los espera"
+    if Instalment.Status.PAID in statuses:
+        return f"Segundo pago de {names}"
+    if Instalment.Status.CANCELED in statuses:
+        return f"Pago de {names}, que se anuló"
+    if payment.currency != "eur" or payment.amount_cents != due_cents:
+        return (
+            f"Importe inesperado de {names}: {format_euros(payment.amount_cents)} "
+            f"({payment.currency}) en lugar de {format_euros(due_cents)}"
+        )
+    return ""
+
+
+def _settle(instalments: Sequence[Instalment]) -> None:
+    """Store the instalments as paid. Nothing charges them any more."""
+    now = timezone.now()
+    for instalment in instalments:
+        instalment.status = Instalment.Status.PAID
+        instalment.paid_at = now
+        instalment.charge_on = None
+        instalment.leased_until = None
+        instalment.save()
 
 
 def _refund_after_end(order: Order, payment: Payment, *, actor: str) -> bool:

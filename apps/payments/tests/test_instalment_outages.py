@@ -4,10 +4,12 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from apps.orders.models import Order, Payment
+from apps.orders.models import Instalment, Order, Payment
 from apps.payments.reconcile import reconcile
+from apps.payments.stripe.client import client
 from tests.helpers.plans import (
     attempts,
+    buy_in_instalments,
     charge_on,
     charges,
     day,
@@ -41,6 +43,20 @@ def test_unknown_outcome_is_resolved_before_another_charge(sandbox, plan, fault,
 
     assert charges(sandbox, plan) == [3334, 3333]
     assert states(plan) == ["paid", "paid", "due"]
+
+
+def test_run_stops_and_releases_the_lease_when_calls_to_stripe_are_refused(
+    api, sandbox, plan, fault, settings
+):
+    buy_in_instalments(api, sandbox, email="clara@example.com", phone="+34600777888")
+    settings.STRIPE_BREAKER_FAILURES = 1
+    client.cache_clear()
+    fault(calls="*", caller="server", do="error_500")
+
+    # The first plan's call fails, which opens the breaker. The second plan's call is not made.
+    assert charge_on(20).problems == 2
+    leases = Instalment.objects.filter(number=2).order_by("order").values_list("leased_until")
+    assert [lease is not None for (lease,) in leases] == [True, False]
 
 
 def test_charge_without_an_answer_is_adopted_without_another_call(sandbox, plan, fault):
