@@ -10,6 +10,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path
 
+from apps.core.admin_lookups import GuardedLookups
+
 # Ordered by how often staff need them. Others follow in their default order.
 SECTIONS = (
     "orders",
@@ -57,21 +59,38 @@ class BackofficeSite(admin.AdminSite):
             section["models"].sort(key=lambda model: _rank(MODELS, model["object_name"]))
         return sorted(sections, key=lambda section: _rank(SECTIONS, section["app_label"]))
 
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Register models. The pages of packages get the allow-list of look-ups that ours have."""
+        page = admin_class or admin.ModelAdmin
+        if not issubclass(page, GuardedLookups):
+            page = type(page.__name__, (GuardedLookups, page), {})
+        super().register(model_or_iterable, page, **options)
+
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         # Imported here because the site is created before the models are loaded.
         from apps.backoffice.dashboard import orders_without_access, tiles
 
-        context = {"tiles": tiles(), "without_access": orders_without_access()}
+        context = {
+            "tiles": tiles(request.user),
+            "without_access": orders_without_access(request.user),
+        }
         return super().index(request, {**(extra_context or {}), **context})
 
     def get_urls(self) -> list[Any]:
-        retry = path("sin-acceso/<int:order_id>", self.admin_view(self.retry_access))
-        retry.name = "retry_access"
-        refund = path("devolver/<int:order_id>", self.admin_view(self.refund_order))
-        refund.name = "refund_order"
-        return [retry, refund, *super().get_urls()]
+        pages = (
+            ("sin-acceso/<int:order_id>", self.retry_access, "retry_access"),
+            ("devolver/<int:order_id>", self.refund_order, "refund_order"),
+            ("clave", self.confirm_password, "confirm_password"),
+        )
+        ours = [path(route, self.admin_view(view), name=name) for route, view, name in pages]
+        return [*ours, *super().get_urls()]
+
+    def confirm_password(self, request: HttpRequest) -> HttpResponse:
+        from apps.backoffice.password_page import confirm_password
+
+        return confirm_password(request, self.each_context(request))
 
     def refund_order(self, request: HttpRequest, order_id: int) -> HttpResponse:
         from apps.payments.refund_page import refund_page
@@ -80,11 +99,14 @@ class BackofficeSite(admin.AdminSite):
 
     def retry_access(self, request: HttpRequest, order_id: int) -> HttpResponse:
         """Retry the classroom access of a paid order now, without waiting for the next retry."""
+        from apps.classroom.models import Provisioning
         from apps.classroom.provisioning import retry_now
+        from apps.core.admin_log import log_rows
 
-        if request.method != "POST" or not request.user.has_perm("classroom.view_provisioning"):
+        if request.method != "POST" or not request.user.has_perm("classroom.change_provisioning"):
             raise PermissionDenied
         if retry_now(order_id):
+            log_rows(request, Provisioning, [order_id], "Alta reintentada del pedido")
             messages.success(request, f"Se vuelve a intentar el acceso del pedido {order_id}.")
         else:
             messages.warning(request, f"El pedido {order_id} no espera ningún intento.")

@@ -159,6 +159,7 @@ class SubjectAdmin(CatalogueAdmin):
     )
     list_select_related = ("degree__university",)
     list_filter = ("active", "university")
+    link_lookups = ("degree__id__exact",)
     search_fields = ("name",)
     autocomplete_fields = ("degree",)
     fields = (

@@ -245,6 +245,7 @@ class Subject(Named):
         verbose_name = "asignatura"
         verbose_name_plural = "asignaturas"
         ordering = ("name_sort", "pk")
+        permissions = (("export_catalogue", "Puede exportar el catálogo"),)
         constraints = (
             models.UniqueConstraint(fields=("degree", "name"), name="subject_once_per_degree"),
             models.CheckConstraint(

@@ -36,6 +36,7 @@ class ProvisioningAdmin(ReadOnlyAdmin):
     list_filter = ("status",)
     search_fields = ("order_id", "student__email")
     date_hierarchy = "created_at"
+    link_lookups = ("order_id", "student__id__exact")
     actions = ("try_again",)
     fields = (
         "order_id",
@@ -53,10 +54,14 @@ class ProvisioningAdmin(ReadOnlyAdmin):
         "updated_at",
     )
 
-    @admin.action(description="Volver a intentar las altas fallidas", permissions=["view"])
+    @admin.action(description="Volver a intentar las altas fallidas", permissions=["retry"])
     def try_again(self, request: HttpRequest, provisionings: QuerySet[Provisioning]) -> None:
         count = sum(retry_provisioning(provisioning) for provisioning in provisionings)
         self.message_user(request, f"Altas que se vuelven a intentar: {count}.", messages.INFO)
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        # The row has no edit form, so its change permission controls this action.
+        return request.user.has_perm("classroom.change_provisioning")
 
 
 @admin.register(Enrolment)
@@ -74,6 +79,7 @@ class EnrolmentAdmin(ReadOnlyAdmin):
     list_filter = ("state", "subject__degree__university", "subject__degree")
     search_fields = ("student__email", "subject__name", "order_id")
     date_hierarchy = "granted_at"
+    link_lookups = ("order_id", "student__id__exact")
 
 
 @admin.register(Account)
@@ -111,10 +117,13 @@ class AccessChangeAdmin(ReadOnlyAdmin):
     date_hierarchy = "created_at"
     actions = ("try_again",)
 
-    @admin.action(description="Volver a intentar los cambios fallidos", permissions=["view"])
+    @admin.action(description="Volver a intentar los cambios fallidos", permissions=["retry"])
     def try_again(self, request: HttpRequest, changes: QuerySet[AccessChange]) -> None:
         count = sum(retry_change(change) for change in changes)
         self.message_user(request, f"Cambios que se vuelven a intentar: {count}.", messages.INFO)
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("classroom.change_accesschange")
 
 
 @admin.register(Semester)

@@ -2,7 +2,7 @@ from typing import Any
 
 from csp.decorators import csp_update
 from django.contrib import admin, messages
-from django.core.exceptions import ObjectDoesNotExist
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
 from django.db import models
 from django.db.models import Max, Model, QuerySet
 from django.forms import ModelForm
@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from apps.core.admin_base import NOTHING, DeskAdmin, ReadOnlyAdmin, moment
+from apps.core.admin_log import log_reading
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.mail.outbox import retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
@@ -38,6 +39,8 @@ class SiteSettingsAdmin(DeskAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
         row = SiteSettings.current()
         return HttpResponseRedirect(reverse("admin:core_sitesettings_change", args=[row.pk]))
 
@@ -78,7 +81,7 @@ class LegalTextAdmin(DeskAdmin):
 
 @admin.register(Mail)
 class MailAdmin(ReadOnlyAdmin):
-    """The outbox. With the file backend staff also read the mails here."""
+    """The outbox. Staff read the mails here, without their secret links; readings are logged."""
 
     list_display = (
         "to",
@@ -154,6 +157,9 @@ class MailAdmin(ReadOnlyAdmin):
     def html_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The mail's HTML for the frame, which runs no script and loads no resource."""
         mail = get_object_or_404(Mail, pk=pk)
+        if not self.has_view_permission(request, mail):
+            raise PermissionDenied
+        log_reading(request, mail)
         try:
             html = render_for_staff(mail).html
         except ObjectDoesNotExist:
@@ -168,12 +174,21 @@ class MailAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        return super().changeform_view(request, object_id, form_url, extra_context)
+        page = super().changeform_view(request, object_id, form_url, extra_context)
+        # The object is None where the page has redirected: the mail is gone.
+        mail = self.get_object(request, object_id) if object_id else None
+        if isinstance(mail, Mail):
+            log_reading(request, mail)
+        return page
 
-    @admin.action(description="Volver a intentar los envíos fallidos", permissions=["view"])
+    @admin.action(description="Volver a intentar los envíos fallidos", permissions=["retry"])
     def send_again(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
         count = sum(retry_mail(mail) for mail in mails)
         self.message_user(request, f"Correos que se vuelven a enviar: {count}.", messages.INFO)
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        # A mail has no edit form, so its change permission controls this action.
+        return request.user.has_perm("core.change_mail")
 
 
 @admin.register(ScheduledJob)

@@ -4,13 +4,20 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import SuspiciousOperation
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
+from apps.core.admin_log import log_rows
+from apps.core.admin_lookups import GuardedLookups
+from apps.core.fresh_password import PasswordConfirmation
 from apps.core.money import format_euros, to_cents
 
 # The type stubs' classes are generic. Django's own are not.
@@ -24,13 +31,40 @@ else:
 NOTHING = "–"
 
 
-class DeskAdmin(_ModelAdmin):
-    """Base class for admin pages: 50 rows a page, no full count."""
+class DeskAdmin(GuardedLookups, _ModelAdmin):
+    """Base class for admin pages: 50 rows a page, no full count, look-ups by allow-list."""
 
     list_per_page = 50
     empty_value_display = NOTHING
     # Skip the extra query that counts all rows beside a filtered list.
     show_full_result_count = False
+
+    def response_action(
+        self, request: HttpRequest, queryset: QuerySet[Any]
+    ) -> HttpResponseBase | None:
+        """Run the chosen action, and log which rows it was run on.
+
+        A page in answer (Django's type for it is TemplateResponse) only asks whether to go on.
+        """
+        if not all(pk.isdecimal() and len(pk) < 19 for pk in _chosen(request)):
+            raise SuspiciousOperation
+        chosen = self.get_actions(request).get(request.POST.get("action", ""))
+        ids = self._chosen_ids(request, queryset) if chosen else []
+        answer: HttpResponseBase | None = super().response_action(request, queryset)
+        asks_first = isinstance(answer, (TemplateResponse, PasswordConfirmation))
+        if chosen and ids and not asks_first and chosen[1] != "delete_selected":
+            log_rows(request, self.model, ids, str(chosen[2]))
+        return answer
+
+    @staticmethod
+    def _chosen_ids(request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
+        if request.POST.get("select_across") == "1":
+            return [str(pk) for pk in queryset.values_list("pk", flat=True)]
+        return _chosen(request)
+
+
+def _chosen(request: HttpRequest) -> list[str]:
+    return request.POST.getlist(ACTION_CHECKBOX_NAME)
 
 
 class _ReadOnly:

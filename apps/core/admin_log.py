@@ -1,12 +1,46 @@
-"""Removing personal data from the admin's log, whose entries contain e-mail addresses."""
+"""The admin's log: what staff did beyond forms, and removing personal data from it."""
 
+from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
 
 REDACTED = "(datos borrados)"
+READ = "Leído"
+# A page and its frame are one reading.
+ONE_READING = timedelta(minutes=10)
+MOST_NUMBERS = 200
+
+
+def log_rows(request: HttpRequest, model: type[Model], ids: Iterable[Any], what: str) -> None:
+    """Add one entry about what the member of staff did with these rows: an action, an export."""
+    numbers = [str(pk) for pk in ids]
+    listed = ", ".join(numbers[:MOST_NUMBERS]) + (" …" if len(numbers) > MOST_NUMBERS else "")
+    LogEntry.objects.create(
+        user_id=request.user.pk,
+        content_type=ContentType.objects.get_for_model(model),
+        object_repr=f"{model._meta.verbose_name_plural}: {len(numbers)}"[:200],
+        action_flag=CHANGE,
+        change_message=f"{what}: {listed}",
+    )
+
+
+def log_reading(request: HttpRequest, row: Model) -> None:
+    """Add an entry that the member of staff has read this row, unless they have just done so."""
+    about = {
+        "user_id": request.user.pk,
+        "content_type": ContentType.objects.get_for_model(type(row)),
+        "object_id": str(row.pk),
+        "change_message": READ,
+    }
+    since = timezone.now() - ONE_READING
+    if not LogEntry.objects.filter(**about, action_time__gt=since).exists():
+        LogEntry.objects.create(**about, object_repr=str(row)[:200], action_flag=CHANGE)
 
 
 def redact_entries_of(rows: QuerySet[Any]) -> None:

@@ -75,6 +75,7 @@ class Lead(models.Model):
         verbose_name = "solicitud"
         verbose_name_plural = "solicitudes"
         ordering = ("-created_at", "-pk")
+        permissions = (("export_lead", "Puede exportar solicitudes"),)
         indexes = (
             models.Index(fields=("status", "-created_at"), name="lead_by_status"),
             models.Index(fields=("-created_at",), name="lead_by_date"),

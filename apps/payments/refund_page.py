@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
 from apps.core.errors import AcademyError
+from apps.core.fresh_password import fresh_password_required
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Order, OrderLine, Refund
@@ -69,9 +70,17 @@ class RefundForm(forms.Form):
 
 
 def refund_page(request: HttpRequest, order_id: int, *, context: dict[str, Any]) -> HttpResponse:
-    """Show form and preview, and make the confirmed refund, outside any transaction."""
+    """Show form and preview, and make the confirmed refund, outside any transaction.
+
+    It needs the permission to refund and a fresh password.
+    """
     if not request.user.has_perm("orders.refund_order"):
         raise PermissionDenied
+    return _refund(request, order_id, context)
+
+
+@fresh_password_required
+def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> HttpResponse:
     order = get_object_or_404(Order, pk=order_id)
     most = refundable_cents(order)
     context = {

@@ -146,6 +146,7 @@ class PromoCodeAdmin(DeskAdmin):
         "note",
     )
     list_filter = (StateFilter, "kind", "is_referral_code")
+    link_lookups = ("student__id__exact",)
     search_fields = ("code", "note", "student__email")
     date_hierarchy = "created_at"
     autocomplete_fields = ("universities", "degrees", "subjects", "student")

@@ -104,6 +104,7 @@ class ConsentAdmin(ReadOnlyAdmin):
     list_select_related = ("student", "legal_text")
     list_filter = ("kind", "legal_text")
     search_fields = ("student__email", "order_id")
+    link_lookups = ("order_id",)
     date_hierarchy = "accepted_at"
 
 

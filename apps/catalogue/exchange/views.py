@@ -24,6 +24,8 @@ from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue
 from apps.catalogue.models import CatalogueUpload, Subject
 from apps.catalogue.services import prices_changed_by, refresh_statistics
+from apps.core.admin_log import log_rows
+from apps.core.fresh_password import fresh_password_required
 
 # About 20,000 subjects with their lessons. Larger files need the import command.
 MOST_UPLOADED_BYTES = 20_000_000
@@ -63,7 +65,7 @@ def may_import(request: HttpRequest) -> bool:
 
 
 def may_export(request: HttpRequest) -> bool:
-    return _may(request, "view") or _may(request, "change")
+    return request.user.has_perm("catalogue.export_catalogue")
 
 
 def exchange_urls(site: admin.AdminSite) -> list[URLPattern]:
@@ -148,12 +150,19 @@ def export(request: HttpRequest, ending: str) -> HttpResponse:
     """Download the whole catalogue."""
     if not may_export(request):
         raise PermissionDenied
+    answer: HttpResponse = _export(request, ending)
+    return answer
+
+
+@fresh_password_required
+def _export(request: HttpRequest, ending: str) -> HttpResponse:
     name = f"catalogo-{timezone.localdate():%Y-%m-%d}.{ending}"
     try:
         data = write_catalogue(name)
     except BadFile as error:
         messages.error(request, str(error))
         return redirect("admin:catalogue_subject_changelist")
+    log_rows(request, Subject, (), f"Exportación del catálogo ({name})")
     return HttpResponse(
         data,
         content_type=CONTENT_TYPES[f".{ending}"],

@@ -69,6 +69,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'asignatura',
                 'verbose_name_plural': 'asignaturas',
                 'ordering': ('name_sort', 'pk'),
+                'permissions': (('export_catalogue', 'Puede exportar el catálogo'),),
             },
         ),
         migrations.CreateModel(

@@ -124,13 +124,20 @@ def test_import_needs_add_and_change_permissions_for_all_models(client, actions)
     assert IMPORT not in listed.text
 
 
-def test_export_needs_view_permissions_for_all_models(client):
-    client.force_login(staff("bruno"))
+def test_export_needs_its_own_permission_and_is_logged(client):
+    bruno = staff("bruno", "view")
+    client.force_login(bruno)
+    assert f"{LIST}exportar/csv/" not in client.get(LIST).text
     assert client.get(f"{LIST}exportar/csv/").status_code == 403
     assert Client().get(f"{LIST}exportar/csv/").status_code == 302
+    assert not LogEntry.objects.exists()
 
-    client.force_login(staff("dora", "view"))
+    bruno.user_permissions.add(Permission.objects.get(codename="export_catalogue"))
     assert f"{LIST}exportar/csv/" in client.get(LIST).text
+    assert client.get(f"{LIST}exportar/csv/").status_code == 200
+    entry = LogEntry.objects.get()
+    assert entry.user == bruno
+    assert "Exportación del catálogo" in entry.change_message
 
 
 def test_upload_of_another_user_can_not_be_opened(client, carla):

@@ -97,13 +97,11 @@ def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> Rend
 
 
 def render_for_staff(mail: Mail) -> RenderedMail:
-    """Render a mail as staff may read it.
+    """Render a mail as staff may read it: without its secret links.
 
-    Secret links are shown only with the file backend, where nothing is sent and the admin is the
-    mailbox. Raises ObjectDoesNotExist if the rows that the mail is about were deleted.
+    Raises ObjectDoesNotExist if the rows that the mail is about were deleted.
     """
-    is_file_backend = settings.EMAIL_BACKEND == "apps.core.mail.backends.FileBackend"
-    return render_mail(mail.template, mail.context, reveal=is_file_backend)
+    return render_mail(mail.template, mail.context, reveal=False)
 
 
 def render_values(template: str, values: dict[str, Any]) -> RenderedMail:

@@ -2,10 +2,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import ForeignKey, Model, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -16,6 +18,7 @@ from apps.core.admin_base import (
     moment,
     money,
 )
+from apps.core.fresh_password import fresh_password_required
 from apps.core.spreadsheets import csv_answer
 from apps.leads import attachments
 from apps.leads.careers import career_name
@@ -195,10 +198,14 @@ class LeadAdmin(DeskAdmin):
         count = leads.update(status=Lead.Status.CLOSED)
         self.message_user(request, f"Solicitudes cerradas: {count}.", messages.SUCCESS)
 
-    @admin.action(description="Exportar a CSV", permissions=["view"])
+    @admin.action(description="Exportar a CSV", permissions=["export"])
+    @method_decorator(fresh_password_required)
     def export_csv(self, request: HttpRequest, leads: QuerySet[Lead]) -> HttpResponse:
         rows = leads.select_related("assigned_to", "subject_request")
         return csv_answer("solicitudes", leads_csv(rows))
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("leads.export_lead")
 
     def get_urls(self) -> list[URLPattern]:
         download = self.admin_site.admin_view(self.download_view)
@@ -210,7 +217,7 @@ class LeadAdmin(DeskAdmin):
     def download_view(self, request: HttpRequest, pk: int) -> FileResponse:
         """Send a visitor's file to staff as a download. The browser never displays it."""
         if not self.has_view_permission(request):
-            raise Http404
+            raise PermissionDenied
         attachment = get_object_or_404(Attachment, pk=pk)
         try:
             content = attachments.path_of(attachment.stored_name).open("rb")

@@ -38,6 +38,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'solicitud',
                 'verbose_name_plural': 'solicitudes',
                 'ordering': ('-created_at', '-pk'),
+                'permissions': (('export_lead', 'Puede exportar solicitudes'),),
             },
         ),
         migrations.CreateModel(

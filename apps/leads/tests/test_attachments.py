@@ -281,7 +281,7 @@ def test_attachment_download_requires_the_permission(who):
         client.force_login(user)
     answer = client.get(download_url(attachment))
 
-    assert answer.status_code == (404 if who == "staff of another desk" else 302)
+    assert answer.status_code == (403 if who == "staff of another desk" else 302)
     assert PDF not in answer.content
 
 

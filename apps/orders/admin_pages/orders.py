@@ -60,6 +60,7 @@ class OrderAdmin(ReadOnlyAdmin):
         "Correo, teléfono, nombre, número de pedido, referencia (ORD-…) o código promocional"
     )
     date_hierarchy = "created_at"
+    link_lookups = ("student", "student__id__exact", "quote_number", "paid_at__date")
     actions = ("attended",)
     # The token is not shown: it opens the order to anybody who has it.
     fieldsets = (
@@ -172,7 +173,7 @@ class OrderAdmin(ReadOnlyAdmin):
             list_link("Recompensa", "orders_referralreward", order=order.pk),
         )
 
-    @admin.action(description="Dar por atendido el aviso", permissions=["view"])
+    @admin.action(description="Dar por atendido el aviso", permissions=["attend"])
     def attended(self, request: HttpRequest, orders: QuerySet[Order]) -> None:
         flagged = orders.exclude(flag="")
         with transaction.atomic():
@@ -189,3 +190,7 @@ class OrderAdmin(ReadOnlyAdmin):
                 order.flag = ""
                 order.save(update_fields=["flag", "updated_at"])
         self.message_user(request, f"Avisos atendidos: {len(rows)}.", messages.INFO)
+
+    def has_attend_permission(self, request: HttpRequest) -> bool:
+        # An order has no edit form, so its change permission controls this action.
+        return request.user.has_perm("orders.change_order")

@@ -107,18 +107,22 @@ class PaymentAdmin(OfOrderAdmin):
     list_filter = (AttentionFilter, "status", "created_at")
     search_fields = ("reference", "order__email", "flag")
     date_hierarchy = "created_at"
+    link_lookups = ("succeeded_at__date",)
     actions = ("attended",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:
         payments: QuerySet[Payment] = super().get_queryset(request)
         return payments.select_related("order")
 
-    @admin.action(description="Dar por atendido el cobro sin pedido", permissions=["view"])
+    @admin.action(description="Dar por atendido el cobro sin pedido", permissions=["attend"])
     def attended(self, request: HttpRequest, payments: QuerySet[Payment]) -> None:
         attended = attend_unmatched_payments(payments.values_list("pk", flat=True))
         for payment in attended:
             self.log_change(request, payment, f"Atendido: {payment.flag}")
         self.message_user(request, f"Cobros atendidos: {len(attended)}.", messages.INFO)
+
+    def has_attend_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("orders.change_payment")
 
 
 @admin.register(OrderEvent)
@@ -141,6 +145,7 @@ class RedemptionAdmin(OfOrderAdmin):
     )
     list_display_links = ("promo_code",)
     list_filter = ("status",)
+    link_lookups = ("promo_code__id__exact",)
     search_fields = ("promo_code__code", "order__email")
     date_hierarchy = "reserved_at"
 

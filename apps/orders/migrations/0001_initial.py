@@ -745,7 +745,10 @@ class Migration(migrations.Migration):
                 "verbose_name": "recompensa por amigo",
                 "verbose_name_plural": "recompensas por amigos",
                 "ordering": ("-created_at",),
-                "permissions": (("pay_referralreward", "Puede dar recompensas por pagadas"),),
+                "permissions": (
+                    ("pay_referralreward", "Puede dar recompensas por pagadas"),
+                    ("export_referralreward", "Puede exportar recompensas"),
+                ),
             },
         ),
         migrations.CreateModel(

@@ -3,9 +3,11 @@
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
 
 from apps.core.admin_base import ReadOnlyAdmin, list_link, moment, money
+from apps.core.fresh_password import fresh_password_required
 from apps.orders.models import Dispute, Order, Refund
 from apps.orders.refunds.sent_back import settle_outside
 
@@ -13,11 +15,8 @@ from apps.orders.refunds.sent_back import settle_outside
 class _OfPaymentAdmin(ReadOnlyAdmin):
     list_select_related = ("payment__order",)
     search_fields = ("reference", "payment__reference", "payment__order__email")
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Allow the filter by order that the links on an order's page use."""
-        of_order = lookup == "payment__order__id__exact"
-        return of_order or bool(super().lookup_allowed(lookup, value, request))
+    # The order's page leads to the rows of its own.
+    link_lookups = ("payment__order__id__exact",)
 
     @admin.display(description="importe", ordering="amount")
     def worth(self, row: Refund | Dispute) -> str:
@@ -62,6 +61,7 @@ class RefundAdmin(_OfPaymentAdmin):
     @admin.action(
         description="Ya se ha devuelto por otra vía (transferencia…)", permissions=["refund"]
     )
+    @method_decorator(fresh_password_required)
     def given_otherwise(self, request: HttpRequest, refunds: QuerySet[Refund]) -> None:
         done = settle_outside(
             refunds.values_list("pk", flat=True), actor=request.user.get_username()

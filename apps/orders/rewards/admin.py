@@ -8,8 +8,10 @@ from django.db.models import QuerySet, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 
 from apps.core.admin_base import ReadOnlyAdmin, moment, money
+from apps.core.fresh_password import fresh_password_required
 from apps.core.money import format_euros, to_cents
 from apps.core.spreadsheets import as_csv, csv_answer
 from apps.orders.models import ReferralReward
@@ -48,6 +50,7 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
     list_filter = ("status", "created_at", "paid_at")
     search_fields = ("student__email", "friend__email", "promo_code__code", "paid_by")
     date_hierarchy = "created_at"
+    link_lookups = ("order",)
     actions = ("mark_as_paid", "export_csv")
     fieldsets = (
         (None, {"fields": ("student", "worth", "status", "promo_code")}),
@@ -67,6 +70,9 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
 
     def has_pay_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("orders.pay_referralreward")
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("orders.export_referralreward")
 
     @admin.display(description="recompensa", ordering="pk")
     def number(self, reward: ReferralReward) -> str:
@@ -104,7 +110,8 @@ class ReferralRewardAdmin(ReadOnlyAdmin):
             )
             self.message_user(request, text, messages.WARNING)
 
-    @admin.action(description="Exportar a CSV", permissions=["view"])
+    @admin.action(description="Exportar a CSV", permissions=["export"])
+    @method_decorator(fresh_password_required)
     def export_csv(self, request: HttpRequest, rewards: QuerySet[ReferralReward]) -> HttpResponse:
         rows = rewards.select_related(*self.list_select_related)
         return csv_answer("recompensas", as_csv(HEADINGS, (_row(reward) for reward in rows)))

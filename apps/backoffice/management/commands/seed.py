@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from apps.backoffice.seed import seed_admin, seed_orders
+from apps.backoffice.staff_groups import create_groups
 from apps.catalogue.models import Subject, University
 from apps.catalogue.seed import SUBJECTS, seed_catalogue
 from apps.catalogue.seed_many import seed_many
@@ -66,6 +67,7 @@ class Command(BaseCommand):
             seed_many(more, progress.update)
         seed_campaigns()
         seed_pages()
+        create_groups()
         # Never on a real site: codes for free purchases and accounts with a known password.
         if settings.DEBUG:
             seed_promo_codes()

@@ -1,0 +1,108 @@
+"""The groups of staff, each with the permissions of one desk (docs/rules.md, "Staff").
+
+`manage.py staff_groups` creates them. The owner may change them afterwards in the admin.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.contrib.auth.models import Group, Permission
+from django.db.models import Q
+
+# The apps whose permissions staff may have. Permissions of packages are for superusers.
+OUR_APPS = (
+    "catalogue", "classroom", "core", "leads", "orders", "pages", "payments", "pricing", "students",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A group: the apps and models that it may view or work on, and single permissions.
+
+    Apps are named by their label, models as "app.model". `permissions` are full names.
+    """
+
+    name: str
+    views: Collection[str] = ()
+    works_on: Collection[str] = ()
+    permissions: Collection[str] = ()
+
+    def filter(self) -> Q:
+        """The filter for the group's permissions."""
+        wanted = Q(pk__in=())
+        for where in self.views:
+            wanted |= _of(where) & Q(codename__startswith="view_")
+        for where in self.works_on:
+            wanted |= _of(where)
+        for permission in self.permissions:
+            app, _, codename = permission.partition(".")
+            wanted |= Q(content_type__app_label=app, codename=codename)
+        return wanted
+
+
+def _of(where: str) -> Q:
+    app, _, model = where.partition(".")
+    of_app = Q(content_type__app_label=app)
+    return of_app & Q(content_type__model=model) if model else of_app
+
+
+DESKS = (
+    Desk(
+        "Dirección",
+        works_on=(*OUR_APPS, "auth.user", "auth.group"),
+        permissions=("admin.view_logentry",),
+    ),
+    Desk(
+        "Atención",
+        views=("catalogue", "classroom", "leads", "orders", "pricing", "students"),
+        permissions=(
+            "classroom.change_accesschange",
+            "classroom.change_provisioning",
+            "core.change_mail",
+            "core.view_mail",
+            "leads.change_lead",
+            "leads.change_requestedsubject",
+            "orders.change_order",
+            "students.change_student",
+        ),
+    ),
+    Desk(
+        "Contenido",
+        views=("leads.requestedsubject",),
+        works_on=("catalogue", "classroom.moodlecourse", "classroom.semester", "pages", "pricing"),
+        permissions=(
+            "core.add_legaltext",
+            "core.change_sitesettings",
+            "core.view_legaltext",
+            "core.view_sitesettings",
+            "leads.change_requestedsubject",
+        ),
+    ),
+    Desk(
+        "Contabilidad",
+        views=("orders", "payments", "pricing", "students.student"),
+        permissions=(
+            "orders.change_instalment",
+            "orders.change_order",
+            "orders.change_payment",
+            "orders.export_referralreward",
+            "orders.pay_referralreward",
+            "orders.refund_order",
+        ),
+    ),
+)
+
+
+def create_groups(*, reset: bool = False) -> list[str]:
+    """Create the groups that are missing and return their names.
+
+    A group that exists stays as its owner has changed it, unless `reset` gives it back its own
+    permissions.
+    """
+    done = []
+    for desk in DESKS:
+        group, is_new = Group.objects.get_or_create(name=desk.name)
+        if is_new or reset:
+            group.permissions.set(Permission.objects.filter(desk.filter()))
+            done.append(desk.name)
+    return done

@@ -1,0 +1,44 @@
+"""Who may change which account or group of staff: nobody gives away what they don't have."""
+
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import Q, QuerySet
+
+
+def powers_of(user: User) -> QuerySet[Permission]:
+    """The permissions of an account, its own and its groups', also while it is deactivated."""
+    if user.is_superuser:
+        return Permission.objects.all()
+    return Permission.objects.filter(Q(user=user) | Q(group__user=user)).distinct()
+
+
+def may_manage(editor: User, account: User) -> bool:
+    """Whether the account can do nothing that its editor can't.
+
+    Otherwise a new password for it would give the editor its powers.
+    """
+    if editor.is_superuser:
+        return True
+    return not account.is_superuser and _has_all(editor, powers_of(account))
+
+
+def may_manage_group(editor: User, group: Group) -> bool:
+    return _has_all(editor, group.permissions.all())
+
+
+def grantable_permissions(editor: User) -> QuerySet[Permission]:
+    """The permissions that this member of staff may give to others."""
+    return Permission.objects.filter(pk__in=powers_of(editor).values("pk")).select_related(
+        "content_type"
+    )
+
+
+def grantable_groups(editor: User) -> QuerySet[Group]:
+    """The groups all of whose permissions the editor has."""
+    beyond = Permission.objects.exclude(pk__in=powers_of(editor).values("pk"))
+    return Group.objects.exclude(permissions__in=beyond)
+
+
+def _has_all(editor: User, permissions: QuerySet[Permission]) -> bool:
+    if editor.is_superuser:
+        return True
+    return not permissions.exclude(pk__in=powers_of(editor).values("pk")).exists()

@@ -1,0 +1,113 @@
+"""Accounts of staff: nobody gives away what they don't have."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, Permission, User
+from django.urls import reverse
+
+pytestmark = pytest.mark.django_db
+
+
+def account(name, *codenames, **more):
+    user = User.objects.create_user(name, password="una-clave-de-prueba", is_staff=True, **more)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    return user
+
+
+@pytest.fixture
+def eva(client):
+    """She may change accounts and groups, and view orders."""
+    user = account(
+        "eva", "add_user", "change_user", "view_user", "change_group", "view_group", "view_order"
+    )
+    client.force_login(user)
+    return user
+
+
+def page(user):
+    return reverse("admin:auth_user_change", args=[user.pk])
+
+
+def send(client, user, **changes):
+    """Send the form of an account as a browser would, with some fields changed."""
+    form = client.get(page(user)).context["adminform"].form
+    data = {
+        "username": user.username,
+        "date_joined_0": "01/01/2026",
+        "date_joined_1": "10:00",
+        "is_active": "on",
+        "is_staff": "on",
+        "groups": [group.pk for group in user.groups.all()],
+        "user_permissions": [p.pk for p in user.user_permissions.all()],
+        **changes,
+    }
+    assert form
+    return client.post(page(user), data)
+
+
+@pytest.mark.parametrize("whose", ["her own", "another's"])
+def test_whoever_may_change_accounts_makes_nobody_a_superuser(client, eva, whose):
+    user = eva if whose == "her own" else account("bruno")
+    assert send(client, user, is_superuser="on").status_code == 302
+    user.refresh_from_db()
+    assert not user.is_superuser
+
+
+@pytest.mark.parametrize("whose", ["her own", "another's"])
+def test_nobody_gives_a_permission_that_they_do_not_have(client, eva, whose):
+    user = eva if whose == "her own" else account("bruno")
+    refund = Permission.objects.get(codename="refund_order")
+    held = Permission.objects.get(codename="view_order")
+    before = set(user.user_permissions.all())
+
+    assert send(client, user, user_permissions=[held.pk, refund.pk]).status_code == 200
+    assert set(user.user_permissions.all()) == before
+    assert send(client, user, user_permissions=[held.pk]).status_code == 302
+    assert set(user.user_permissions.all()) == {held}
+
+
+def test_nobody_gives_a_group_that_can_do_more_than_they(client, eva):
+    bruno = account("bruno")
+    group = Group.objects.create(name="Caja")
+    group.permissions.add(Permission.objects.get(codename="refund_order"))
+
+    assert send(client, bruno, groups=[group.pk]).status_code == 200
+    assert not bruno.groups.exists()
+
+
+def test_a_group_that_can_do_more_can_not_be_changed_and_nothing_is_added_to_others(client, eva):
+    refund = Permission.objects.get(codename="refund_order")
+    powerful, modest = Group.objects.create(name="Caja"), Group.objects.create(name="Vista")
+    powerful.permissions.add(refund)
+    url = "admin:auth_group_change"
+
+    answer = client.post(reverse(url, args=[powerful.pk]), {"name": "Mía", "permissions": []})
+    assert answer.status_code == 403
+    client.post(reverse(url, args=[modest.pk]), {"name": "Vista", "permissions": [refund.pk]})
+    assert not modest.permissions.exists()
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_a_more_powerful_account_gets_no_new_password_or_address(client, eva, active):
+    chief = account("dora", "refund_order", is_active=active)
+    owner = User.objects.create_superuser("carla", password="una-clave-de-prueba")
+    for user in (chief, owner):
+        before = user.password
+        url = reverse("admin:auth_user_password_change", args=[user.pk])
+        new = {"password1": "otra-clave-larga-1", "password2": "otra-clave-larga-1"}
+        assert client.post(url, new).status_code == 403
+        assert client.post(page(user), {"email": "eva@example.com"}).status_code == 403
+        user.refresh_from_db()
+        assert (user.password, user.email) == (before, "")
+
+
+def test_accounts_are_not_deleted_so_that_their_log_entries_stay(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    bruno = account("bruno")
+    assert client.post(reverse("admin:auth_user_delete", args=[bruno.pk])).status_code == 403
+    ticked = {"action": "delete_selected", "_selected_action": [bruno.pk], "post": "yes"}
+    client.post(reverse("admin:auth_user_changelist"), ticked)
+    assert User.objects.filter(pk=bruno.pk).exists()
+    assert send(client, bruno, is_active="").status_code == 302
+    assert not User.objects.get(pk=bruno.pk).is_active
+    assert LogEntry.objects.get().object_id == str(bruno.pk)
