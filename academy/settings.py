@@ -30,6 +30,8 @@ DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="") or ("only-for-development" if DEBUG else "")
 if not SECRET_KEY:
     raise ImproperlyConfigured("Falta SECRET_KEY en el entorno.")
+# Keys of before a change: what they signed is still read, and nothing new is signed with them.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 PORT = env.int("PORT", default=8000)
 SITE_URL = env.str("SITE_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
@@ -174,6 +176,7 @@ WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[.-][0-9A-Za-z]{8,12}\..+$"
 
 # ---------------------------------------------------------------- security
+SESSION_ENGINE = "apps.core.session_store"
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https://")
 # A browser accepts a `__Host-` cookie only from this very host, encrypted and for all paths:

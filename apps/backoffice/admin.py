@@ -32,7 +32,7 @@ def _editor(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class _LimitedChoices:
+class _LimitedChoices(DeskAdmin):
     """Offers only the permissions and groups that the editor may give away."""
 
     def formfield_for_manytomany(
@@ -44,12 +44,11 @@ class _LimitedChoices:
             "groups": grantable_groups,
         }
         kwargs["queryset"] = offered[db_field.name](_editor(request))
-        parent: Any = super()
-        return parent.formfield_for_manytomany(db_field, request, **kwargs)
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
 @admin.register(User)
-class StaffAdmin(_LimitedChoices, DeskAdmin, _UserAdmin):
+class StaffAdmin(_LimitedChoices, _UserAdmin):
     """Accounts of staff. They are deactivated and never deleted: their log entries stay."""
 
     readonly_fields = ("last_login", "date_joined")
@@ -67,7 +66,7 @@ class StaffAdmin(_LimitedChoices, DeskAdmin, _UserAdmin):
 
 
 @admin.register(Group)
-class StaffGroupAdmin(_LimitedChoices, DeskAdmin, _GroupAdmin):
+class StaffGroupAdmin(_LimitedChoices, _GroupAdmin):  # type: ignore[misc]  # its stub differs
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         allowed: bool = super().has_change_permission(request, obj)
         return allowed and (obj is None or may_manage_group(_editor(request), obj))

@@ -13,3 +13,6 @@ class BackofficeConfig(AppConfig):
     name = "apps.backoffice"
     verbose_name = "Administración"
     default = True
+
+    def ready(self) -> None:
+        from apps.backoffice import staff_session  # noqa: F401  (connects its receivers)

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 
+from apps.backoffice.sign_in import count_attempt
 from apps.core.fresh_password import note_password
 
 
@@ -29,6 +30,7 @@ class PasswordForm(forms.Form):
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
         name = self.request.user.get_username()
+        count_attempt(self.request, name)
         if authenticate(self.request, username=name, password=password) is None:
             raise forms.ValidationError("Esta no es tu contraseña.")
         return password

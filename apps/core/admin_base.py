@@ -7,8 +7,7 @@ from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import SuspiciousOperation
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -36,12 +35,14 @@ class DeskAdmin(GuardedLookups, _ModelAdmin):
 
     list_per_page = 50
     empty_value_display = NOTHING
+    # Actions that add log entries of their own, one for each row.
+    logged_by_row: tuple[str, ...] = ("delete_selected",)
     # Skip the extra query that counts all rows beside a filtered list.
     show_full_result_count = False
 
     def response_action(
-        self, request: HttpRequest, queryset: QuerySet[Any]
-    ) -> HttpResponseBase | None:
+        self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse | None:
         """Run the chosen action, and log which rows it was run on.
 
         A page in answer (Django's type for it is TemplateResponse) only asks whether to go on.
@@ -50,9 +51,9 @@ class DeskAdmin(GuardedLookups, _ModelAdmin):
             raise SuspiciousOperation
         chosen = self.get_actions(request).get(request.POST.get("action", ""))
         ids = self._chosen_ids(request, queryset) if chosen else []
-        answer: HttpResponseBase | None = super().response_action(request, queryset)
+        answer = super().response_action(request, queryset, *args, **kwargs)
         asks_first = isinstance(answer, (TemplateResponse, PasswordConfirmation))
-        if chosen and ids and not asks_first and chosen[1] != "delete_selected":
+        if chosen and ids and not asks_first and chosen[1] not in self.logged_by_row:
             log_rows(request, self.model, ids, str(chosen[2]))
         return answer
 

@@ -22,7 +22,7 @@ def log_rows(request: HttpRequest, model: type[Model], ids: Iterable[Any], what:
     numbers = [str(pk) for pk in ids]
     listed = ", ".join(numbers[:MOST_NUMBERS]) + (" …" if len(numbers) > MOST_NUMBERS else "")
     LogEntry.objects.create(
-        user_id=request.user.pk,
+        user_id=request.user.pk or 0,
         content_type=ContentType.objects.get_for_model(model),
         object_repr=f"{model._meta.verbose_name_plural}: {len(numbers)}"[:200],
         action_flag=CHANGE,

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 FRESH = timedelta(minutes=15)
-PASSWORD_AT = "password_given_at"
+GIVEN_AT = "password_given_at"
 REPEAT = "Escribe tu contraseña y vuelve a hacer lo que ibas a hacer."
 
 
@@ -26,13 +26,15 @@ class PasswordConfirmation(HttpResponseRedirect):
 
 def note_password(request: HttpRequest) -> None:
     """Note in the session that the user has just given their password."""
-    request.session[PASSWORD_AT] = timezone.now().isoformat()
+    request.session[GIVEN_AT] = timezone.now().isoformat()
 
 
 def password_is_fresh(request: HttpRequest) -> bool:
     """Whether the user of this session gave their password within the last 15 minutes."""
-    noted = request.session.get(PASSWORD_AT)
-    return bool(noted) and timezone.now() - datetime.fromisoformat(noted) <= FRESH
+    noted = request.session.get(GIVEN_AT)
+    if not noted:
+        return False
+    return timezone.now() - datetime.fromisoformat(noted) <= FRESH
 
 
 def fresh_password_required(view: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,20 +8,7 @@ from django.utils.safestring import SafeString
 
 from apps.core.admin_base import ReadOnlyAdmin, moment
 from apps.payments.models import ProviderEvent
-
-HIDDEN = "(oculto)"
-
-
-def without_secrets(value: Any) -> Any:
-    """A provider's object as staff may read it: a client secret would let them act as the buyer."""
-    if isinstance(value, dict):
-        return {
-            key: HIDDEN if "secret" in key and inner else without_secrets(inner)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [without_secrets(inner) for inner in value]
-    return value
+from apps.payments.redaction import without_secrets
 
 
 class UnprocessedFilter(admin.EmptyFieldListFilter):

@@ -76,7 +76,8 @@ def refund_page(request: HttpRequest, order_id: int, *, context: dict[str, Any])
     """
     if not request.user.has_perm("orders.refund_order"):
         raise PermissionDenied
-    return _refund(request, order_id, context)
+    answer: HttpResponse = _refund(request, order_id, context)
+    return answer
 
 
 @fresh_password_required

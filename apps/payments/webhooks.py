@@ -20,6 +20,7 @@ from apps.orders.ledger.refused_cards import count_refused_card
 from apps.payments.closing import cancel_open_payment
 from apps.payments.models import ProviderEvent
 from apps.payments.plan_card import count_refused_setup, record_card
+from apps.payments.redaction import without_secrets
 from apps.payments.refunding import learn_dispute, learn_refunds
 from apps.payments.report import order_of, report
 from apps.payments.stripe.client import PaymentNotFound
@@ -39,7 +40,7 @@ def store(event: SignedEvent) -> bool:
         defaults={
             "kind": event.kind,
             "livemode": event.livemode,
-            "payload": event.payload,
+            "payload": without_secrets(event.payload),
         },
     )
     if created:

@@ -36,6 +36,7 @@ class StudentAdmin(DeskAdmin):
     readonly_fields = ("created_at", "erased_at", "elsewhere")
     inlines = (ConsentRows,)
     actions = ("erase",)
+    logged_by_row = ("delete_selected", "erase")
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Orders and consents refer to the row, so it is anonymized and never deleted.

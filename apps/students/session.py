@@ -4,14 +4,12 @@ A student may be signed in on two devices: a third sign-in ends the oldest sessi
 "Students").
 """
 
-from importlib import import_module
-
-from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
 
+from apps.core.session_store import delete_stored, stored_key, stored_keys
 from apps.students.models import SignIn, Student
 
 SESSION_KEY = "student_id"
@@ -26,7 +24,8 @@ def sign_in(request: HttpRequest, student: Student) -> None:
     _mark_ended(request.session.session_key)
     request.session.cycle_key()
     request.session[SESSION_KEY] = student.pk
-    SignIn.objects.create(student=student, session_key=request.session.session_key or "")
+    name = stored_key(request.session.session_key or "")
+    SignIn.objects.create(student=student, session_key=name)
     open_sign_ins = student.sign_ins.filter(ended_at=None).order_by("-started_at", "-pk")
     _end_sign_ins(list(open_sign_ins[MAX_DEVICES:]))
 
@@ -44,17 +43,20 @@ def end_sessions(student: Student) -> None:
 
 
 def _end_sign_ins(sign_ins: list[SignIn]) -> None:
-    store = import_module(settings.SESSION_ENGINE).SessionStore
     for row in sign_ins:
-        store(row.session_key).delete()
-        _mark_ended(row.session_key)
+        delete_stored(row.session_key)
+        _end([row.session_key])
 
 
 def _mark_ended(session_key: str | None) -> None:
     if session_key:
-        SignIn.objects.filter(session_key=session_key, ended_at=None).update(
-            ended_at=timezone.now(), session_key=""
-        )
+        _end(stored_keys(session_key))
+
+
+def _end(names: list[str]) -> None:
+    SignIn.objects.filter(session_key__in=names, ended_at=None).exclude(session_key="").update(
+        ended_at=timezone.now(), session_key=""
+    )
 
 
 def current_student(request: HttpRequest | Request) -> Student | None:

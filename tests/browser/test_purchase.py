@@ -7,13 +7,13 @@ from decimal import Decimal
 
 import pytest
 from django.conf import settings
-from django.contrib.sessions.backends.db import SessionStore
 from playwright.sync_api import Locator, expect
 
 from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import Enrolment
 from apps.core.clock import today
+from apps.core.session_store import SessionStore
 from apps.orders.models import Instalment, Order, Payment, PromoUse
 from apps.students.models import Consent, Student
 from apps.students.session import SESSION_KEY

@@ -36,6 +36,7 @@ def staff(name="carla", *actions, superuser=False):
 @pytest.fixture
 def carla(client):
     user = staff("carla", "view", "add", "change")
+    user.user_permissions.add(Permission.objects.get(codename="export_catalogue"))
     client.force_login(user)
     return user
 

@@ -108,6 +108,7 @@ class PaymentAdmin(OfOrderAdmin):
     search_fields = ("reference", "order__email", "flag")
     date_hierarchy = "created_at"
     link_lookups = ("succeeded_at__date",)
+    logged_by_row = ("delete_selected", "attended")
     actions = ("attended",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Payment]:

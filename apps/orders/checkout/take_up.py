@@ -1,7 +1,5 @@
 """Finding the open order that a checkout continues."""
 
-import hmac
-
 from apps.orders.checkout.request import Checkout
 from apps.orders.errors import (
     AlreadyPaid,
@@ -24,7 +22,7 @@ def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
         Order.objects.select_for_update(no_key=True, of=("self",)) if lock else Order.objects.all()
     )
     order = orders.select_related("student", "promo_code").filter(pk=order_id).first()
-    if order is None or not hmac.compare_digest(order.auth_token.encode(), token.encode()):
+    if order is None or not order.opens_with(token):
         raise OrderNotFound
     if order.status in EVER_PAID:
         raise AlreadyPaid(payment_intent_id=order.stripe_payment_intent_id)
@@ -39,7 +37,7 @@ def credentials(checkout: Checkout) -> tuple[int, str] | None:
         return checkout.order_id, checkout.token
     if checkout.order_key is None:
         return None
-    order = Order.objects.filter(order_key=checkout.order_key).first()
+    order = Order.objects.with_key(checkout.order_key).first()
     return (order.pk, order.auth_token) if order is not None else None
 
 
@@ -53,7 +51,7 @@ def completed_before(checkout: Checkout) -> Order | None:
     if named is None or checkout.expected_total_cents:
         return None
     order = Order.objects.filter(pk=named[0], status__in=EVER_PAID, total_amount=0).first()
-    if order is None or not hmac.compare_digest(order.auth_token.encode(), named[1].encode()):
+    if order is None or not order.opens_with(named[1]):
         return None
     requested = {
         (item.subject_id, lesson)

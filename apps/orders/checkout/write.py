@@ -11,7 +11,7 @@ from apps.core.money import format_euros, to_euros
 from apps.orders.checkout.cart import CartLine
 from apps.orders.checkout.request import Checkout
 from apps.orders.ledger.history import note
-from apps.orders.models import Order, OrderDiscount, OrderLine
+from apps.orders.models import Order, OrderDiscount, OrderLine, order_key_digest
 from apps.orders.models.statuses import EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
@@ -80,7 +80,7 @@ def write_order(order: Order | None, priced: PricedCheckout) -> Order:
     is_new = order is None
     student = _student_of(priced.checkout)
     if order is None:
-        order = Order(order_key=priced.checkout.order_key)
+        order = Order(order_key_digest=order_key_digest(priced.checkout.order_key))
     else:
         order.revision += 1
         promo_uses.release(order, keep=priced.promo)
@@ -90,7 +90,7 @@ def write_order(order: Order | None, priced: PricedCheckout) -> Order:
         with transaction.atomic():
             order.save()
     except IntegrityError:
-        if is_new and Order.objects.filter(order_key=order.order_key).exists():
+        if is_new and Order.objects.with_key(priced.checkout.order_key).exists():
             raise OrderMadeMeanwhile from None
         raise
     _replace_lines(order, priced)

@@ -6,6 +6,7 @@ from apps.orders.models.order import (
     OrderEvent,
     OrderLine,
     UsedQuote,
+    order_key_digest,
 )
 from apps.orders.models.payment import Payment
 from apps.orders.models.promo_use import PromoUse
@@ -26,4 +27,5 @@ __all__ = (
     "ReferralReward",
     "Refund",
     "UsedQuote",
+    "order_key_digest",
 )

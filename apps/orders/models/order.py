@@ -1,9 +1,8 @@
 """Orders with their lines, discounts and history."""
 
-import secrets
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -12,6 +11,7 @@ from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.identity import email_identity, phone_identity
+from apps.core.keyed_digest import keyed_digest, keyed_digests, matches
 from apps.core.money import to_cents
 from apps.orders.models.statuses import (
     PAYMENT_OPEN,
@@ -29,11 +29,21 @@ PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
 CART_LIFE = timedelta(days=30)
 # Stripe's ids are opaque: up to 255 characters of any kind (https://docs.stripe.com/upgrades).
 PROVIDER_ID_LENGTH = 255
+_LINK_SALT = "orders.link"
+_ORDER_KEY_SALT = "orders.order-key"
 
 
-def new_token() -> str:
-    """256 random bits, as URL-safe text."""
-    return secrets.token_urlsafe(32)
+class OrderQuerySet(models.QuerySet["Order"]):
+    def with_key(self, order_key: UUID | None) -> "OrderQuerySet":
+        """The order that a page made up this key for."""
+        if order_key is None:
+            return self.none()
+        return self.filter(order_key_digest__in=keyed_digests(_ORDER_KEY_SALT, str(order_key)))
+
+
+def order_key_digest(order_key: UUID | None) -> str | None:
+    """What is stored of the key that a page makes up for its order."""
+    return keyed_digest(_ORDER_KEY_SALT, str(order_key)) if order_key else None
 
 
 class Order(models.Model):
@@ -84,12 +94,14 @@ class Order(models.Model):
     quote_number = models.PositiveBigIntegerField(
         "presupuesto", null=True, blank=True, db_index=True, editable=False
     )
-    auth_token = models.CharField(max_length=64, default=new_token, editable=False)
-    # Made up by the page that asks for the first time: where the answer is lost, its next try finds
-    # the order by it. As secret as the token.
-    order_key = models.UUIDField(null=True, unique=True, editable=False)
-    # In the idempotency keys of the order's payments. The order's number is not enough: another
-    # copy of the database, or a restored one, gives the same number to another order.
+    # The digest of a key that the page made up which asked for the first time: where the answer is
+    # lost, its next try finds the order by the key. The key is as secret as the token.
+    order_key_digest = models.CharField(  # noqa: DJ001  (unique, and most orders have none)
+        max_length=64, null=True, unique=True, editable=False
+    )
+    # In the idempotency keys of the order's payments, and what its token is derived from. The
+    # order's number is not enough: another copy of the database, or a restored one, gives the same
+    # number to another order.
     idempotency_id = models.UUIDField(default=uuid4, unique=True, editable=False)
     # Grows with each change of what is to be paid. A payment's key is
     # `order-<idempotency_id>-<revision>`, with the number of keys given up before it, if any.
@@ -125,6 +137,8 @@ class Order(models.Model):
     checked_at = models.DateTimeField(null=True, editable=False)
     paid_at = models.DateTimeField("pagado", null=True, blank=True)
 
+    objects = OrderQuerySet.as_manager()
+
     class Meta:
         verbose_name = "pedido"
         verbose_name_plural = "pedidos"
@@ -148,6 +162,15 @@ class Order(models.Model):
         if fields is not None and {"email", "phone"} & set(fields):
             kwargs["update_fields"] = {*fields, "email_identity", "phone_identity"}
         super().save(*args, **kwargs)
+
+    @property
+    def auth_token(self) -> str:
+        """The token that opens the cart: derived under SECRET_KEY, and not in the database."""
+        return keyed_digest(_LINK_SALT, str(self.idempotency_id))
+
+    def opens_with(self, token: str) -> bool:
+        """Whether this is the order's token, under SECRET_KEY or one of its predecessors."""
+        return matches(_LINK_SALT, str(self.idempotency_id), token)
 
     @property
     def total_cents(self) -> int:

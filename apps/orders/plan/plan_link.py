@@ -1,13 +1,13 @@
 """The student's own link to a plan of instalments."""
 
-import hmac
-
 from django.urls import reverse
-from django.utils.crypto import salted_hmac
 
 from apps.classroom.access import PauseNotice
 from apps.core.errors import NotFound
+from apps.core.keyed_digest import keyed_digest, matches
 from apps.orders.models import Order
+
+_SALT = "orders.instalments"
 
 
 class PlanNotFound(NotFound):
@@ -20,9 +20,11 @@ def plan_token(order: Order) -> str:
     It is an HMAC of the order's id and recovery token, and is not stored. The recovery token itself
     opens nothing once the order is paid (docs/decisions/0016-orders-open-by-token.md).
     """
-    return salted_hmac(
-        "orders.instalments", f"{order.pk}:{order.auth_token}", algorithm="sha256"
-    ).hexdigest()
+    return keyed_digest(_SALT, _named(order))
+
+
+def _named(order: Order) -> str:
+    return f"{order.pk}:{order.idempotency_id}"
 
 
 def plan_url(order: Order) -> str:
@@ -33,11 +35,7 @@ def plan_url(order: Order) -> str:
 def open_plan(*, order_id: int, token: str) -> Order:
     """The order with this id. Raises PlanNotFound for a wrong token or without instalments."""
     order = Order.objects.filter(pk=order_id).first()
-    if (
-        order is None
-        or not hmac.compare_digest(plan_token(order).encode(), token.encode())
-        or not order.instalments.exists()
-    ):
+    if order is None or not matches(_SALT, _named(order), token) or not order.instalments.exists():
         raise PlanNotFound
     return order
 

@@ -1,0 +1,38 @@
+"""Sign-in of staff, limited by user and address together, and by address."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.admin.forms import AdminAuthenticationForm
+from django.http import HttpRequest
+
+from apps.core.errors import TooManyRequests
+from apps.core.throttle import Limit, client_network
+
+# By user and address together, so that whoever guesses from elsewhere locks nobody out.
+OF_USER = Limit("staff-password", times=10, seconds=900)
+OF_USER_IN_A_DAY = Limit("staff-password-day", times=40, seconds=86_400)
+OF_ADDRESS = Limit("staff-password-address", times=50, seconds=900)
+
+
+def count_attempt(request: HttpRequest, username: str) -> None:
+    """Count a password before it is checked. Raises ValidationError above the limit."""
+    visitor = client_network(request)
+    key = f"{username.casefold()}|{visitor}"
+    try:
+        OF_ADDRESS.count_key(visitor)
+        OF_USER_IN_A_DAY.count_key(key)
+        OF_USER.count_key(key)
+    except TooManyRequests as refusal:
+        raise forms.ValidationError(refusal.message, code="too_many") from refusal
+
+
+class StaffSignInForm(AdminAuthenticationForm):
+    """Django's form of the admin, with a limit of attempts."""
+
+    def clean(self) -> dict[str, Any]:
+        username = self.cleaned_data.get("username")
+        if username and self.request is not None:
+            count_attempt(self.request, username)
+        cleaned: dict[str, Any] = super().clean()
+        return cleaned

@@ -1,0 +1,66 @@
+"""How long staff stay signed in (docs/rules.md, "Staff")."""
+
+import logging
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth import logout
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.utils import timezone
+
+from apps.core.fresh_password import note_password
+from apps.core.throttle import client_address
+
+LONGEST = timedelta(hours=12)
+IDLE = timedelta(hours=2)
+# The session is written at most this often to note that it is in use.
+NOTED_EVERY = timedelta(minutes=1)
+SIGNED_IN_AT = "staff_signed_in_at"
+SEEN_AT = "staff_seen_at"
+
+logger = logging.getLogger(__name__)
+
+
+@receiver(user_logged_in)
+def begin(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """Note the time of a sign-in, which is also that of a fresh password."""
+    now = timezone.now()
+    request.session[SIGNED_IN_AT] = request.session[SEEN_AT] = now.isoformat()
+    # The cookie and the row end with the longest session, whatever this module does.
+    request.session.set_expiry(int(LONGEST.total_seconds()))
+    note_password(request)
+    logger.info("Staff signed in: %s from %s", user.get_username(), client_address(request))
+
+
+@receiver(user_login_failed)
+def log_failure(
+    sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
+) -> None:
+    """Log a wrong password. A name that nobody has may be a mistyped password: it is not logged."""
+    name = credentials.get("username") or ""
+    known = User.objects.filter(username=name).exists()
+    logger.warning(
+        "Staff sign-in refused: %s from %s",
+        name if known else "unknown name",
+        client_address(request) if request else "a command",
+    )
+
+
+def end_if_over(request: HttpRequest) -> None:
+    """Sign staff out whose session is too old or was idle for too long; else note its use."""
+    if not request.user.is_authenticated:
+        return
+    now = timezone.now()
+    signed_in, seen = (_noted(request, key) for key in (SIGNED_IN_AT, SEEN_AT))
+    if signed_in is None or seen is None or now - signed_in > LONGEST or now - seen > IDLE:
+        logout(request)
+    elif now - seen > NOTED_EVERY:
+        request.session[SEEN_AT] = now.isoformat()
+
+
+def _noted(request: HttpRequest, key: str) -> datetime | None:
+    noted = request.session.get(key)
+    return datetime.fromisoformat(noted) if noted else None

@@ -1,0 +1,131 @@
+"""A copy of the database opens nothing: it has digests of keys, and not the keys."""
+
+import json
+from uuid import uuid4
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.core import serializers
+from django.test import Client
+
+from apps.core.models import Mail
+from apps.orders.models import Order
+from apps.orders.plan.plan_link import open_plan, plan_token
+from apps.payments.stripe.events import SignedEvent
+from apps.payments.webhooks import store
+from apps.students.models import SignIn
+from apps.students.session import SESSION_KEY, current_student, end_sessions, sign_in
+from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.one_of_everything import make_one_of_everything
+
+pytestmark = pytest.mark.django_db
+
+
+def copy_of_the_database():
+    rows = (row for model in apps.get_models() for row in model._base_manager.all())
+    return serializers.serialize("json", rows)
+
+
+def with_cookie(value):
+    client = Client()
+    client.cookies["sessionid"] = value
+    return client
+
+
+def test_a_copy_has_no_session_key_and_its_names_open_no_session(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    key = client.cookies["sessionid"].value
+    copied = copy_of_the_database()
+    names = [row["pk"] for row in json.loads(copied) if row["model"] == "sessions.session"]
+
+    assert key not in copied
+    assert with_cookie(key).get("/admin/").status_code == 200
+    for name in names:
+        assert with_cookie(name).get("/admin/").status_code == 302
+
+
+def test_a_sign_in_of_a_student_names_its_session_by_the_digest(rf):
+    from apps.core.session_store import SessionStore
+
+    order = make_one_of_everything()
+    SignIn.objects.all().delete()
+    request = rf.get("/")
+    request.session = SessionStore()
+    request.session.create()
+    sign_in(request, order.student)
+    request.session.save()
+    row, key = SignIn.objects.get(), request.session.session_key
+
+    assert row.session_key
+    assert row.session_key != key
+    assert SessionStore(row.session_key).get(SESSION_KEY) is None
+    assert current_student(request) == order.student
+    end_sessions(order.student)
+    assert SessionStore(key).get(SESSION_KEY) is None
+    assert SignIn.objects.get().ended_at is not None
+
+
+def test_a_session_of_before_a_change_of_the_key_goes_on_and_can_be_ended(client, settings):
+    client.force_login(User.objects.create_superuser("carla"))
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-key"
+
+    assert client.get("/admin/").status_code == 200
+    session = client.session
+    session["more"] = "kept"
+    session.save()
+    assert client.session["more"] == "kept"
+    client.post("/admin/logout/")
+    assert client.get("/admin/").status_code == 302
+    settings.SECRET_KEY_FALLBACKS = []
+    assert client.get("/admin/").status_code == 302
+
+
+def test_a_copy_has_neither_the_token_nor_the_key_of_an_order(api, sandbox):
+    key = str(uuid4())
+    body = checkout_body(whole(make_subject()), total="182.40", order_key=key)
+    placed = api.checkout(body)
+    copied = copy_of_the_database()
+
+    assert placed["token"] not in copied
+    assert key not in copied
+    assert key.replace("-", "") not in copied
+    assert api.checkout(body)["order_id"] == placed["order_id"]
+
+
+def test_the_links_of_an_order_outlast_a_change_of_the_key_and_then_end(settings):
+    order = make_one_of_everything()
+    token, plan = order.auth_token, plan_token(order)
+    assert order.opens_with(token)
+    assert not order.opens_with(token[:-1] + "ñ")
+    assert not Order(pk=order.pk).opens_with(token)
+
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-key"
+    assert order.opens_with(token)
+    assert open_plan(order_id=order.pk, token=plan) == order
+    assert order.auth_token != token
+    settings.SECRET_KEY_FALLBACKS = []
+    assert not order.opens_with(token)
+
+
+def test_mails_and_events_are_stored_without_their_secrets():
+    order = make_one_of_everything()
+    Mail.objects.create(
+        key="x", template="cart_saved", to=order.email, context={"order_id": order.pk},
+        message_id="<1@academia.example>",
+    )  # fmt: skip
+    store(
+        SignedEvent(
+            event_id="evt_secret",
+            kind="setup_intent.succeeded",
+            livemode=False,
+            payload={"data": {"object": {"id": "seti_1", "client_secret": "seti_1_secret_abc"}}},
+        )
+    )
+    copied = copy_of_the_database()
+
+    assert "seti_1_secret_abc" not in copied
+    assert order.auth_token not in copied
+    assert plan_token(order) not in copied
