@@ -75,7 +75,7 @@ def body(*items, total="190.00", **changes):
 # ---------------------------------------------------------------- signed in
 
 
-def test_a_student_who_is_signed_in_is_told_before_paying_again(ana, subject, sandbox, work):
+def test_signed_in_student_is_warned_before_buying_again(ana, subject, sandbox, work):
     bought(ana, subject)
     api = signed_in_as(ana)
 
@@ -90,34 +90,34 @@ def test_a_student_who_is_signed_in_is_told_before_paying_again(ana, subject, sa
     assert mails() == []
 
 
-def test_signed_in_as_somebody_else_nothing_is_said_of_this_address(ana, subject, sandbox):
+def test_student_is_not_told_what_another_address_has_bought(ana, subject, sandbox):
     bought(ana, subject)
     bruno = Student.objects.create(email="bruno@example.com", phone="+34600222222")
 
     assert signed_in_as(bruno).checkout(body(whole(subject)))["amount"] == 190.0
 
 
-def test_a_saved_cart_is_no_payment(ana, subject):
+def test_saved_cart_is_not_warned_about_earlier_purchases(ana, subject):
     bought(ana, subject)
 
     assert signed_in_as(ana).checkout(body(whole(subject), save_for_later=True))["saved"] is True
 
 
 @pytest.mark.parametrize("status", ["paid", "paying", "overdue"])
-def test_orders_that_stand_count(ana, subject, status):
+def test_paid_orders_count_as_bought(ana, subject, status):
     bought(ana, subject, status=status)
 
     assert signed_in_as(ana).post("process-checkout", body(whole(subject)))[0] == 409
 
 
 @pytest.mark.parametrize("status", ["cart", "expired", "refunded", "partially_refunded"])
-def test_orders_that_do_not_stand_do_not_count(ana, subject, sandbox, status):
+def test_unpaid_and_refunded_orders_do_not_count_as_bought(ana, subject, sandbox, status):
     bought(ana, subject, status=status)
 
     assert signed_in_as(ana).post("process-checkout", body(whole(subject)))[0] == 200
 
 
-def test_each_line_is_compared_with_what_it_holds(ana, subject):
+def test_each_cart_line_is_compared_with_subjects_and_lessons_bought(ana, subject):
     one, two = subject.lessons.all()
     other = make_subject("Derecho", "200.00")
     bought(ana, subject, one)
@@ -138,7 +138,7 @@ def test_each_line_is_compared_with_what_it_holds(ana, subject):
 # ---------------------------------------------------------------- by e-mail alone
 
 
-def test_a_stranger_is_told_nothing_and_the_address_gets_a_mail(
+def test_signed_out_buyer_is_not_told_and_the_address_receives_a_mail(
     api, ana, subject, sandbox, work, mailoutbox
 ):
     bought(ana, subject)
@@ -159,7 +159,9 @@ def test_a_stranger_is_told_nothing_and_the_address_gets_a_mail(
         assert "Todavía no se ha cobrado nada" in text
 
 
-def test_the_answer_takes_the_same_work_whatever_the_address_owns(api, ana, subject, sandbox):
+def test_checkout_runs_the_same_queries_whether_or_not_the_address_has_bought(
+    api, ana, subject, sandbox
+):
     Student.objects.create(email="carla@example.com", phone="+34600333333")
     bought(ana, subject)
 
@@ -174,7 +176,7 @@ def test_the_answer_takes_the_same_work_whatever_the_address_owns(api, ana, subj
     assert statements("ana@example.com") == statements("carla@example.com")
 
 
-def test_once_for_an_order_s_content_however_often_it_is_sent(api, ana, subject, sandbox, work):
+def test_repeated_checkout_queues_one_already_bought_mail(api, ana, subject, sandbox, work):
     bought(ana, subject)
     other = make_subject("Derecho", "100.00")
     placed = api.checkout(body(whole(subject)))
@@ -194,9 +196,7 @@ def test_once_for_an_order_s_content_however_often_it_is_sent(api, ana, subject,
     assert len(mails()) == 2
 
 
-def test_at_most_three_mails_a_day_and_nobody_is_told_of_the_limit(
-    api, ana, subject, sandbox, work
-):
+def test_address_receives_at_most_3_already_bought_mails_a_day(api, ana, subject, sandbox, work):
     bought(ana, subject)
     with time_machine.travel("2026-11-21T10:00:00+01:00", tick=True):
         for _ in range(5):
@@ -209,7 +209,9 @@ def test_at_most_three_mails_a_day_and_nobody_is_told_of_the_limit(
     assert len(mails()) == 4
 
 
-def test_an_address_that_owns_nothing_of_it_gets_no_mail(api, ana, subject, sandbox, work):
+def test_address_without_purchases_receives_no_already_bought_mail(
+    api, ana, subject, sandbox, work
+):
     bought(ana, make_subject("Derecho"))
 
     api.checkout(body(whole(subject)))
@@ -218,7 +220,7 @@ def test_an_address_that_owns_nothing_of_it_gets_no_mail(api, ana, subject, sand
     assert mails() == []
 
 
-def test_a_mail_that_waited_until_the_refund_is_not_sent(
+def test_already_bought_mail_is_not_sent_after_a_refund(
     api, ana, subject, sandbox, work, mailoutbox
 ):
     earlier = bought(ana, subject)

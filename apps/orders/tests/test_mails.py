@@ -75,7 +75,7 @@ def confirmation(order, *, reveal=True):
     return render_mail("order_confirmation", {"order_id": order.pk}, reveal=reveal)
 
 
-def test_the_confirmation_lists_what_was_bought_and_what_it_cost():
+def test_confirmation_lists_the_items_and_prices():
     order = make_order()
     mail = confirmation(order)
 
@@ -100,7 +100,7 @@ def test_the_confirmation_lists_what_was_bought_and_what_it_cost():
         assert said in html
 
 
-def test_the_confirmation_of_instalments_has_the_plan():
+def test_confirmation_of_instalments_lists_the_plan():
     order = make_order(payment_type=PaymentType.INSTALMENTS)
     plan = [
         ("78.23", date(2026, 11, 22)),
@@ -129,13 +129,13 @@ def test_the_confirmation_of_instalments_has_the_plan():
     assert plan_token(order) not in confirmation(order, reveal=False).text
 
 
-def test_an_order_with_nothing_to_pay_says_so():
+def test_confirmation_of_a_free_order_says_that_nothing_was_charged():
     mail = confirmation(make_order(total_amount=0))
     assert "No hay nada que pagar" in mail.text
     assert "un solo cargo" not in mail.text
 
 
-def test_the_confirmation_repeats_the_waiver_and_names_the_terms_in_their_version():
+def test_confirmation_contains_the_waiver_and_the_version_of_the_terms():
     order = make_order()
     record_consents(
         student=order.student,
@@ -154,12 +154,12 @@ def test_the_confirmation_repeats_the_waiver_and_names_the_terms_in_their_versio
     assert 'href="https://academia.example/terminos?version=1"' in mail.html
 
 
-def test_a_confirmation_without_a_waiver_claims_none():
+def test_confirmation_without_a_waiver_does_not_mention_one():
     mail = confirmation(make_order())
     assert "desistimiento" not in mail.text + mail.html
 
 
-def test_the_saved_cart_comes_with_the_link_that_brings_it_back():
+def test_saved_cart_mail_contains_the_recovery_link():
     order = make_order(paid_at=None)
     mail = render_mail("cart_saved", {"order_id": order.pk}, reveal=True)
     link = f"https://academia.example/complete-payment?order={order.pk}&token={order.auth_token}"
@@ -175,7 +175,7 @@ def test_the_saved_cart_comes_with_the_link_that_brings_it_back():
     assert order.auth_token not in hidden.text + hidden.html
 
 
-def test_staff_are_told_what_to_look_at_and_where():
+def test_staff_mail_names_the_problem_and_links_to_the_order():
     order = make_order()
     payment = Payment.objects.create(
         order=order, reference="pi_1", amount=Decimal("10.00"), status="succeeded"
@@ -194,7 +194,7 @@ def test_staff_are_told_what_to_look_at_and_where():
     assert f"https://academia.example/admin/orders/payment/{payment.pk}/change/" in mail.text
 
 
-def test_every_mail_reads_well_without_pictures_and_in_the_dark():
+def test_mails_are_readable_without_images_and_in_dark_mode():
     order = make_order()
     for template in ("order_confirmation", "cart_saved"):
         html = render_mail(template, {"order_id": order.pk}, reveal=True).html

@@ -40,7 +40,7 @@ def refusal(api, **changes):
     return answer["error_message"]
 
 
-def test_a_valid_percentage_says_what_it_takes_off(api):
+def test_percentage_code_answers_with_its_discount(api):
     make_promo(value="12.5")
 
     assert validate(api, code=" bienvenida10 ") == {
@@ -54,7 +54,7 @@ def test_a_valid_percentage_says_what_it_takes_off(api):
     }
 
 
-def test_a_fixed_code_never_takes_more_than_remains(api):
+def test_fixed_code_never_discounts_more_than_the_total(api):
     make_promo(kind="FIJO", value="500")
 
     answer = validate(api)
@@ -62,7 +62,7 @@ def test_a_fixed_code_never_takes_more_than_remains(api):
     assert (answer["discount_type"], answer["discount_amount"]) == ("FIJO", 200.0)
 
 
-def test_with_items_the_server_prices_them_and_ignores_the_total(api):
+def test_validation_with_items_uses_server_prices_and_ignores_the_total(api):
     make_promo()
     subject = make_subject(price="200.00")
 
@@ -73,7 +73,7 @@ def test_with_items_the_server_prices_them_and_ignores_the_total(api):
     assert answer["discount_amount"] == 20.0
 
 
-def test_what_the_order_itself_has_reserved_does_not_refuse_its_code(api, sandbox):
+def test_code_is_accepted_for_the_order_that_has_reserved_it(api, sandbox):
     make_promo(max_uses=1, max_uses_per_student=1)
     subject = make_subject(price="200.00")
     body = checkout_body(whole(subject), total="171.00", promo_code="BIENVENIDA10")
@@ -89,37 +89,37 @@ def test_what_the_order_itself_has_reserved_does_not_refuse_its_code(api, sandbo
     assert refusal(api, **email, recovery_order_id=placed["order_id"] + 1, token="x") == used_up
 
 
-def test_an_unknown_code(api):
+def test_unknown_code_is_refused(api):
     assert refusal(api) == "Este código no existe."
 
 
-def test_an_inactive_code(api):
+def test_inactive_code_is_refused(api):
     make_promo(active=False)
     assert refusal(api) == "Este código ya no está activo."
 
 
-def test_a_code_of_tomorrow(api):
+def test_code_that_is_not_valid_yet_is_refused(api):
     make_promo(valid_from=timezone.now() + timedelta(days=1))
     assert refusal(api) == "Este código todavía no es válido."
 
 
-def test_a_code_of_yesterday(api):
+def test_expired_code_is_refused(api):
     make_promo(valid_until=timezone.now() - timedelta(days=1))
     assert refusal(api) == "Este código ha caducado."
 
 
-def test_a_used_up_code(api):
+def test_used_up_code_is_refused(api):
     make_promo(max_uses=2, uses_taken=2)
     assert refusal(api) == "Este código ya se ha usado el máximo de veces."
 
 
-def test_a_cart_below_the_minimum(api):
+def test_code_is_refused_below_its_minimum_total(api):
     make_promo(minimum_cart="200.01")
     assert refusal(api) == "Este código necesita un carrito de al menos 200,01\u00a0€."
 
 
 @pytest.mark.parametrize("restriction", ["universities", "degrees", "subjects"])
-def test_a_restricted_code_is_for_its_subjects_alone(api, restriction):
+def test_restricted_code_applies_only_to_its_subjects(api, restriction):
     inside, outside = make_subject("Dentro"), make_subject("Fuera")
     promo = make_promo()
     target = {
@@ -143,14 +143,14 @@ def referral():
     return make_promo("ANA15", kind="FIJO", value="15", is_referral_code=True, student=ana)
 
 
-def test_a_referral_code_says_that_it_is_one(api, referral):
+def test_friend_code_is_marked_as_referral_code(api, referral):
     answer = validate(api, code="ana15", cart_items=[whole(make_subject())], email=BRUNO["email"])
 
     assert (answer["is_valid"], answer["is_referral_code"]) == (True, True)
     assert answer["discount_amount"] == 15.0
 
 
-def test_nobody_uses_their_own_referral_code(api, referral, sandbox):
+def test_own_friend_code_is_refused(api, referral, sandbox):
     subject = make_subject(price="200.00")
     sentence = "No puedes usar tu propio código de amigo."
 
@@ -163,7 +163,7 @@ def test_nobody_uses_their_own_referral_code(api, referral, sandbox):
     assert (status, answer["error"]) == (409, sentence)
 
 
-def test_a_referral_code_needs_a_complete_subject(api, referral):
+def test_friend_code_requires_a_whole_subject(api, referral):
     lesson = make_subject().lessons.first()
 
     assert (
@@ -172,7 +172,7 @@ def test_a_referral_code_needs_a_complete_subject(api, referral):
     )
 
 
-def test_a_referral_code_is_for_those_who_have_never_bought(api, referral, sandbox):
+def test_friend_code_is_refused_after_a_first_purchase(api, referral, sandbox):
     make_promo("GRATIS100", value="100")
     api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100"))
     assert Order.objects.get().status == "paid"
@@ -191,7 +191,7 @@ def test_blank_or_malformed_promo_code_is_refused_at_its_field(api, code):
     assert list(answer["fields"]) == ["code"]
 
 
-def test_what_is_not_on_sale_cannot_be_priced(api):
+def test_validation_refuses_items_that_are_not_on_sale(api):
     make_promo()
 
     status, answer = api.post(
@@ -202,7 +202,7 @@ def test_what_is_not_on_sale_cannot_be_priced(api):
     assert (status, answer["code"]) == (409, "unavailable")
 
 
-def test_twenty_tries_in_ten_minutes_are_enough(api):
+def test_validation_is_limited_to_20_requests_in_10_minutes(api):
     for _ in range(20):
         refusal(api)
 
@@ -212,14 +212,14 @@ def test_twenty_tries_in_ten_minutes_are_enough(api):
     assert answer["error"].startswith("Demasiados intentos.")
 
 
-def test_the_database_itself_refuses_a_use_too_many():
+def test_database_refuses_more_uses_than_the_limit():
     promo = make_promo(max_uses=1, uses_taken=1)
 
     with pytest.raises(IntegrityError), transaction.atomic():
         PromoCode.objects.filter(pk=promo.pk).update(uses_taken=2)
 
 
-def test_staff_cannot_set_a_limit_below_the_uses_there_are(admin_client):
+def test_staff_cannot_set_a_limit_below_the_existing_uses(admin_client):
     promo = make_promo(max_uses=3, uses_taken=2)
     address = reverse("admin:pricing_promocode_change", args=[promo.pk])
     form = admin_client.get(address).context["adminform"].form
@@ -234,14 +234,14 @@ def test_staff_cannot_set_a_limit_below_the_uses_there_are(admin_client):
     assert promo.max_uses == 3
 
 
-def test_codes_are_unique_in_whatever_case_they_are_typed():
+def test_codes_are_unique_case_insensitively():
     make_promo("VERANO")
 
     with pytest.raises(IntegrityError), transaction.atomic():
         make_promo("verano")
 
 
-def test_a_degree_of_another_university_does_not_match_by_accident(api):
+def test_code_restricted_to_a_university_and_a_degree_requires_both(api):
     promo = make_promo()
     promo.degrees.add(make_degree(make_university("Otra")))
 

@@ -30,7 +30,7 @@ def saved(api):
     return {"order": answer["order_id"], "token": answer["token"]}
 
 
-def test_the_link_opens_the_order_as_the_contract_has_it(api, saved):
+def test_recovery_link_answers_with_the_order(api, saved):
     status, answer = api.get("orders/recover", **saved)
 
     assert status == 200
@@ -74,7 +74,7 @@ def test_the_link_opens_the_order_as_the_contract_has_it(api, saved):
     }
 
 
-def test_a_changed_price_is_said_and_asked(api, saved):
+def test_recovered_order_shows_a_changed_price(api, saved):
     subject = Order.objects.get().lines.first().subject
     subject.final_price = "202.00"
     subject.save()
@@ -89,7 +89,7 @@ def test_a_changed_price_is_said_and_asked(api, saved):
     ]
 
 
-def test_expired_lessons_are_named_and_left_out(api, saved):
+def test_recovered_order_names_and_omits_expired_lessons(api, saved):
     Lesson.objects.filter(title="PEC 2", subject__name="Derecho").update(status="expired")
 
     _, answer = api.get("orders/recover", **saved)
@@ -98,7 +98,7 @@ def test_expired_lessons_are_named_and_left_out(api, saved):
     assert answer["changes"][0] == {"kind": "expired", "name": "Derecho: PEC 2"}
 
 
-def test_a_code_that_is_over_is_said_and_taken_out(api, sandbox):
+def test_recovered_order_names_and_omits_an_expired_code(api, sandbox):
     promo = make_promo()
     answer = api.checkout(
         checkout_body(
@@ -122,7 +122,7 @@ def test_a_code_that_is_over_is_said_and_taken_out(api, sandbox):
     }
 
 
-def test_a_campaign_that_began_since_is_said(api, saved):
+def test_recovered_order_shows_a_campaign_that_began_since(api, saved):
     Campaign.objects.create(
         name="Otoño", percent=10, first_month=1, first_day=1, last_month=12, last_day=31,
         cart=True, prices_include_it=False,
@@ -135,7 +135,9 @@ def test_a_campaign_that_began_since_is_said(api, saved):
     ]
 
 
-def test_paying_a_recovered_order_asks_again_for_age_and_waiver_only(api, saved, sandbox):
+def test_paying_a_recovered_order_requires_only_the_age_and_waiver_consents_again(
+    api, saved, sandbox
+):
     order = Order.objects.get()
     body = checkout_body(
         whole(order.lines.first().subject),
@@ -180,7 +182,7 @@ def test_recovery_link_with_a_wrong_token_opens_nothing(api, saved):
     assert status == 404
 
 
-def test_when_nothing_is_left_the_link_names_what_expired(api, saved):
+def test_recovery_link_names_expired_items_when_nothing_is_left(api, saved):
     Subject.objects.filter(name="Microeconomía").update(active=False)
     Lesson.objects.filter(subject__name="Derecho").update(status="expired")
 
@@ -191,7 +193,7 @@ def test_when_nothing_is_left_the_link_names_what_expired(api, saved):
     assert gone == ["Microeconomía", "Derecho: PEC 1", "Derecho: PEC 2"]
 
 
-def test_what_is_left_and_no_longer_fit_for_instalments_is_priced_at_once(api, sandbox):
+def test_recovered_order_that_no_longer_allows_instalments_is_priced_as_one_payment(api, sandbox):
     micro, derecho = make_subject(), make_subject("Derecho", "240.00")
     (lesson, *_) = derecho.lessons.all()
     saved = api.checkout(
@@ -235,7 +237,7 @@ def rows() -> dict[str, list[tuple[object, ...]]]:
 
 
 @pytest.mark.parametrize("state", ["saved", "changed", "paid"])
-def test_looking_changes_nothing_in_the_database(api, saved, state):
+def test_reading_a_recovery_link_changes_nothing(api, saved, state):
     if state == "changed":
         Lesson.objects.filter(subject__name="Derecho").update(status="expired")
     if state == "paid":
@@ -253,7 +255,7 @@ def test_looking_changes_nothing_in_the_database(api, saved, state):
     assert rows() == before
 
 
-def test_after_the_payment_the_link_opens_and_pays_nothing(api, saved, sandbox):
+def test_recovery_link_of_a_paid_order_answers_already_paid(api, saved, sandbox):
     order = Order.objects.get()
     mark_paid(order_id=order.pk, payment=ConfirmedPayment("pi_1", 28_690), actor="prueba")
 
@@ -278,7 +280,7 @@ def test_after_the_payment_the_link_opens_and_pays_nothing(api, saved, sandbox):
     assert (Order.objects.count(), Payment.objects.count()) == (1, 1)
 
 
-def test_after_thirty_days_the_link_opens_nothing(api, saved):
+def test_recovery_link_expires_after_30_days(api, saved):
     with time_machine.travel(timezone.now() + timedelta(days=29)):
         assert api.get("orders/recover", **saved)[0] == 200
     with time_machine.travel(timezone.now() + timedelta(days=31)):
@@ -286,7 +288,7 @@ def test_after_thirty_days_the_link_opens_nothing(api, saved):
 
 
 @pytest.mark.parametrize("token", [None, "x"])
-def test_the_answer_is_neither_stored_nor_indexed_nor_passed_on(api, saved, token):
+def test_recovery_answer_is_not_cached_indexed_or_sent_as_referrer(api, saved, token):
     answer = api.client.get("/api/orders/recover", {**saved, "token": token or saved["token"]})
 
     assert answer.status_code == (404 if token else 200)

@@ -49,7 +49,7 @@ def reminders():
     return list(Mail.objects.filter(template="cart_reminder").values_list("key", flat=True))
 
 
-def test_a_saved_cart_is_brought_to_mind_after_a_day_and_after_three(cart, clock):
+def test_saved_cart_is_reminded_of_after_one_day_and_after_three(cart, clock):
     order = cart()
     clock.shift(23 * HOUR)
     assert queue_due_reminders() == 0
@@ -65,7 +65,7 @@ def test_a_saved_cart_is_brought_to_mind_after_a_day_and_after_three(cart, clock
     assert sorted(reminders()) == [f"cart-reminder:{order.pk}:24", f"cart-reminder:{order.pk}:72"]
 
 
-def test_only_those_who_agreed_are_reminded(cart, clock):
+def test_only_buyers_who_consented_are_reminded(cart, clock):
     order = cart()
     Order.objects.update(saved_for_later=False)
     clock.shift(24 * HOUR)
@@ -74,18 +74,18 @@ def test_only_those_who_agreed_are_reminded(cart, clock):
     assert queue_due_reminders() == 1
 
 
-def test_the_box_in_the_dialog_is_what_agrees(cart):
+def test_reminder_consent_is_given_by_the_checkbox_of_the_dialog(cart):
     assert cart(remindersAccepted=True).reminders_accepted
     assert not cart(email="otra@example.com").reminders_accepted
 
 
-def test_a_clock_that_was_off_sends_no_stale_reminder(cart, clock):
+def test_missed_reminders_are_not_sent_late(cart, clock):
     cart()
     clock.shift(96 * HOUR)
     assert queue_due_reminders() == 0
 
 
-def test_what_was_bought_otherwise_is_not_brought_to_mind(cart, clock, api, micro):
+def test_no_reminder_of_a_cart_bought_in_another_order(cart, clock, api, micro):
     left = cart()
     bought = cart(token=None)
     mark_paid(order_id=bought.pk, payment=ConfirmedPayment("pi_1", 18240), actor="prueba")
@@ -95,9 +95,7 @@ def test_what_was_bought_otherwise_is_not_brought_to_mind(cart, clock, api, micr
     assert queue_due_reminders() == 0
 
 
-def test_a_lesson_of_a_subject_that_was_bought_whole_is_not_brought_to_mind(
-    api, cart, clock, micro
-):
+def test_no_reminder_of_a_lesson_whose_subject_was_bought(api, cart, clock, micro):
     lesson = micro.lessons.first()
     answer = api.checkout(checkout_body(single(lesson), total="52.25", save_for_later=True))
     bought = cart()
@@ -108,7 +106,7 @@ def test_a_lesson_of_a_subject_that_was_bought_whole_is_not_brought_to_mind(
     assert Order.objects.get(pk=answer["order_id"]).status == "cart"
 
 
-def test_of_several_carts_the_newest_alone_is_brought_to_mind(cart, clock):
+def test_only_the_newest_of_several_carts_is_reminded_of(cart, clock):
     cart()
     clock.shift(HOUR)
     newest = cart(email="BRUNO@example.com")
@@ -117,14 +115,14 @@ def test_of_several_carts_the_newest_alone_is_brought_to_mind(cart, clock):
     assert reminders() == [f"cart-reminder:{newest.pk}:24"]
 
 
-def test_a_payment_that_is_being_confirmed_is_no_cart_left_behind(cart, clock):
+def test_no_reminder_while_the_bank_confirms_the_payment(cart, clock):
     order = cart()
     Payment.objects.create(order=order, reference="pi_1", amount=182, status="processing")
     clock.shift(24 * HOUR)
     assert queue_due_reminders() == 0
 
 
-def test_nothing_on_sale_any_more_is_not_brought_to_mind(cart, clock, micro):
+def test_no_reminder_of_a_cart_with_nothing_on_sale(cart, clock, micro):
     cart()
     micro.active = False
     micro.save()
@@ -132,7 +130,7 @@ def test_nothing_on_sale_any_more_is_not_brought_to_mind(cart, clock, micro):
     assert queue_due_reminders() == 0
 
 
-def test_one_setting_switches_reminders_off(cart, clock, settings):
+def test_setting_switches_reminders_off(cart, clock, settings):
     settings.CART_REMINDER_HOURS = []
     cart()
     clock.shift(24 * HOUR)
@@ -140,7 +138,7 @@ def test_one_setting_switches_reminders_off(cart, clock, settings):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_purchase_between_owing_and_sending_stops_the_mail(cart, clock, work):
+def test_queued_reminder_is_not_sent_after_the_purchase(cart, clock, work):
     order = cart()
     clock.shift(24 * HOUR)
     queue_due_reminders()
@@ -152,7 +150,7 @@ def test_a_purchase_between_owing_and_sending_stops_the_mail(cart, clock, work):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_mail_ends_reminders_with_one_click(cart, clock, work, settings):
+def test_reminder_mail_has_one_click_unsubscribe(cart, clock, work, settings):
     settings.SITE_URL = "https://academia.example"
     order = cart()
     clock.shift(24 * HOUR)
@@ -181,7 +179,7 @@ def test_the_mail_ends_reminders_with_one_click(cart, clock, work, settings):
     assert order.events.filter(kind="reminders_stopped").count() == 1
 
 
-def test_every_cart_of_the_address_is_left_alone_afterwards(cart, clock):
+def test_unsubscribing_ends_reminders_for_every_cart_of_the_address(cart, clock):
     first = cart()
     clock.shift(HOUR)
     second = cart(email="BRUNO@example.com")
@@ -192,7 +190,7 @@ def test_every_cart_of_the_address_is_left_alone_afterwards(cart, clock):
     assert queue_due_reminders() == 0
 
 
-def test_looking_changes_nothing_and_nobody_keeps_or_indexes_the_page(cart):
+def test_unsubscribe_page_changes_nothing_on_get_and_is_not_cached_or_indexed(cart):
     order = cart()
     page = Client().get(f"/avisos/baja?aviso={unsubscribe_token(order)}")
     assert "¿Dejamos de avisarte?" in page.content.decode()
@@ -206,14 +204,14 @@ def test_looking_changes_nothing_and_nobody_keeps_or_indexes_the_page(cart):
 
 
 @pytest.mark.parametrize("token", ["", "x", "MTI:1tYp:abc", "ñ" * 300])
-def test_a_token_that_is_not_ours_opens_nothing(token):
+def test_unsubscribe_link_with_a_wrong_token_is_not_found(token):
     assert Client().get("/avisos/baja", {"aviso": token}).status_code == 404
     assert Client().post(f"/avisos/baja?aviso={token}").status_code == 404
 
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_two_clocks_owe_a_reminder_once(api, micro):
+def test_concurrent_runs_queue_a_reminder_once(api, micro):
     api.checkout(checkout_body(whole(micro), total="182.40", save_for_later=True))
     Mail.objects.all().delete()
     Order.objects.update(updated_at=datetime.now(UTC) - 25 * HOUR)

@@ -53,7 +53,7 @@ def test_every_order_status_has_its_allowed_transitions():
     assert set(TRANSITIONS) == set(Order.Status)
 
 
-def test_the_first_flag_stays_and_all_are_in_the_history():
+def test_first_flag_stays_and_later_flags_are_added_to_the_history():
     order = order_in("paid")
 
     flag(order, kind="payment_misfit", actor="Stripe", reason="Segundo pago")

@@ -59,14 +59,14 @@ def run(*arguments):
 
 
 # ---------------------------------------------------------------- clean
-def test_a_purchase_with_a_code_is_clean(paid):
+def test_audit_finds_nothing_after_a_purchase_with_a_code(paid):
     status, printed = run()
 
     assert told() == []
     assert (status, printed) == (0, "Pedidos comparados: 1; con Stripe: 1. Sin diferencias.\n")
 
 
-def test_a_plan_is_clean_at_each_of_its_steps(sandbox, plan):
+def test_audit_finds_nothing_at_any_step_of_a_plan(sandbox, plan):
     for number in (0, 20, 40, 41):
         charge_on(number)
         with time_machine.travel(day(number, hours=1)):
@@ -74,7 +74,7 @@ def test_a_plan_is_clean_at_each_of_its_steps(sandbox, plan):
     assert Order.objects.get().status == "paid"
 
 
-def test_carts_free_orders_and_friends_are_clean(api, sandbox):
+def test_audit_finds_nothing_in_carts_free_orders_and_friend_codes(api, sandbox):
     make_promo("GRATIS", value="100")
     api.checkout(checkout_body(whole(make_subject()), total="182.40"))
     api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS"))
@@ -89,9 +89,7 @@ def test_carts_free_orders_and_friends_are_clean(api, sandbox):
     assert told() == []
 
 
-def test_refunds_are_clean_whole_in_part_from_the_dashboard_and_of_plans(
-    api, sandbox, paid, plan, clerk
-):
+def test_audit_finds_nothing_after_refunds_of_any_kind(api, sandbox, paid, plan, clerk):
     refund(paid, clerk, 1000)
     charge_on(20)
     with time_machine.travel(day(21), tick=False):
@@ -109,7 +107,7 @@ def test_refunds_are_clean_whole_in_part_from_the_dashboard_and_of_plans(
 
 
 @pytest.mark.parametrize("verdict", ["", "won", "lost"])
-def test_disputes_are_clean(sandbox, plan, verdict):
+def test_audit_finds_nothing_after_disputes(sandbox, plan, verdict):
     made = sandbox.process.control(
         "POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id}
     )
@@ -260,7 +258,7 @@ def make_reward(order, *, amount=25, delete=False):
 
 
 @pytest.mark.parametrize("kind", FORCED)
-def test_a_difference_within_the_shop_is_named(paid, kind):
+def test_audit_names_a_difference_within_the_shop(paid, kind):
     force, sentence = FORCED[kind]
     assert told(offline=True) == []
 
@@ -311,7 +309,7 @@ def remove(plan):
 
 
 @pytest.mark.parametrize("kind", FORCED_ON_PLANS)
-def test_a_difference_within_a_plan_is_named(plan, kind):
+def test_audit_names_a_difference_within_a_plan(plan, kind):
     charge_on(20)
     force, sentence = FORCED_ON_PLANS[kind]
     assert told(offline=True) == []
@@ -323,7 +321,7 @@ def test_a_difference_within_a_plan_is_named(plan, kind):
 
 
 # ---------------------------------------------------------------- Stripe
-def test_a_charge_that_only_stripe_knows_is_named(sandbox, paid):
+def test_audit_names_a_charge_that_only_stripe_has(sandbox, paid):
     sandbox.process.client().v1.payment_intents.create(
         {
             "amount": 4200,
@@ -342,7 +340,7 @@ def test_a_charge_that_only_stripe_knows_is_named(sandbox, paid):
     assert found.endswith("y aquí no consta.")
 
 
-def test_a_payment_that_stripe_does_not_know_is_named(sandbox, paid):
+def test_audit_names_a_payment_unknown_to_stripe(sandbox, paid):
     sandbox.forget_everything()
 
     assert told() == [
@@ -350,7 +348,7 @@ def test_a_payment_that_stripe_does_not_know_is_named(sandbox, paid):
     ]
 
 
-def test_a_payment_without_a_customer_is_named(paid):
+def test_audit_names_a_payment_without_a_customer(paid):
     Order.objects.update(customer_reference="")
 
     assert told() == [
@@ -358,13 +356,13 @@ def test_a_payment_without_a_customer_is_named(paid):
     ]
 
 
-def test_another_amount_at_stripe_is_named(paid):
+def test_audit_names_a_different_amount_at_stripe(paid):
     Payment.objects.update(amount="164.17")
 
     assert "es de 164,17 € y en Stripe de 164,16 €" in " ".join(told())
 
 
-def test_a_refund_and_a_dispute_that_only_stripe_knows_are_named(sandbox, paid):
+def test_audit_names_a_refund_and_a_dispute_that_only_stripe_has(sandbox, paid):
     what = {"payment_intent": paid.stripe_payment_intent_id, "amount": 1000}
     sandbox.process.control("POST", "refunds", what)
     sandbox.process.control("POST", "disputes", what)
@@ -378,7 +376,7 @@ def test_a_refund_and_a_dispute_that_only_stripe_knows_are_named(sandbox, paid):
     assert told() == []
 
 
-def test_stripe_s_silence_is_no_difference_but_no_clean_end_either(settings, paid):
+def test_audit_without_an_answer_from_stripe_is_incomplete(settings, paid):
     settings.STRIPE_API_BASE = "http://127.0.0.1:9"
     client.cache_clear()
 
@@ -390,7 +388,7 @@ def test_stripe_s_silence_is_no_difference_but_no_clean_end_either(settings, pai
 
 
 # ---------------------------------------------------------------- command and job
-def test_the_command_prints_each_difference_and_ends_with_1(paid):
+def test_audit_command_prints_differences_and_exits_with_1(paid):
     Payment.objects.update(amount="100.00")
 
     status, printed = run("--offline")
@@ -402,7 +400,7 @@ def test_the_command_prints_each_difference_and_ends_with_1(paid):
     )
 
 
-def test_since_leaves_out_what_has_not_changed(paid):
+def test_audit_since_a_day_omits_unchanged_orders(paid):
     Payment.objects.update(amount="100.00")
     tomorrow = timezone.localdate() + timedelta(days=1)
 
@@ -415,7 +413,7 @@ def test_since_leaves_out_what_has_not_changed(paid):
         run("--since", "ayer")
 
 
-def test_the_owner_is_mailed_of_differences_once_a_day_and_never_without(paid, work, mailoutbox):
+def test_audit_mails_the_owner_about_differences_once_a_day(paid, work, mailoutbox):
     work()
     mailoutbox.clear()
     assert audit_money_nightly() == ""
@@ -433,7 +431,7 @@ def test_the_owner_is_mailed_of_differences_once_a_day_and_never_without(paid, w
     assert Mail.objects.filter(template="audit_differences").count() == 2
 
 
-def test_the_audit_changes_nothing(paid):
+def test_audit_changes_nothing(paid):
     Payment.objects.update(amount="100.00")
     before = list(Order.objects.values()), list(Payment.objects.values())
 

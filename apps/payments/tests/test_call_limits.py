@@ -58,7 +58,7 @@ def test_breaker_opens_after_failures_in_a_row(breaker, clock):
     assert refused.value.retry_after == 11
 
 
-def test_success_starts_the_count_of_failures_again(breaker):
+def test_success_resets_the_failure_count_of_the_breaker(breaker):
     for failed in (True, True, False, True, True):
         call(breaker, failed=failed)
 
@@ -110,7 +110,7 @@ def test_call_from_before_the_opening_does_not_count_as_the_probe(breaker, clock
     assert breaker.admit() is False
 
 
-def test_places_are_limited_and_given_back():
+def test_call_slots_are_limited_and_released():
     places = WaitingPlaces(2)
     with ExitStack() as held:
         held.enter_context(places.place())
@@ -122,7 +122,7 @@ def test_places_are_limited_and_given_back():
         pass
 
 
-def test_call_waits_a_moment_for_a_place():
+def test_call_waits_for_a_free_slot():
     places, holds, entered = WaitingPlaces(1), Event(), Event()
 
     def wait() -> None:
@@ -138,7 +138,7 @@ def test_call_waits_a_moment_for_a_place():
     assert entered.is_set()
 
 
-def test_calls_are_refused_at_once_while_no_place_is_freed():
+def test_calls_are_refused_at_once_while_no_slot_is_released():
     places = WaitingPlaces(1)
     with places.place():
         with pytest.raises(CallNotMade), places.place():
@@ -168,7 +168,7 @@ def duration(action: Callable[[], object], error: type[Exception]) -> float:
     return monotonic() - began
 
 
-def test_one_call_with_its_repetition_keeps_to_the_total_time(sandbox, configure):
+def test_call_and_its_retry_keep_the_total_timeout(sandbox, configure):
     configure(TIMEOUT=1.2, REQUEST_SECONDS=1.5)
     sandbox.process.fault(calls="*", caller="server", do="timeout_before", seconds=20)
 
@@ -177,7 +177,7 @@ def test_one_call_with_its_repetition_keeps_to_the_total_time(sandbox, configure
     assert 1.1 < took < 1.7
 
 
-def test_calls_of_one_request_share_their_time(sandbox, configure):
+def test_calls_of_one_request_share_the_total_timeout(sandbox, configure):
     configure(TIMEOUT=1, REQUEST_SECONDS=5)
     sandbox.process.fault(calls="*", caller="server", do="timeout_before", seconds=20)
 
@@ -189,7 +189,7 @@ def test_calls_of_one_request_share_their_time(sandbox, configure):
     assert second < 0.1
 
 
-def test_time_of_one_request_does_not_count_for_the_next(sandbox, configure):
+def test_total_timeout_starts_anew_with_each_request(sandbox, configure):
     configure(TIMEOUT=1)
     with stripe_time_limit(0), pytest.raises(ProviderError):
         retrieve_payment(UNKNOWN)
@@ -199,7 +199,9 @@ def test_time_of_one_request_does_not_count_for_the_next(sandbox, configure):
 
 
 @pytest.mark.parametrize("fault", ["timeout_before", "error_500"])
-def test_failing_stripe_is_left_alone_and_tried_again(sandbox, configure, fault, monkeypatch):
+def test_breaker_stops_calls_to_a_failing_stripe_and_probes_it_later(
+    sandbox, configure, fault, monkeypatch
+):
     monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
     configure(BREAKER_FAILURES=2, BREAKER_SECONDS=0.4)
     sandbox.process.fault(calls="*", caller="server", do=fault)
@@ -221,7 +223,7 @@ def test_failing_stripe_is_left_alone_and_tried_again(sandbox, configure, fault,
         retrieve_payment(UNKNOWN)
 
 
-def test_refusals_of_stripe_do_not_open_the_breaker(sandbox, configure):
+def test_declines_do_not_open_the_breaker(sandbox, configure):
     configure(BREAKER_FAILURES=2)
 
     for _ in range(4):

@@ -54,7 +54,7 @@ def restored(sandbox, orders):
     return [charges[reference] for reference in references]
 
 
-def test_the_audit_names_every_order_that_a_restored_backup_has_lost(restored):
+def test_audit_names_every_order_missing_after_a_restored_backup(restored):
     out = StringIO()
     with later(), pytest.raises(SystemExit) as end:
         call_command("audit_money", stdout=out)
@@ -97,9 +97,7 @@ def test_staff_are_mailed_once_about_each_charge_without_an_order(
         assert fact in body, fact
 
 
-def test_a_charge_is_named_until_it_is_refunded_or_staff_have_attended_to_it(
-    client, sandbox, restored
-):
+def test_audit_names_a_charge_until_it_is_refunded_or_marked_as_attended(client, sandbox, restored):
     with later():
         reconcile()
     assert len(differences()) == 3
@@ -154,25 +152,25 @@ def test_charges_of_other_shops_on_the_account_are_counted_and_left_alone(sandbo
     assert Mail.objects.filter(template="charge_without_order").count() == 0
 
 
-def test_a_charge_of_a_moment_ago_is_still_being_recorded(restored):
+def test_charge_of_the_last_minutes_is_not_named(restored):
     assert audit().differences == []
     assert reconcile().without_order == 0
 
 
-def test_all_pages_of_the_charges_are_read(monkeypatch, restored):
+def test_audit_reads_all_pages_of_charges(monkeypatch, restored):
     monkeypatch.setattr(stripe_charges, "PAGE", 1)
 
     assert len(differences()) == 3
 
 
-def test_only_charges_of_the_period_are_read(restored):
+def test_audit_reads_only_charges_of_the_period(restored):
     tomorrow = timezone.now() + timedelta(days=1)
     with time_machine.travel(tomorrow + timedelta(days=1)):
         assert audit(since=tomorrow).differences == []
         assert len(audit(since=tomorrow - timedelta(days=3)).differences) == 3
 
 
-def test_a_listing_without_an_answer_is_no_difference_and_no_clean_end(sandbox, orders):
+def test_audit_without_a_list_of_charges_is_incomplete(sandbox, orders):
     sandbox.process.fault(calls="GET /v1/charges", do="error_500")
 
     with later():
@@ -184,7 +182,7 @@ def test_a_listing_without_an_answer_is_no_difference_and_no_clean_end(sandbox, 
     assert found.unanswered > 0
 
 
-def test_an_unrecorded_charge_of_an_order_is_named_once(sandbox, orders):
+def test_audit_names_an_unrecorded_charge_of_an_order_once(sandbox, orders):
     Payment.objects.filter(order=orders[0]).delete()
     Order.objects.filter(pk=orders[0].pk).update(status="cart", paid_at=None)
 

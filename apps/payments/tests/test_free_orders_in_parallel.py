@@ -28,7 +28,7 @@ def free_body() -> dict[str, Any]:
     return checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100")
 
 
-def test_double_click_on_a_free_checkout_completes_one_order_and_answers_alike(sandbox, free_body):
+def test_double_click_on_a_free_checkout_completes_one_order_with_equal_answers(sandbox, free_body):
     for number in range(PAIRS):
         body = {**free_body, "email": f"b{number}@example.com", "phone": f"+3460012{number:04}"}
         answers = checkout_twice({**body, "order_key": str(uuid4())})

@@ -47,7 +47,7 @@ def test_dots_matter_outside_gmail():
     assert email_identity("ana.ruiz@example.com") != email_identity("anaruiz@example.com")
 
 
-def test_a_zero_after_the_spanish_prefix_is_the_same_phone():
+def test_zero_after_the_spanish_prefix_does_not_change_the_phone_identity():
     assert phone_identity("+340600123123") == phone_identity("+34 600 123 123") == "+34600123123"
 
 
@@ -57,7 +57,7 @@ def test_a_zero_after_the_spanish_prefix_is_the_same_phone():
     [{}, {"email": "bruno+2@example.com", "phone": "+34600999999"}, {"email": "otro@example.com"}],
     ids=["same address", "tagged address", "same phone"],
 )
-def test_second_cart_takes_the_friend_code_over_from_the_first(
+def test_second_cart_takes_over_the_friend_code_of_the_first(
     api, sandbox, friend_code, audited, spelling
 ):
     first = api.checkout(friend_body())
@@ -71,9 +71,7 @@ def test_second_cart_takes_the_friend_code_over_from_the_first(
 
 
 @pytest.mark.django_db
-def test_five_carts_with_one_friend_code_leave_one_that_can_be_paid(
-    api, sandbox, friend_code, audited
-):
+def test_five_carts_with_one_friend_code_leave_one_open_payment(api, sandbox, friend_code, audited):
     carts = [api.checkout(friend_body()) for _ in range(5)]
     for cart in carts[:-1]:
         assert sandbox.payment(cart["payment_intent_id"])["status"] == "canceled"

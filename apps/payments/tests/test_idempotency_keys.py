@@ -37,7 +37,7 @@ def make_order() -> Order:
 
 @pytest.mark.usefixtures("audited")
 @pytest.mark.parametrize("mode", ["embedded", "hosted"])
-def test_order_number_of_a_restored_database_meets_no_key_of_its_former_order(
+def test_reused_order_number_of_a_restored_database_has_a_new_idempotency_key(
     api, sandbox, settings, mode
 ):
     settings.STRIPE_CHECKOUT = mode
@@ -61,7 +61,7 @@ def test_order_number_of_a_restored_database_meets_no_key_of_its_former_order(
     assert Payment.objects.get().amount == 85.50
 
 
-def test_instalment_of_a_restored_database_meets_no_key_of_its_former_order(api, sandbox):
+def test_reused_instalment_number_of_a_restored_database_has_a_new_idempotency_key(api, sandbox):
     start_numbers_again()
     former = buy_in_instalments(api, sandbox)
     assert charge_on(20).charged == 1
@@ -74,7 +74,7 @@ def test_instalment_of_a_restored_database_meets_no_key_of_its_former_order(api,
     assert charges(sandbox, order) == [2000, 2000]
 
 
-def test_order_of_a_restored_backup_gets_a_payment_though_its_key_was_used(api, sandbox):
+def test_order_of_a_restored_backup_gets_a_payment_although_its_key_was_used(api, sandbox):
     """A backup knows the order with fewer changes than Stripe has seen keys of."""
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
@@ -99,7 +99,7 @@ def test_keys_of_two_orders_with_one_number_differ():
     assert charge_key(order, 2, 1) != charge_key(other, 2, 1)
 
 
-def test_calls_that_meet_at_a_spent_key_share_the_next():
+def test_concurrent_calls_after_a_used_key_share_the_next_key():
     order = make_order()
     one = StoredKeys(order, "order-x-1")
     other = StoredKeys(Order.objects.get(), "order-x-1")
@@ -112,7 +112,7 @@ def test_calls_that_meet_at_a_spent_key_share_the_next():
     assert StoredKeys(Order.objects.get(), "order-x-1").current == "order-x-1-1"
 
 
-def test_work_behind_a_kept_internal_error_is_found_and_not_done_twice(sandbox):
+def test_payment_created_despite_a_stored_500_is_found_and_not_created_twice(sandbox):
     sandbox.process.fault(calls="POST /v1/payment_intents", do="error_500", work=True, nth=1)
     order = make_order()
     customer = create_customer(order_id=order.pk, email=order.email)
@@ -144,7 +144,7 @@ def test_work_behind_a_kept_internal_error_is_found_and_not_done_twice(sandbox):
         ("hosted", "POST /v1/checkout/sessions"),
     ],
 )
-def test_click_during_an_outage_takes_three_calls_and_the_cart_works_at_once_after_it(
+def test_checkout_during_an_outage_makes_three_calls_and_works_right_after_it(
     api, sandbox, settings, mode, call
 ):
     settings.STRIPE_CHECKOUT = mode

@@ -120,7 +120,9 @@ def assert_charged_once(sandbox, order: Order) -> None:
     ],
     ids=["while it looks", "before the charge", "after the charge"],
 )
-def test_a_runner_that_is_killed_while_it_waits_for_stripe(sandbox, plan, fault, trouble):
+def test_charge_is_made_once_when_the_runner_is_killed_while_waiting_for_stripe(
+    sandbox, plan, fault, trouble
+):
     fault(**trouble, nth=1)
     with a_runner(sandbox) as process:
         wait_until(lambda: struck(sandbox) == 1, seconds=60)
@@ -135,7 +137,9 @@ def test_a_runner_that_is_killed_while_it_waits_for_stripe(sandbox, plan, fault,
     assert_charged_once(sandbox, plan)
 
 
-def test_a_charge_that_reaches_stripe_after_its_runner_is_dead(sandbox, plan, fault):
+def test_charge_is_made_once_when_it_reaches_stripe_after_its_runner_was_killed(
+    sandbox, plan, fault
+):
     fault(calls=CREATE, do="slow", seconds=4, nth=1)
     with a_runner(sandbox) as process:
         wait_until(lambda: struck(sandbox) == 1, seconds=60)
@@ -149,7 +153,7 @@ def test_a_charge_that_reaches_stripe_after_its_runner_is_dead(sandbox, plan, fa
     assert_charged_once(sandbox, plan)
 
 
-def test_a_runner_that_is_killed_before_it_can_write_the_charge_down(sandbox, plan, fault):
+def test_charge_is_made_once_when_the_runner_is_killed_before_recording_it(sandbox, plan, fault):
     fault(calls=CREATE, do="slow", seconds=1.5, nth=1)
     with a_runner(sandbox) as process:
         wait_until(lambda: struck(sandbox) == 1, seconds=60)
@@ -166,7 +170,9 @@ def test_a_runner_that_is_killed_before_it_can_write_the_charge_down(sandbox, pl
     assert_charged_once(sandbox, plan)
 
 
-def test_a_runner_that_is_killed_while_it_closes_a_refused_charge(sandbox, plan, fault):
+def test_charge_is_made_once_when_the_runner_is_killed_while_canceling_a_declined_one(
+    sandbox, plan, fault
+):
     control = sandbox.process.control
     control("POST", f"payment_methods/{plan.card_reference}", {"refuse": "insufficient_funds"})
     fault(calls=CANCEL, do="timeout_before", seconds=5, nth=1)
@@ -188,7 +194,7 @@ def test_a_runner_that_is_killed_while_it_closes_a_refused_charge(sandbox, plan,
     assert statuses == {"succeeded": 2, "canceled": 1}
 
 
-def test_two_runners_in_two_processes_charge_once(sandbox, plan, fault):
+def test_two_concurrent_runners_charge_once(sandbox, plan, fault):
     fault(calls=CREATE, do="slow", seconds=1)
     with a_runner(sandbox) as one, a_runner(sandbox) as other:
         assert {one.wait(timeout=90), other.wait(timeout=90)} == {0}
@@ -196,7 +202,7 @@ def test_two_runners_in_two_processes_charge_once(sandbox, plan, fault):
     assert_charged_once(sandbox, plan)
 
 
-def test_eight_runners_at_once_charge_each_of_three_plans_once(api, sandbox):
+def test_eight_concurrent_runners_charge_each_of_three_plans_once(api, sandbox):
     orders = [
         due_plan(api, sandbox, email=f"alumna{number}@example.com", phone=f"+34600000{number:03}")
         for number in range(3)
@@ -212,7 +218,7 @@ def test_eight_runners_at_once_charge_each_of_three_plans_once(api, sandbox):
     assert InstalmentAttempt.objects.count() == 3
 
 
-def test_runners_and_a_student_who_pays_at_the_same_moment(sandbox, plan):
+def test_concurrent_runners_and_payment_by_hand_charge_once(sandbox, plan):
     turns = count()
 
     def act() -> str:

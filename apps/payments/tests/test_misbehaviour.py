@@ -115,7 +115,7 @@ def struck(sandbox: Sandbox) -> int:
         ("hosted", "POST /v1/checkout/sessions"),
     ],
 )
-def test_what_fails_at_the_checkout_is_tried_again_and_done_once(
+def test_checkout_after_a_failed_call_opens_one_payment_and_charges_once(
     buyer, sandbox, work, settings, fault, mode, call
 ):
     settings.STRIPE_CHECKOUT = mode
@@ -132,7 +132,7 @@ def test_what_fails_at_the_checkout_is_tried_again_and_done_once(
 
 
 @every_fault
-def test_a_payment_that_is_taken_up_again_survives_its_reading(buyer, sandbox, work, fault):
+def test_repeated_checkout_survives_a_failure_to_read_the_open_payment(buyer, sandbox, work, fault):
     first = buyer.check_out()
     buyer.body |= {"recovery_order_id": first["order_id"], "token": first["token"]}
     sandbox.process.fault(calls="GET /v1/payment_intents/*", caller="server", **fault)
@@ -149,7 +149,7 @@ def test_a_payment_that_is_taken_up_again_survives_its_reading(buyer, sandbox, w
 
 @every_fault
 @pytest.mark.parametrize("mode", ["embedded", "hosted"])
-def test_a_confirmed_payment_is_completed_although_it_can_not_be_read_at_first(
+def test_confirmed_payment_is_completed_after_a_failure_to_read_it(
     buyer, sandbox, work, settings, fault, mode
 ):
     settings.STRIPE_CHECKOUT = mode
@@ -165,7 +165,7 @@ def test_a_confirmed_payment_is_completed_although_it_can_not_be_read_at_first(
 
 
 @every_fault
-def test_the_payment_of_a_cart_that_changed_is_canceled_although_that_fails_at_first(
+def test_payment_of_a_changed_cart_is_canceled_after_a_failed_cancellation(
     buyer, sandbox, work, fault
 ):
     first = buyer.check_out()
@@ -191,7 +191,7 @@ def test_the_payment_of_a_cart_that_changed_is_canceled_although_that_fails_at_f
 
 
 @every_fault
-def test_reconciliation_outlives_a_provider_that_fails_and_finds_all_the_next_time(
+def test_reconciliation_survives_failures_and_finds_everything_in_the_next_run(
     buyer, sandbox, work, fault
 ):
     placed = buyer.check_out()
@@ -206,7 +206,7 @@ def test_reconciliation_outlives_a_provider_that_fails_and_finds_all_the_next_ti
     assert_one_of_everything(sandbox)
 
 
-def test_slow_answers_within_the_time_out_are_waited_for(buyer, sandbox, work):
+def test_slow_answers_within_the_timeout_are_accepted(buyer, sandbox, work):
     sandbox.process.fault(calls="*", caller="server", do="slow", seconds=0.1)
 
     placed = buyer.check_out()
@@ -218,7 +218,7 @@ def test_slow_answers_within_the_time_out_are_waited_for(buyer, sandbox, work):
     assert_one_of_everything(sandbox)
 
 
-def test_an_internal_error_that_stripe_keeps_does_not_shut_the_order_for_a_day(buyer, sandbox):
+def test_stored_500_does_not_block_the_order_for_a_day(buyer, sandbox):
     """Asked again under the same key, Stripe gives the same 500 for 24 hours."""
     sandbox.process.fault(calls="POST /v1/payment_intents", do="error_500", nth=1)
 
@@ -229,7 +229,7 @@ def test_an_internal_error_that_stripe_keeps_does_not_shut_the_order_for_a_day(b
     assert sandbox.payment(placed["payment_intent_id"])["amount"] == 18240
 
 
-def test_a_buyer_who_leaves_after_a_failure_finds_the_order_saved(buyer, sandbox):
+def test_order_can_be_recovered_after_a_failed_checkout(buyer, sandbox):
     sandbox.process.fault(calls="POST /v1/payment_intents", do="timeout_before")
     status, answer = buyer.api.post("process-checkout", buyer.body)
     assert status == 502
@@ -266,9 +266,7 @@ def deliveries(events) -> dict[str, int]:
     return events.control("GET", "state")["deliveries"]
 
 
-def test_an_event_that_comes_late_finds_the_order_paid_and_changes_nothing(
-    buyer, events, sandbox, work
-):
+def test_late_event_of_a_paid_order_changes_nothing(buyer, events, sandbox, work):
     events.fault(events="*", do="late", seconds=1)
     placed = buyer.check_out()
     sandbox.confirm(placed["client_secret"])
@@ -284,7 +282,7 @@ def test_an_event_that_comes_late_finds_the_order_paid_and_changes_nothing(
     assert_one_of_everything(sandbox)
 
 
-def test_an_event_that_comes_late_completes_the_order_of_a_closed_tab(buyer, events, sandbox, work):
+def test_late_event_completes_the_order_if_the_browser_never_returns(buyer, events, sandbox, work):
     events.fault(events="*", do="late", seconds=600)
     sandbox.confirm(buyer.check_out()["client_secret"])
     assert Order.objects.get().status == "cart"
@@ -295,7 +293,7 @@ def test_an_event_that_comes_late_completes_the_order_of_a_closed_tab(buyer, eve
     assert_one_of_everything(sandbox)
 
 
-def test_an_event_that_comes_twice_is_acted_on_once(buyer, events, sandbox, work):
+def test_event_delivered_twice_is_processed_once(buyer, events, sandbox, work):
     events.fault(events="*", do="twice")
     sandbox.confirm(buyer.check_out()["client_secret"])
 
@@ -306,7 +304,9 @@ def test_an_event_that_comes_twice_is_acted_on_once(buyer, events, sandbox, work
     assert_one_of_everything(sandbox)
 
 
-def test_events_in_the_wrong_order_count_each_refusal_and_end_paid(buyer, events, sandbox, work):
+def test_events_out_of_order_count_each_decline_and_leave_the_order_paid(
+    buyer, events, sandbox, work
+):
     events.fault(events="*", do="out_of_order")
     placed = buyer.check_out()
     for _ in range(2):
@@ -322,7 +322,7 @@ def test_events_in_the_wrong_order_count_each_refusal_and_end_paid(buyer, events
     assert_one_of_everything(sandbox)
 
 
-def test_what_no_event_tells_is_found_by_reconciliation(buyer, events, sandbox, work):
+def test_reconciliation_completes_an_order_whose_events_are_lost(buyer, events, sandbox, work):
     events.fault(events="*", do="never")
     sandbox.confirm(buyer.check_out()["client_secret"])
     assert deliver(events) == 0
@@ -336,7 +336,7 @@ def test_what_no_event_tells_is_found_by_reconciliation(buyer, events, sandbox, 
     assert_one_of_everything(sandbox)
 
 
-def test_an_event_whose_payment_can_not_be_read_is_acted_on_later(buyer, events, sandbox, work):
+def test_event_whose_payment_cannot_be_read_is_processed_later(buyer, events, sandbox, work):
     sandbox.confirm(buyer.check_out()["client_secret"])
     events.fault(calls="GET /v1/payment_intents/*", do="error_429", nth=1)
 
@@ -354,7 +354,7 @@ def test_an_event_whose_payment_can_not_be_read_is_acted_on_later(buyer, events,
 @pytest.mark.parametrize(
     "how", ["wrong_signature", "no_signature", "old_timestamp", "altered_body"]
 )
-def test_a_forged_event_is_refused_and_leaves_no_trace(buyer, events, sandbox, work, how):
+def test_forged_event_is_refused_and_not_stored(buyer, events, sandbox, work, how):
     events.fault(events="payment_intent.canceled", do="forged", how=how)
     placed = buyer.check_out()
     events.client().v1.payment_intents.cancel(placed["payment_intent_id"])
@@ -390,7 +390,7 @@ SOAK_EVENTS = [
 
 
 @pytest.mark.parametrize(("mode", "purchases"), [("embedded", 30), ("hosted", 10)])
-def test_purchases_under_every_fault_at_once_end_in_one_of_everything_each(
+def test_concurrent_purchases_under_random_faults_are_each_completed_once(
     api, events, sandbox, work, settings, mode, purchases
 ):
     settings.RATE_LIMIT_SCALE = 0

@@ -133,7 +133,7 @@ def test_success_page_address_carries_an_opaque_id(api, sandbox, settings):
 
 
 @pytest.mark.parametrize("provider_id", ["pi_1\x1f2", "pi_\x00", "x" * 256])
-def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(api, sandbox, provider_id):
+def test_malformed_id_is_refused_without_a_call_to_stripe(api, sandbox, provider_id):
     sandbox.process.fault(calls="*", caller="server", do="error_500")
 
     status, answer = api.post("complete-payment", {"payment_intent_id": provider_id})
@@ -142,12 +142,12 @@ def test_what_cannot_be_an_id_is_refused_before_anybody_is_asked(api, sandbox, p
 
 
 @pytest.mark.parametrize("provider_id", ["", ".", "..", "pi_\n1"])
-def test_what_would_address_something_else_is_never_put_into_a_path(sandbox, provider_id):
+def test_id_with_path_characters_is_never_put_into_a_url(sandbox, provider_id):
     with pytest.raises(PaymentNotFound):
         intents.retrieve_payment(intents.PaymentIds(provider_id))
 
 
-def test_wrong_answer_that_a_payment_is_missing_opens_no_second_one(api, sandbox, monkeypatch):
+def test_false_not_found_answer_opens_no_second_payment(api, sandbox, monkeypatch):
     """Whatever the reason of such an answer: the customer's payments are looked at before."""
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)

@@ -63,9 +63,7 @@ def test_buyer_who_comes_back_after_an_hour_gets_a_new_payment(api, sandbox, sub
     assert status_at_stripe(sandbox, again) == "requires_payment_method"
 
 
-def test_price_changed_cancels_the_open_payment_before_it_is_answered(
-    api, sandbox, subject, placed
-):
+def test_price_change_cancels_the_open_payment_before_the_answer(api, sandbox, subject, placed):
     double_price(subject)
     body = checkout_body(whole(subject), total="182.40", **own(placed))
 
@@ -82,7 +80,9 @@ def take_off_sale(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize("change", [double_price, take_off_sale])
-def test_reconciliation_cancels_a_payment_whose_offer_is_gone(sandbox, subject, placed, change):
+def test_reconciliation_cancels_a_payment_whose_items_are_no_longer_on_sale(
+    sandbox, subject, placed, change
+):
     change(subject)
     reconcile()
     assert status_at_stripe(sandbox, placed) == "canceled"
@@ -101,7 +101,7 @@ def test_reconciliation_cancels_a_payment_whose_code_was_switched_off(api, sandb
     assert Order.objects.get().promo_uses.get().status == "released"
 
 
-def test_payment_at_a_former_price_is_taken_and_flagged_with_the_difference(
+def test_payment_at_an_outdated_price_is_accepted_and_flagged(
     api, sandbox, subject, placed, work, audited
 ):
     double_price(subject)

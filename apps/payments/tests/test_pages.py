@@ -30,7 +30,7 @@ def island_props(response: HttpResponse, name: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("path", PRIVATE_PAGES)
-def test_a_page_that_opens_an_order_is_not_kept_indexed_or_told_to_others(
+def test_page_with_an_order_reference_is_not_cached_indexed_or_sent_as_referrer(
     client: Client, path: str
 ) -> None:
     response = client.get(path)
@@ -44,19 +44,21 @@ def test_a_page_that_opens_an_order_is_not_kept_indexed_or_told_to_others(
 
 
 @pytest.mark.parametrize("path", ["/success", "/cancel", "/complete-payment"])
-def test_nothing_is_posted_to_these_pages(client: Client, path: str) -> None:
+def test_pages_refuse_post(client: Client, path: str) -> None:
     assert client.post(path).status_code == 405
 
 
 @pytest.mark.parametrize("query", ["", "?session_id=&payment_intent_id=", "?payment_intent=pi_1"])
-def test_success_without_a_reference_leads_to_the_start(client: Client, query: str) -> None:
+def test_success_page_without_a_reference_redirects_to_the_home_page(
+    client: Client, query: str
+) -> None:
     response = client.get(f"/success{query}")
     assert response.status_code == 302
     assert response["Location"] == "/"
     assert response["Cache-Control"] == "no-store"
 
 
-def test_success_hands_its_reference_and_the_classroom_to_its_island(
+def test_success_page_passes_the_reference_and_the_classroom_to_its_island(
     client: Client, settings: Settings
 ) -> None:
     settings.PORTAL_URL = "https://aula.example/"
@@ -84,20 +86,20 @@ def test_success_hands_its_reference_and_the_classroom_to_its_island(
     assert "pi_1_secret_2" not in html
 
 
-def test_a_hosted_checkout_comes_back_with_its_session(client: Client) -> None:
+def test_success_page_accepts_the_session_of_a_hosted_checkout(client: Client) -> None:
     props = island_props(client.get("/success?session_id=cs_1"), "success")
     assert props["session_id"] == "cs_1"
     assert props["payment_intent_id"] == ""
 
 
-def test_a_reference_can_t_write_into_the_page(client: Client) -> None:
+def test_reference_is_escaped_in_the_page(client: Client) -> None:
     evil = "</script><script>alert(1)</script>"
     response = client.get("/success", {"payment_intent_id": evil})
     assert "<script>alert" not in response.content.decode()
     assert island_props(response, "success")["payment_intent_id"] == evil
 
 
-def test_cancel_says_that_nothing_was_charged_and_where_to_go(client: Client) -> None:
+def test_cancel_page_says_that_nothing_was_charged_and_links_onward(client: Client) -> None:
     html = client.get("/cancel").content.decode()
     contact = SiteSettings.current()
     assert "<h1>Pago cancelado</h1>" in html
@@ -111,18 +113,20 @@ def test_cancel_says_that_nothing_was_charged_and_where_to_go(client: Client) ->
     assert "Recuperar mi carrito" not in html
 
 
-def test_cancel_leads_back_to_the_cart_of_its_order(client: Client) -> None:
+def test_cancel_page_links_to_the_cart_of_its_order(client: Client) -> None:
     html = client.get("/cancel?order=12&token=a%26b").content.decode()
     link = "/complete-payment?order=12&amp;token=a%26b"
     assert re.search(rf'href="{re.escape(link)}">Recuperar mi carrito</a>', html)
 
 
 @pytest.mark.parametrize("query", ["?order=12", "?token=llave", "?order=&token="])
-def test_cancel_offers_no_link_that_could_not_work(client: Client, query: str) -> None:
+def test_cancel_page_omits_the_link_of_an_order_that_cannot_be_recovered(
+    client: Client, query: str
+) -> None:
     assert "Recuperar mi carrito" not in client.get(f"/cancel{query}").content.decode()
 
 
-def test_recovery_hands_its_link_and_today_s_prices_to_its_island(client: Client) -> None:
+def test_recovery_page_passes_the_link_and_current_prices_to_its_island(client: Client) -> None:
     response = client.get("/complete-payment?order=12&token=llave")
     props = island_props(response, "recovery")
     assert props["order"] == "12"
@@ -132,7 +136,7 @@ def test_recovery_hands_its_link_and_today_s_prices_to_its_island(client: Client
     assert "Cargando tu matrícula..." in response.content.decode()
 
 
-def test_recovery_without_a_link_still_answers_so_that_its_error_can_be_read(
+def test_recovery_page_without_a_link_shows_an_error(
     client: Client,
 ) -> None:
     props = island_props(client.get("/complete-payment"), "recovery")

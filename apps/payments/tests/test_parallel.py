@@ -29,7 +29,7 @@ from tests.helpers.shop import Api
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
 
-def test_fifty_checkouts_at_once_on_a_code_with_one_use_give_one_use(sandbox):
+def test_50_concurrent_checkouts_take_the_last_use_of_a_code_once(sandbox):
     promo = make_promo(max_uses=1)
     subject = make_subject(price="200.00")
 
@@ -59,7 +59,7 @@ def test_fifty_checkouts_at_once_on_a_code_with_one_use_give_one_use(sandbox):
     assert Order.objects.count() == 1
 
 
-def test_thirty_reports_of_one_payment_give_one_of_everything(api, sandbox, work):
+def test_30_concurrent_reports_of_one_payment_complete_the_order_once(api, sandbox, work):
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
     sandbox.confirm(placed["client_secret"])
     payment = ConfirmedPayment(placed["payment_intent_id"], 18240)
@@ -93,7 +93,7 @@ def test_thirty_reports_of_one_payment_give_one_of_everything(api, sandbox, work
     }
 
 
-def test_twenty_clicks_on_one_order_open_one_payment(api, sandbox):
+def test_20_concurrent_checkouts_of_one_order_open_one_payment(api, sandbox):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout({**body, "save_for_later": True})
     again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
@@ -111,7 +111,7 @@ def test_twenty_clicks_on_one_order_open_one_payment(api, sandbox):
     assert len(open_there) == 1
 
 
-def test_two_tabs_with_different_carts_leave_one_payable_payment(api, sandbox):
+def test_concurrent_checkouts_of_different_carts_leave_one_open_payment(api, sandbox):
     subjects = [make_subject(f"Asignatura {number}") for number in range(6)]
     first = api.checkout(checkout_body(whole(subjects[0]), total="182.40", save_for_later=True))
 
@@ -137,7 +137,7 @@ def test_two_tabs_with_different_carts_leave_one_payable_payment(api, sandbox):
     assert Order.objects.get().lines.count() == 1
 
 
-def test_orders_that_swap_the_same_two_codes_do_not_deadlock():
+def test_concurrent_orders_that_swap_two_codes_do_not_deadlock():
     codes = ["BIENVENIDA10", "OTOÑO10"]
     for code in codes:
         make_promo(code)
@@ -190,7 +190,7 @@ def assert_bought_once() -> None:
     }
 
 
-def test_twenty_clicks_lead_to_one_hosted_page(api, sandbox, hosted):
+def test_20_concurrent_checkouts_open_one_hosted_page(api, sandbox, hosted):
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout({**body, "save_for_later": True})
     again = {**body, "recovery_order_id": first["order_id"], "token": first["token"]}
@@ -203,7 +203,7 @@ def test_twenty_clicks_lead_to_one_hosted_page(api, sandbox, hosted):
     assert Payment.objects.get(status="open").reference in urls
 
 
-def test_two_tabs_with_different_carts_leave_one_payable_page(api, sandbox, hosted):
+def test_concurrent_checkouts_of_different_carts_leave_one_open_hosted_page(api, sandbox, hosted):
     subjects = [make_subject(f"Asignatura {number}") for number in range(6)]
     first = api.checkout(checkout_body(whole(subjects[0]), total="182.40"))
     numbers = count()
@@ -230,7 +230,7 @@ def test_two_tabs_with_different_carts_leave_one_payable_page(api, sandbox, host
     assert Order.objects.get().lines.count() == 1
 
 
-def test_webhooks_return_and_reconciliation_of_one_session_meet_and_pay_once(
+def test_concurrent_webhook_return_and_reconciliation_complete_the_order_once(
     api, sandbox, hosted, work
 ):
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
@@ -267,7 +267,7 @@ def test_webhooks_return_and_reconciliation_of_one_session_meet_and_pay_once(
     assert_bought_once()
 
 
-def test_an_expiry_that_meets_the_payment_ends_paid_or_payable_never_both(
+def test_concurrent_payment_and_expiry_leave_the_order_either_paid_or_payable(
     api, sandbox, hosted, work
 ):
     subject, other = make_subject(), make_subject("Física")
@@ -302,7 +302,7 @@ def test_an_expiry_that_meets_the_payment_ends_paid_or_payable_never_both(
         assert order.flag == ""
 
 
-def test_ten_first_presses_with_one_key_make_one_order(sandbox):
+def test_10_concurrent_checkouts_with_one_order_key_create_one_order(sandbox):
     body = checkout_body(whole(make_subject()), total="182.40", order_key=str(uuid4()))
 
     answers = in_parallel(lambda: Api().post("process-checkout", body), 10)

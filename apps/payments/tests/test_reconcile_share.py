@@ -45,7 +45,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_next_run_begins_with_what_the_last_one_had_no_time_for(three_open_payments, asked):
+def test_next_run_starts_with_the_payments_that_the_last_run_skipped(three_open_payments, asked):
     first, second, third = three_open_payments
 
     # A third of the time is the open payments': two answers.
@@ -70,7 +70,7 @@ def test_run_without_a_limit_checks_everything(three_open_payments, asked):
     assert list(Order.objects.values_list("updated_at", flat=True)) == before
 
 
-def test_run_gives_up_when_stripe_is_not_called_any_more(three_open_payments, sandbox, settings):
+def test_run_ends_when_the_circuit_breaker_is_open(three_open_payments, sandbox, settings):
     settings.STRIPE_BREAKER_FAILURES = 1
     client.cache_clear()
     sandbox.process.fault(calls="*", caller="server", do="error_500")

@@ -43,7 +43,7 @@ def hidden(response):
 
 
 @pytest.mark.usefixtures("carla")
-def test_the_order_s_page_leads_there_and_the_page_says_how_much(client, order):
+def test_order_page_links_to_the_refund_page_with_the_refundable_amount(client, order):
     shown = read(client.get(reverse("admin:orders_order_change", args=[order.pk])))
     assert f'href="{page(order)}"' in shown
 
@@ -54,7 +54,7 @@ def test_the_order_s_page_leads_there_and_the_page_says_how_much(client, order):
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_preview_changes_nothing_and_the_confirmation_does(client, order):
+def test_preview_changes_nothing_and_confirmation_refunds(client, order):
     shown = client.post(page(order), form())
     assert "Vas a devolver 10,00 €" in read(shown)
     assert "El acceso al aula no cambia." in read(shown)
@@ -72,7 +72,7 @@ def test_a_preview_changes_nothing_and_the_confirmation_does(client, order):
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_confirmation_without_a_preview_shows_one(client, order):
+def test_confirmation_without_a_preview_shows_the_preview(client, order):
     shown = client.post(page(order), form(confirm="x"))
 
     assert "Vas a devolver" in read(shown)
@@ -89,7 +89,7 @@ def test_a_confirmation_without_a_preview_shows_one(client, order):
         ({"reason": " "}, "Este campo es requerido"),
     ],
 )
-def test_what_can_not_be_given_back_is_said(client, order, changes, message):
+def test_invalid_amount_is_refused_with_an_explanation(client, order, changes, message):
     shown = read(client.post(page(order), form(**changes)))
 
     assert message in shown
@@ -97,7 +97,7 @@ def test_what_can_not_be_given_back_is_said(client, order, changes, message):
 
 
 @pytest.mark.usefixtures("carla")
-def test_what_was_given_back_meanwhile_is_said(client, order):
+def test_confirmation_after_another_refund_shows_a_new_preview(client, order):
     first, second = (client.post(page(order), form()) for _ in range(2))
     client.post(page(order), form() | hidden(first))
 
@@ -108,7 +108,7 @@ def test_what_was_given_back_meanwhile_is_said(client, order):
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_refusal_of_stripe_s_is_said_on_the_order_s_page(client, order, sandbox):
+def test_order_page_shows_why_stripe_rejected_the_refund(client, order, sandbox):
     sandbox.process.control("POST", "disputes", {"payment_intent": order.stripe_payment_intent_id})
     shown = client.post(page(order), form())
 
@@ -119,7 +119,7 @@ def test_a_refusal_of_stripe_s_is_said_on_the_order_s_page(client, order, sandbo
 
 
 @pytest.mark.usefixtures("carla")
-def test_an_answer_that_does_not_come_asks_for_patience(client, order, sandbox):
+def test_refund_without_an_answer_is_shown_as_pending(client, order, sandbox):
     sandbox.process.fault(calls="POST /v1/refunds", do="timeout_after", seconds=0)
     shown = client.post(page(order), form())
     answer = client.post(page(order), form() | hidden(shown), follow=True)
@@ -128,7 +128,7 @@ def test_an_answer_that_does_not_come_asks_for_patience(client, order, sandbox):
     assert "Se aclara sola en unos minutos: no la pidas otra vez." in read(answer)
 
 
-def test_without_the_permission_there_is_no_button_and_no_page(client, order):
+def test_refund_button_and_page_require_the_permission(client, order):
     user = get_user_model().objects.create_user("eva", password="clave-de-eva", is_staff=True)
     user.user_permissions.add(*Permission.objects.filter(codename="view_order"))
     client.force_login(user)
@@ -144,7 +144,7 @@ def test_without_the_permission_there_is_no_button_and_no_page(client, order):
     assert client.get(page(order)).status_code == 200
 
 
-def test_the_form_wants_its_csrf_token(order):
+def test_refund_form_requires_the_csrf_token(order):
     client = Client(enforce_csrf_checks=True)
     client.force_login(make_clerk())
 
@@ -153,7 +153,7 @@ def test_the_form_wants_its_csrf_token(order):
 
 
 @pytest.mark.usefixtures("carla")
-def test_a_refund_that_came_back_is_marked_as_given_otherwise(client, order, sandbox):
+def test_returned_refund_can_be_marked_as_settled_outside_stripe(client, order, sandbox):
     shown = client.post(page(order), form())
     client.post(page(order), form() | hidden(shown))
     Refund.objects.update(status="failed")

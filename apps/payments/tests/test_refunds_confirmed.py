@@ -75,7 +75,7 @@ def refund_on(number, plan, clerk, confirmed, *, hours=0.0):
 # ---------------------------------------------------------------- charges stop at once
 @both_ends
 @pytest.mark.parametrize("do", ["timeout_before", "timeout_after"])
-def test_nothing_is_charged_while_the_refund_has_no_answer(
+def test_no_instalment_is_charged_while_the_refund_has_no_answer(
     sandbox, plan, clerk, outage, confirmed, do
 ):
     with outage(do=do):
@@ -90,7 +90,7 @@ def test_nothing_is_charged_while_the_refund_has_no_answer(
 
 
 @both_ends
-def test_the_student_can_not_pay_while_the_refund_has_no_answer(
+def test_student_cannot_pay_while_the_refund_has_no_answer(
     api, sandbox, plan, clerk, outage, confirmed
 ):
     with outage():
@@ -107,7 +107,7 @@ def test_the_student_can_not_pay_while_the_refund_has_no_answer(
 
 
 @both_ends
-def test_the_refund_s_own_call_need_not_answer_to_close_an_open_payment(
+def test_open_payment_is_canceled_although_the_refund_call_has_no_answer(
     api, sandbox, plan, clerk, outage, confirmed
 ):
     with time_machine.travel(day(20)):
@@ -121,7 +121,7 @@ def test_the_refund_s_own_call_need_not_answer_to_close_an_open_payment(
 
 
 @both_ends
-def test_reconciliation_closes_an_open_payment_that_could_not_be_closed(
+def test_reconciliation_cancels_an_open_payment_after_a_failed_cancellation(
     api, sandbox, plan, clerk, outage, confirmed
 ):
     with time_machine.travel(day(20)):
@@ -139,7 +139,7 @@ def test_reconciliation_closes_an_open_payment_that_could_not_be_closed(
 
 
 @both_ends
-def test_a_payment_that_was_being_opened_is_not_kept(sandbox, plan, clerk, outage, confirmed):
+def test_payment_opened_during_the_refund_is_canceled(sandbox, plan, clerk, outage, confirmed):
     with time_machine.travel(day(20)):
         by_hand = begin_by_hand(order_id=plan.pk, first=2, everything=False)
     with outage():
@@ -150,7 +150,7 @@ def test_a_payment_that_was_being_opened_is_not_kept(sandbox, plan, clerk, outag
     assert_over(sandbox, plan, confirmed)
 
 
-def test_staff_can_not_charge_a_plan_that_is_ending_and_nobody_is_told_of_a_charge(
+def test_plan_that_is_ending_cannot_be_charged_by_staff_and_is_not_announced(
     sandbox, plan, clerk, outage
 ):
     with outage():
@@ -167,7 +167,7 @@ def test_staff_can_not_charge_a_plan_that_is_ending_and_nobody_is_told_of_a_char
 # ---------------------------------------------------------------- what slips through is refunded
 @both_ends
 @pytest.mark.parametrize("everything", [False, True])
-def test_a_payment_confirmed_at_the_last_moment_is_refunded_with_the_rest(
+def test_payment_confirmed_during_the_refund_is_refunded_too(
     api, sandbox, plan, clerk, work, confirmed, everything
 ):
     with time_machine.travel(day(20)):
@@ -187,7 +187,7 @@ def test_a_payment_confirmed_at_the_last_moment_is_refunded_with_the_rest(
 
 
 @both_ends
-def test_a_payment_that_succeeds_after_the_plan_has_ended_is_refunded(
+def test_payment_that_succeeds_after_the_end_of_the_plan_is_refunded(
     api, sandbox, plan, clerk, outage, confirmed
 ):
     with time_machine.travel(day(20)):
@@ -204,7 +204,7 @@ def test_a_payment_that_succeeds_after_the_plan_has_ended_is_refunded(
     assert_over(sandbox, plan, confirmed)
 
 
-def test_a_late_payment_that_can_not_be_refunded_is_flagged(api, sandbox, plan, clerk, outage):
+def test_late_payment_that_cannot_be_refunded_is_flagged(api, sandbox, plan, clerk, outage):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "next", "number": 2})
     with outage("POST /v1/payment_intents/*"):
@@ -224,7 +224,7 @@ def test_a_late_payment_that_can_not_be_refunded_is_flagged(api, sandbox, plan, 
 
 # ---------------------------------------------------------------- rejected: as it was before
 @both_ends
-def test_a_rejected_refund_leaves_the_plan_as_it_was(sandbox, plan, clerk, confirmed):
+def test_rejected_refund_leaves_the_plan_unchanged(sandbox, plan, clerk, confirmed):
     made = sandbox.process.control(
         "POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id}
     )
@@ -241,9 +241,7 @@ def test_a_rejected_refund_leaves_the_plan_as_it_was(sandbox, plan, clerk, confi
     assert refunded_at_provider(sandbox, plan) == []
 
 
-def test_a_plan_that_is_paid_while_its_refund_waits_for_a_rejection_is_paid(
-    api, sandbox, plan, clerk, outage
-):
+def test_plan_paid_before_its_refund_is_rejected_stays_paid(api, sandbox, plan, clerk, outage):
     with time_machine.travel(day(20)):
         _, started = api.post("instalments/pay", {**link_of(plan), "what": "all", "number": 2})
     with outage("POST /v1/*"):
@@ -260,9 +258,7 @@ def test_a_plan_that_is_paid_while_its_refund_waits_for_a_rejection_is_paid(
     assert list(plan.instalments.values_list("status", flat=True)) == ["paid"] * 3
 
 
-def test_staff_are_mailed_of_a_refund_that_is_rejected_after_they_have_left(
-    sandbox, plan, clerk, outage
-):
+def test_staff_are_mailed_when_a_refund_is_rejected_later(sandbox, plan, clerk, outage):
     with outage():
         [row] = refund_on(10, plan, clerk, {})
     reconcile_at(11, hours=1)
@@ -273,9 +269,7 @@ def test_staff_are_mailed_of_a_refund_that_is_rejected_after_they_have_left(
     assert charge_on(20).charged == 1
 
 
-def test_a_whole_refund_of_which_a_part_is_rejected_ends_the_plan_and_is_flagged(
-    sandbox, plan, clerk
-):
+def test_whole_refund_with_one_rejected_payment_ends_the_plan_and_is_flagged(sandbox, plan, clerk):
     charge_on(20)
     sandbox.process.control("POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id})
 
@@ -293,7 +287,9 @@ def test_a_whole_refund_of_which_a_part_is_rejected_ends_the_plan_and_is_flagged
     reconcile_at(21)
 
 
-def test_a_clerk_reads_that_the_plan_goes_on_after_a_rejected_refund(client, sandbox, plan, clerk):
+def test_clerk_is_told_that_the_plan_continues_after_a_rejected_refund(
+    client, sandbox, plan, clerk
+):
     sandbox.process.control("POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id})
     client.force_login(clerk)
     page = reverse("admin:refund_order", args=[plan.pk])

@@ -115,7 +115,9 @@ def assert_over(sandbox, plan, *, is_whole):
 @pytest.mark.parametrize(
     "request_of", [{}, {"amount_cents": 500, "cancels_plan": True}], ids=["whole", "ends-plan"]
 )
-def test_a_confirmed_refund_wins_a_hundred_races(sandbox, settings, request_of):
+def test_confirmed_refund_wins_100_races_against_charges_and_payments(
+    sandbox, settings, request_of
+):
     settings.REFUND_DAILY_LIMIT = 100_000
     clerk, subject, random = make_clerk(), make_subject(price="100.00"), Random(9)
     plans = [sell_plan(sandbox, subject, number) for number in range(RACES // 2)]

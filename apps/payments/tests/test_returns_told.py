@@ -76,7 +76,7 @@ def story(order):
     )
 
 
-def test_a_refund_in_the_dashboard_leads_to_the_same_state(
+def test_dashboard_refund_leads_to_the_same_state_as_one_in_the_shop(
     api, sandbox, order, control, work, mailoutbox
 ):
     in_dashboard(control, order)
@@ -97,7 +97,7 @@ def test_a_refund_in_the_dashboard_leads_to_the_same_state(
     assert ProviderEvent.objects.filter(processed_at=None).count() == 0
 
 
-def test_parts_in_the_dashboard_are_recorded_in_any_order_and_once(sandbox, order, control):
+def test_partial_dashboard_refunds_are_recorded_once_in_any_order(sandbox, order, control):
     in_dashboard(control, order, amount=1000)
     in_dashboard(control, order, amount=17240)
     told = events(sandbox)
@@ -112,9 +112,7 @@ def test_parts_in_the_dashboard_are_recorded_in_any_order_and_once(sandbox, orde
 
 
 @pytest.mark.parametrize("turn", range(6))
-def test_a_refund_that_comes_back_ends_alike_in_whatever_order_it_is_told(
-    sandbox, order, control, turn
-):
+def test_events_of_a_returned_refund_lead_to_one_state_in_any_order(sandbox, order, control, turn):
     made = in_dashboard(control, order)
     control(f"refunds/{made}", {"status": "failed"})
     told = [
@@ -132,7 +130,7 @@ def test_a_refund_that_comes_back_ends_alike_in_whatever_order_it_is_told(
     assert Mail.objects.filter(key__startswith="staff-attention:refund-failed").count() == 1
 
 
-def test_told_while_it_happens_or_all_at_the_end_is_the_same(sandbox, order, control):
+def test_immediate_and_late_delivery_of_events_lead_to_the_same_state(sandbox, order, control):
     made = in_dashboard(control, order)
     hear(events(sandbox))
     control(f"refunds/{made}", {"status": "failed"})
@@ -143,7 +141,7 @@ def test_told_while_it_happens_or_all_at_the_end_is_the_same(sandbox, order, con
     assert Mail.objects.filter(template="refund_made").count() == 1
 
 
-def test_what_no_event_told_is_found_by_asking(sandbox, order, control):
+def test_reconciliation_finds_refunds_and_disputes_without_events(sandbox, order, control):
     in_dashboard(control, order, amount=500)
 
     assert reconcile_returns().refunds == 1
@@ -152,7 +150,7 @@ def test_what_no_event_told_is_found_by_asking(sandbox, order, control):
     assert story(order)[0] == "partially_refunded"
 
 
-def test_our_own_refund_told_by_its_events_is_no_second_one(sandbox, order):
+def test_events_of_a_refund_made_in_the_shop_record_no_second_refund(sandbox, order):
     refund(order, make_clerk(), 1000)
     before = story(order)
 
@@ -163,7 +161,7 @@ def test_our_own_refund_told_by_its_events_is_no_second_one(sandbox, order):
     assert Refund.objects.get().actor == "carla"
 
 
-def test_a_refund_told_before_its_payment_is_recorded_waits_for_nothing(api, sandbox, control):
+def test_event_of_a_refund_is_processed_before_its_payment_is_recorded(api, sandbox, control):
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
     sandbox.confirm(placed["client_secret"])
     order = Order.objects.get()
@@ -178,7 +176,7 @@ def test_a_refund_told_before_its_payment_is_recorded_waits_for_nothing(api, san
 
 
 @pytest.mark.parametrize("kind", ["refund.created", "charge.refunded"])
-def test_an_event_that_has_forgotten_all_but_a_name_is_enough(sandbox, order, control, kind):
+def test_event_with_nothing_but_an_id_is_enough(sandbox, order, control, kind):
     in_dashboard(control, order)
     [told] = [event for event in events(sandbox) if event["type"] == kind]
     told["data"]["object"] = {"id": told["data"]["object"]["id"]}
@@ -188,7 +186,7 @@ def test_an_event_that_has_forgotten_all_but_a_name_is_enough(sandbox, order, co
     assert story(order)[0] == "refunded"
 
 
-def test_a_refund_of_somebody_else_s_payment_is_left_alone(sandbox, control):
+def test_refund_of_another_shop_s_payment_is_ignored(sandbox, control):
     other = sandbox.process.client().v1.payment_intents.create(
         {
             "amount": 5000,
@@ -210,7 +208,7 @@ def test_a_refund_of_somebody_else_s_payment_is_left_alone(sandbox, control):
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_events_that_are_acted_on_at_once_record_one_refund(api, sandbox, control):
+def test_concurrent_events_record_one_refund(api, sandbox, control):
     order = buy(api, sandbox)
     in_dashboard(control, order)
     told = events(sandbox)
@@ -241,7 +239,7 @@ def learn(request, sandbox):
     return lambda: hear(events(sandbox))
 
 
-def test_a_dispute_pauses_the_access_and_tells_staff_once(sandbox, order, control, learn):
+def test_dispute_pauses_the_access_and_mails_staff_once(sandbox, order, control, learn):
     made = dispute(control, order)
     for _ in range(2):
         learn()
@@ -255,7 +253,7 @@ def test_a_dispute_pauses_the_access_and_tells_staff_once(sandbox, order, contro
     assert (found.status, found.amount_cents, found.reason) == ("open", 18240, "fraudulent")
 
 
-def test_a_dispute_that_is_won_gives_the_access_back(sandbox, order, control, learn):
+def test_won_dispute_reopens_the_access(sandbox, order, control, learn):
     made = dispute(control, order)
     learn()
     control(f"disputes/{made}", {"status": "won"})
@@ -268,7 +266,7 @@ def test_a_dispute_that_is_won_gives_the_access_back(sandbox, order, control, le
     assert Mail.objects.filter(key=f"staff-attention:dispute-{made}-won").count() == 1
 
 
-def test_a_dispute_that_is_lost_ends_the_access_and_stays_in_sight(sandbox, order, control, learn):
+def test_lost_dispute_ends_the_access_and_stays_flagged(sandbox, order, control, learn):
     made = dispute(control, order)
     learn()
     control(f"disputes/{made}", {"status": "lost"})
@@ -283,7 +281,7 @@ def test_a_dispute_that_is_lost_ends_the_access_and_stays_in_sight(sandbox, orde
 
 
 @pytest.mark.parametrize("verdict", ["won", "lost"])
-def test_a_dispute_that_is_heard_of_when_it_is_over_has_its_end_alone(
+def test_dispute_first_reported_when_closed_has_only_its_final_effects(
     sandbox, order, control, verdict
 ):
     made = dispute(control, order)
@@ -298,7 +296,7 @@ def test_a_dispute_that_is_heard_of_when_it_is_over_has_its_end_alone(
     )
 
 
-def test_instalments_wait_for_the_dispute_and_are_charged_once_it_is_won(api, sandbox, control):
+def test_instalments_are_charged_only_after_the_dispute_is_won(api, sandbox, control):
     plan = buy_in_instalments(api, sandbox)
     made = dispute(control, plan)
     reconcile_returns()
@@ -309,7 +307,7 @@ def test_instalments_wait_for_the_dispute_and_are_charged_once_it_is_won(api, sa
     assert charge_on(21).charged == 1
 
 
-def test_a_lost_dispute_ends_the_plan(api, sandbox, control):
+def test_lost_dispute_ends_the_plan(api, sandbox, control):
     plan = buy_in_instalments(api, sandbox)
     made = dispute(control, plan)
     control(f"disputes/{made}", {"status": "lost"})
@@ -323,7 +321,7 @@ def test_a_lost_dispute_ends_the_plan(api, sandbox, control):
     assert charge_on(40).summary() == ""
 
 
-def test_the_card_that_always_disputes_is_heard_of_after_its_payment(api, sandbox, work):
+def test_card_that_always_disputes_pauses_the_access_after_its_payment(api, sandbox, work):
     order = buy(api, sandbox, number="4000000000000259")
     work()
     assert Enrolment.objects.get().state == "open"
@@ -336,7 +334,7 @@ def test_the_card_that_always_disputes_is_heard_of_after_its_payment(api, sandbo
     assert ReferralReward.objects.count() == 0
 
 
-def test_an_open_dispute_of_long_ago_is_followed_to_its_end(sandbox, order, control):
+def test_reconciliation_follows_an_old_open_dispute_to_its_end(sandbox, order, control):
     made = dispute(control, order)
     reconcile_returns()
     control(f"disputes/{made}", {"status": "won"})
@@ -347,7 +345,7 @@ def test_an_open_dispute_of_long_ago_is_followed_to_its_end(sandbox, order, cont
     assert Dispute.objects.get().status == "won"
 
 
-def test_the_admin_says_that_a_disputed_payment_can_not_be_given_back(sandbox, order, control):
+def test_admin_explains_that_a_disputed_payment_cannot_be_refunded(sandbox, order, control):
     dispute(control, order)
     reconcile_returns()
 

@@ -25,7 +25,7 @@ def configure(settings):
     return apply
 
 
-def test_live_keys_may_start(configure):
+def test_shop_starts_with_live_keys(configure):
     assert configure() == []
 
 
@@ -48,19 +48,19 @@ def test_live_keys_may_start(configure):
         ({"STRIPE_CHECKOUT": "page"}, "STRIPE_CHECKOUT solo admite embedded o hosted."),
     ],
 )
-def test_what_would_cost_money_or_trust_stops_the_start(configure, changes, sentence):
+def test_unsafe_stripe_settings_stop_the_start(configure, changes, sentence):
     assert sentence in configure(**changes)
 
 
-def test_test_keys_may_be_allowed(configure):
+def test_shop_starts_with_test_keys_if_they_are_allowed(configure):
     assert configure(STRIPE_SECRET_KEY="sk_test_1", ALLOW_TEST_KEYS=True) == []
 
 
-def test_the_sandbox_needs_no_keys(configure):
+def test_sandbox_needs_no_keys(configure):
     assert configure(DEBUG=True, STRIPE_SANDBOX=True, STRIPE_SECRET_KEY="") == []
 
 
-def test_the_page_gets_the_key_and_the_script_that_belong_together(api, settings, db):
+def test_page_loads_the_stripe_script_that_belongs_to_its_key(api, settings, db):
     assert api.get("get-stripe-public-key") == (
         200,
         {
