@@ -1,4 +1,4 @@
-"""The HTTP contract as a whole (api.md): paths, error shape, health."""
+"""The HTTP contract as a whole (docs/rules.md, "HTTP contract"): paths, error shape, health."""
 
 import pytest
 from django.test import Client

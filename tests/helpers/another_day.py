@@ -2,7 +2,7 @@
 
     python -m tests.helpers.another_day 2025-08-15T12:00:00+02:00 -m gunicorn academy.wsgi …
 
-What is under test knows nothing of it: no setting and no line of the shop's own moves its clock.
+The shop needs no setting or code for it.
 Time goes on from that moment, for this process and those that it forks.
 """
 

@@ -22,7 +22,7 @@ from tools.stripe_sandbox.testing import wait_until
 def manage(
     *arguments: str, env: Mapping[str, str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A running `manage.py ARGUMENTS`; what is left of it is killed in the end.
+    """A running `manage.py ARGUMENTS`; the process is killed at the end.
 
     Its output, errors included, is to be read from `stdout`.
     """
@@ -56,7 +56,7 @@ def _answers(url: str) -> bool:
 def _running(
     arguments: Sequence[str], env: Mapping[str, str] | None, output: int | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A Python process on the test's database; it and what it started are killed in the end."""
+    """A Python process on the test's database; it and its children are killed at the end."""
     base = urlsplit(os.environ["DATABASE_URL"])
     database = base._replace(path=f"/{connection.settings_dict['NAME']}").geturl()
     process = subprocess.Popen(
@@ -78,15 +78,15 @@ def _running(
 
 
 def shoot(process: subprocess.Popen[str]) -> None:
-    """kill -9, and no word more."""
+    """Kill the process with SIGKILL and wait for its end."""
     process.kill()
     process.wait(timeout=10)
 
 
 def somebody_waits_for_a_lock() -> bool:
-    """Whether any connection to the test's database is held up by another's lock."""
+    """Whether a connection to the test's database waits for a lock of another one."""
     with connection.cursor() as cursor:
-        # Within a transaction PostgreSQL would show what it showed at the first look.
+        # Within a transaction PostgreSQL repeats the first snapshot of the statistics.
         cursor.execute("SELECT pg_stat_clear_snapshot()")
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity "

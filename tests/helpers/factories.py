@@ -1,4 +1,4 @@
-"""What tests arrange: plain functions that write rows, and the payloads that browsers send.
+"""Functions that create rows for tests, and the payloads that browsers send.
 
 The cast: Ana has bought, Bruno has not, Carla is staff.
 """

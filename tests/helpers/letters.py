@@ -75,17 +75,17 @@ class Letter(HTMLParser):
         return [text for element in self.all(tag) for text in element.texts]
 
     def links(self) -> set[str]:
-        """What can be followed, without the ways to write a mail."""
+        """The addresses of all links, without `mailto:` links."""
         addresses = {element.attrs["href"] for element in self.all("a")}
         return {address for address in addresses if not address.startswith("mailto:")}
 
     def preview(self) -> str:
-        """What the list of mails shows behind the subject."""
+        """The preheader: the text that mail programs show after the subject."""
         hidden = [text for e in self.elements if e.is_hidden() for text in e.texts]
         return " ".join(" ".join(hidden).split())
 
     def visible(self) -> list[Element]:
-        """Elements of the body with text of their own that is seen."""
+        """Elements of the body with visible text of their own."""
         return [
             element
             for element in self.elements
@@ -132,7 +132,7 @@ def _declarations(css: str) -> dict[str, str]:
 
 
 def _block(css: str, start: int) -> str:
-    """What stands between the braces that open after `start`."""
+    """The text between the braces that open after `start`."""
     depth, begin = 0, css.index("{", start) + 1
     for index in range(begin, len(css)):
         if css[index] == "{":
@@ -151,7 +151,7 @@ def _rules(css: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _specificity(element: Element, selector: str) -> tuple[int, int] | None:
-    """How strongly a selector of classes, tags and descendants fits; None where it does not."""
+    """The specificity of a matching selector of classes, tags and descendants; otherwise None."""
     *above, own = selector.split()
     ancestors = list(element.lineage())
     if not _is(ancestors.pop(0), own):

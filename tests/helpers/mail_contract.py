@@ -1,4 +1,4 @@
-"""Holds the samples of mails to what the builders really return, in every test that renders one.
+"""Compares mail samples with the variables of the real builders whenever a test renders a mail.
 
 The previews in the admin and `test_mails.py` see samples alone: they prove something only where a
 sample has the same variables as the answer of the builder from rows.
@@ -25,7 +25,7 @@ def hold_samples_to_builders() -> None:
 
 
 def differences(sample: dict[str, Any], built: dict[str, Any], where: str) -> Iterable[str]:
-    """What one of the two has and the other lacks, down to the rows of lists."""
+    """The variables that only one of the two has, including those in rows of lists."""
     for name in sorted(sample.keys() ^ built.keys()):
         yield f"{where}.{name} is only in the {'sample' if name in sample else 'builder'}"
     for name in sample.keys() & built.keys():

@@ -1,4 +1,4 @@
-"""Things that happen at the same moment, for tests about locks."""
+"""Concurrent calls, for tests about locks."""
 
 from collections.abc import Callable
 from threading import Barrier, Thread

@@ -1,4 +1,4 @@
-"""Plans of instalments for tests: bought at the sandbox, then followed with the clock moved."""
+"""Instalment plans for tests: bought at the sandbox and charged on later days."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ BOUGHT_AT = datetime(2026, 11, 21, 10, tzinfo=ZoneInfo("Europe/Madrid"))
 
 
 def day(number: int, *, hours: float = 0) -> datetime:
-    """So many days after the purchase."""
+    """The moment that many days and hours after the purchase."""
     return BOUGHT_AT + timedelta(days=number, hours=hours)
 
 
@@ -42,7 +42,7 @@ def buy_in_instalments(
 
 
 def charge_on(number: int, *, hours: float = 0) -> Collected:
-    """One run of `charge_instalments`, so many days after the purchase."""
+    """One run of `charge_instalments`, that many days after the purchase."""
     with time_machine.travel(day(number, hours=hours), tick=False):
         return charge_instalments()
 
@@ -57,7 +57,7 @@ def give_card(order: Order, sandbox: Sandbox, name: str) -> str:
 
 
 def charges(sandbox: Sandbox, order: Order) -> list[int]:
-    """What the provider has taken from the order's customer, in cents, oldest first."""
+    """The succeeded charges of the order's customer at Stripe, in cents, oldest first."""
     page = sandbox.process.client().v1.charges.list(
         {"customer": order.customer_reference, "limit": 100}
     )
@@ -65,7 +65,7 @@ def charges(sandbox: Sandbox, order: Order) -> list[int]:
 
 
 def link_of(order: Order) -> dict[str, Any]:
-    """What the personal link of a plan carries."""
+    """The parameters of the personal link of a plan."""
     return {"order": order.pk, "token": plan_token(order)}
 
 

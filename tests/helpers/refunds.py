@@ -1,4 +1,4 @@
-"""Bought orders and a clerk who gives money back, for tests."""
+"""Paid orders, and a clerk who refunds them, for tests."""
 
 from typing import Any
 from uuid import uuid4
@@ -37,7 +37,7 @@ def buy(
 
 
 def refund(order: Order, clerk: Any, cents: int | None = None, **request: Any) -> list[Refund]:
-    """What the page's last click does: refund `cents`, or everything that is left."""
+    """Refund `cents`, or everything that is left, as the refund page does on confirmation."""
     most = refundable_cents(order)
     refunds = make_refund(
         order_id=order.pk,
@@ -53,7 +53,7 @@ def refund(order: Order, clerk: Any, cents: int | None = None, **request: Any) -
 
 
 def refunded_at_provider(sandbox: Sandbox, order: Order) -> list[int]:
-    """What the provider has refunded of the order's payments, in cents, oldest first."""
+    """The refunds of the order's payments at Stripe, in cents, oldest first."""
     page = sandbox.process.client().v1.refunds.list({"limit": 100})
     references = set(order.payments.values_list("reference", flat=True))
     return [row.amount for row in reversed(page.data) if row.payment_intent in references]

@@ -30,7 +30,7 @@ class Api:
         return answer.status_code, answer.json()
 
     def checkout(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A checkout that is accepted."""
+        """Check out, and fail unless the answer is 200."""
         status, answer = self.post("process-checkout", body)
         assert status == 200, answer
         return answer
@@ -48,7 +48,7 @@ class Sandbox:
         self.process = process
 
     def confirm(self, client_secret: str, number: str = SUCCESS) -> str:
-        """What Stripe.js does with a card number; "" for success, else the refusal's code."""
+        """Confirm as Stripe.js does. Returns the code of the decline, or "" for success."""
         browser = self.process.browser_client()
         try:
             browser.v1.payment_intents.confirm(
@@ -64,7 +64,7 @@ class Sandbox:
         return ""
 
     def pay_page(self, url: str, number: str = SUCCESS) -> str:
-        """What the hosted page does with a card; "" for success, else the refusal's code."""
+        """Pay as the hosted page does. Returns the code of the decline, or "" for success."""
         answer = requests.post(
             url,
             json={
@@ -77,7 +77,7 @@ class Sandbox:
         return str(answer.get("error", {}).get("code", ""))
 
     def pay(self, placed: dict[str, Any], number: str = SUCCESS) -> str:
-        """Pay what process-checkout answered with, in either mode of STRIPE_CHECKOUT."""
+        """Pay with the answer of process-checkout, in either mode of STRIPE_CHECKOUT."""
         if "url" in placed:
             return self.pay_page(placed["url"], number)
         return self.confirm(placed["client_secret"], number)
@@ -94,7 +94,7 @@ class Sandbox:
         return [session.to_dict() for session in page.data]
 
     def forget_everything(self) -> None:
-        """Reset the sandbox, once the calls that an earlier test gave up on have ended."""
+        """Reset the sandbox, after calls that an earlier test abandoned have ended."""
         self.process.control("DELETE", "state")
 
     def payment(self, reference: str) -> dict[str, Any]:
@@ -113,13 +113,13 @@ def sandbox_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbo
 
 @pytest.fixture
 def sandbox(sandbox_process: SandboxProcess, settings: Any) -> Iterator[Sandbox]:
-    """The sandbox, empty and without webhooks: what it knows is told only to who asks."""
+    """The sandbox, empty and without webhooks: the shop learns of changes only by its calls."""
     sandbox = Sandbox(sandbox_process)
-    # Order ids begin anew with each test, and so would the idempotency keys made of them.
+    # Each test reuses the same order ids, and so the idempotency keys made of them.
     sandbox.forget_everything()
     settings.STRIPE_API_BASE = sandbox_process.url
     settings.STRIPE_SECRET_KEY = sandbox_process.secret_key
-    # The threads of a test stand for requests to several web processes.
+    # The threads of a test represent requests to several web processes.
     settings.STRIPE_MAX_WAITING = 100
     client.cache_clear()
     yield sandbox
@@ -128,8 +128,8 @@ def sandbox(sandbox_process: SandboxProcess, settings: Any) -> Iterator[Sandbox]
 
 @pytest.fixture
 def audited(sandbox: Sandbox) -> Iterator[None]:
-    """At the end of the test the books agree, with each other and with Stripe."""
-    # Not above: this module is a plugin, loaded before the settings.
+    """At the end of the test the money audit finds no difference, also not with Stripe."""
+    # Imported here because pytest loads this module as a plugin, before the settings.
     from apps.payments.audit.run import audit
 
     yield

@@ -1,4 +1,4 @@
-"""A mail server on a free port of the loopback address, which fails as real ones do.
+"""A mail server on a free port of the loopback address, which can fail like a real one.
 
 It speaks just enough SMTP for `smtplib`, and keeps what it takes. aiosmtpd would bring a package
 for sixty lines.
@@ -35,7 +35,7 @@ class _Conversation(socketserver.StreamRequestHandler):
                     self._say(354, "go on")
                     self._take(recipient)
                     if self.server.drops:
-                        # Taken, and the sender is never told.
+                        # The mail is accepted, but the sender receives no answer.
                         self.server.drops -= 1
                         return
                     self._say(250, "taken")
@@ -56,7 +56,7 @@ class _Conversation(socketserver.StreamRequestHandler):
 
 
 class MailServer(socketserver.ThreadingTCPServer):
-    """`answers` are to RCPT, by address; the next `drops` mails are taken without a word of it."""
+    """`answers` to RCPT by address. The next `drops` mails are accepted without an answer."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -79,7 +79,7 @@ class MailServer(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def running_mail_server(port: int = 0) -> Iterator[MailServer]:
-    """A server that is up inside the block; on `port` again after it was down."""
+    """Run a server inside the block. `port` restarts it on the port of an earlier one."""
     with MailServer(port) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""What is owned already: said in the dialog to who is signed in, by e-mail to anybody else."""
+"""Repeated purchases: signed-in students are warned at checkout, other buyers by e-mail."""
 
 import re
 from datetime import timedelta
@@ -72,9 +72,6 @@ def body(*items, total="190.00", **changes):
     return checkout_body(*items, total=total, **{**ANA, **changes})
 
 
-# ---------------------------------------------------------------- signed in
-
-
 def test_signed_in_student_is_warned_before_buying_again(ana, subject, sandbox, work):
     bought(ana, subject)
     api = signed_in_as(ana)
@@ -97,7 +94,7 @@ def test_student_is_not_told_what_another_address_has_bought(ana, subject, sandb
     assert signed_in_as(bruno).checkout(body(whole(subject)))["amount"] == 190.0
 
 
-def test_saved_cart_is_not_warned_about_earlier_purchases(ana, subject):
+def test_saving_a_cart_does_not_warn_about_earlier_purchases(ana, subject):
     bought(ana, subject)
 
     assert signed_in_as(ana).checkout(body(whole(subject), save_for_later=True))["saved"] is True
@@ -135,9 +132,6 @@ def test_each_cart_line_is_compared_with_subjects_and_lessons_bought(ana, subjec
     assert told(single(other.lessons.first())) == ("already_bought", ["Derecho: PEC 1"])
 
 
-# ---------------------------------------------------------------- by e-mail alone
-
-
 def test_signed_out_buyer_is_not_told_and_the_address_receives_a_mail(
     api, ana, subject, sandbox, work, mailoutbox
 ):
@@ -168,7 +162,7 @@ def test_checkout_runs_the_same_queries_whether_or_not_the_address_has_bought(
     def statements(email):
         with CaptureQueriesContext(connection) as captured:
             api.checkout(body(whole(subject), email=email))
-        # What each does to which table: the values are those of another buyer.
+        # Compare statement and table only: the values differ from buyer to buyer.
         kinds = [re.search(r'^(\w+) .*?"(\w+)"', query["sql"]) for query in captured]
         return [kind.groups() for kind in kinds if kind and kind[1] not in ("SAVEPOINT", "RELEASE")]
 
@@ -186,7 +180,7 @@ def test_repeated_checkout_queues_one_already_bought_mail(api, ana, subject, san
     work()
     assert len(mails()) == 1
 
-    # What else is in the cart is not owned: nothing new to say.
+    # The added item has not been bought before, so there is no second mail.
     api.checkout(body(whole(subject), whole(other), total="270.00", **again))
     work()
     assert len(mails()) == 1

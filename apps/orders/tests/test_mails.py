@@ -1,4 +1,4 @@
-"""What the mails about orders say."""
+"""The content of the mails about orders."""
 
 from datetime import UTC, date, datetime
 from decimal import Decimal

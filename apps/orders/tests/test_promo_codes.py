@@ -1,4 +1,4 @@
-"""Every refusal of a promo code in its own words, and what a valid one answers."""
+"""Validation of promo codes: the answer to a valid code, and each reason for a refusal."""
 
 from datetime import timedelta
 
@@ -68,7 +68,7 @@ def test_validation_with_items_uses_server_prices_and_ignores_the_total(api):
 
     answer = validate(api, cart_items=[whole(subject)], cart_total=1.0)
 
-    assert answer["discount_amount"] == 19.0  # 10 % of 200 − 5 % for paying at once
+    assert answer["discount_amount"] == 19.0  # 10 % of 200 − 5 % for one payment
     answer = validate(api, cart_items=[whole(subject)], payment_type="installment")
     assert answer["discount_amount"] == 20.0
 
@@ -133,7 +133,7 @@ def test_restricted_code_applies_only_to_its_subjects(api, restriction):
     sentence = "Este código no es válido para las asignaturas de tu carrito."
     assert refusal(api, cart_items=[whole(outside)]) == sentence
     assert refusal(api, cart_items=[whole(inside), whole(outside)]) == sentence
-    # Without items the restriction waits for checkout (api.md).
+    # Without items the restriction is checked at checkout (docs/rules.md, "Promo codes").
     assert validate(api)["is_valid"] is True
 
 
@@ -155,7 +155,7 @@ def test_own_friend_code_is_refused(api, referral, sandbox):
     sentence = "No puedes usar tu propio código de amigo."
 
     assert refusal(api, code="ANA15", email="Ana@Example.com") == sentence
-    # The same telephone number is the same person, under whatever address.
+    # Orders with one phone belong to one person, whatever their email addresses.
     status, answer = api.post(
         "process-checkout",
         checkout_body(whole(subject), total="175.00", promo_code="ANA15", phone=ANA["phone"]),
@@ -241,7 +241,7 @@ def test_codes_are_unique_case_insensitively():
         make_promo("verano")
 
 
-def test_code_restricted_to_a_university_and_a_degree_requires_both(api):
+def test_code_restricted_to_a_degree_of_another_university_is_refused(api):
     promo = make_promo()
     promo.degrees.add(make_degree(make_university("Otra")))
 

@@ -1,4 +1,4 @@
-"""The recovery link: what it opens, what has changed since, and to whom it stays shut."""
+"""The recovery link: the order that it opens, changes since then, and refused links."""
 
 from datetime import timedelta
 
@@ -221,7 +221,7 @@ def test_recovered_order_that_no_longer_allows_instalments_is_priced_as_one_paym
         },
         {"kind": "discount", "name": "Pago completo (5 %)", "before": 0, "after": 2.75},
     ]
-    # What the page then asks for is what the shop takes.
+    # The shop accepts the total that the page shows.
     body = checkout_body(
         single(lesson), total="52.25", recovery_order_id=link["order"], token=link["token"]
     )
@@ -243,7 +243,7 @@ def test_reading_a_recovery_link_changes_nothing(api, saved, state):
     if state == "paid":
         payment = ConfirmedPayment("pi_1", 28_690)
         mark_paid(order_id=saved["order"], payment=payment, actor="prueba")
-    SiteSettings.current()  # Whoever is first makes its row.
+    SiteSettings.current()  # The first reader creates the row.
     before = rows()
     assert len(before["orders.OrderLine"]) == 3
 

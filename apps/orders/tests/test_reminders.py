@@ -1,4 +1,4 @@
-"""Reminders of unpaid carts: to whom, when, and how they end."""
+"""Reminders of unpaid carts: recipients, times and unsubscribing."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -34,7 +34,7 @@ def micro():
 
 @pytest.fixture
 def cart(api, clock, micro):
-    """Saves a cart of Microeconomía, by its buyer's own wish or with the box ticked."""
+    """Saves a cart of Microeconomía, on request or with the reminder checkbox ticked."""
 
     def save(**fields):
         body = {"save_for_later": True, "total": "182.40", **fields}
@@ -89,7 +89,7 @@ def test_no_reminder_of_a_cart_bought_in_another_order(cart, clock, api, micro):
     left = cart()
     bought = cart(token=None)
     mark_paid(order_id=bought.pk, payment=ConfirmedPayment("pi_1", 18240), actor="prueba")
-    # The newer order of the address is out of the way: the items alone decide.
+    # The address has no newer order, so only the items decide.
     Order.objects.filter(pk=bought.pk).update(created_at=left.created_at - HOUR)
     clock.shift(24 * HOUR)
     assert queue_due_reminders() == 0
@@ -165,7 +165,7 @@ def test_reminder_mail_has_one_click_unsubscribe(cart, clock, work, settings):
     assert address in sent.body
     assert order.auth_token not in address
 
-    # As a mail program posts: no cookie, no token of ours, another site's origin.
+    # A mail program posts without a cookie or CSRF token, and with another site's origin.
     answer = Client(enforce_csrf_checks=True).post(
         address.removeprefix("https://academia.example"),
         "List-Unsubscribe=One-Click",

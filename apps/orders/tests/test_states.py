@@ -1,4 +1,4 @@
-"""The transitions of decisions.md, and that there are no others."""
+"""The allowed status transitions (docs/rules.md, "Orders and their states"), and no others."""
 
 import pytest
 

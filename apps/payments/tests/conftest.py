@@ -35,7 +35,7 @@ def plan(api, sandbox, db):
 
 @pytest.fixture
 def work_on(work):
-    """A function that runs the worker so many days after the purchase."""
+    """A function that runs the worker that many days after the purchase."""
 
     def run(number):
         with time_machine.travel(day(number)):

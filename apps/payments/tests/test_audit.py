@@ -1,4 +1,4 @@
-"""audit_money: clean over whole purchases, and each kind of difference named when made by force."""
+"""audit_money finds nothing after complete purchases, and names each kind of forced difference."""
 
 from datetime import date, timedelta
 from io import StringIO
@@ -42,7 +42,7 @@ def paid(api, sandbox):
 
 
 def told(**how):
-    """The audit's sentences, an hour later, when nothing is on its way any more."""
+    """The audit's findings an hour later, when no payment is in progress."""
     with time_machine.travel(timezone.now() + timedelta(hours=2)):
         found = audit(**how).differences
     return [sentence.replace("\xa0", " ") for sentence in found]
@@ -58,7 +58,6 @@ def run(*arguments):
     return 0, out.getvalue()
 
 
-# ---------------------------------------------------------------- clean
 def test_audit_finds_nothing_after_a_purchase_with_a_code(paid):
     status, printed = run()
 
@@ -118,8 +117,7 @@ def test_audit_finds_nothing_after_disputes(sandbox, plan, verdict):
     assert told() == []
 
 
-# ---------------------------------------------------------------- one kind of difference each
-# What is forced on Bruno's paid order, and the sentence that names it.
+# A forced change of Bruno's paid order, and the finding that names it.
 FORCED = {
     "line": (
         lambda order: OrderLine.objects.update(list_price=100),
@@ -269,7 +267,7 @@ def test_audit_names_a_difference_within_the_shop(paid, kind):
     assert all(one.startswith((f"Pedido {paid.pk}: ", "Código ")) for one in found)
 
 
-# The same of a plan whose second instalment is paid.
+# The same for a plan whose second instalment is paid.
 FORCED_ON_PLANS = {
     "number of instalments": (
         lambda plan: Order.objects.filter(pk=plan.pk).update(instalment_count=2),
@@ -320,7 +318,6 @@ def test_audit_names_a_difference_within_a_plan(plan, kind):
     assert any(sentence in one for one in found), found
 
 
-# ---------------------------------------------------------------- Stripe
 def test_audit_names_a_charge_that_only_stripe_has(sandbox, paid):
     sandbox.process.client().v1.payment_intents.create(
         {
@@ -333,7 +330,7 @@ def test_audit_names_a_charge_that_only_stripe_has(sandbox, paid):
         }
     )
 
-    # A moment later it may still be on its way.
+    # Shortly after the payment its record may still be in progress.
     assert audit().differences == []
     [found] = told()
     assert found.startswith(f"Pedido {paid.pk}: Stripe ha cobrado 42,00 € (pi_")
@@ -387,7 +384,6 @@ def test_audit_without_an_answer_from_stripe_is_incomplete(settings, paid):
     assert run("--offline")[0] == 0
 
 
-# ---------------------------------------------------------------- command and job
 def test_audit_command_prints_differences_and_exits_with_1(paid):
     Payment.objects.update(amount="100.00")
 

@@ -1,4 +1,4 @@
-"""The limits on calls to Stripe, one by one (docs/rules.md, "Card payments")."""
+"""The limits on calls to Stripe (docs/rules.md, "Card payments")."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ UNKNOWN = PaymentIds("pi_unknown")
 
 
 class Clock:
-    """A clock that tests move by hand."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -151,7 +151,7 @@ def test_calls_are_refused_at_once_while_no_slot_is_released():
 
 @pytest.fixture
 def configure(sandbox: Any, settings: Any) -> Callable[..., None]:
-    """Change limits and make Stripe's client anew."""
+    """Change limits and create Stripe's client again."""
 
     def apply(**changes: Any) -> None:
         for name, value in changes.items():
@@ -223,7 +223,7 @@ def test_breaker_stops_calls_to_a_failing_stripe_and_probes_it_later(
         retrieve_payment(UNKNOWN)
 
 
-def test_declines_do_not_open_the_breaker(sandbox, configure):
+def test_not_found_answers_of_stripe_do_not_open_the_breaker(sandbox, configure):
     configure(BREAKER_FAILURES=2)
 
     for _ in range(4):

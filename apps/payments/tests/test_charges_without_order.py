@@ -1,4 +1,4 @@
-"""Money at Stripe that no order of the shop has: the audit names it, and staff are mailed once."""
+"""Charges at Stripe without an order: the audit names them, and staff are mailed once."""
 
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -43,7 +43,7 @@ def orders(api, sandbox):
 
 @pytest.fixture
 def restored(sandbox, orders):
-    """The database as a backup from before the three orders has it; Stripe keeps their charges."""
+    """Restore a backup from before the three orders; Stripe keeps their charges."""
     references = [order.stripe_payment_intent_id for order in orders]
     charges = {
         charge.payment_intent: charge

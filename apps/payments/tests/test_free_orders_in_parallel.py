@@ -1,4 +1,4 @@
-"""Two identical checkouts with nothing to pay, at the same moment, on PostgreSQL."""
+"""Two concurrent, identical checkouts with nothing to pay, on PostgreSQL."""
 
 from itertools import count
 from typing import Any

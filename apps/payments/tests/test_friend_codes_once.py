@@ -14,7 +14,7 @@ from apps.students.services import find_or_create_student
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel
 
-PRICE = Decimal("182.40")  # 192 € less 5 % for paying at once
+PRICE = Decimal("182.40")  # 192 € less 5 % for one payment
 WITH_CODE = PRICE - 15
 
 
@@ -103,7 +103,7 @@ def test_two_carts_paid_at_once_with_one_friend_code_flag_the_second(api, sandbo
     for _ in range(2):
         placed = api.checkout(friend_body())
         orders.append(Order.objects.get(pk=placed["order_id"]))
-    # As if both payments had gone through before either cart could take the code over.
+    # As if both payments succeeded before either cart took over the code.
     PromoUse.objects.filter(order=orders[0]).update(status="reserved")
     payments = iter(
         [(order.pk, ConfirmedPayment(f"pi_at_once_{order.pk}", 16740)) for order in orders]

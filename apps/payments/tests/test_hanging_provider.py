@@ -1,4 +1,4 @@
-"""A Stripe that hangs does not take the site down: a real web process on PostgreSQL."""
+"""The site stays up while Stripe does not answer. Runs a real web process on PostgreSQL."""
 
 import re
 from collections import Counter
@@ -45,7 +45,7 @@ class Shop:
         requests.get(f"{self.url}{path}", timeout=60).raise_for_status()
 
     def press_pay(self, cart: dict[str, Any]) -> requests.Response:
-        """Like the dialog, the next press for the same cart continues with the same order."""
+        """Check out. Like the dialog, a retry for the same cart continues with the same order."""
         response = requests.post(f"{self.url}/api/process-checkout", json=cart, timeout=60)
         answer = response.json()
         cart |= {"recovery_order_id": answer["order_id"], "token": answer["token"]}
@@ -73,7 +73,7 @@ def start_shop(sandbox, request):
 
 
 def carts(times: int) -> list[dict[str, Any]]:
-    """Carts of as many buyers."""
+    """Checkout bodies of that many buyers."""
     subject = make_subject()
     return [
         checkout_body(
@@ -96,7 +96,7 @@ def waiting_calls(sandbox: Sandbox) -> int:
 
 
 def fastest(action: Callable[[], object], tries: int = 3) -> float:
-    """The seconds of the fastest try: the machine may be busy with something else."""
+    """The seconds of the fastest try. Other tries may be slow because the machine is busy."""
 
     def once() -> float:
         began = monotonic()
@@ -112,7 +112,7 @@ def assert_all_bought(times: int) -> None:
 
 
 def test_site_answers_while_40_checkouts_wait_for_stripe(sandbox, start_shop):
-    # Nothing times out here: what is answered is answered although Stripe still hangs.
+    # Stripe hangs for the whole test, and no call times out before its end.
     shop = start_shop(MAX_WAITING=MAX_WAITING, TIMEOUT=120, REQUEST_SECONDS=120)
     buyers = carts(40)
     hang(sandbox)
@@ -151,7 +151,7 @@ def test_checkouts_time_out_and_open_the_circuit_breaker(sandbox, start_shop):
 
     for response in timed_out:
         assert (response.status_code, response.json()["code"]) == (502, "provider_error")
-        # One attempt at least; no second one if the shop itself left no time for it.
+        # At least one attempt. There is no second one if no time is left for it.
         assert 2 <= response.elapsed.total_seconds() < 5
     assert (refused.status_code, refused.json()["code"]) == (503, "provider_busy")
     assert 1 <= int(refused.headers["Retry-After"]) <= 4

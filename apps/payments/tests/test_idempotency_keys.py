@@ -1,4 +1,4 @@
-"""Keys with which a call to Stripe is made once, whatever became of its answers."""
+"""Idempotency keys: a repeated call to Stripe has one effect, whether or not it was answered."""
 
 import pytest
 from django.core.management.color import no_style
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def start_numbers_again():
-    """What restoring an older database does: all orders go, and their numbers are given again."""
+    """Delete all orders and reuse their numbers, as restoring an older database does."""
     delete_orders(Order.objects.all())
     tables = [
         {"table": model._meta.db_table, "column": "id"} for model in (Order, Instalment, Payment)
@@ -75,7 +75,7 @@ def test_reused_instalment_number_of_a_restored_database_has_a_new_idempotency_k
 
 
 def test_order_of_a_restored_backup_gets_a_payment_although_its_key_was_used(api, sandbox):
-    """A backup knows the order with fewer changes than Stripe has seen keys of."""
+    """The restored order has an older revision than the keys that Stripe has seen."""
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
     known = {"recovery_order_id": first["order_id"], "token": first["token"]}
@@ -148,7 +148,7 @@ def test_checkout_during_an_outage_makes_three_calls_and_works_right_after_it(
     api, sandbox, settings, mode, call
 ):
     settings.STRIPE_CHECKOUT = mode
-    # Every click reaches Stripe, although it fails again and again.
+    # Each of the failing checkouts calls Stripe.
     settings.STRIPE_BREAKER_FAILURES = 100
     client.cache_clear()
     make_promo()

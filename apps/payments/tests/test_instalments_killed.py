@@ -1,4 +1,4 @@
-"""Runners of `charge_instalments` that meet, or are killed in the middle: one charge all the same.
+"""Concurrent and killed runs of `charge_instalments` charge each instalment once.
 
 On PostgreSQL, with real processes and kill -9, against the sandbox made slow.
 """
@@ -71,7 +71,7 @@ def test_instalments_are_charged_while_the_listing_of_sessions_fails(plan, sandb
 
 
 def a_runner(sandbox):
-    """`manage.py charge_instalments` as a process of its own, killed in the end."""
+    """`manage.py charge_instalments` as a process of its own, killed at the end."""
     return manage(
         "charge_instalments",
         env={
@@ -95,7 +95,7 @@ def struck(sandbox) -> int:
 
 
 def run_after_the_lease() -> None:
-    """Two more runs, when what the dead one held is free again."""
+    """Two more runs, after the lease of the killed runner has expired."""
     for minutes in (6, 12):
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes), tick=False):
             charge_instalments()
@@ -128,7 +128,7 @@ def test_charge_is_made_once_when_the_runner_is_killed_while_waiting_for_stripe(
         wait_until(lambda: struck(sandbox) == 1, seconds=60)
         shoot(process)
     assert Instalment.objects.get(order=plan, number=2).leased_until is not None
-    # Still in the dead one's hands: nobody else touches it.
+    # The lease of the killed runner has not expired, so no other runner takes the instalment.
     charge_instalments()
     assert Payment.objects.filter(status="succeeded").count() == 1
 
@@ -145,9 +145,9 @@ def test_charge_is_made_once_when_it_reaches_stripe_after_its_runner_was_killed(
         wait_until(lambda: struck(sandbox) == 1, seconds=60)
         shoot(process)
 
-    # At once, while the first call is still on its way there.
+    # The next run starts while the first call is still in progress.
     run_after_the_lease()
-    # The dead one's call comes to its end as well, under the same key.
+    # The killed runner's call ends too, under the same idempotency key.
     wait_until(lambda: calls_under_way(sandbox) == 0, seconds=20)
 
     assert_charged_once(sandbox, plan)
@@ -158,7 +158,7 @@ def test_charge_is_made_once_when_the_runner_is_killed_before_recording_it(sandb
     with a_runner(sandbox) as process:
         wait_until(lambda: struck(sandbox) == 1, seconds=60)
         with transaction.atomic():
-            # The order is locked when the answer comes: the runner has the charge and can't say so.
+            # The order is locked when the answer comes, so the runner cannot record the charge.
             Order.objects.select_for_update().get(pk=plan.pk)
             wait_until(lambda: len(charges(sandbox, plan)) == 2, seconds=20)
             wait_until(somebody_waits_for_a_lock, seconds=20)
@@ -235,7 +235,7 @@ def test_concurrent_runners_and_payment_by_hand_charge_once(sandbox, plan):
 
     assert all(isinstance(secret, str) for secret in secrets), secrets
     for secret in secrets:
-        # What a runner has canceled can't be confirmed any more.
+        # A payment that a runner has canceled cannot be confirmed.
         with suppress(stripe.InvalidRequestError):
             sandbox.confirm(secret)
     with time_machine.travel(timezone.now() + timedelta(hours=2), tick=False):

@@ -1,4 +1,4 @@
-"""A bank that confirms for a while and then declines."""
+"""Payments that the bank declines after some time."""
 
 import pytest
 
@@ -14,7 +14,7 @@ SLOW_DECLINE = "4000009990000013"
 
 @pytest.fixture
 def confirming(api, sandbox):
-    """A purchase whose payment the bank is still looking at."""
+    """A checkout whose payment the bank is still processing."""
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
     sandbox.confirm(placed["client_secret"], SLOW_DECLINE)
     reference = {"payment_intent_id": placed["payment_intent_id"]}

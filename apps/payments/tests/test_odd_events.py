@@ -1,4 +1,4 @@
-"""Signed webhook bodies that are no events of Stripe's."""
+"""Signed webhook bodies that are not Stripe events."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Stripe's ids are opaque: 255 characters, of any kind, from the checkout to the refund."""
+"""The shop handles any Stripe id of up to 255 characters, from checkout to refund."""
 
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -148,7 +148,7 @@ def test_id_with_path_characters_is_never_put_into_a_url(sandbox, provider_id):
 
 
 def test_false_not_found_answer_opens_no_second_payment(api, sandbox, monkeypatch):
-    """Whatever the reason of such an answer: the customer's payments are looked at before."""
+    """The shop lists the customer's payments before it opens another one."""
     body = checkout_body(whole(make_subject()), total="182.40")
     first = api.checkout(body)
     sandbox.pay(first)

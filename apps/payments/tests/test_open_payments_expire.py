@@ -1,4 +1,4 @@
-"""An opened payment is good for an hour and for its content."""
+"""An open payment is valid for an hour, and only for the content that it was opened with."""
 
 from datetime import timedelta
 from decimal import Decimal

@@ -136,7 +136,7 @@ def test_recovery_page_passes_the_link_and_current_prices_to_its_island(client: 
     assert "Cargando tu matrícula..." in response.content.decode()
 
 
-def test_recovery_page_without_a_link_shows_an_error(
+def test_recovery_page_without_a_link_renders_its_island(
     client: Client,
 ) -> None:
     props = island_props(client.get("/complete-payment"), "recovery")

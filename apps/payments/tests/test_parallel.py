@@ -1,4 +1,4 @@
-"""Where two can meet: real threads on PostgreSQL."""
+"""Concurrent checkouts, payments and expiries, with threads on PostgreSQL."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -155,7 +155,7 @@ def test_concurrent_orders_that_swap_two_codes_do_not_deadlock():
             **changes,
         )
 
-    # Placed, but their payments never opened: the provider was away.
+    # The orders were placed while Stripe was unreachable, so they have no payment.
     orders = [place(checkout(code)).order for code in codes]
     turns = count()
 
@@ -176,7 +176,7 @@ def test_concurrent_orders_that_swap_two_codes_do_not_deadlock():
 
 
 def assert_bought_once() -> None:
-    """One order, one enrolment, one set of mails, and nothing for staff to look at."""
+    """One order, one enrolment, one set of mails, and no flag for staff."""
     order = Order.objects.get()
     assert (order.status, order.flag) == ("paid", "")
     assert order.events.filter(to_status="paid").count() == 1

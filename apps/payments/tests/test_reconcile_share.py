@@ -1,4 +1,4 @@
-"""Reconciliation keeps to its share of time, and no payment is left out for long."""
+"""Reconciliation has a time limit, and the next run continues where the last one stopped."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_next_run_starts_with_the_payments_that_the_last_run_skipped(three_open_payments, asked):
     first, second, third = three_open_payments
 
-    # A third of the time is the open payments': two answers.
+    # Open payments have a third of the time, which is enough for two answers.
     found = reconcile(seconds=60)
     assert asked == [first, second]
     assert found.postponed == 1
@@ -66,7 +66,7 @@ def test_run_without_a_limit_checks_everything(three_open_payments, asked):
 
     assert asked == three_open_payments
     assert not Payment.objects.filter(checked_at=None).exists()
-    # Being checked is no change of the order.
+    # A check does not change the order.
     assert list(Order.objects.values_list("updated_at", flat=True)) == before
 
 

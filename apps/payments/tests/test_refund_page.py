@@ -97,7 +97,7 @@ def test_invalid_amount_is_refused_with_an_explanation(client, order, changes, m
 
 
 @pytest.mark.usefixtures("carla")
-def test_confirmation_after_another_refund_shows_a_new_preview(client, order):
+def test_confirmation_of_an_outdated_preview_refunds_nothing(client, order):
     first, second = (client.post(page(order), form()) for _ in range(2))
     client.post(page(order), form() | hidden(first))
 

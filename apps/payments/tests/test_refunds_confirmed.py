@@ -1,4 +1,4 @@
-"""A confirmed refund that ends a plan stops every charge, before the provider has answered."""
+"""A confirmed refund that ends a plan stops every charge before Stripe has answered."""
 
 from contextlib import contextmanager
 from datetime import timedelta
@@ -53,7 +53,7 @@ def reconcile_at(number, *, hours=0.0):
 
 
 def assert_over(sandbox, plan, confirmed):
-    """Nothing more is charged, and what was charged is back where all of it was confirmed."""
+    """No instalment is charged later, and a confirmed whole refund has returned every payment."""
     plan.refresh_from_db()
     taken = sum(charges(sandbox, plan))
     back = sum(refunded_at_provider(sandbox, plan))
@@ -72,7 +72,6 @@ def refund_on(number, plan, clerk, confirmed, *, hours=0.0):
         return refund(plan, clerk, **confirmed)
 
 
-# ---------------------------------------------------------------- charges stop at once
 @both_ends
 @pytest.mark.parametrize("do", ["timeout_before", "timeout_after"])
 def test_no_instalment_is_charged_while_the_refund_has_no_answer(
@@ -139,7 +138,7 @@ def test_reconciliation_cancels_an_open_payment_after_a_failed_cancellation(
 
 
 @both_ends
-def test_payment_opened_during_the_refund_is_canceled(sandbox, plan, clerk, outage, confirmed):
+def test_payment_opened_during_the_refund_is_not_stored(sandbox, plan, clerk, outage, confirmed):
     with time_machine.travel(day(20)):
         by_hand = begin_by_hand(order_id=plan.pk, first=2, everything=False)
     with outage():
@@ -164,7 +163,6 @@ def test_plan_that_is_ending_cannot_be_charged_by_staff_and_is_not_announced(
     assert_over(sandbox, plan, {})
 
 
-# ---------------------------------------------------------------- what slips through is refunded
 @both_ends
 @pytest.mark.parametrize("everything", [False, True])
 def test_payment_confirmed_during_the_refund_is_refunded_too(
@@ -173,7 +171,7 @@ def test_payment_confirmed_during_the_refund_is_refunded_too(
     with time_machine.travel(day(20)):
         what = "all" if everything else "next"
         _, started = api.post("instalments/pay", {**link_of(plan), "what": what, "number": 2})
-        # The student's bank has confirmed; the shop has not heard of it.
+        # The bank has confirmed the payment, but the shop does not know it yet.
         assert sandbox.confirm(started["client_secret"]) == ""
     rows = refund_on(20, plan, clerk, confirmed, hours=1)
 
@@ -222,7 +220,6 @@ def test_late_payment_that_cannot_be_refunded_is_flagged(api, sandbox, plan, cle
     assert Mail.objects.filter(key=f"staff-attention:refund-rejected-{late.pk}").count() == 1
 
 
-# ---------------------------------------------------------------- rejected: as it was before
 @both_ends
 def test_rejected_refund_leaves_the_plan_unchanged(sandbox, plan, clerk, confirmed):
     made = sandbox.process.control(
@@ -250,7 +247,7 @@ def test_plan_paid_before_its_refund_is_rejected_stays_paid(api, sandbox, plan, 
     with time_machine.travel(day(20, hours=2)):
         api.post("complete-payment", {"payment_intent_id": started["payment_intent_id"]})
 
-    # So long after it the provider has forgotten its key: it is given up.
+    # Stripe forgets idempotency keys after 24 hours, so the request is given up.
     reconcile_at(21, hours=2)
 
     plan.refresh_from_db()

@@ -73,7 +73,7 @@ def sell_plan(sandbox, subject, number):
 
 
 def confirm_refund(order, clerk, request):
-    """A clerk who looks again as often as the order has changed under their eyes."""
+    """Confirm a refund as a clerk does: preview again whenever the order has changed meanwhile."""
     while True:
         seen = refundable_cents(order)
         cents = request.get("amount_cents", seen)
@@ -98,7 +98,7 @@ def pay_by_hand(sandbox, order):
 
 
 def assert_over(sandbox, plan, *, is_whole):
-    """Nothing of the plan is left to be paid, and what came in after the refund went back."""
+    """No instalment of the plan is open, and payments after the refund were refunded too."""
     statuses = set(plan.instalments.values_list("status", flat=True))
     assert statuses <= {"paid", "canceled"}, plan.pk
     assert (plan.flag, plan.payments.open().exists()) == ("", False), plan.pk
@@ -155,7 +155,7 @@ def test_confirmed_refund_wins_100_races_against_charges_and_payments(
     outcomes = Counter(len(charges(sandbox, plan)) for plan in plans)
     for plan in Order.objects.all():
         assert_over(sandbox, plan, is_whole=not request_of)
-    # Both sides have won, so the races were races.
+    # Charges and refunds each came first in some races.
     assert set(outcomes) == {1, 2}, outcomes
     with time_machine.travel(timezone.now() + timedelta(days=1)):
         assert charge_instalments().charged == 0

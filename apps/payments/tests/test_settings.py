@@ -1,4 +1,4 @@
-"""What stops the start, with one sentence each (decisions.md, "Card payments")."""
+"""Unsafe Stripe settings stop the start (docs/rules.md, "Checks at start")."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Refunds and disputes that the provider tells of: by its events, in any order, or when asked."""
+"""Refunds and disputes reported by Stripe: by events in any order, or found by reconciliation."""
 
 import itertools
 import json
@@ -45,13 +45,13 @@ def in_dashboard(control, order, **what):
 
 
 def events(sandbox):
-    """The provider's events about money that went back, oldest first, as they are sent."""
+    """Stripe's events about refunds and disputes, oldest first."""
     page = sandbox.process.client().v1.events.list({"limit": 100})
     return [one.to_dict() for one in page.data if one.type.startswith(MONEY_BACK)][::-1]
 
 
 def hear(sent):
-    """Events as the worker acts on them, stored and read."""
+    """Store the events and process them as the worker does."""
     for event in sent:
         row, _ = ProviderEvent.objects.get_or_create(
             event_id=event["id"], defaults={"kind": event["type"], "payload": event}
@@ -60,7 +60,7 @@ def hear(sent):
 
 
 def story(order):
-    """All that is left of it: the same whoever told, and in which order."""
+    """The resulting state, which must not depend on the source or order of the reports."""
     order.refresh_from_db()
     return (
         order.status,
@@ -141,7 +141,7 @@ def test_immediate_and_late_delivery_of_events_lead_to_the_same_state(sandbox, o
     assert Mail.objects.filter(template="refund_made").count() == 1
 
 
-def test_reconciliation_finds_refunds_and_disputes_without_events(sandbox, order, control):
+def test_reconciliation_finds_a_dashboard_refund_without_an_event(sandbox, order, control):
     in_dashboard(control, order, amount=500)
 
     assert reconcile_returns().refunds == 1
@@ -226,14 +226,13 @@ def test_concurrent_events_record_one_refund(api, sandbox, control):
     assert order.events.filter(to_status="refunded").count() == 1
 
 
-# ---------------------------------------------------------------- disputes
 def dispute(control, order, **what):
     return control("disputes", {"payment_intent": order.stripe_payment_intent_id, **what})["id"]
 
 
 @pytest.fixture(params=["events", "asking"])
 def learn(request, sandbox):
-    """Both ways in which the shop hears of it."""
+    """Runs the test with Stripe's events, then with reconciliation."""
     if request.param == "asking":
         return reconcile_returns
     return lambda: hear(events(sandbox))
@@ -321,7 +320,7 @@ def test_lost_dispute_ends_the_plan(api, sandbox, control):
     assert charge_on(40).summary() == ""
 
 
-def test_card_that_always_disputes_pauses_the_access_after_its_payment(api, sandbox, work):
+def test_payment_with_the_dispute_test_card_is_disputed_after_it_succeeded(api, sandbox, work):
     order = buy(api, sandbox, number="4000000000000259")
     work()
     assert Enrolment.objects.get().state == "open"

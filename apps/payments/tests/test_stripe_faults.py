@@ -1,4 +1,4 @@
-"""Purchases at a provider that misbehaves: one order, one charge, one enrolment, nothing lost."""
+"""Purchases while Stripe fails end with one order, one charge and one enrolment."""
 
 from collections import Counter
 from datetime import timedelta
@@ -28,16 +28,16 @@ every_fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 
 @pytest.fixture(autouse=True)
 def _impatient(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short time-outs, and no pause before Stripe's library tries again."""
+    """Short timeouts, and no delay before the retries of Stripe's library."""
     settings.STRIPE_TIMEOUT = 0.4
-    # Here it is about single calls; test_call_limits.py is about the breaker.
+    # The breaker stays closed: test_call_limits.py tests it.
     settings.STRIPE_BREAKER_FAILURES = 1000
     monkeypatch.setattr(stripe.HTTPClient, "INITIAL_DELAY", 0.01)
     client.cache_clear()
 
 
 class Buyer:
-    """Somebody with a browser who tries again when the shop says "Inténtalo de nuevo"."""
+    """A buyer who retries when the shop answers "Inténtalo de nuevo"."""
 
     def __init__(self, api: Api, sandbox: Sandbox, body: dict[str, Any]) -> None:
         self.api = api
@@ -46,7 +46,7 @@ class Buyer:
         self.failures: list[dict[str, Any]] = []
 
     def insist(self, path: str, body: dict[str, Any], tries: int = 5) -> dict[str, Any]:
-        """Post until it is accepted; whatever failed on the way is in `failures`."""
+        """Post until the answer is 200. The other answers are in `failures`."""
         for _ in range(tries):
             status, answer = self.api.post(path, body)
             if status == 200:
@@ -55,7 +55,7 @@ class Buyer:
             assert answer["error"] == "No se pudo preparar el pago. Inténtalo de nuevo."
             self.failures.append(answer)
             if "order_id" in answer:
-                # As the dialog does: the next try takes the same order up.
+                # Like the dialog, the retry continues with the same order.
                 body |= {"recovery_order_id": answer["order_id"], "token": answer["token"]}
         raise AssertionError(f"{path} failed {tries} times")
 
@@ -91,7 +91,7 @@ def assert_one_of_everything(sandbox: Sandbox) -> None:
     }
     state = sandbox.process.control("GET", "state")
     assert state["charges"].get("succeeded") == 1
-    # Nothing else can be paid any more.
+    # No other payment is open.
     state["payment_intents"].pop("canceled", None)
     assert state["payment_intents"] == {"succeeded": 1}
     sessions = sandbox.sessions(order.customer_reference)
@@ -100,9 +100,6 @@ def assert_one_of_everything(sandbox: Sandbox) -> None:
 
 def struck(sandbox: Sandbox) -> int:
     return sum(fault["struck"] for fault in sandbox.process.control("GET", "faults")["faults"])
-
-
-# ------------------------------------------------------------------ calls that go amiss
 
 
 @every_fault
@@ -219,7 +216,7 @@ def test_slow_answers_within_the_timeout_are_accepted(buyer, sandbox, work):
 
 
 def test_stored_500_does_not_block_the_order_for_a_day(buyer, sandbox):
-    """Asked again under the same key, Stripe gives the same 500 for 24 hours."""
+    """Under one idempotency key, Stripe repeats the 500 for 24 hours."""
     sandbox.process.fault(calls="POST /v1/payment_intents", do="error_500", nth=1)
 
     placed = buyer.check_out(tries=2)
@@ -241,19 +238,16 @@ def test_order_can_be_recovered_after_a_failed_checkout(buyer, sandbox):
     assert Payment.objects.count() == 0
 
 
-# ------------------------------------------------------------------ events that come oddly
-
-
 @pytest.fixture
 def events(live_server, sandbox, settings):
-    """The sandbox's events go to the shop, each when the test says so."""
+    """The sandbox's webhook endpoint at the shop. The test triggers each delivery."""
     sandbox.process.control("POST", "webhooks", {"enabled": False})
     endpoint = sandbox.process.client().v1.webhook_endpoints.create(
         {"url": f"{live_server.url}/api/stripe/webhook", "enabled_events": EVENTS}
     )
     settings.STRIPE_WEBHOOK_SECRET = endpoint.secret
     yield sandbox.process
-    # Nothing may be sent to a server that is gone.
+    # The test server has stopped, so the sandbox must not send to it.
     sandbox.forget_everything()
     sandbox.process.control("POST", "webhooks", {"enabled": True})
 
@@ -363,14 +357,12 @@ def test_forged_event_is_refused_and_not_stored(buyer, events, sandbox, work, ho
     work()
 
     assert deliveries(events) == {"delivered": 1, "forgery refused": 1}
-    # The true event alone.
+    # Only the genuine event was stored.
     assert ProviderEvent.objects.get().kind == "payment_intent.canceled"
     assert Order.objects.get().status == "cart"
     assert Enrolment.objects.count() == 0
     assert Mail.objects.count() == 0
 
-
-# ------------------------------------------------------------------ all of it at once
 
 SOAK_FAULTS = [
     {"do": "slow", "seconds": 0.05},
@@ -397,7 +389,7 @@ def test_concurrent_purchases_under_random_faults_are_each_completed_once(
     settings.STRIPE_CHECKOUT = mode
     subject = make_subject()
     for seed, fault in enumerate(SOAK_FAULTS):
-        # A fifth each of what those before have left: about one call in two is answered.
+        # Each fault hits a fifth of the remaining calls, so about half of them are answered.
         events.fault(calls="*", caller="server", **fault, probability=0.2, seed=seed)
     for seed, fault in enumerate(SOAK_EVENTS):
         events.fault(events="*", **fault, probability=0.2, seed=seed)
@@ -420,7 +412,7 @@ def test_concurrent_purchases_under_random_faults_are_each_completed_once(
             call_command("reconcile_payments")
     deliver(events)
     work()
-    # The provider is well again.
+    # Stripe answers normally again.
     assert failures > purchases / 2
     assert struck(sandbox) > 3 * purchases
     events.control("DELETE", "faults")
