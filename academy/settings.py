@@ -42,6 +42,8 @@ VAR_DIR.mkdir(parents=True, exist_ok=True)
 # that many hops back in X-Forwarded-For, or REMOTE_ADDR if this is 0.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 RATE_LIMIT_SCALE = env.float("RATE_LIMIT_SCALE", default=1.0)
+# Cards that may be refused in a minute, of all visitors together, before no payment is opened.
+REFUSED_CARDS_PER_MINUTE = env.int("REFUSED_CARDS_PER_MINUTE", default=30)
 # Mails that strangers can cause to one mailbox in an hour. 3 of them are kept for sign-in links.
 MAILS_PER_RECIPIENT = env.int("MAILS_PER_RECIPIENT", default=6)
 

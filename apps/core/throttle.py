@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Sum
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
@@ -50,6 +50,11 @@ def client_address(request: HttpRequest | Request) -> str:
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
+def digest_of(key: str) -> str:
+    """What is stored of a key: an IP or e-mail address in the counter table is personal data."""
+    return hashlib.sha256(f"{settings.SECRET_KEY}:{key}".encode()).hexdigest()[:32]
+
+
 @dataclass(frozen=True)
 class Limit:
     """At most `times` uses in a window of `seconds`, per visitor or per key."""
@@ -64,24 +69,76 @@ class Limit:
 
     def count_key(self, key: str) -> None:
         """Count one use by `key`, such as an e-mail address; raise TooManyRequests above it."""
-        allowed = self.times * settings.RATE_LIMIT_SCALE
-        if not allowed:
+        if not self.allowed():
             return
+        if self.add(key) > self.allowed():
+            raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
+
+    def allowed(self) -> float:
+        """The uses in one window; 0 where limits are switched off."""
+        return float(self.times * settings.RATE_LIMIT_SCALE)
+
+    def add(self, key: str, *, by: int = 1, is_digest: bool = False) -> int:
+        """Count `by` uses; return the number in this window. Never refuses.
+
+        The count is committed even if the request fails later, unless the caller has a transaction
+        open.
+        """
         now = timezone.now()
-        window = int(now.timestamp()) // self.seconds
-        # Store a digest only: an IP or e-mail address in the counter table is personal data.
-        digest = hashlib.sha256(f"{settings.SECRET_KEY}:{key}".encode()).hexdigest()[:32]
-        slot = f"{self.name}:{digest}:{window}"
-        expires_at = now + timedelta(seconds=self.seconds)
-        # The count is committed even if the request fails later, unless the caller has a
-        # transaction open.
+        slot = self._slot(key, is_digest=is_digest)
+        expires_at = now + timedelta(seconds=2 * self.seconds)
         with transaction.atomic():
             RateCount.objects.bulk_create(
                 [RateCount(slot=slot, expires_at=expires_at)], ignore_conflicts=True
             )
-            RateCount.objects.filter(slot=slot).update(times=F("times") + 1)
+            RateCount.objects.filter(slot=slot).update(times=F("times") + by)
             used = RateCount.objects.values_list("times", flat=True).get(slot=slot)
-            if used == 1:
+            if used == by:
                 RateCount.objects.filter(expires_at__lt=now).delete()
-        if used > allowed:
-            raise TooManyRequests((window + 1) * self.seconds - int(now.timestamp()))
+        return used
+
+    def seconds_until_free(self, key: str, *, windows: int = 1, is_digest: bool = False) -> int:
+        """Seconds that `key` has to wait; 0 if its uses are below the limit.
+
+        With two windows, the uses of the window before this one count too.
+        """
+        if not self.allowed():
+            return 0
+        slots = [self._slot(key, back=back, is_digest=is_digest) for back in range(windows)]
+        used = RateCount.objects.filter(slot__in=slots).aggregate(all=Sum("times"))["all"] or 0
+        if used < self.allowed():
+            return 0
+        return self._window_end() - int(timezone.now().timestamp())
+
+    def _slot(self, key: str, *, back: int = 0, is_digest: bool = False) -> str:
+        digest = key if is_digest else digest_of(key)
+        return f"{self.name}:{digest}:{self._window() - back}"
+
+    def _window(self) -> int:
+        return int(timezone.now().timestamp()) // self.seconds
+
+    def _window_end(self) -> int:
+        return (self._window() + 1) * self.seconds
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Remembers for some time which keys belong to a subject, as digests."""
+
+    name: str
+    seconds: int
+
+    def add(self, subject: str, key: str) -> None:
+        slot = f"{self.name}:{subject}:{digest_of(key)}"
+        expires_at = timezone.now() + timedelta(seconds=self.seconds)
+        RateCount.objects.bulk_create(
+            [RateCount(slot=slot, expires_at=expires_at)],
+            update_conflicts=True,
+            unique_fields=["slot"],
+            update_fields=["expires_at"],
+        )
+
+    def digests(self, subject: str) -> list[str]:
+        rows = RateCount.objects.filter(slot__startswith=f"{self.name}:{subject}:")
+        slots = rows.filter(expires_at__gt=timezone.now()).values_list("slot", flat=True)
+        return [slot.rpartition(":")[2] for slot in slots]

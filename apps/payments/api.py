@@ -13,7 +13,7 @@ from apps.core.api import PublicAPIView
 from apps.core.errors import AcademyError, Forbidden
 from apps.core.mail.recipient_limits import count_form_mail
 from apps.core.response_headers import NO_STORE
-from apps.core.throttle import Limit
+from apps.core.throttle import Limit, client_network
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import EVER_PAID
 from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderIdField
@@ -67,7 +67,7 @@ class ProcessCheckout(PublicAPIView):
         checkout = form.to_checkout(signed_in_as=student.pk if student else None)
         if checkout.save_for_later:
             count_form_mail(checkout.email)
-        return Response(start(checkout).as_json, headers=NO_STORE)
+        return Response(start(checkout, visitor=client_network(request)).as_json, headers=NO_STORE)
 
 
 class CompletePaymentInput(serializers.Serializer[dict[str, Any]]):

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
+from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import as_json
 from apps.orders.checkout.place import place
@@ -22,6 +23,7 @@ from apps.orders.errors import (
 from apps.orders.models import Order
 from apps.orders.models.payment import Payment
 from apps.orders.settlement.mark_paid import complete_free
+from apps.payments.card_testing import refuse_card_testing
 from apps.payments.closing import cancel_open_payment
 from apps.payments.opening import payment_for
 from apps.payments.stripe.client import ProviderError
@@ -71,11 +73,12 @@ class Started:
         return answer
 
 
-def start(checkout: Checkout) -> Started:
+def start(checkout: Checkout, *, visitor: str = "") -> Started:
     """Place the order and open its payment (api.md, POST /api/process-checkout).
 
     The provider is called between transactions. Whatever fails on the way, the order stays as it
-    was placed, recoverable, and has at most one payment that can be confirmed.
+    was placed, recoverable, and has at most one payment that can be confirmed. `visitor` is the
+    buyer's network.
     """
     for _ in range(TRIES):
         try:
@@ -108,8 +111,9 @@ def start(checkout: Checkout) -> Started:
                 return Started(placed, free_reference=reference)
             continue
         try:
+            refuse_card_testing(placed.order, visitor=visitor)
             payment = payment_for(placed)
-        except ProviderError as error:
+        except (ProviderError, TooManyRequests) as error:
             # With these the dialog's next try takes the same order up.
             error.extra |= {"order_id": placed.order.pk, "token": placed.order.auth_token}
             raise

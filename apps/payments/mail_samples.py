@@ -47,6 +47,20 @@ preview_mail(
 )
 
 
+def _card_testing() -> dict[str, dict[str, Any]]:
+    page = absolute_url("/admin/orders/order/")
+    return {"Un ataque": {"per_minute": 30, "since": timezone.now(), "admin_url": page}}
+
+
+preview_mail(
+    "card_testing",
+    when="Como mucho una vez por hora, si se rechazan tantas tarjetas que la tienda deja de abrir "
+    "pagos",
+    to=STAFF,
+    samples=_card_testing,
+)
+
+
 def _unreadable() -> dict[str, dict[str, Any]]:
     page = absolute_url("/admin/payments/providerevent/77/change/")
     return {"Un evento": {"received_at": timezone.now(), "admin_url": page}}

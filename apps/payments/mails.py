@@ -5,6 +5,7 @@
 - `charge_without_order` {"charge_id", "payment_reference", "amount_cents", "currency",
   "charged_at", "email", "order_number"}: money at Stripe that no order of the shop has. There is
   no row to refer to, so the context has the facts themselves.
+- `card_testing` {"per_minute", "since"}: so many refused cards that no payment is opened
 - `event_unreadable` {"event_row_id"}: a signed body that is no event of Stripe's
 """
 
@@ -12,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.core.mail.registry import absolute_url, register_mail
 from apps.payments.charges_without_order import amount_text
@@ -28,6 +30,15 @@ def register() -> None:
         "charge_without_order",
         "Cobro sin pedido: {{ amount }} de {{ email }}",
         charge_context,
+    )
+    register_mail(
+        "card_testing",
+        "Se están rechazando muchas tarjetas",
+        lambda ids: {
+            "per_minute": ids["per_minute"],
+            "since": timezone.localtime(datetime.fromisoformat(ids["since"])),
+            "admin_url": absolute_url(reverse("admin:orders_order_changelist")),
+        },
     )
     register_mail(
         "event_unreadable",

@@ -13,7 +13,7 @@ from apps.core.clock import today
 from apps.core.errors import AcademyError
 from apps.core.money import as_json
 from apps.core.response_headers import PRIVATE
-from apps.core.throttle import Limit
+from apps.core.throttle import Limit, client_network
 from apps.orders.ledger.plan_end import plan_is_ending
 from apps.orders.models import Instalment, Order, Payment
 from apps.orders.models.statuses import INSTALMENT_SETTLED, PLAN_RUNNING
@@ -103,6 +103,7 @@ class PayPlan(PublicAPIView):
             order_id=form.plan().pk,
             first=form.validated_data["number"],
             everything=form.validated_data["what"] == "all",
+            visitor=client_network(request),
         )
         return Response(
             {
@@ -136,7 +137,7 @@ class ChangeCard(PublicAPIView):
         form.is_valid(raise_exception=True)
         order = form.plan()
         BY_ORDER.count_key(str(order.pk))
-        setup = start_card_change(order)
+        setup = start_card_change(order, visitor=client_network(request))
         return Response(
             {
                 "success": True,

@@ -2,6 +2,7 @@
 
 from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
 from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
+from apps.payments.card_testing import refuse_card_testing
 from apps.payments.checkout import TRIES
 from apps.payments.closing import cancel_open_payment, close_missing_payment
 from apps.payments.customers import customer_of, drop_customer
@@ -11,7 +12,7 @@ from apps.payments.stripe.client import PaymentNotFound
 from apps.payments.stripe.intents import ProviderPayment, cancel_payment, retrieve_payment
 
 
-def start_by_hand(*, order_id: int, first: int, everything: bool) -> ProviderPayment:
+def start_by_hand(*, order_id: int, first: int, everything: bool, visitor: str) -> ProviderPayment:
     """A payment of instalment `first`, or of it and all the rest, for the student to confirm.
 
     Raises PlanChanged, AlreadyPaid, PaymentInProgress, TooManyRequests, ProviderError.
@@ -22,6 +23,7 @@ def start_by_hand(*, order_id: int, first: int, everything: bool) -> ProviderPay
         except OpenPaymentInTheWay as obstacle:
             cancel_open_payment(obstacle.payment)
             continue
+        refuse_card_testing(by_hand.order, visitor=visitor)
         if by_hand.open_payment is not None:
             try:
                 payment = retrieve_payment(by_hand.open_payment)

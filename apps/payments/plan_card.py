@@ -4,16 +4,21 @@ from contextlib import suppress
 
 from apps.core.errors import AcademyError
 from apps.orders.errors import AlreadyPaid
-from apps.orders.ledger.refused_cards import count_refused_card, refuse_while_locked
+from apps.orders.ledger.refused_cards import refuse_while_locked
 from apps.orders.models import Order
 from apps.orders.models.statuses import PLAN_RUNNING
 from apps.orders.plan.card import change_card, describe_card
+from apps.payments.card_testing import (
+    is_testing_cards,
+    record_refusal,
+    refuse_card_testing,
+)
 from apps.payments.customers import customer_of, drop_customer
 from apps.payments.stripe import cards
 from apps.payments.stripe.client import PaymentNotFound
 
 
-def start_card_change(order: Order) -> cards.ProviderCard:
+def start_card_change(order: Order, *, visitor: str) -> cards.ProviderCard:
     """A setup that the student confirms with another card.
 
     Raises AlreadyPaid, TooManyRequests after too many refused cards, ProviderError.
@@ -21,6 +26,7 @@ def start_card_change(order: Order) -> cards.ProviderCard:
     if order.status not in PLAN_RUNNING:
         raise AlreadyPaid("Este pedido no tiene plazos pendientes.")
     refuse_while_locked(order)
+    refuse_card_testing(order, visitor=visitor)
     try:
         return cards.create_card_setup(order_id=order.pk, customer=customer_of(order))
     except PaymentNotFound:
@@ -28,7 +34,9 @@ def start_card_change(order: Order) -> cards.ProviderCard:
         return cards.create_card_setup(order_id=order.pk, customer=customer_of(order))
 
 
-def count_refused_setup(reference: str, *, event_id: str, reason: str, actor: str) -> bool:
+def count_refused_setup(
+    reference: str, *, refusal_id: str, reason: str, fingerprint: str, actor: str
+) -> bool:
     """Count a card that a setup was refused; False where the setup is not of this shop.
 
     A setup takes card after card, so one that is refused for a locked order ends: the browser
@@ -41,9 +49,11 @@ def count_refused_setup(reference: str, *, event_id: str, reason: str, actor: st
     order = Order.objects.filter(pk=setup.order_id, customer_reference=setup.customer).first()
     if order is None or not setup.customer:
         return False
-    count_refused_card(order_id=order.pk, event_id=event_id, reason=reason, actor=actor)
+    record_refusal(
+        order, refusal_id=refusal_id, reason=reason, fingerprint=fingerprint, actor=actor
+    )
     order.refresh_from_db(fields=["locked_until"])
-    if order.is_locked:
+    if is_testing_cards(order):
         with suppress(AcademyError):
             cards.cancel_card_setup(reference)
     return True

@@ -16,7 +16,12 @@ from django_tasks import task
 
 from apps.core.errors import AcademyError
 from apps.core.mail.outbox import queue_mail
-from apps.orders.ledger.refused_cards import count_refused_card
+from apps.payments.card_testing import (
+    is_testing_cards,
+    record_refusal,
+    record_refusal_event,
+    refusal_of,
+)
 from apps.payments.closing import cancel_open_payment
 from apps.payments.models import ProviderEvent
 from apps.payments.plan_card import count_refused_setup, record_card
@@ -44,6 +49,9 @@ def store(event: SignedEvent) -> bool:
         },
     )
     if created:
+        # Refused cards are counted now. The worker may be behind, and a tester of cards is fast.
+        if not _is_of_other_mode(row):
+            record_refusal_event(event.kind, event.payload)
         process_event.enqueue(event_row_id=row.pk)
     return created
 
@@ -70,7 +78,7 @@ def act_on(event: ProviderEvent) -> None:
     handler = HANDLERS.get(event.kind)
     if event.kind == UNREADABLE:
         outcome = _report_unreadable(event)
-    elif event.livemode == (settings.STRIPE_SANDBOX or "_test_" in settings.STRIPE_SECRET_KEY):
+    elif _is_of_other_mode(event):
         outcome = "No se trata: es de otro modo (real o de pruebas)"
     elif handler is None:
         outcome = "Guardado; este tipo no se usa"
@@ -79,6 +87,11 @@ def act_on(event: ProviderEvent) -> None:
     ProviderEvent.objects.filter(pk=event.pk).update(
         processed_at=timezone.now(), attempts=F("attempts") + 1, outcome=outcome[:300]
     )
+
+
+def _is_of_other_mode(event: ProviderEvent) -> bool:
+    is_test_shop = settings.STRIPE_SANDBOX or "_test_" in settings.STRIPE_SECRET_KEY
+    return event.livemode is is_test_shop
 
 
 def _report_unreadable(event: ProviderEvent) -> str:
@@ -118,15 +131,10 @@ def _on_refusal(payload: dict[str, Any]) -> str:
     # A charge of ours that was refused is no card that somebody tries.
     if order is None or (sent.get("metadata") or {}).get("automatic"):
         return outcome
-    refusal = sent.get("last_payment_error") or {}
-    locked = count_refused_card(
-        order_id=order.pk,
-        event_id=str(payload["id"]),
-        actor="Stripe",
-        reason=str(refusal.get("decline_code") or refusal.get("code") or ""),
-    )
+    record_refusal(order, actor="Stripe", **refusal_of(payload))
+    order.refresh_from_db(fields=["locked_until"])
     open_payment = order.payments.open().first()
-    if locked and open_payment is not None:
+    if open_payment is not None and is_testing_cards(order):
         # The browser holds its secret: only a canceled payment stops further tries with stolen
         # cards. A failure must not count the card again; reconciliation cancels what is left.
         with suppress(AcademyError):
@@ -144,15 +152,9 @@ def _on_card(payload: dict[str, Any]) -> str:
 
 
 def _on_refused_setup(payload: dict[str, Any]) -> str:
-    sent = payload["data"]["object"]
-    refusal = sent.get("last_setup_error") or {}
-    counted = count_refused_setup(
-        str(sent["id"]),
-        event_id=str(payload["id"]),
-        actor="Stripe",
-        reason=str(refusal.get("decline_code") or refusal.get("code") or ""),
-    )
-    return f"{sent['id']}: {'tarjeta rechazada' if counted else 'no es de esta tienda'}"
+    reference = _object_id(payload)
+    counted = count_refused_setup(reference, actor="Stripe", **refusal_of(payload))
+    return f"{reference}: {'tarjeta rechazada' if counted else 'no es de esta tienda'}"
 
 
 def _on_refund(payload: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ REFUSED_CARDS_LOCK = timedelta(hours=1)
 
 @transaction.atomic
 def count_refused_card(*, order_id: int, event_id: str, reason: str, actor: str) -> bool:
-    """Count one refused card. Returns True if it locks the order: every eighth one does.
+    """Count one refused card; every eighth one locks the order. Returns False for a repetition.
 
     `event_id` is the provider's event. It counts once, even if worker and reconciliation handle it
     at the same moment. `reason` is the decline in words, for staff.
@@ -36,10 +36,9 @@ def count_refused_card(*, order_id: int, event_id: str, reason: str, actor: str)
         actor=actor,
         reason=f"Tarjeta rechazada: {reason}",
     )
-    if order.refused_cards % REFUSED_CARDS_LIMIT:
-        return False
-    order.locked_until = timezone.now() + REFUSED_CARDS_LOCK
-    order.save(update_fields=["locked_until", "updated_at"])
+    if order.refused_cards % REFUSED_CARDS_LIMIT == 0:
+        order.locked_until = timezone.now() + REFUSED_CARDS_LOCK
+        order.save(update_fields=["locked_until", "updated_at"])
     return True
 
 

@@ -1,0 +1,158 @@
+"""Limits on refused cards across orders (docs/rules.md, "Card testing").
+
+Whoever tries stolen cards opens one order after the other. Refusals are counted by visitor, by
+buyer and by card, as soon as the provider reports them. A visitor or buyer with too many of them
+gets no further payment to confirm.
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from apps.core.errors import TooManyRequests
+from apps.core.identity import email_identity
+from apps.core.mail.outbox import queue_mail
+from apps.core.throttle import Limit, Mark, digest_of
+from apps.orders.ledger.refused_cards import count_refused_card
+from apps.orders.models import Order
+
+HOUR = 3600
+BY_VISITOR = Limit("refused-cards-visitor", times=20, seconds=HOUR)
+BY_BUYER = Limit("refused-cards-buyer", times=8, seconds=HOUR)
+# A card that was refused in more orders than these in a day blocks whoever uses it.
+ORDERS_PER_CARD = 5
+ORDERS_OF_CARD = Mark("refused-card-orders", seconds=24 * HOUR)
+# The visitors who were given a payment of an order in the last day.
+VISITORS = Mark("payment-visitors", seconds=24 * HOUR)
+ALL = "all"
+
+
+class PaymentsPaused(TooManyRequests):
+    code = "payments_paused"
+
+
+def _brake() -> Limit:
+    return Limit("refused-cards", times=settings.REFUSED_CARDS_PER_MINUTE, seconds=60)
+
+
+def _brake_seconds() -> int:
+    """Seconds that the brake holds at least; 0 if it does not.
+
+    The refusals of the minute before count too: otherwise each minute would begin without a brake.
+    """
+    return _brake().seconds_until_free(ALL, windows=2)
+
+
+def refuse_card_testing(order: Order, *, visitor: str) -> None:
+    """Raise TooManyRequests if this visitor or buyer may not be given a payment to confirm.
+
+    `visitor` is their network. Raises PaymentsPaused while too many cards of all visitors are
+    refused. Call it before the payment's secret is handed out.
+    """
+    seconds = max(BY_VISITOR.seconds_until_free(visitor), _buyer_seconds(order))
+    if seconds:
+        raise TooManyRequests(
+            seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
+        )
+    seconds = _brake_seconds()
+    if seconds:
+        raise PaymentsPaused(
+            seconds,
+            "Ahora mismo no podemos abrir pagos con tarjeta. No se ha cobrado nada y tu compra se "
+            "conserva: vuelve a intentarlo dentro de unos minutos.",
+        )
+    if visitor:
+        VISITORS.add(str(order.pk), visitor)
+
+
+def is_testing_cards(order: Order) -> bool:
+    """Whether the order's payment has to be canceled because of refused cards."""
+    visitors = VISITORS.digests(str(order.pk))
+    return (
+        order.is_locked
+        or bool(_buyer_seconds(order))
+        or any(BY_VISITOR.seconds_until_free(digest, is_digest=True) for digest in visitors)
+    )
+
+
+def record_refusal(
+    order: Order, *, refusal_id: str, reason: str, fingerprint: str, actor: str
+) -> None:
+    """Count one refused card of the order, once for each `refusal_id`.
+
+    `fingerprint` is Stripe's name of the card's number; empty where it is unknown.
+    """
+    counted = count_refused_card(order_id=order.pk, event_id=refusal_id, reason=reason, actor=actor)
+    if not counted:
+        return
+    buyer = email_identity(order.email)
+    is_hot = bool(fingerprint) and _is_refused_everywhere(fingerprint, order)
+    BY_BUYER.add(buyer, by=BY_BUYER.times if is_hot else 1)
+    for digest in VISITORS.digests(str(order.pk)):
+        BY_VISITOR.add(digest, by=BY_VISITOR.times if is_hot else 1, is_digest=True)
+    _brake().add(ALL)
+    if _brake_seconds():
+        _mail_staff()
+
+
+def _is_refused_everywhere(fingerprint: str, order: Order) -> bool:
+    """Note that the card was refused in this order, and whether it was in too many."""
+    card = digest_of(fingerprint)
+    ORDERS_OF_CARD.add(card, str(order.pk))
+    return len(ORDERS_OF_CARD.digests(card)) > ORDERS_PER_CARD
+
+
+def record_refusal_event(kind: str, payload: dict[str, Any]) -> None:
+    """Count the refused card of an event that has just been stored; nothing for other events."""
+    if kind not in ("payment_intent.payment_failed", "setup_intent.setup_failed"):
+        return
+    sent = payload["data"]["object"]
+    refusal = refusal_of(payload)
+    order = _order_of(sent)
+    if order is None or _part(sent, "metadata").get("automatic"):
+        # A charge of ours that was refused is no card that somebody tries.
+        return
+    record_refusal(order, actor="Stripe", **refusal)
+
+
+def refusal_of(payload: dict[str, Any]) -> dict[str, str]:
+    """Id, reason and card of the refusal that an event reports."""
+    sent = payload["data"]["object"]
+    error = _part(sent, "last_payment_error") or _part(sent, "last_setup_error")
+    card = _part(_part(error, "payment_method"), "card")
+    return {
+        "refusal_id": str(payload["id"]),
+        "reason": str(error.get("decline_code") or error.get("code") or ""),
+        "fingerprint": str(card.get("fingerprint") or ""),
+    }
+
+
+def _buyer_seconds(order: Order) -> int:
+    return BY_BUYER.seconds_until_free(email_identity(order.email))
+
+
+def _order_of(sent: dict[str, Any]) -> Order | None:
+    """The order of a payment or setup that an event describes. Each order has its own customer."""
+    customer = sent.get("customer")
+    if isinstance(customer, str) and customer:
+        found = Order.objects.filter(customer_reference=customer).first()
+        if found is not None:
+            return found
+    return Order.objects.filter(payments__reference=sent["id"]).first()
+
+
+def _part(value: dict[str, Any], name: str) -> dict[str, Any]:
+    part = value.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _mail_staff() -> None:
+    """Tell staff once an hour that the brake holds."""
+    now = timezone.now()
+    queue_mail(
+        key=f"card-testing:{int(now.timestamp()) // HOUR}",
+        template="card_testing",
+        to=settings.STAFF_EMAIL,
+        context={"per_minute": settings.REFUSED_CARDS_PER_MINUTE, "since": now.isoformat()},
+    )
