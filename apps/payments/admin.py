@@ -45,7 +45,7 @@ class ProviderEventAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         events = super().get_queryset(request)
-        # The list shows no payloads, which are what is large about an event.
+        # The list does not show payloads. They are large, so they are not loaded.
         match = request.resolver_match
         in_list = match is not None and (match.url_name or "").endswith("_changelist")
         return events.defer("payload") if in_list else events

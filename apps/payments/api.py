@@ -117,7 +117,10 @@ class CompletePayment(PublicAPIView):
 
 
 def _named_payment(data: dict[str, Any]) -> HasPaymentIds:
-    """What a browser names: our row where there is one, since it may mix up the two fields."""
+    """The payment that the browser names by either field.
+
+    Returns the shop's row if there is one, because a browser may mix the two fields up.
+    """
     provider_id = data["payment_intent_id"] or data["session_id"]
     row = Payment.objects.named(provider_id).first()
     if row is not None:
@@ -128,10 +131,11 @@ def _named_payment(data: dict[str, Any]) -> HasPaymentIds:
 
 
 def _settle(ids: HasPaymentIds) -> tuple[Order, bool]:
-    """The order behind a payment or a session, and whether the bank is still confirming it.
+    """The order of a payment or Checkout Session, and whether the bank is still confirming it.
 
-    Records a success that nothing has reported yet. Raises PaymentNotFound for a payment that is
-    not ours, NotConfirmed while there is no success, ProviderError where nobody can be asked.
+    Records the payment if it has succeeded and no webhook event has reported it yet. Raises
+    PaymentNotFound for a payment that is not this shop's, NotConfirmed if it has not succeeded, and
+    ProviderError if Stripe can't be reached.
     """
     if isinstance(ids, Payment) and ids.order and ids.status == Payment.Status.SUCCEEDED:
         return ids.order, False
@@ -147,7 +151,10 @@ def _settle(ids: HasPaymentIds) -> tuple[Order, bool]:
 
 
 def _public_status(order: Order) -> str:
-    """`paying` while instalments are to come, else `paid`; a payment that misfits is neither."""
+    """The API's status of a paid order: `paying` while instalments remain, else `paid`.
+
+    Raises NotConfirmed if the payment did not fit the order and was flagged.
+    """
     if order.status in (Order.Status.CART, Order.Status.EXPIRED):
         raise NotConfirmed("Hemos recibido tu pago y lo estamos revisando. Te escribiremos pronto.")
     return "paying" if order.status in (Order.Status.PAYING, Order.Status.OVERDUE) else "paid"
@@ -189,7 +196,7 @@ class CreateAuthUser(PublicAPIView):
 
 
 def _paid_order(data: dict[str, Any]) -> Order:
-    """The paid order that all the given references match; raises Forbidden where one does not."""
+    """The paid order that all given references match. Raises Forbidden if one does not match."""
     order = Order.objects.select_related("student").filter(pk=data["order_id"]).first()
     payment, session = data["payment_intent_id"], data["session_id"]
     known = Q(reference=payment) if payment else Q(session=session) & ~Q(session="")
@@ -212,7 +219,7 @@ class StoredOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class StripeWebhook(PublicAPIView):
-    # The signature replaces the cross-site check.
+    # Stripe's signature authenticates the request, so no cross-site check is needed.
     own_site_only = False
     # A refused event would be lost, so the largest body is far above any event of Stripe's.
     largest_body = 1024 * 1024

@@ -14,7 +14,7 @@ class ProviderBusyOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class CheckoutBusyOutput(ProviderBusyOutput):
-    # The next attempt continues with this order.
+    # The browser's next attempt continues with this order.
     order_id = serializers.IntegerField(required=False)
     token = serializers.CharField(required=False)
 

@@ -1,7 +1,8 @@
-"""Charges that Stripe has taken for this shop and that belong to none of its orders.
+"""Charges that this shop has made at Stripe and that belong to none of its orders.
 
-A restored database has lost the orders that were made after its backup, but their money was taken.
-Charges of other shops on the same account are left alone (docs/rules.md, "Money audit").
+They appear after a database was restored: orders made after the backup are lost, but their cards
+were charged. Charges of other shops on the same account are left alone (docs/rules.md, "Money
+audit").
 """
 
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ from apps.orders.models import Order, Payment
 from apps.orders.settlement.unmatched import keep_unmatched_payment
 from apps.payments.stripe.charges import PAGE, ProviderCharge, charges_since
 
-# A payment that was made a moment ago is still being recorded.
+# Younger charges are skipped: the shop may still be recording their payments.
 RECORDING_TIME = timedelta(minutes=10)
 
 
@@ -28,7 +29,9 @@ RECORDING_TIME = timedelta(minutes=10)
 class UnrecordedCharges:
     """Charges of a period that no order of the shop has recorded.
 
-    `of_orders` belong to an order's customer all the same: its payment is to be looked up.
+    `without_order` have this shop's metadata but no order. `of_orders` are pairs of an order's id
+    and a charge of that order's customer, whose payment the shop has missed. `of_other_shops` is
+    the number of charges without this shop's metadata.
     """
 
     without_order: list[ProviderCharge] = field(default_factory=list)
@@ -37,11 +40,12 @@ class UnrecordedCharges:
 
 
 def find_unrecorded_charges(since: datetime | None) -> UnrecordedCharges:
-    """Compare all charges of the account with the shop's payments. Raises ProviderError.
+    """Find the charges of the Stripe account since `since`, or all, that the shop has not recorded.
 
-    Leaves out charges that were refunded in full, and those that staff have attended to.
+    Leaves out charges that were refunded in full, and those that staff have attended to. Raises
+    ProviderError.
     """
-    found = UnrecordedCharges()
+    result = UnrecordedCharges()
     latest = timezone.now() - RECORDING_TIME
     charges = [
         charge
@@ -49,11 +53,11 @@ def find_unrecorded_charges(since: datetime | None) -> UnrecordedCharges:
         if charge.created_at < latest and not charge.is_refunded
     ]
     for start in range(0, len(charges), PAGE):
-        _sort(found, charges[start : start + PAGE])
-    return found
+        _sort(result, charges[start : start + PAGE])
+    return result
 
 
-def _sort(found: UnrecordedCharges, charges: list[ProviderCharge]) -> None:
+def _sort(result: UnrecordedCharges, charges: list[ProviderCharge]) -> None:
     references = [charge.reference for charge in charges]
     settled = Payment.objects.filter(Q(order__isnull=False) | Q(flag=""), reference__in=references)
     recorded = set(settled.values_list("reference", flat=True))
@@ -67,28 +71,28 @@ def _sort(found: UnrecordedCharges, charges: list[ProviderCharge]) -> None:
         if charge.reference in recorded:
             continue
         if charge.customer in orders:
-            found.of_orders.append((orders[charge.customer], charge))
+            result.of_orders.append((orders[charge.customer], charge))
         elif charge.order_id is not None:
-            found.without_order.append(charge)
+            result.without_order.append(charge)
         else:
-            found.of_other_shops += 1
+            result.of_other_shops += 1
 
 
 def amount_text(amount_cents: int, currency: str) -> str:
-    """The amount in Spanish. The shop charges euros; another currency is named by its code."""
+    """The amount as Spanish text. Only euros are formatted; other currencies show their code."""
     if currency == "eur":
         return format_euros(amount_cents)
     return f"{amount_cents} {currency.upper()} (en su unidad menor)"
 
 
 def report_charges_without_order(charges: Iterable[ProviderCharge]) -> int:
-    """Store each charge as a flagged payment and mail staff about it; how many are new."""
+    """Store each charge as a flagged payment and mail staff. Returns how many are new."""
     return sum(_report(charge) for charge in charges)
 
 
 @transaction.atomic
 def _report(charge: ProviderCharge) -> bool:
-    """The mail has what is needed to make the order anew or to refund the charge."""
+    """Store and mail one charge. The mail has all facts to recreate the order or to refund it."""
     payment = keep_unmatched_payment(
         ConfirmedPayment(charge.reference, charge.amount_cents, currency=charge.currency),
         reason=f"Cobro de la tienda sin pedido (tenía el número {charge.order_id})",

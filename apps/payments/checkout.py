@@ -1,4 +1,4 @@
-"""From a checkout to a payment that the browser can confirm, and what the provider says of it."""
+"""Starts a checkout: places the order and opens a payment that the browser can confirm."""
 
 from dataclasses import dataclass
 
@@ -34,9 +34,10 @@ from apps.pricing.promo_checks import PromoRefused
 
 # Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
 CARD_MINIMUM_CENTS = 50
-# After these refusals the buyer knows that the former offer is gone.
+# These refusals mean that the offer has changed since the open payment was opened.
 OFFER_REFUSALS = (InstalmentsUnavailable, PriceChanged, PromoRefused, Unavailable)
-# Each try cancels the payment that stood in the way; a third means somebody else keeps opening one.
+# Each attempt cancels a payment that is in the way. If the third one fails, another tab is probably
+# opening payments at the same time.
 TRIES = 3
 # Card, bank and second thoughts: a page of Stripe's that lasts no longer gives way to a new one.
 ENOUGH_TO_PAY_S = 10 * 60
@@ -44,7 +45,7 @@ ENOUGH_TO_PAY_S = 10 * 60
 
 @dataclass(frozen=True)
 class Started:
-    """The answer to process-checkout: what was placed, and how it goes on."""
+    """The answer to process-checkout: the order, and its payment, free reference or `saved`."""
 
     placed: Placed | PlacedBefore
     payment: ProviderPayment | None = None
@@ -92,7 +93,7 @@ def start(checkout: Checkout, *, visitor: str = "") -> Started:
         except OrderMadeMeanwhile:
             continue
         except OFFER_REFUSALS:
-            # The open payment still has the former price: nobody may pay it after this answer.
+            # The open payment has the old price, so it must not be paid after this answer.
             _close_open_payment(checkout)
             raise
         except AlreadyPaid:
@@ -125,19 +126,21 @@ def start(checkout: Checkout, *, visitor: str = "") -> Started:
 def _close_open_payment(checkout: Checkout) -> None:
     """Cancel the open payment of the order that a refused checkout names.
 
-    Raises AlreadyPaid or PaymentInProgress where it has been confirmed.
+    Raises AlreadyPaid or PaymentInProgress if that payment has been confirmed.
     """
-    named = credentials(checkout)
-    order = open_order(order_id=named[0], token=named[1]) if named else None
+    order_id_and_token = credentials(checkout)
+    order = None
+    if order_id_and_token is not None:
+        order = open_order(order_id=order_id_and_token[0], token=order_id_and_token[1])
     payment = order.payments.open().first() if order else None
     if payment is not None:
         cancel_open_payment(payment)
 
 
 def _free_friend_code(payment: Payment) -> None:
-    """Cancel the open payment of the buyer's other cart, which gives its friend's code back.
+    """Cancel the open payment of the buyer's other cart, which releases its friend code.
 
-    Raises PromoRefused where that payment is being confirmed or has succeeded.
+    Raises PromoRefused if that payment is being confirmed or has succeeded.
     """
     try:
         cancel_open_payment(payment)
@@ -147,7 +150,7 @@ def _free_friend_code(payment: Payment) -> None:
 
 @transaction.atomic
 def _mail_recovery_link(order: Order) -> None:
-    # The revision is in the key: a cart that changed since is worth a second link.
+    # With the revision in its key, the mail is sent again after a change of the cart.
     queue_mail(
         key=f"cart-saved:{order.pk}:{order.revision}",
         template="cart_saved",

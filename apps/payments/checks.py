@@ -1,4 +1,4 @@
-"""What would cost money or trust if the site ran with it (decisions.md, "Card payments")."""
+"""Settings with which the site must not start (docs/rules.md, "Checks at start")."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.core.checks import CheckMessage, Error, register
 
 
 def configuration_problems() -> list[str]:
-    """One Spanish sentence for each setting that must stop the start; empty when all is well."""
+    """One Spanish sentence for each setting that prevents the start. [] if there is none."""
     problems = []
     keys = {
         "STRIPE_SECRET_KEY": settings.STRIPE_SECRET_KEY,

@@ -1,4 +1,4 @@
-"""Closing payments that are open at the provider."""
+"""Cancels payments that are open at Stripe (docs/rules.md, "Open payments")."""
 
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.models import Order, Payment
@@ -9,9 +9,9 @@ from apps.payments.stripe.intents import ProviderPayment, cancel_payment, list_p
 
 
 def cancel_open_payment(payment: Payment) -> None:
-    """Cancel an open payment at the provider and record what that led to.
+    """Cancel an open payment at Stripe and record its new state.
 
-    Raises PaymentInProgress where it is being confirmed, AlreadyPaid where it has succeeded.
+    Raises PaymentInProgress if the bank is confirming it, and AlreadyPaid if it has succeeded.
     """
     try:
         canceled = cancel_payment(payment)
@@ -22,11 +22,11 @@ def cancel_open_payment(payment: Payment) -> None:
 
 
 def close_missing_payment(payment: Payment) -> None:
-    """Close an open payment that the provider says it does not have.
+    """Close an open payment that Stripe reports as missing.
 
-    That happens after the shop's keys were changed or a test account was reset. An answer may be
-    wrong, so all payments of the order's customer are looked at first. Raises AlreadyPaid or
-    PaymentInProgress where one of them has taken money of which the shop did not know.
+    That happens after the shop's keys were changed or a test account was reset. The answer may be
+    wrong, so all payments of the order's customer are listed first. Raises AlreadyPaid or
+    PaymentInProgress if one of them has taken money that the shop has not recorded.
     """
     order = payment.order
     if order is None:
@@ -46,7 +46,7 @@ def _mark_missing(order: Order, payment: Payment) -> None:
 
 
 def _payments_of_customer(order: Order) -> list[ProviderPayment]:
-    """The payments of an order's customer; the customer is forgotten where it is missing, too."""
+    """The payments of an order's customer. If Stripe has no such customer, drops it; then []."""
     if not order.customer_reference:
         return []
     try:
@@ -62,9 +62,9 @@ def _is_recorded(payment: ProviderPayment) -> bool:
 
 
 def refuse_if_paid(payment: ProviderPayment) -> ProviderPayment | None:
-    """Record how a payment stands. Returns it where a card can still confirm it, else None.
+    """Record a payment's state. Returns the payment if a card can still confirm it, else None.
 
-    Raises PaymentInProgress where it is being confirmed, AlreadyPaid where it has succeeded.
+    Raises PaymentInProgress if the bank is confirming it, and AlreadyPaid if it has succeeded.
     """
     report(payment, actor="comprador")
     if payment.status == "succeeded":

@@ -1,4 +1,4 @@
-"""The Stripe customer of an order."""
+"""The Stripe customer of an order (docs/decisions/0005-a-stripe-customer-for-each-order.md)."""
 
 from apps.orders.models import Order
 from apps.orders.settlement.open_payments import forget_customer, keep_customer
@@ -6,13 +6,13 @@ from apps.payments.stripe.intents import create_customer
 
 
 def drop_customer(order: Order) -> None:
-    """Forget a customer that Stripe has deleted, with its cards: the next payment gets another."""
+    """Clear an order's customer that Stripe has deleted. The next payment creates another."""
     forget_customer(order_id=order.pk)
     order.customer_reference = ""
 
 
 def customer_of(order: Order) -> str:
-    """The order's customer at Stripe, created where it has none yet."""
+    """The id of the order's customer at Stripe. Creates the customer if there is none yet."""
     if not order.customer_reference:
         order.customer_reference = keep_customer(
             order_id=order.pk, customer=create_customer(order_id=order.pk, email=order.email)

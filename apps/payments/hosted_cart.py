@@ -1,4 +1,7 @@
-"""What Stripe's own page shows of an order: the same lines, discounts and amounts as the dialog."""
+"""The cart that Stripe's hosted page shows, with the lines, discounts and amounts of the dialog.
+
+The rules are in docs/rules.md, "Card payments".
+"""
 
 from django.utils.text import get_text_list
 
@@ -16,7 +19,7 @@ DESCRIPTION_AT_MOST = 500
 
 
 def hosted_cart(placed: Placed) -> HostedCart:
-    """The cart of a placed order; of one in instalments, its first instalment."""
+    """The hosted page's cart for a placed order, or for its first instalment."""
     if placed.order.payment_type == PaymentType.INSTALMENTS:
         return _first_instalment(placed)
     lines = [

@@ -1,4 +1,4 @@
-"""What the clock does about payments."""
+"""Scheduled jobs of payments."""
 
 from datetime import time, timedelta
 
@@ -14,7 +14,7 @@ from apps.payments.plan_charges import charge_instalments
 from apps.payments.reconcile import reconcile
 from apps.payments.reconcile_refunds import reconcile_returns
 
-# The clock runs one job after the other: what is left waits for the next run.
+# Jobs run one after the other, so each stops in time. The next run does the rest.
 RECENT_SECONDS = 120
 ALL_SECONDS = 600
 
@@ -39,25 +39,26 @@ def charge_due_instalments() -> str:
     return charge_instalments().summary()
 
 
-# A plan lasts 40 days, a bank sends a refund back within weeks; the command compares them all.
+# Orders changed since are compared with Stripe every night. That is longer than a plan of 40 days,
+# and than banks take to send a refund back. `manage.py audit_money` compares all orders.
 WITH_STRIPE = timedelta(days=60)
 IN_A_MAIL = 50
 
 
 @job("audit_money", "Revisar que las cuentas cuadran", when=time(4, 30))
 def audit_money_nightly() -> str:
-    """All orders within the shop, those of the last 60 days with Stripe; the owner is mailed."""
-    found = audit(stripe_since=timezone.now() - WITH_STRIPE)
-    if not found.differences:
-        return found.summary() if found.unanswered else ""
+    """Run the audit with Stripe for the last 60 days. Mail STAFF_EMAIL if something differs."""
+    result = audit(stripe_since=timezone.now() - WITH_STRIPE)
+    if not result.differences:
+        return result.summary() if result.unanswered else ""
     with transaction.atomic():
         queue_mail(
             key=f"audit-differences:{today()}",
             template="audit_differences",
             to=settings.STAFF_EMAIL,
             context={
-                "differences": found.differences[:IN_A_MAIL],
-                "count": len(found.differences),
+                "differences": result.differences[:IN_A_MAIL],
+                "count": len(result.differences),
             },
         )
-    return found.summary()
+    return result.summary()

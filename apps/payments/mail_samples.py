@@ -1,4 +1,4 @@
-"""How the mail about the accounts looks (`core.mail.samples`)."""
+"""Sample data of the mails to staff about money (see `apps.core.mail.samples`)."""
 
 from typing import Any
 

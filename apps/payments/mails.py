@@ -1,7 +1,7 @@
 """Mails to staff about money.
 
-- `audit_differences` {"differences", "count"}: what the nightly audit found. Orders have their
-  numbers in it, and nobody is named.
+- `audit_differences` {"differences", "count"}: the result of the nightly audit. It names orders by
+  number, and no person.
 - `charge_without_order` {"charge_id", "payment_reference", "amount_cents", "currency",
   "charged_at", "email", "order_number"}: money at Stripe that no order of the shop has. There is
   no row to refer to, so the context has the facts themselves.
@@ -53,7 +53,7 @@ def differences_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def charge_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """What staff need to make the order or to refund the charge."""
+    """The facts with which staff recreate the order or refund the charge."""
     return {
         "amount": amount_text(ids["amount_cents"], ids["currency"]),
         "charged_at": datetime.fromisoformat(ids["charged_at"]),

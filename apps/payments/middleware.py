@@ -7,7 +7,7 @@ from apps.payments.stripe.transport import stripe_time_limit
 
 
 class StripeTimeMiddleware:
-    """Give all calls to Stripe of one request STRIPE_REQUEST_SECONDS together."""
+    """Limit the time of all calls to Stripe in one request to STRIPE_REQUEST_SECONDS together."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

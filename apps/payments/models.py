@@ -4,7 +4,7 @@ from apps.orders.models.order import PROVIDER_ID_LENGTH
 
 
 class ProviderEvent(models.Model):
-    """An event of the card provider, stored once as it came, then acted on by the worker."""
+    """A webhook event of Stripe. It is stored once, as received; the worker acts on it later."""
 
     event_id = models.CharField("evento", max_length=PROVIDER_ID_LENGTH, unique=True)
     kind = models.CharField("tipo", max_length=60)

@@ -1,4 +1,4 @@
-"""Opening the payment of a placed order: the one that is open already, or a new one."""
+"""Opens the payment of a placed order, or finds the open one (docs/rules.md, "Open payments")."""
 
 import time
 from typing import Any
@@ -24,7 +24,7 @@ from apps.payments.stripe.keys import StoredKeys
 from apps.payments.stripe.sessions import create_session
 from apps.pricing.payment_type import PaymentType
 
-# Card, bank and second thoughts: a page of Stripe's that lasts no longer gives way to a new one.
+# The buyer needs this time for card and bank. A hosted page that expires sooner is replaced.
 ENOUGH_TO_PAY_S = 10 * 60
 
 
@@ -34,10 +34,10 @@ def is_hosted() -> bool:
 
 
 def payment_for(placed: Placed) -> ProviderPayment | None:
-    """The order's one open payment; None where the order moved on and has to be placed again.
+    """The order's one open payment. None if the order has changed and has to be placed again.
 
-    No payment is opened before every earlier one is known to be unpaid at the provider. Raises
-    AlreadyPaid, PaymentInProgress, ProviderError.
+    A new payment is only opened once Stripe has confirmed that every earlier one is unpaid. Raises
+    AlreadyPaid, PaymentInProgress or ProviderError.
     """
     existing = placed.order.payments.open().first()
     if existing is not None:
@@ -49,7 +49,7 @@ def payment_for(placed: Placed) -> ProviderPayment | None:
 
 
 def _open_payment_again(row: Payment) -> ProviderPayment | None:
-    """The open payment as the provider has it; None where it gave way to a new one."""
+    """The open payment as Stripe reports it. None if it was canceled and a new one is needed."""
     try:
         payment = retrieve_payment(row)
     except PaymentNotFound:
@@ -57,21 +57,21 @@ def _open_payment_again(row: Payment) -> ProviderPayment | None:
         return None
     wrong_page = payment.is_hosted != is_hosted()
     if payment.status == "open" and (wrong_page or _ends_soon(payment) or row.is_past_its_time):
-        # Opened before STRIPE_CHECKOUT was changed, or too long ago.
+        # It was opened before STRIPE_CHECKOUT was changed, or too long ago.
         cancel_open_payment(row)
         return None
     return refuse_if_paid(payment)
 
 
 def _ends_soon(payment: ProviderPayment) -> bool:
-    """Whether a buyer who is sent to the payment's page now would see it expire under them."""
+    """Whether the hosted page expires before a buyer who opens it now has had time to pay."""
     return payment.is_hosted and payment.expires_at - time.time() < ENOUGH_TO_PAY_S
 
 
 def _keep(order: Order, payment: ProviderPayment) -> bool:
-    """Record the payment as the order's open one; False where another tab opened one before.
+    """Store the payment as the order's open one. False if another tab has opened one before.
 
-    Raises PaymentInProgress where the other tab has changed the order, too.
+    Raises PaymentInProgress if the other tab has also changed the order.
     """
     kept = open_payment(
         order_id=order.pk,
@@ -82,7 +82,7 @@ def _keep(order: Order, payment: ProviderPayment) -> bool:
     )
     if kept:
         return True
-    # Nobody has this payment's secret: it can be canceled quietly.
+    # No browser has this payment's client secret yet, so it can be canceled.
     cancel_payment(payment)
     if Order.objects.filter(pk=order.pk, revision=order.revision, status="cart").exists():
         return False
@@ -93,7 +93,7 @@ def _new_payment(placed: Placed) -> ProviderPayment:
     try:
         return _create(placed)
     except PaymentNotFound:
-        # It is the customer that is missing: the shop's keys were changed, or a test account reset.
+        # The customer is missing: the shop's keys were changed, or a test account was reset.
         drop_customer(placed.order)
         return _create(placed)
 
@@ -115,11 +115,11 @@ def _create(placed: Placed) -> ProviderPayment:
 
 
 def _payment_whose_answer_was_lost(placed: Placed) -> ProviderPayment | None:
-    """A payment that was opened for this order but whose answer never arrived here.
+    """A payment of this order's customer that Stripe opened although its answer was lost.
 
-    The idempotency key would find it too, but for 24 hours only. One that has taken money is found
-    whatever it was opened for. Open ones of other content are canceled, so that there is never more
-    than one.
+    The idempotency key would return it as well, but only for 24 hours. A payment that has taken
+    money is returned whatever it was opened for. Open payments for other content are canceled, so
+    that there is never more than one.
     """
     order = placed.order
     if not order.customer_reference:
@@ -127,20 +127,20 @@ def _payment_whose_answer_was_lost(placed: Placed) -> ProviderPayment | None:
     try:
         payments = list_payments(order.customer_reference)
     except PaymentNotFound:
-        # Not a customer of this account any more: the order gets a new one.
+        # Stripe does not have the customer any more. The order gets a new one.
         drop_customer(order)
         return None
-    found = next((one for one in payments if one.status in ("succeeded", "processing")), None)
+    lost = next((one for one in payments if one.status in ("succeeded", "processing")), None)
     for payment in payments:
-        if payment.status == "open" and found is None and _is_for(placed, payment):
-            found = payment
+        if payment.status == "open" and lost is None and _is_for(placed, payment):
+            lost = payment
         elif payment.status == "open":
             refuse_if_paid(cancel_payment(payment))
-    return found
+    return lost
 
 
 def _is_for(placed: Placed, payment: ProviderPayment) -> bool:
-    """Whether an open payment is what the order would be given now."""
+    """Whether an open payment has the revision, amount and kind that a new one would have."""
     return (
         payment.revision == placed.order.revision
         and payment.amount_cents == placed.due_now_cents

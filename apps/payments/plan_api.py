@@ -1,4 +1,7 @@
-"""The plan of instalments behind its personal link: look at it, pay, and change the card."""
+"""The API of `/plazos`: show a plan of instalments, pay it by hand, and change its card.
+
+A signed link opens it without signing in (docs/rules.md, "Instalments").
+"""
 
 from contextlib import suppress
 from typing import Any
@@ -24,7 +27,7 @@ from apps.payments.plan_by_hand import start_by_hand
 from apps.payments.plan_card import name_card, record_card, start_card_change
 from apps.payments.stripe.transport import stripe_time_limit
 
-# The plan is shown without the name of its card if Stripe takes longer to say it.
+# If Stripe takes longer to answer, the plan is shown without the name of its card.
 CARD_NAME_SECONDS = 2
 
 
@@ -47,7 +50,7 @@ class PlanOutput(serializers.Serializer[dict[str, Any]]):
     rest_amount = serializers.FloatField()
     card = serializers.CharField(allow_null=True)
     card_works = serializers.BooleanField()
-    # Whether the charges rest, because the student disputes a payment at their bank.
+    # Whether charges are paused because a payment of the order is disputed.
     paused = serializers.BooleanField()
     in_progress = serializers.BooleanField()
 
@@ -57,7 +60,7 @@ class LinkInput(serializers.Serializer[dict[str, Any]]):
     token = serializers.CharField(max_length=80)
 
     def plan(self) -> Order:
-        """The order that the link opens; raises PlanNotFound."""
+        """The order that the link opens. Raises PlanNotFound."""
         return open_plan(order_id=self.validated_data["order"], token=self.validated_data["token"])
 
 
@@ -75,7 +78,7 @@ class Plan(PublicAPIView):
 
 
 class PayInput(LinkInput):
-    # The instalment that the page shows as the next: what is paid is what was looked at.
+    # The instalment that the page shows as the next. The server compares it with its own.
     number = serializers.IntegerField(min_value=1, max_value=99)
     what = serializers.ChoiceField(choices=("next", "all"))
 
@@ -123,7 +126,7 @@ class CardOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class ChangeCard(PublicAPIView):
-    # Each setup lets somebody try a card.
+    # Each card set-up can be used to test stolen cards.
     limits = (Limit("instalments-card", times=10, seconds=3600),)
 
     @extend_schema(
@@ -148,7 +151,7 @@ class ChangeCard(PublicAPIView):
         )
 
 
-# As many as cards may be refused before an order is locked (decisions.md, "Forms and leads").
+# The same number as refused cards that lock an order (docs/rules.md, "Rate limits").
 BY_ORDER = Limit("instalments-card-order", times=8, seconds=3600)
 
 
@@ -180,14 +183,14 @@ class CardSaved(PublicAPIView):
 
 
 def plan_as_json(order: Order) -> dict[str, object]:
-    """What the plan's page shows. Nobody's name or address: a link may have been passed on."""
+    """The plan as its page shows it. Without name and address: the link may be passed on."""
     rows = list(order.instalments.order_by("number"))
     unpaid = [row for row in rows if row.status not in INSTALMENT_SETTLED]
     is_ending = plan_is_ending(order)
     payable = order.status in PLAN_RUNNING and not is_ending
     paused = order.disputed_at is not None
     if payable and unpaid:
-        # How the card is called is nice to have: without the provider the page says less.
+        # The card's name is optional: without an answer from Stripe the page leaves it out.
         with suppress(AcademyError), stripe_time_limit(CARD_NAME_SECONDS):
             name_card(order)
     return {
@@ -217,7 +220,7 @@ def _row(row: Instalment, *, paused: bool, is_ending: bool) -> dict[str, object]
 
 
 def _state(row: Instalment, *, is_ending: bool) -> str:
-    """The state that the page shows. A confirmed refund counts before the provider's answer."""
+    """The state that the page shows. A confirmed refund counts before Stripe has answered."""
     if row.status in INSTALMENT_SETTLED:
         return str(row.status)
     if is_ending:

@@ -1,4 +1,4 @@
-"""Instalments that the student pays themselves."""
+"""Opens the payment of instalments that the student pays by hand."""
 
 from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
 from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
@@ -15,7 +15,8 @@ from apps.payments.stripe.intents import ProviderPayment, cancel_payment, retrie
 def start_by_hand(*, order_id: int, first: int, everything: bool, visitor: str) -> ProviderPayment:
     """A payment of instalment `first`, or of it and all the rest, for the student to confirm.
 
-    Raises PlanChanged, AlreadyPaid, PaymentInProgress, TooManyRequests, ProviderError.
+    Raises the errors of `begin_by_hand` (PlanChanged, AlreadyPaid, PaymentInProgress,
+    TooManyRequests) and ProviderError.
     """
     for _ in range(TRIES):
         try:

@@ -1,4 +1,4 @@
-"""The card of a plan: changing it, and what Stripe says of it."""
+"""Changes the card of a plan, and records what Stripe reports about it."""
 
 from contextlib import suppress
 
@@ -21,7 +21,8 @@ from apps.payments.stripe.client import PaymentNotFound
 def start_card_change(order: Order, *, visitor: str) -> cards.ProviderCard:
     """A setup that the student confirms with another card.
 
-    Raises AlreadyPaid, TooManyRequests after too many refused cards, ProviderError.
+    Raises AlreadyPaid if nothing is left to pay, TooManyRequests while refused cards lock the
+    order, and ProviderError.
     """
     if order.status not in PLAN_RUNNING:
         raise AlreadyPaid("Este pedido no tiene plazos pendientes.")
@@ -39,8 +40,8 @@ def count_refused_setup(
 ) -> bool:
     """Count a card that a setup was refused; False where the setup is not of this shop.
 
-    A setup takes card after card, so one that is refused for a locked order ends: the browser
-    holds its secret. Raises ProviderError where the provider can't be asked.
+    One set-up accepts any number of tries, and the browser has its client secret. So once the order
+    is locked the set-up is canceled. Raises ProviderError if Stripe can't be reached.
     """
     try:
         setup = cards.retrieve_card_setup(reference)
@@ -60,10 +61,10 @@ def count_refused_setup(
 
 
 def record_card(reference: str, *, actor: str, order_id: int | None = None) -> bool:
-    """Take the card of a setup for the instalments to come, once; False where there is nothing new.
+    """Charge the remaining instalments to the card of a set-up. False if already recorded.
 
-    From the webhook, or from the browser for that order alone; the setup is fetched afresh. Raises
-    PaymentNotFound where it is not of our order.
+    Called by the webhook, and by the browser with `order_id`. The set-up is fetched afresh. Raises
+    PaymentNotFound if it does not belong to that order.
     """
     setup = cards.retrieve_card_setup(reference)
     order = Order.objects.filter(pk=setup.order_id, customer_reference=setup.customer).first()
@@ -81,7 +82,10 @@ def record_card(reference: str, *, actor: str, order_id: int | None = None) -> b
 
 
 def name_card(order: Order) -> str:
-    """How the order's card is called, asked of the provider once. Raises what that raises."""
+    """The name of the order's card, "Visa terminada en 4242".
+
+    It is fetched from Stripe once, then stored. Raises ProviderError.
+    """
     if order.card_reference and not order.card_label:
         order.card_label = cards.card_label(order.card_reference)
         describe_card(

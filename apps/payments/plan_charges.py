@@ -1,4 +1,4 @@
-"""The scheduled run that charges instalments to saved cards."""
+"""The scheduled job that charges instalments to saved cards (docs/rules.md, "Instalments")."""
 
 import logging
 from contextlib import suppress
@@ -27,14 +27,14 @@ from apps.payments.stripe.intents import ProviderPayment, cancel_payment, list_i
 
 logger = logging.getLogger(__name__)
 RUNNER = "cobro automático"
-# The clock does one thing after the other: while each call runs into its time-out, the rest waits
-# for the next run.
+# Jobs run one after the other. If Stripe hangs, each call takes its full time-out: then the run
+# stops after this time, and the next run does the rest.
 PATIENCE_SECONDS = 240
 
 
 @dataclass
 class Collected:
-    """What one run did, in counts."""
+    """The counts of one run."""
 
     charged: int = 0
     refused: int = 0
@@ -42,7 +42,7 @@ class Collected:
     problems: int = 0
 
     def summary(self) -> str:
-        """One Spanish sentence; empty where there was nothing to do."""
+        """The counts as a Spanish sentence. Empty if there was nothing to do."""
         if not any((self.charged, self.refused, self.noticed, self.problems)):
             return ""
         text = (
@@ -55,9 +55,9 @@ class Collected:
 
 
 def charge_instalments() -> Collected:
-    """Charge what is due and announce what will be.
+    """Charge the instalments that are due, and announce those that will be charged in 2 days.
 
-    Safe to run at any time, any number of times at once, and to be killed anywhere.
+    Safe to run at any time, several times in parallel, and to be killed at any point.
     """
     done = Collected()
     began = monotonic()
@@ -70,14 +70,14 @@ def charge_instalments() -> Collected:
         try:
             _collect(claimed, done)
         except ProviderBusy:
-            # Nothing was sent. The next run, in a few minutes, charges this one and the others.
+            # No request was sent. The next run, in a few minutes, charges this and the others.
             release(claimed)
             done.problems += 1
             break
         except AcademyError:
-            # The outcome is not known. The lease runs out, and the next run finds out first.
+            # The outcome is unknown. After the lease expires, the next run looks it up first.
             done.problems += 1
-        # One instalment that nobody foresaw must not keep the others from being charged.
+        # An unforeseen error with one instalment must not keep the others from being charged.
         except Exception:
             logger.exception("instalment %s could not be charged", claimed.pk)
             done.problems += 1
@@ -90,7 +90,7 @@ def charge_instalments() -> Collected:
 
 
 def _collect(claimed: Instalment, done: Collected) -> None:
-    """Find out what became of earlier payments, then charge. Raises what the provider raises."""
+    """Look up earlier payments, then charge the instalment. Raises ProviderError."""
     if is_being_paid(claimed.order):
         release(claimed)
         return
@@ -101,7 +101,7 @@ def _collect(claimed: Instalment, done: Collected) -> None:
         done.charged += after.status == Instalment.Status.PAID
         done.refused += refused
         return
-    # A process that was asleep for a day must not use a key that is forgotten by now.
+    # A process that was suspended for a day must not use an idempotency key that Stripe forgot.
     started_at = InstalmentAttempt.objects.get(pk=charge.attempt_id).started_at
     if timezone.now() - started_at >= KEY_LIFE:
         return
@@ -128,10 +128,10 @@ def _collect(claimed: Instalment, done: Collected) -> None:
 
 
 def _settle_earlier(order: Order) -> int:
-    """Record every payment of instalments as it stands at the provider now; close open ones.
+    """Record the state of each payment of instalments at Stripe, and cancel the open ones.
 
-    Afterwards no payment of the order can succeed but one that the bank is confirming, which
-    `begin_charge` sees. Returns how many refusals were news.
+    Afterwards no payment of the order can succeed, except one that the bank is confirming, which
+    `begin_charge` takes into account. Returns how many declines were new.
     """
     if not order.customer_reference:
         return 0
@@ -139,7 +139,7 @@ def _settle_earlier(order: Order) -> int:
     try:
         payments = list_intents(order.customer_reference)
     except PaymentNotFound:
-        # A customer who was deleted has no card either: the charge says so, and the student hears.
+        # A deleted customer has no cards. The charge will be declined, and the student mailed.
         return 0
     for payment in payments:
         if payment.order_id != order.pk or not payment.instalments:
@@ -159,7 +159,7 @@ def _refusals(order: Order) -> int:
 
 
 def _close(refused: ProviderPayment) -> None:
-    """Cancel a refused charge, so that nobody confirms it later. The next run does what is left."""
+    """Cancel a declined charge, so that nobody confirms it later. The next run retries."""
     if refused.reference:
         with suppress(AcademyError):
             cancel_payment(refused)

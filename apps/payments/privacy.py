@@ -1,4 +1,4 @@
-"""The provider's events, which hold what it knows of a buyer."""
+"""Export, erasure and retention of Stripe's events, which contain personal data of buyers."""
 
 import json
 from datetime import datetime, timedelta
@@ -14,18 +14,18 @@ EVENTS_KEPT = timedelta(days=396)
 
 
 def _of(email: str) -> QuerySet[ProviderEvent]:
-    """The events that name this buyer's address, payments or customers, wherever they do.
+    """The events that contain this buyer's address, payment ids or customer ids.
 
-    A charge, a session and a customer have them each in places of their own.
+    Each kind of event has them in other fields, so the whole payload is searched as text.
     """
     orders = Order.objects.filter(Q(student__email=email) | Q(email__iexact=email))
-    named = {email, *orders.values_list("customer_reference", flat=True)}
+    identifiers = {email, *orders.values_list("customer_reference", flat=True)}
     for ids in Payment.objects.filter(order__in=orders).values_list("reference", "session"):
-        named |= set(ids)
-    asked = Q(pk__in=[])
-    for words in named - {""}:
-        asked |= Q(text__icontains=json.dumps(words, ensure_ascii=False))
-    return ProviderEvent.objects.annotate(text=Cast("payload", TextField())).filter(asked)
+        identifiers |= set(ids)
+    mentions_buyer = Q(pk__in=[])
+    for identifier in identifiers - {""}:
+        mentions_buyer |= Q(text__icontains=json.dumps(identifier, ensure_ascii=False))
+    return ProviderEvent.objects.annotate(text=Cast("payload", TextField())).filter(mentions_buyer)
 
 
 def _export(email: str) -> list[dict[str, str]]:
@@ -37,14 +37,14 @@ def _export(email: str) -> list[dict[str, str]]:
 
 def _preview(email: str) -> list[str]:
     return [
-        f"Se vacía: {what}, que puede tener datos del comprador."
-        for what in counted(_of(email).count(), "evento de Stripe", "eventos de Stripe")
+        f"Se vacía: {events}, que puede tener datos del comprador."
+        for events in counted(_of(email).count(), "evento de Stripe", "eventos de Stripe")
     ]
 
 
 def _erase(email: str) -> None:
-    # The row stays, so that the same event is not acted on again if it comes once more, and what it
-    # is about, for one that waits to be acted on.
+    # The row stays, so that a repeated event is not processed again. The id of its object stays for
+    # events that wait to be processed.
     for event in _of(email):
         about = (event.payload.get("data") or {}).get("object") or {}
         event.payload = {"id": event.event_id, "data": {"object": {"id": about.get("id", "")}}}

@@ -1,4 +1,4 @@
-"""Reconciliation: what no event told, asked of the provider (decisions.md, "Orders")."""
+"""Asks Stripe about payments that no event reported (docs/rules.md, "Open payments")."""
 
 import logging
 import math
@@ -33,17 +33,18 @@ from apps.payments.webhooks import act_on
 logger = logging.getLogger(__name__)
 Row = TypeVar("Row", Payment, Order)
 
-# A promo use is held so long for a payment that does not come (decisions.md, "Promo codes").
+# How long a promo use stays reserved for an open payment (docs/rules.md, "Promo codes").
 RESERVATION = timedelta(minutes=30)
-# The worker acts on an event within seconds; what is older has been lost on the way.
+# The worker processes an event within seconds. An older unprocessed one has lost its task.
 EVENT_PATIENCE = timedelta(minutes=2)
-# Stripe is asked cart by cart: each of a month every five minutes would take longer than that.
+# Each cart takes one call to Stripe. All carts of a month would take longer than the 5 minutes
+# between two runs, so most runs look at recent ones only.
 RECENT = timedelta(hours=24)
 
 
 @dataclass
 class Findings:
-    """What one run did, in counts."""
+    """The counts of one run."""
 
     events: int = 0
     payments: int = 0
@@ -54,7 +55,7 @@ class Findings:
     postponed: int = 0
 
     def summary(self) -> str:
-        """What was found as Spanish sentences; empty where there was nothing."""
+        """The counts as Spanish sentences. Empty if nothing was done."""
         if not any(astuple(self)):
             return ""
         sentences = (
@@ -71,7 +72,7 @@ class Findings:
 
 
 class Share:
-    """The time of one part of a run. It ends early if Stripe does not answer."""
+    """The time limit of one part of a run. The part also ends if Stripe does not answer."""
 
     def __init__(self, seconds: float) -> None:
         self._ends_at = monotonic() + seconds
@@ -86,10 +87,10 @@ class Share:
 
 
 def reconcile(*, recent_only: bool = False, seconds: float = math.inf) -> Findings:
-    """Bring orders and provider together. Safe to run at any time, any number of times at once.
+    """Bring the shop's orders up to date with Stripe. Safe to run any time, also in parallel.
 
-    With `recent_only` the provider is asked about what the last day has touched. After `seconds`
-    what is left waits for the next run, which begins with what was checked least recently.
+    With `recent_only` Stripe is asked only about orders and payments that changed in the last day.
+    The run stops after `seconds`. The next one begins with the rows that were checked longest ago.
     """
     findings = Findings()
     ends_at = monotonic() + seconds
@@ -108,13 +109,13 @@ def reconcile(*, recent_only: bool = False, seconds: float = math.inf) -> Findin
 
 
 def _in_turn(rows: QuerySet[Row], share: Share, findings: Findings) -> Iterator[Row]:
-    """These payments or orders, least recently checked first, until the share of time is over."""
+    """These payments or orders, least recently checked first, until the time limit is reached."""
     waiting = list(rows.order_by(F("checked_at").asc(nulls_first=True), "pk"))
     for position, row in enumerate(waiting):
         if share.is_over():
             findings.postponed += len(waiting) - position
             return
-        # Not the row's `save`: an order's moment of change stays as it is.
+        # Not `save()`: it would change an order's `updated_at`.
         type(row)._default_manager.filter(pk=row.pk).update(checked_at=timezone.now())
         yield row
 
@@ -133,14 +134,14 @@ def _overdue_events(findings: Findings, share: Share) -> None:
             findings.events += 1
         except AcademyError as error:
             share.count_problem(error, findings)
-        # One event that nobody foresaw must not keep the payments from being looked at.
+        # An unforeseen error with one event must not keep the payments from being checked.
         except Exception:
             logger.exception("event %s could not be acted on", event.event_id)
             findings.problems += 1
 
 
 def _open_payments(findings: Findings, share: Share, since: datetime | None) -> None:
-    """Ask how each open payment stands; what should not be payable any more is canceled."""
+    """Record the state of each open payment. Cancel those that must not be paid any more."""
     rows = Payment.objects.open().select_related("order")
     if since is not None:
         rows = rows.filter(Q(created_at__gt=since) | Q(order__updated_at__gt=since))
@@ -150,7 +151,7 @@ def _open_payments(findings: Findings, share: Share, since: datetime | None) -> 
             report(payment, actor="reconciliación")
             findings.payments += payment.status != "open"
             order = row.order
-            # A session gives its reservation back by itself: it expires after 31 minutes.
+            # A hosted page expires by itself after 31 minutes, which releases the reservation.
             patient = payment.is_hosted
             if payment.status != "open" or order is None:
                 continue
@@ -161,7 +162,7 @@ def _open_payments(findings: Findings, share: Share, since: datetime | None) -> 
 
 
 def _is_outdated(row: Payment, order: Order) -> bool:
-    """Whether an open payment is past its time, or the order would be placed otherwise now."""
+    """Whether an open payment has timed out, or the order would be placed differently now."""
     if row.is_past_its_time:
         return True
     return order.status in UNPAID and bool(changes_since_placed(order))
@@ -181,7 +182,7 @@ def _is_over(order: Order, *, patient: bool) -> bool:
 
 
 def _cancel_quietly(row: Payment) -> bool:
-    """Cancel; False where the payment was confirmed in the meantime, which `cancel` recorded."""
+    """Cancel a payment. False if it was confirmed in the meantime, which is then recorded."""
     try:
         cancel_open_payment(row)
     except (AlreadyPaid, PaymentInProgress):
@@ -190,10 +191,10 @@ def _cancel_quietly(row: Payment) -> bool:
 
 
 def _lost_answers(findings: Findings, share: Share, since: datetime) -> None:
-    """Payments that were opened although no answer came: found by the order's customer."""
+    """Record payments whose answer was lost, by listing the payments of the order's customer."""
     unpaid = Q(status__in=(Order.Status.CART, Order.Status.EXPIRED), updated_at__gt=since)
-    # Who charges instalments looks at those of which no answer came, but not at those of an order
-    # that was refunded or disputed since: it takes no charges any more.
+    # The job that charges instalments looks up its own lost answers, except for orders that were
+    # refunded or disputed since, because it charges nothing there.
     charging = InstalmentAttempt.objects.filter(
         instalment__order=OuterRef("pk"),
         kind=InstalmentAttempt.Kind.AUTOMATIC,
@@ -213,7 +214,7 @@ def _lost_answers(findings: Findings, share: Share, since: datetime) -> None:
 
 
 def _stale_reservations(findings: Findings, share: Share) -> None:
-    """Uses held for payments that were never opened, or whose order nobody came back to."""
+    """Release promo uses that were reserved more than 30 minutes ago and have no open payment."""
     stale = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
         promo_uses__status=PromoUse.Status.RESERVED,
@@ -227,7 +228,7 @@ def _stale_reservations(findings: Findings, share: Share) -> None:
                         payment = cancel_payment(payment)
                     report(payment, actor="reconciliación")
         except AcademyError as error:
-            # Without the provider's word a payment may still succeed: the use stays reserved.
+            # Stripe did not answer, so a payment may still succeed: the use stays reserved.
             share.count_problem(error, findings)
             continue
         release_reservation(order_id=order.pk)
@@ -235,7 +236,7 @@ def _stale_reservations(findings: Findings, share: Share) -> None:
 
 
 def _charges_without_order(findings: Findings, since: datetime) -> None:
-    """Tell staff of money that no order of the shop has: a restored database has lost orders."""
+    """Mail staff about charges without an order. They appear after a database was restored."""
     try:
         charges = find_unrecorded_charges(since).without_order
     except AcademyError:
@@ -245,7 +246,7 @@ def _charges_without_order(findings: Findings, since: datetime) -> None:
 
 
 def _old_carts(findings: Findings) -> None:
-    """Carts of more than 30 days without an open payment expire (decisions.md, "Orders")."""
+    """Expire carts of 30 days without open payments (docs/rules.md, "Recovery and reminders")."""
     old = Order.objects.filter(
         ~Q(payments__status__in=(Payment.Status.OPEN, Payment.Status.PROCESSING)),
         status=Order.Status.CART,

@@ -23,13 +23,13 @@ from apps.payments.stripe.client import PaymentNotFound
 
 logger = logging.getLogger(__name__)
 
-# How far back the provider is asked. Events come within minutes; an outage may take days.
+# How far back Stripe is asked. Events arrive within minutes, but an outage may take days.
 LOOK_BACK = timedelta(days=30)
 
 
 @dataclass
 class Returned:
-    """What one run did, in counts."""
+    """The counts of one run."""
 
     settled: int = 0
     refunds: int = 0
@@ -37,7 +37,7 @@ class Returned:
     problems: int = 0
 
     def summary(self) -> str:
-        """What was found as Spanish sentences; empty if nothing was."""
+        """The counts as Spanish sentences. Empty if nothing was done."""
         if not any(astuple(self)):
             return ""
         sentences = (
@@ -52,7 +52,7 @@ class Returned:
 def reconcile_returns() -> Returned:
     """Settle requested refunds, then record refunds and disputes that no event reported.
 
-    Safe to run at any time, any number of times at once.
+    Safe to run at any time, also in parallel.
     """
     counts = Returned()
     counts.settled, counts.problems = settle_requested()
@@ -69,7 +69,7 @@ def reconcile_returns() -> Returned:
 
 
 def _learn_refunds(counts: Returned, listed: list[tuple[str, ReportedRefund]]) -> None:
-    """Ask payment by payment, but only where something is new or on its way."""
+    """Look up the payments whose listed refunds are new to the shop or still pending."""
     with_news = [payment for payment, report in listed if is_news(report)]
     pending = Payment.objects.filter(refunds__status=Refund.Status.PENDING, order__isnull=False)
     for reference in dict.fromkeys([*with_news, *pending.values_list("reference", flat=True)]):
@@ -79,7 +79,7 @@ def _learn_refunds(counts: Returned, listed: list[tuple[str, ReportedRefund]]) -
 def _learn_disputes(counts: Returned, listed: list[tuple[str, ReportedDispute]]) -> None:
     for payment, report in listed:
         counts.disputes += _ask(counts, partial(record_reported_dispute, payment, report))
-    # Those opened before the period are asked for one by one until they are decided.
+    # Disputes opened before the period are looked up one by one until they are decided.
     seen = {report.reference for _, report in listed}
     undecided = Dispute.objects.filter(status=Dispute.Status.OPEN).exclude(reference__in=seen)
     for reference in undecided.values_list("reference", flat=True):
@@ -90,7 +90,7 @@ def _ask(counts: Returned, learn: Callable[[], bool]) -> bool:
     try:
         return learn()
     except PaymentNotFound:
-        # A payment of another shop: one account may serve several.
+        # The payment belongs to another shop on the same Stripe account.
         return False
     except AcademyError:
         counts.problems += 1

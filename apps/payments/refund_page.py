@@ -1,4 +1,7 @@
-"""The admin's page "Devolver": amount and reason, then a preview, then the confirmed refund."""
+"""The admin's page "Devolver": a form for amount and reason, a preview, and the confirmed refund.
+
+The rules are in docs/rules.md, "Refunds and disputes".
+"""
 
 from typing import Any
 from uuid import uuid4
@@ -25,7 +28,8 @@ from apps.payments.refunding import make_refund
 class RefundForm(forms.Form):
     """The refund's form.
 
-    `batch` and `seen` come with the preview, so that a refund is made once and as it was seen.
+    The preview fills two hidden fields: `batch` is the idempotency key of the refund, and `seen` is
+    the refundable amount that the clerk saw.
     """
 
     amount = forms.DecimalField(
@@ -99,12 +103,12 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
     form = RefundForm(order, request.POST)
     if not form.is_valid():
         return _page(request, {**context, "form": form})
-    asked = form.refund_request()
+    confirmed = form.refund_request()
     if "confirm" in request.POST and form.cleaned_data["batch"]:
         try:
             refunds = make_refund(
                 order_id=order.pk,
-                request=asked,
+                request=confirmed,
                 batch=form.cleaned_data["batch"],
                 user=request.user,
                 seen_cents=form.cleaned_data["seen"] or 0,
@@ -116,8 +120,8 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
             return redirect("admin:orders_order_change", order.pk)
     if form.is_valid() and "change" not in request.POST:
         try:
-            context["preview"] = preview(order, asked)
-            context["amount"] = format_euros(asked.amount_cents)
+            context["preview"] = preview(order, confirmed)
+            context["amount"] = format_euros(confirmed.amount_cents)
             context |= {"batch": uuid4().hex, "seen": most}
         except AcademyError as error:
             form.add_error(None, error.message)
@@ -150,7 +154,7 @@ def _show_outcomes(request: HttpRequest, refunds: list[Refund]) -> None:
 
 
 def _plan_note(refund: Refund) -> str:
-    """What became of the plan that a rejected refund would have ended."""
+    """A Spanish sentence: does the plan go on after its refund was rejected?"""
     order = refund.payment.order
     ends_plan = refund.cancels_plan or refund.ends_order
     if order is None or not ends_plan or not takes_instalments(order):

@@ -1,6 +1,7 @@
-"""Refunds and disputes at Stripe: requested once, and looked up after lost answers and events.
+"""Refunds and disputes at Stripe: makes refunds, and looks both up after events and lost answers.
 
-The provider is called between the transactions of `apps.orders.refunds`.
+Stripe is called between the transactions of `apps.orders.refunds`. The rules are in docs/rules.md,
+"Refunds and disputes".
 """
 
 import logging
@@ -27,7 +28,7 @@ from apps.payments.stripe.refunds import RefundRejected
 
 logger = logging.getLogger(__name__)
 PROVIDER = "Stripe"
-# The provider forgets idempotency keys after 24 hours.
+# How long an idempotency key is reused. Stripe forgets keys after 24 hours.
 KEY_LIFE = timedelta(hours=23)
 # Skip refunds requested less than 2 minutes ago: the clerk's request may still be running.
 PATIENCE = timedelta(minutes=2)
@@ -36,12 +37,12 @@ PATIENCE = timedelta(minutes=2)
 def make_refund(
     *, order_id: int, request: RefundRequest, batch: str, user: Any, seen_cents: int
 ) -> list[Refund]:
-    """Write down what a clerk has confirmed, then ask the provider for each part of it.
+    """Record a refund that a clerk has confirmed, then make each of its parts at Stripe.
 
-    Payments that are open at the provider are closed first if the refund ends what they pay for.
-    Returns the parts with their outcome, and the refunds of payments that arrived meanwhile; one
-    that is still `requested` got no answer, and reconciliation settles it. Raises RefundRefused,
-    OutOfDate.
+    A refund has one part for each payment. If the refund ends the order or its plan, open payments
+    are canceled first. Returns the parts with their outcome, and the refunds of payments that
+    arrived meanwhile. A part that is still `requested` got no answer: reconciliation settles it.
+    Raises RefundRefused and OutOfDate.
     """
     ids = request_refund(
         order_id=order_id, request=request, batch=batch, user=user, seen_cents=seen_cents
@@ -56,10 +57,10 @@ def make_refund(
 
 
 def settle_refund(refund_id: int, *, is_watched: bool = False) -> None:
-    """Settle a requested refund: find it at the provider, or create it, or record its rejection.
+    """Settle a requested refund: find it at Stripe, or create it, or record its rejection.
 
-    Safe to repeat and to run in parallel. Staff are mailed of a rejection unless a clerk waits for
-    it (`is_watched`). Raises ProviderError if the provider can't be asked.
+    Safe to repeat and to run in parallel. Staff are mailed about a rejection unless a clerk is
+    waiting for the answer (`is_watched`). Raises ProviderError if Stripe can't be reached.
     """
     refund = Refund.objects.select_related("payment").get(pk=refund_id)
     try:
@@ -75,23 +76,23 @@ def settle_refund(refund_id: int, *, is_watched: bool = False) -> None:
 
 
 def _carry_out(refund: Refund) -> str:
-    """Find or create the refund at the provider; why it is given up, or "" if it is not."""
+    """Find or create the refund at Stripe. Returns a Spanish reason if it is given up, else ""."""
     payment = refund.payment
     sync_refunds(payment)
     refund.refresh_from_db()
     if refund.status != Refund.Status.REQUESTED:
         return ""
     if timezone.now() - refund.created_at >= KEY_LIFE:
-        # The provider is about to forget the key: another call might refund a second time.
+        # Stripe is about to forget the idempotency key: another call might refund a second time.
         return "No llegó a Stripe; hay que pedirla otra vez"
     stripe_refunds.create_refund(refund, payment=payment.reference, order_id=payment.order_id or 0)
-    # The answer may be one that was kept for the key: look up how the refund stands now.
+    # Stripe may have repeated an old answer for the same key, so fetch the current state.
     sync_refunds(payment)
     return ""
 
 
 def settle_followers(order_id: int) -> None:
-    """Ask for the refunds of payments that arrived after the end of their plan.
+    """Make the refunds of payments that arrived after the end of their plan.
 
     Reconciliation settles those that get no answer.
     """
@@ -102,15 +103,15 @@ def settle_followers(order_id: int) -> None:
 
 
 def sync_refunds(payment: Payment) -> bool:
-    """Record all refunds of a payment as they are at the provider; True if anything changed."""
+    """Record all refunds of a payment as Stripe reports them. False if nothing changed."""
     reports = stripe_refunds.refunds_of(payment.reference)
     return record_refunds(payment_id=payment.pk, reports=reports, provider=PROVIDER)
 
 
 def learn_refunds(reference: str) -> bool:
-    """Record the refunds of a payment that an event was about; False if nothing is new.
+    """Record the refunds of the payment that an event names. False if nothing changed.
 
-    Raises PaymentNotFound if the payment is not of this shop.
+    Raises PaymentNotFound if the payment is not this shop's.
     """
     payment = recorded_payment(reference)
     is_news = sync_refunds(payment)
@@ -120,15 +121,15 @@ def learn_refunds(reference: str) -> bool:
 
 
 def recorded_payment(reference: str) -> Payment:
-    """A payment of this shop that has succeeded; it is recorded first if no event reported it.
+    """A succeeded payment of this shop. It is recorded first if no event has reported it.
 
-    Raises PaymentNotFound if it is not of this shop.
+    Raises PaymentNotFound if it is not this shop's.
     """
     of_orders = Payment.objects.filter(
         reference=reference, status=Payment.Status.SUCCEEDED, order__isnull=False
     )
     if Payment.objects.filter(reference=reference, order=None).exists():
-        # Looked up before: it belongs to no order.
+        # It was looked up before and belongs to no order.
         raise PaymentNotFound
     if not of_orders.exists():
         report(retrieve_payment(PaymentIds(reference)), actor=PROVIDER)
@@ -139,9 +140,9 @@ def recorded_payment(reference: str) -> Payment:
 
 
 def close_open_payments(order_id: int) -> None:
-    """Cancel open payments of an order or a plan that a refund ends.
+    """Cancel the open payments of an order or a plan that a refund ends.
 
-    Reconciliation cancels those that can't be canceled now.
+    If Stripe does not answer, reconciliation cancels them later.
     """
     order = Order.objects.filter(pk=order_id).first()
     if order is not None and takes_no_payments(order):
@@ -151,7 +152,7 @@ def close_open_payments(order_id: int) -> None:
 
 
 def settle_requested() -> tuple[int, int]:
-    """Settle the refunds that got no answer; how many were settled, and how many were not."""
+    """Settle the refunds that got no answer. Returns how many were settled, and how many not."""
     settled = problems = 0
     waiting = Refund.objects.unanswered().filter(
         Q(created_at__lt=timezone.now() - PATIENCE) | Q(follows__isnull=False)
@@ -173,7 +174,7 @@ def settle_requested() -> tuple[int, int]:
 
 
 def learn_dispute(reference: str) -> bool:
-    """Record how a dispute stands now; False if nothing is new.
+    """Fetch a dispute and record its state. False if nothing changed.
 
     Raises PaymentNotFound if it is not about a payment of this shop.
     """

@@ -1,4 +1,4 @@
-"""What the provider says of a payment, brought to the order that it is for."""
+"""Records the state of a payment at Stripe in the order that it belongs to."""
 
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
@@ -21,10 +21,11 @@ from apps.payments.stripe.intents import ProviderPayment
 
 
 def order_of(payment: ProviderPayment) -> Order | None:
-    """The order that a payment is for: the one that it names, of whose customer it is.
+    """The order that a payment belongs to. None if there is none.
 
-    A number alone proves nothing: another shop on the same account counts its orders too, and a
-    database that was restored gives the same numbers again.
+    The payment's metadata name the order, and the payment must be of that order's customer. The
+    number alone proves nothing (docs/rules.md, "Open payments"): another shop on the same Stripe
+    account has orders with the same numbers, and so has a restored database.
     """
     order = Order.objects.filter(pk=payment.order_id or 0).first()
     if order is None or (payment.customer and payment.customer == order.customer_reference):
@@ -42,10 +43,11 @@ def _keep_unmatched(payment: ProviderPayment, confirmed: ConfirmedPayment, *, ac
 
 
 def report(payment: ProviderPayment, *, actor: str) -> Order | None:
-    """Record what the provider says of a payment; return its order, or None if it has none here.
+    """Record a payment's state. Returns its order, or None if it belongs to no order here.
 
     Called for the browser, the webhook and reconciliation. Safe to repeat and in any order, because
-    the caller has just fetched `payment`. Takes no lock if there is nothing to record.
+    the caller has just fetched `payment`. Takes no lock if there is nothing to record. `actor` is
+    shown in the order's history.
     """
     confirmed = ConfirmedPayment(
         reference=payment.reference,
@@ -84,9 +86,10 @@ RECORDED_AS = {
 
 
 def _is_recorded(order: Order, payment: ProviderPayment) -> bool:
-    """Whether the shop's row of the payment says already what the provider says.
+    """Whether the shop's row already has the payment's state at Stripe.
 
-    Of a payment of instalments only a success is final: its attempts may be behind.
+    For a payment of instalments only a success counts: otherwise the attempt's row may be older
+    than the payment's.
     """
     if payment.instalments and payment.status != "succeeded":
         return False
@@ -99,9 +102,10 @@ def _is_recorded(order: Order, payment: ProviderPayment) -> bool:
 def _report_instalments(
     payment: ProviderPayment, confirmed: ConfirmedPayment, *, actor: str
 ) -> None:
-    """Record how a payment of instalments stands: from browser, webhook, reconciliation or charge.
+    """Record the state of a payment of instalments. Safe to repeat and in any order.
 
-    Safe to repeat and in any order. The caller has looked that the order exists.
+    Called for the browser, the webhook, reconciliation and automatic charges. The caller has
+    checked that the order exists.
     """
     order_id = payment.order_id or 0
     numbers, attempt, reference = payment.instalments, payment.attempt, payment.reference
@@ -126,7 +130,7 @@ def _report_instalments(
         code=payment.refusal_code,
         actor=actor,
     ):
-        # An automatic charge. What the student confirms themselves stays open for another card.
+        # A declined payment by hand stays open for another card, unlike an automatic charge.
         return
     elif payment.status == "canceled":
         mark_instalments_canceled(

@@ -1,4 +1,7 @@
-"""The pages around a payment: success, cancel and the recovery link (shop spec, section 2)."""
+"""The pages around a payment: success, cancel, the recovery link and the plan.
+
+The rules are in docs/rules.md, "Success, cancel and recovery pages".
+"""
 
 from urllib.parse import urlencode
 
@@ -18,7 +21,7 @@ from apps.pricing.reads import current_pricing, instalment_plan_on_sale
 @require_safe
 @private_page
 def success(request: HttpRequest) -> HttpResponse:
-    """After a payment. With neither reference there is nothing to show: back to the start."""
+    """The page after a payment. Without a payment or session in the URL it redirects home."""
     session_id = request.GET.get("session_id", "")
     payment_intent_id = request.GET.get("payment_intent_id", "")
     if not session_id and not payment_intent_id:
@@ -38,10 +41,10 @@ def success(request: HttpRequest) -> HttpResponse:
 @require_safe
 @private_page
 def cancel(request: HttpRequest) -> HttpResponse:
-    """A payment that was left: nothing was charged, and the saved order leads back to the cart.
+    """The page after the buyer left Stripe's hosted page: nothing was charged.
 
-    Stripe's own page sends here with the order alone; the tab that sent the buyer there has the
-    order's token, and its island adds it.
+    It links back to the order. Stripe's URL has only the order's number; the island adds the token,
+    which is stored in the buyer's tab.
     """
     order, token = request.GET.get("order", ""), request.GET.get("token", "")
     recovery_url = ""
@@ -56,7 +59,7 @@ def cancel(request: HttpRequest) -> HttpResponse:
 @require_safe
 @private_page
 def complete_payment(request: HttpRequest) -> HttpResponse:
-    """The page behind a recovery link: its island asks for the order, and says what is wrong."""
+    """The page of a recovery link. Its island loads the order and shows any error."""
     props = {
         "order": request.GET.get("order", ""),
         "token": request.GET.get("token", ""),
@@ -66,13 +69,13 @@ def complete_payment(request: HttpRequest) -> HttpResponse:
     return render(request, "payments/complete_payment.html", {"props": props})
 
 
-# Mail programs post here on their reader's behalf, without a cookie (RFC 8058): the signed token
-# is all that is asked for, and all that it can do is end reminders.
+# Mail programs post here for their reader, without a cookie (RFC 8058). The signed token in the URL
+# is the only credential, and it can only end reminders.
 @csrf_exempt
 @require_http_methods(["GET", "HEAD", "POST"])
 @private_page
 def stop_cart_reminders(request: HttpRequest) -> HttpResponse:
-    """The link under a cart reminder. GET only shows, so that mail scanners change nothing."""
+    """The unsubscribe link of a cart reminder. Only POST acts, so that mail scanners do nothing."""
     order = order_of_unsubscribe_token(request.GET.get("aviso", ""))
     if order is None:
         raise Http404
@@ -85,7 +88,7 @@ def stop_cart_reminders(request: HttpRequest) -> HttpResponse:
 @require_safe
 @private_page
 def plazos(request: HttpRequest) -> HttpResponse:
-    """A plan of instalments behind its personal link: its island asks for it, and POSTs act."""
+    """The page of a plan of instalments, opened by a signed link. Its island calls the API."""
     props = {
         "order": request.GET.get("pedido", ""),
         "token": request.GET.get("clave", ""),

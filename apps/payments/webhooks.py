@@ -1,6 +1,7 @@
-"""The provider's events: stored once when they arrive, acted on by the worker.
+"""Stripe's webhook events: stored once when they arrive, processed by the worker.
 
-An event only says where to look: what it claims is fetched afresh before anything is done.
+An event's content is not trusted: the object that it names is fetched from Stripe before anything
+changes (docs/rules.md, "Card payments").
 """
 
 from collections.abc import Callable
@@ -33,13 +34,13 @@ from apps.payments.stripe.events import UNREADABLE, SignedEvent
 from apps.payments.stripe.intents import PaymentIds, ProviderPayment, retrieve_payment
 from apps.payments.stripe.refunds import payment_of
 
-# Minutes until an event that could not be acted on is tried again; reconciliation takes the rest.
+# Minutes until a failed event is retried. After the last retry reconciliation takes over.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
 
 
 @transaction.atomic
 def store(event: SignedEvent) -> bool:
-    """Keep an event and queue it for the worker; False where it was stored before."""
+    """Store an event and queue it for the worker. False if it was stored before."""
     row, created = ProviderEvent.objects.get_or_create(
         event_id=event.event_id,
         defaults={
@@ -58,7 +59,7 @@ def store(event: SignedEvent) -> bool:
 
 @task(queue_name="provider")
 def process_event(event_row_id: int) -> None:
-    """Act on a stored event; where the provider is away, later again."""
+    """Process a stored event. If Stripe can't be reached, retry later (RETRY_MINUTES)."""
     event = ProviderEvent.objects.get(pk=event_row_id)
     try:
         act_on(event)
@@ -72,7 +73,7 @@ def process_event(event_row_id: int) -> None:
 
 
 def act_on(event: ProviderEvent) -> None:
-    """Do what the event asks for, once. Raises AcademyError where the provider can't be asked."""
+    """Process an event unless it is processed already. Raises AcademyError if Stripe fails."""
     if event.processed_at is not None:
         return
     handler = HANDLERS.get(event.kind)
@@ -95,7 +96,7 @@ def _is_of_other_mode(event: ProviderEvent) -> bool:
 
 
 def _report_unreadable(event: ProviderEvent) -> str:
-    """Mail staff once about a signed body that is no event; it is never acted on."""
+    """Mail staff once about a signed body that is no event. It has no other effect."""
     queue_mail(
         key=f"event-unreadable:{event.event_id}",
         template="event_unreadable",
@@ -114,7 +115,7 @@ def _on_session(payload: dict[str, Any]) -> str:
 
 
 def _object_id(payload: dict[str, Any]) -> str:
-    """The id of what an event is about."""
+    """The id of the object that an event is about."""
     return str(payload["data"]["object"]["id"])
 
 
@@ -128,7 +129,7 @@ def _on_refusal(payload: dict[str, Any]) -> str:
     payment, outcome = _look_up(PaymentIds(_object_id(payload)))
     order = order_of(payment)
     sent = payload["data"]["object"]
-    # A charge of ours that was refused is no card that somebody tries.
+    # Declined automatic charges do not count as refused cards: nobody is trying cards.
     if order is None or (sent.get("metadata") or {}).get("automatic"):
         return outcome
     record_refusal(order, actor="Stripe", **refusal_of(payload))
@@ -158,9 +159,9 @@ def _on_refused_setup(payload: dict[str, Any]) -> str:
 
 
 def _on_refund(payload: dict[str, Any]) -> str:
-    """Of a refund or of the charge that was refunded: both name the payment."""
+    """Handle events about refunds and refunded charges. Both name their payment."""
     sent = payload["data"]["object"]
-    # Of an event whose buyer was forgotten the name of its object is left.
+    # An event whose buyer was erased has only the id of its object left.
     reference = str(sent.get("payment_intent") or "")
     try:
         reference = reference or payment_of(str(sent["id"]))

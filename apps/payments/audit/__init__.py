@@ -1,4 +1,7 @@
-"""Whether everything that is written about money agrees, within the shop and with Stripe."""
+"""The money audit: compares the shop's records with each other and with Stripe's charges.
+
+The rules are in docs/rules.md, "Money audit".
+"""
 
 from apps.payments.audit.run import Audit, audit
 

@@ -1,4 +1,4 @@
-"""Stripe's charges that no order of the shop has recorded, as differences of the audit."""
+"""Charges at Stripe that no order of the shop has recorded, as differences of the audit."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -12,19 +12,19 @@ from apps.payments.stripe.charges import ProviderCharge
 def unrecorded_charges(
     since: datetime | None, *, compared_orders: Collection[int]
 ) -> tuple[list[str], int]:
-    """A sentence for each charge of the period that is not recorded; how many other shops have.
+    """One Spanish sentence for each unrecorded charge, and the number of charges of other shops.
 
-    Charges of `compared_orders` are left out: each order is compared with Stripe by itself. Raises
-    ProviderError.
+    Covers the charges since `since`, or all. Charges of `compared_orders` are left out: these
+    orders were compared with Stripe one by one. Raises ProviderError.
     """
-    found = find_unrecorded_charges(since)
-    sentences = [_without_order(charge) for charge in found.without_order]
+    result = find_unrecorded_charges(since)
+    sentences = [_without_order(charge) for charge in result.without_order]
     sentences += [
         f"Pedido {order_id}: {unrecorded(charge)}."
-        for order_id, charge in found.of_orders
+        for order_id, charge in result.of_orders
         if order_id not in compared_orders
     ]
-    return sentences, found.of_other_shops
+    return sentences, result.of_other_shops
 
 
 def unrecorded(charge: ProviderCharge) -> str:

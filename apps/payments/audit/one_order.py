@@ -1,6 +1,6 @@
-"""What has to agree within one order. Each check yields Spanish sentences, one per difference.
+"""The audit's checks within one order. Each yields one Spanish sentence per difference.
 
-The order comes with its rows loaded (`WITH_ROWS`): the checks ask the database nothing.
+The order's rows must be loaded (`WITH_ROWS`): the checks make no queries.
 """
 
 from collections.abc import Iterator
@@ -38,12 +38,12 @@ WITH_ROWS = (
     "promo_uses",
     "referral_reward",
 )
-# What the clock settles by itself within minutes.
+# Younger differences are not reported: scheduled jobs settle them within minutes.
 PATIENCE = timedelta(hours=1)
 
 
 def differences_of(order: Order) -> Iterator[str]:
-    """Everything about one order that does not add up."""
+    """All differences within one order, as Spanish sentences without a final full stop."""
     yield from _total(order)
     yield from _plan(order)
     yield from _payments(order)
@@ -100,7 +100,7 @@ def _instalment(row: Instalment) -> Iterator[str]:
 
 
 def _payments(order: Order) -> Iterator[str]:
-    # What did not fit when it came was flagged then, and staff know of it.
+    # Flagged payments are left out: they did not fit their order, and staff know about them.
     counted = [row for row in succeeded(order) if not row.flag]
     amount = sum(to_cents(row.amount) for row in counted)
     if order.status in UNPAID:
@@ -113,7 +113,7 @@ def _payments(order: Order) -> Iterator[str]:
         if rows
         else order.total_cents
     )
-    # Below the provider's minimum nothing is charged (`checkout.CARD_MINIMUM_CENTS`).
+    # A total below the provider's minimum is not charged (`checkout.CARD_MINIMUM_CENTS`).
     is_free = any(row.reference.startswith("free_") for row in counted)
     if not counted:
         yield f"está {_status(order)} y no tiene ningún cobro"
@@ -168,7 +168,7 @@ def _status_after_refunds(order: Order) -> Iterator[str]:
 
 
 def _not_refundable(payments: list[Payment]) -> int:
-    """What is on its way back by a late payment's refund, or lies with the bank in a dispute."""
+    """The cents that staff can't refund: refunds of late payments, and disputed payments."""
     return sum(
         to_cents(payment.amount)
         for payment in payments
@@ -178,7 +178,7 @@ def _not_refundable(payments: list[Payment]) -> int:
 
 
 def _has_ended_plan(refund: Refund) -> bool:
-    """Whether a confirmed end of the plan must have taken effect by now."""
+    """Whether this refund ended the plan, so that no instalment may be due any more."""
     carried_out = refund.reference and refund.created_at < timezone.now() - PATIENCE
     return bool(carried_out and (refund.ends_order or refund.cancels_plan))
 

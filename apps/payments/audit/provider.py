@@ -1,4 +1,4 @@
-"""What has to agree between an order and Stripe's charges of its customer."""
+"""The audit's comparison of an order with the charges of its customer at Stripe."""
 
 from collections.abc import Iterator
 
@@ -45,7 +45,7 @@ def _charges(customer: str) -> list[ProviderCharge]:
 
 
 def _is_unknown_to_stripe(payment: Payment) -> bool:
-    """Nothing was charged, or the order is one of the sample data's."""
+    """Whether Stripe has no charge for it: a free order, or one of the sample data."""
     is_sample = settings.DEBUG and payment.reference.startswith("pi_ejemplo_")
     return payment.reference.startswith("free_") or is_sample
 

@@ -1,4 +1,4 @@
-"""One audit: every order by itself, the counters, Stripe order by order, and Stripe's charges."""
+"""Runs the audit: each order, the counters, each order at Stripe, then all charges at Stripe."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,13 +17,16 @@ from apps.payments.stripe.client import PaymentNotFound
 from apps.pricing.models import PromoCode
 
 CHUNK = 200
-# After this many orders in a row without an answer Stripe counts as unreachable.
+# After this many orders in a row without an answer the audit stops calling Stripe.
 GIVE_UP_AFTER = 3
 
 
 @dataclass
 class Audit:
-    """What was compared, in counts, and every difference as a Spanish sentence."""
+    """The result of an audit: counts, and each difference as a Spanish sentence.
+
+    `unanswered` counts the orders that could not be compared because Stripe did not answer.
+    """
 
     orders: int = 0
     with_stripe: int = 0
@@ -48,24 +51,24 @@ def audit(
     offline: bool = False,
     stripe_since: datetime | None = None,
 ) -> Audit:
-    """Compare orders, lines, discounts, instalments, uses, payments, refunds and rewards.
+    """Compare the shop's records about money with each other and with Stripe. Changes nothing.
 
-    It covers the orders changed `since`, or all; with Stripe those changed `stripe_since`, one call
-    for each, and then all charges of the same period, so that money without an order is found, too.
-    A difference is checked again under the order's lock, so that a purchase under way is none.
-    Changes nothing.
+    Covers all orders, or those changed since `since`. Unless `offline`, the orders changed since
+    `stripe_since` are also compared with Stripe, with one call for each order. Then all charges of
+    that period are listed, which finds charges without an order. A difference is checked again
+    under the order's lock, so that a purchase under way is not reported.
     """
-    found = Audit()
+    result = Audit()
     orders = _changed(Order.objects.all(), since)
     for order in _with_rows(orders):
-        found.orders += 1
+        result.orders += 1
         if any(differences_of(order)):
-            found.differences += _sentences(order.pk, _check_again(order.pk))
-    found.differences += _counters()
+            result.differences += _sentences(order.pk, _check_again(order.pk))
+    result.differences += _counters()
     if not offline:
-        compared = _ask_stripe(found, _changed(orders, stripe_since))
-        _walk_charges(found, stripe_since or since, compared)
-    return found
+        compared = _ask_stripe(result, _changed(orders, stripe_since))
+        _walk_charges(result, stripe_since or since, compared)
+    return result
 
 
 def _changed(orders: QuerySet[Order], since: datetime | None) -> QuerySet[Order]:
@@ -92,7 +95,10 @@ def _sentences(order_id: int, sentences: list[str]) -> list[str]:
 
 
 def _counters() -> list[str]:
-    """What belongs to no single order: one statement each, which sees one moment."""
+    """Differences in the counters of promo codes and in used quotes.
+
+    One query for each, so that all its rows are of the same moment.
+    """
     held = Count("promo_uses", filter=Q(promo_uses__status__in=PROMO_USE_HELD))
     codes = PromoCode.objects.annotate(held=held).exclude(uses_taken=F("held")).order_by("pk")
     counted = codes.values_list("code", "uses_taken", "held")
@@ -100,42 +106,42 @@ def _counters() -> list[str]:
         ~Q(order__quote_number=F("number")) | Q(order__status__in=UNPAID)
     )
     return [
-        f"Código {code}: su contador dice {taken} usos y hay {there}."
-        for code, taken, there in counted
+        f"Código {code}: su contador dice {taken} usos y hay {uses}."
+        for code, taken, uses in counted
     ] + [
         f"Pedido {quote.order_id}: tiene por usado el presupuesto n.º {quote.number}, y no lo es."
         for quote in quotes.order_by("pk")
     ]
 
 
-def _ask_stripe(found: Audit, orders: QuerySet[Order]) -> set[int]:
-    """Compare each order with Stripe; the ids of those that were compared."""
+def _ask_stripe(result: Audit, orders: QuerySet[Order]) -> set[int]:
+    """Compare each order with Stripe. Returns the ids of the orders that were compared."""
     compared: set[int] = set()
     in_a_row = 0
     # An order that never opened a payment has no customer and no charges.
-    asked = orders.filter(~Q(customer_reference="") | Q(payments__status="succeeded")).distinct()
-    for order in _with_rows(asked):
+    may_have_charges = ~Q(customer_reference="") | Q(payments__status="succeeded")
+    for order in _with_rows(orders.filter(may_have_charges).distinct()):
         try:
             sentences = list(differences_with_stripe(order))
         except PaymentNotFound:
             continue
         except AcademyError:
-            found.unanswered += 1
+            result.unanswered += 1
             in_a_row += 1
             if in_a_row == GIVE_UP_AFTER:
                 break
             continue
         in_a_row = 0
-        found.with_stripe += 1
+        result.with_stripe += 1
         compared.add(order.pk)
-        found.differences += _sentences(order.pk, sentences)
+        result.differences += _sentences(order.pk, sentences)
     return compared
 
 
-def _walk_charges(found: Audit, since: datetime | None, compared: set[int]) -> None:
+def _walk_charges(result: Audit, since: datetime | None, compared: set[int]) -> None:
     try:
-        sentences, found.of_other_shops = unrecorded_charges(since, compared_orders=compared)
+        sentences, result.of_other_shops = unrecorded_charges(since, compared_orders=compared)
     except AcademyError:
-        found.unanswered += 1
+        result.unanswered += 1
         return
-    found.differences += sentences
+    result.differences += sentences

@@ -1,6 +1,6 @@
-"""Stripe's side of a plan of instalments: charges without the student, theirs by hand, and cards.
+"""Instalments at Stripe: automatic charges, payments by hand, and saved cards.
 
-A part of `stripe_gateway`, under the same rules: nothing here runs inside a transaction.
+Nothing here runs inside a database transaction.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ BRANDS = {"visa": "Visa", "mastercard": "Mastercard", "amex": "American Express"
 
 @dataclass(frozen=True)
 class ProviderCard:
-    """A card that was saved by a setup, of the order that the setup was made for."""
+    """A card set-up (Stripe's SetupIntent), its card, and the order that it was made for."""
 
     reference: str
     order_id: int
@@ -50,7 +50,10 @@ def create_instalment_payment(
     keep_card: bool,
     idempotency_key: str,
 ) -> ProviderPayment:
-    """Open a payment that the student confirms. `keep_card` saves theirs for what is left."""
+    """Open a payment of instalments that the student confirms.
+
+    `keep_card` saves the card for the remaining instalments.
+    """
     params: Any = {
         **_instalment_params(order_id, numbers, attempt, amount_cents, customer),
         "receipt_email": email,
@@ -73,19 +76,19 @@ def charge_saved_card(
     payment_method: str,
     idempotency_key: str,
 ) -> ProviderPayment:
-    """Charge one instalment without the student. A refusal is an answer: see `refusal_code`.
+    """Charge one instalment without the student. `refusal_code` is set if the card is declined.
 
-    Its `reference` is empty where the card is not there any more and nothing was tried. Raises
-    ProviderError where the outcome is not known; the same key may be used again for 24 hours. Of
-    these, SpentKey says that the call has come to its end at the provider.
+    `reference` is empty if the card no longer exists and nothing was charged. Raises ProviderError
+    if the outcome is unknown: the same idempotency key may be used again for 24 hours. Its subclass
+    SpentKey means that this key can't be used again.
     """
     params: Any = {
         **_instalment_params(order_id, (number,), attempt, amount_cents, customer),
         "payment_method": payment_method,
         "confirm": True,
         "off_session": True,
-        # Nobody is sent there. But Stripe refuses to confirm, whatever the method, an intent whose
-        # methods may redirect and that has no address to come back to.
+        # The student is never redirected. But Stripe refuses to confirm an intent without a return
+        # address if one of its methods might redirect.
         "return_url": f"{settings.SITE_URL}{reverse('plazos')}",
     }
     params["metadata"]["automatic"] = "true"
@@ -113,9 +116,9 @@ def _refused_charge(
 
 
 def _is_gone(refused: AcademyError, payment_method: str, customer: str) -> bool:
-    """Whether the call was refused because the card is not the customer's any more.
+    """Whether Stripe refused the call because the customer no longer has the card.
 
-    Stripe says that in several ways; how the card stands is plain.
+    Stripe has several error codes for that, so the card itself is looked up.
     """
     if not isinstance(refused.__cause__, stripe.InvalidRequestError):
         return False
@@ -167,14 +170,14 @@ def _instalment_params(
 
 
 def create_card_setup(*, order_id: int, customer: str) -> ProviderCard:
-    """Begin to save another card of an order's customer, with the student present."""
+    """Create a set-up that saves another card of the order's customer. The student confirms it."""
     with provider_errors():
         setup = client().v1.setup_intents.create(
             {
                 "customer": customer,
                 "usage": "off_session",
                 "automatic_payment_methods": {"enabled": True},
-                # As for payments by hand: what is charged to these answers days later.
+                # The same methods as for payments by hand: these confirm days later.
                 "excluded_payment_method_types": DELAYED_METHODS,
                 "metadata": {"order_id": str(order_id)},
             }
@@ -183,19 +186,19 @@ def create_card_setup(*, order_id: int, customer: str) -> ProviderCard:
 
 
 def retrieve_card_setup(reference: str) -> ProviderCard:
-    """The setup as it is now. Raises PaymentNotFound where Stripe has none with this id."""
+    """The current state of a set-up. Raises PaymentNotFound if Stripe has none with this id."""
     with provider_errors():
         return _card(client().v1.setup_intents.retrieve(path_id(reference)))
 
 
 def cancel_card_setup(reference: str) -> None:
-    """End a setup that cards are being tried with. Raises ProviderError where it has succeeded."""
+    """Cancel a set-up with which cards are being tried. Raises ProviderError if it succeeded."""
     with provider_errors():
         client().v1.setup_intents.cancel(reference)
 
 
 def card_label(payment_method: str) -> str:
-    """How a saved card is called, "Visa terminada en 4242"; empty for anything but a card."""
+    """The name of a saved card, "Visa terminada en 4242". Empty for other payment methods."""
     with provider_errors():
         method = client().v1.payment_methods.retrieve(payment_method)
     if method.card is None:

@@ -13,10 +13,10 @@ PAGE = 100
 
 @dataclass(frozen=True)
 class ProviderCharge:
-    """A charge that succeeded, as Stripe has it now; amounts in cents.
+    """A charge that succeeded, as Stripe reports it now. Amounts in cents.
 
-    `reference` is its payment intent's id, by which the shop knows the payment. `order_id` is the
-    number that its metadata name, or None if this shop did not ask for the charge.
+    `reference` is the id of its payment intent, which is the shop's `Payment.reference`. `order_id`
+    is the order's number in its metadata, or None if the charge is not this shop's.
     """
 
     charge_id: str
@@ -36,18 +36,21 @@ class ProviderCharge:
 
 
 def charges_of(customer: str) -> list[ProviderCharge]:
-    """The charges of an order's customer that succeeded. Raises what the provider raises."""
+    """The succeeded charges of an order's customer. Raises ProviderError or PaymentNotFound."""
     return _charges({"customer": customer})
 
 
 def charges_since(moment: datetime | None) -> list[ProviderCharge]:
-    """All charges of the account that succeeded, since a moment or ever, newest first."""
+    """All succeeded charges of the account, newest first. Raises ProviderError.
+
+    `moment` limits them to those created since.
+    """
     created = {} if moment is None else {"created": {"gte": int(moment.timestamp())}}
     return _charges({**created, "expand": ["data.customer"]})
 
 
-def _charges(asked: dict[str, Any]) -> list[ProviderCharge]:
-    params: Any = {**asked, "limit": PAGE}
+def _charges(filters: dict[str, Any]) -> list[ProviderCharge]:
+    params: Any = {**filters, "limit": PAGE}
     with provider_errors():
         page = client().v1.charges.list(params)
         return [_charge(charge) for charge in page.auto_paging_iter() if charge.paid]
@@ -69,16 +72,16 @@ def _charge(charge: stripe.Charge) -> ProviderCharge:
 
 
 def _email(charge: stripe.Charge) -> str:
-    """The buyer's address: the customer's, where it was asked for, or the receipt's."""
+    """The buyer's address: that of the expanded customer, else that of the receipt."""
     of_customer = getattr(charge.customer, "email", None)
     return of_customer or charge.receipt_email or charge.billing_details.email or ""
 
 
 def _order_id(charge: stripe.Charge) -> int | None:
-    """The order's number, if the metadata are the ones that this shop writes.
+    """The order's number, if the metadata were written by this shop.
 
-    Stripe copies a payment intent's metadata to its charges. Another shop on the account may write
-    an `order_id`, too; ours stands beside a revision or instalments.
+    Stripe copies a payment intent's metadata to its charges. Another shop on the account may also
+    write an `order_id`. This shop always adds a revision or instalments.
     """
     metadata = charge.metadata.to_dict() if charge.metadata else {}
     is_ours = number_of(metadata.get("revision")) is not None or "instalments" in metadata

@@ -1,6 +1,7 @@
-"""The connection to Stripe, and its errors in our own terms.
+"""The connection to Stripe, and its errors as the shop's own exceptions.
 
-No call runs inside a database transaction: it may take seconds, or time out after it has worked.
+No call runs inside a database transaction: it may take seconds, or time out after it has succeeded
+(docs/decisions/0003-provider-calls-outside-transactions.md).
 """
 
 from collections.abc import Iterator
@@ -15,8 +16,8 @@ from apps.core.errors import AcademyError, NotFound
 from apps.payments.stripe.breaker import CallNotMade, CircuitBreaker
 from apps.payments.stripe.transport import LimitedClient, WaitingPlaces
 
-# Methods that answer days later. The shop offers those that confirm at once (decisions.md, "Card
-# payments"); which of these the owner switches on in Stripe is theirs to say.
+# Payment methods that confirm days later. They are excluded (docs/rules.md, "Card payments"). Which
+# of the other methods are offered is set in Stripe's dashboard.
 DELAYED_METHODS = [
     "acss_debit",
     "au_becs_debit",
@@ -32,7 +33,7 @@ DELAYED_METHODS = [
 
 
 class ProviderError(AcademyError):
-    """The provider refused, or is away. What happened there is in the log, not in the sentence."""
+    """Stripe refused a call or did not answer. The cause is in the log, not in the message."""
 
     status = 502
     code = "provider_error"
@@ -40,7 +41,7 @@ class ProviderError(AcademyError):
 
 
 class ProviderBusy(ProviderError):
-    """Nothing was sent: too many calls wait already, or Stripe has not answered of late."""
+    """No request was sent: too many calls are waiting, or the circuit breaker is open."""
 
     status = 503
     code = "provider_busy"
@@ -54,10 +55,10 @@ class ProviderBusy(ProviderError):
 
 
 class SpentKey(ProviderError):
-    """An idempotency key is of no more use: look whether its work was done, then take another.
+    """An idempotency key can't be used again. Look up whether its work was done, then use another.
 
-    Stripe keeps an internal error of its own for the key, for a day; or the key was used with other
-    parameters, which happens after the shop's database was restored.
+    Either Stripe has stored an internal error for the key, which it repeats for a day, or the key
+    was used with other parameters, which happens after the shop's database was restored.
     """
 
 
@@ -67,7 +68,7 @@ class PaymentNotFound(NotFound):
 
 @cache
 def client() -> stripe.StripeClient:
-    """Stripe's client of this process; its limits hold for all calls of the process."""
+    """The Stripe client of this process. Its limits apply to all calls of the process together."""
     base: Any = {"api": settings.STRIPE_API_BASE} if settings.STRIPE_API_BASE else None
     return stripe.StripeClient(
         settings.STRIPE_SECRET_KEY,
@@ -105,10 +106,10 @@ def provider_errors() -> Iterator[None]:
 
 
 def path_id(provider_id: str) -> str:
-    """An id that goes into a path, where Stripe's library percent-encodes it.
+    """An id of Stripe's, checked before it becomes a part of a URL.
 
-    Ids are opaque: any text of up to 255 characters may be one. Raises PaymentNotFound for what
-    would address something else than an object.
+    Ids are opaque: any text of up to 255 characters may be one. Stripe's library percent-encodes
+    them. Raises PaymentNotFound for an id that would form the URL of something else, such as "..".
     """
     if provider_id in ("", ".", "..") or not provider_id.isprintable():
         raise PaymentNotFound
@@ -116,12 +117,12 @@ def path_id(provider_id: str) -> str:
 
 
 def number_of(text: str | None) -> int | None:
-    """A number as we write it into metadata; other shops on the account may write anything."""
+    """A number from metadata. None for other texts, which other shops on the account may write."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 def id_of(reference: Any) -> str:
-    """A reference that the API gives as an id, as an expanded object, or not at all."""
+    """The id of a reference that the API gives as an id, as an expanded object, or as null."""
     if reference is None:
         return ""
     return reference if isinstance(reference, str) else str(reference.id)

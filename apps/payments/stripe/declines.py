@@ -6,7 +6,7 @@ from apps.orders.models.statuses import RefusalKind
 
 
 def refusal_code(refusal: Any) -> str:
-    """The bank's own word where there is one; an error has only the fields that apply to it."""
+    """The bank's decline code if there is one, else Stripe's error code."""
     return (
         getattr(refusal, "decline_code", None)
         or getattr(refusal, "code", None)
@@ -42,7 +42,7 @@ PERMANENT = frozenset(
         "transaction_not_allowed",
     }
 )
-# The bank asks for the cardholder: only a payment with the student present helps.
+# The bank wants to authenticate the cardholder, so only a payment by hand can succeed.
 AUTHENTICATION = frozenset({"authentication_required", "authentication_not_handled"})
 
 
@@ -52,5 +52,9 @@ def refusal_kind(code: str) -> RefusalKind:
         return RefusalKind.AUTHENTICATION
     if code in PERMANENT:
         return RefusalKind.PERMANENT
-    named = (RefusalKind.INSUFFICIENT_FUNDS, RefusalKind.EXPIRED_CARD, RefusalKind.CARD_MISSING)
-    return RefusalKind(code) if code in named else RefusalKind.OTHER
+    kinds_with_own_code = (
+        RefusalKind.INSUFFICIENT_FUNDS,
+        RefusalKind.EXPIRED_CARD,
+        RefusalKind.CARD_MISSING,
+    )
+    return RefusalKind(code) if code in kinds_with_own_code else RefusalKind.OTHER

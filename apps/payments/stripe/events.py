@@ -10,7 +10,8 @@ from django.conf import settings
 
 from apps.core.errors import AcademyError
 
-# The kind of a signed body that is no event: a list, or an object without `id`, `type` or `data`.
+# The kind of a signed body that is not an event: a list, or an object without `id`, `type` or
+# `data`.
 UNREADABLE = "unreadable"
 MOST_ID_CHARACTERS = 255
 MOST_KIND_CHARACTERS = 60
@@ -18,7 +19,7 @@ MOST_KIND_CHARACTERS = 60
 
 @dataclass(frozen=True)
 class SignedEvent:
-    """An event whose signature is right: its id, kind and content as they were sent."""
+    """An event whose signature is valid. Its content is as received and not verified."""
 
     event_id: str
     kind: str
@@ -34,9 +35,9 @@ class BadSignature(AcademyError):
 def read_event(body: bytes, signature: str) -> SignedEvent:
     """Check the signature of a webhook body and read the event in it.
 
-    A signed body that is no event is answered with kind `unreadable` and an id made of its content,
-    so that it is stored once like any other. Raises BadSignature for a wrong signature and for a
-    body that is not JSON.
+    A signed body that is not an event becomes an event of kind `unreadable`. Its id is a digest of
+    the body, so that it is stored once like any other. Raises BadSignature for a wrong signature
+    and for a body that is not JSON.
     """
     try:
         stripe.WebhookSignature.verify_header(
@@ -55,7 +56,7 @@ def read_event(body: bytes, signature: str) -> SignedEvent:
 
 
 def _is_event(sent: Any) -> bool:
-    """Whether a body has what the shop reads of every event."""
+    """Whether a body has the fields that the shop reads from every event."""
     return (
         isinstance(sent, dict)
         and _is_text(sent.get("id"), MOST_ID_CHARACTERS)

@@ -1,4 +1,7 @@
-"""Payments at Stripe: PaymentIntents, and the Checkout Sessions that hosted ones belong to."""
+"""Payments at Stripe: PaymentIntents, and the Checkout Sessions of the hosted page.
+
+Nothing here runs inside a database transaction.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -27,11 +30,11 @@ STATUS: dict[str, Status] = {
 
 
 class HasPaymentIds(Protocol):
-    """What a payment is called at Stripe: a `ProviderPayment`, a row of ours, or `PaymentIds`.
+    """A payment's ids at Stripe: a `ProviderPayment`, a `Payment` row, or `PaymentIds`.
 
-    On the hosted page a payment is a Checkout Session first. Its `reference` is the id of the
-    session until it has succeeded, from then on the id of the payment intent; `session` stays.
-    Elsewhere `session` is empty.
+    A payment on the hosted page begins as a Checkout Session. Until it succeeds, `reference` is the
+    id of the session, afterwards that of the payment intent. `session` is always the id of the
+    session. For payments in the dialog `session` is empty.
     """
 
     @property
@@ -43,7 +46,7 @@ class HasPaymentIds(Protocol):
 
 @dataclass(frozen=True)
 class PaymentIds:
-    """Ids that a browser or an event names, for a payment of which we may have no row."""
+    """Ids from a browser or an event, for a payment that may have no row in the shop."""
 
     reference: str
     session: str = ""
@@ -55,9 +58,10 @@ class PaymentIds:
 
 @dataclass(frozen=True)
 class ProviderPayment:
-    """A payment as the provider sees it now. `order_id` is None where it is not of this shop.
+    """A payment as Stripe reports it now. Amounts in cents.
 
-    `reference` and `session`: see `HasPaymentIds`.
+    `order_id` is the number in its metadata, or None if the payment is not this shop's. For
+    `reference` and `session` see `HasPaymentIds`.
     """
 
     reference: str
@@ -73,11 +77,11 @@ class ProviderPayment:
     refusal: str
     session: str = ""
     url: str = ""
-    # Until when the hosted page takes a payment, in seconds since 1970; 0 without such a page.
+    # When the hosted page expires, in seconds since 1970. 0 for payments in the dialog.
     expires_at: int = 0
-    # The provider's own word for the refusal: `decline_code` where there is one.
+    # Stripe's code for a decline: `decline_code` if there is one, else `code`.
     refusal_code: str = ""
-    # Of a plan: which instalments it pays, and as which attempt of the first of them.
+    # The numbers of the instalments that it pays, if any. The attempt belongs to the first.
     instalments: tuple[int, ...] = ()
     attempt: int = 0
 
@@ -87,10 +91,12 @@ class ProviderPayment:
 
 
 def create_customer(*, order_id: int, email: str) -> str:
-    """A customer for this order alone, so that nobody meets another's cards; its id.
+    """Create a Stripe customer for this order alone. Returns its id.
 
-    Stripe's library makes up a random idempotency key for each call. A second customer after a lost
-    answer does no harm, since nothing refers to the first.
+    An order never shares its customer, so that nobody sees the cards of another buyer
+    (docs/decisions/0005-a-stripe-customer-for-each-order.md). Stripe's library uses a random
+    idempotency key for each call. A second customer after a lost answer is harmless, because
+    nothing refers to the first.
     """
     params: Any = {"email": email, "metadata": {"order_id": str(order_id)}}
     with provider_errors():
@@ -107,10 +113,10 @@ def create_payment(
     keep_card: bool,
     keys: IdempotencyKeys,
 ) -> ProviderPayment:
-    """Open a payment. The same key always gives the same one.
+    """Open a payment. The same idempotency key always returns the same payment.
 
-    With `keep_card` the method is saved for the instalments to come, and only methods that can be
-    charged without the buyer are offered.
+    With `keep_card` the card is saved for later instalments, and only payment methods are offered
+    that can be charged without the buyer. Raises ProviderError.
     """
     params: Any = {
         "amount": amount_cents,
@@ -134,7 +140,7 @@ def create_payment(
 def find_opened(
     customer: str, revision: int, amount_cents: int, *, hosted: bool
 ) -> ProviderPayment | None:
-    """The payment that a call without an answer has opened after all, if it did."""
+    """The open payment that a call whose answer was lost has created, if any."""
     expected = (revision, amount_cents, hosted)
     for payment in list_payments(customer):
         same = (payment.revision, payment.amount_cents, payment.is_hosted) == expected
@@ -144,9 +150,9 @@ def find_opened(
 
 
 def retrieve_payment(payment: HasPaymentIds) -> ProviderPayment:
-    """The payment as it is now. Raises PaymentNotFound where Stripe does not have it.
+    """The current state of a payment. Raises PaymentNotFound if Stripe does not have it.
 
-    An intent of the hosted page comes with its session.
+    A payment intent of the hosted page is fetched together with its session.
     """
     with provider_errors():
         if _is_session(payment):
@@ -165,9 +171,9 @@ def retrieve_payment(payment: HasPaymentIds) -> ProviderPayment:
 
 
 def cancel_payment(payment: HasPaymentIds) -> ProviderPayment:
-    """Cancel a payment, or learn how it stands where it can't be canceled any more.
+    """Cancel a payment. Returns its state, which is not `canceled` if it was too late.
 
-    A Checkout Session expires; the intent behind it is canceled with it.
+    A Checkout Session is expired, which also cancels its payment intent.
     """
     try:
         with provider_errors():
@@ -177,7 +183,7 @@ def cancel_payment(payment: HasPaymentIds) -> ProviderPayment:
                 )
             return payment_of_intent(client().v1.payment_intents.cancel(path_id(payment.reference)))
     except ProviderError as refused:
-        # Succeeded, processing or canceled already: only its state tells which.
+        # It has succeeded, is processing or was canceled before: its state shows which.
         cause = refused.__cause__
         if isinstance(cause, stripe.InvalidRequestError):
             return retrieve_payment(payment)
@@ -185,14 +191,14 @@ def cancel_payment(payment: HasPaymentIds) -> ProviderPayment:
 
 
 def _is_session(payment: HasPaymentIds) -> bool:
-    """Whether Stripe knows the payment by its session: nobody has paid on its page yet."""
+    """Whether the payment's id is that of its session, because it has not succeeded yet."""
     return bool(payment.session) and payment.reference == payment.session
 
 
 def list_intents(customer: str) -> list[ProviderPayment]:
     """The payments of an order's customer that belong to no Checkout Session.
 
-    The payments of instalments are all among them.
+    All payments of later instalments are among them.
     """
     with provider_errors():
         intents = client().v1.payment_intents.list({"customer": customer, "limit": 100})
@@ -204,7 +210,10 @@ def list_intents(customer: str) -> list[ProviderPayment]:
 
 
 def list_payments(customer: str) -> list[ProviderPayment]:
-    """All payments of an order's customer: how an unknown outcome is settled (never by search)."""
+    """All payments of an order's customer. Lost answers are settled with this list.
+
+    Stripe's search is not used, because new objects appear there with a delay.
+    """
     payments = list_intents(customer)
     with provider_errors():
         sessions = client().v1.checkout.sessions.list(
@@ -234,7 +243,7 @@ def payment_of_intent(intent: stripe.PaymentIntent) -> ProviderPayment:
         revision=revision or 0,
         livemode=intent.livemode,
         refusal=(refusal.message or refusal.code or "") if refusal else "",
-        # A charge without the student ends there; no error need have told so.
+        # An automatic charge that needs authentication fails. Stripe may report no error for it.
         refusal_code="authentication_required"
         if intent.status == "requires_action" and metadata.get("automatic")
         else refusal_code(refusal),
@@ -273,12 +282,12 @@ def payment_of_session(session: stripe.checkout.Session) -> ProviderPayment:
 
 
 def _session_status(session: stripe.checkout.Session, intent: ProviderPayment | None) -> Status:
-    # The money's word counts first: an intent may succeed a moment before its session completes.
+    # The intent decides: it may succeed a moment before its session is complete.
     if intent is not None and intent.status in ("succeeded", "processing"):
         return intent.status
     if session.status == "open":
         return "open"
     if session.payment_status == "paid":
         return "succeeded"
-    # Expired, or completed with a payment that failed later: its page takes no other card.
+    # The session has expired, or its payment failed after completion. It takes no other card.
     return "canceled"

@@ -1,4 +1,7 @@
-"""Idempotency keys: calls whose work is done once, however often they are made."""
+"""Idempotency keys: repeated calls do their work once.
+
+See docs/decisions/0004-idempotency-keys-name-the-work.md.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,18 +14,18 @@ from apps.payments.stripe.client import ProviderError, SpentKey, provider_errors
 
 
 class IdempotencyKeys(Protocol):
-    """The keys of one piece of work, of which one is in use at a time."""
+    """The idempotency keys of one piece of work. One of them is in use at a time."""
 
     @property
     def current(self) -> str: ...
 
     def give_up(self) -> None:
-        """Make `current` another key, for this process and all others."""
+        """Replace `current` by another key, for this process and all others."""
 
 
 @dataclass(frozen=True)
 class StoredKeys:
-    """Keys made of one text and the number of keys that were given up, which the row keeps."""
+    """Keys made of a text and the number of keys given up before, which is stored in the row."""
 
     row: Order | Refund
     text: str
@@ -32,7 +35,7 @@ class StoredKeys:
         return f"{self.text}-{self.row.keys_given_up}" if self.row.keys_given_up else self.text
 
     def give_up(self) -> None:
-        # Calls that meet at the same key give up one key between them, and share the next.
+        # Concurrent calls that give up the same key count it once, and share the next key.
         rows = type(self.row)._default_manager.filter(pk=self.row.pk)
         given_up = self.row.keys_given_up
         rows.filter(keys_given_up=given_up).update(keys_given_up=given_up + 1)
@@ -41,7 +44,7 @@ class StoredKeys:
 
 @dataclass(frozen=True)
 class KeysOfPart:
-    """The keys of one call of several: those of the whole work, with the name of the part."""
+    """The keys of one call of several: the keys of the whole work plus the name of the part."""
 
     whole: IdempotencyKeys
     part: str
@@ -55,26 +58,26 @@ class KeysOfPart:
 
 
 T = TypeVar("T")
-# A call is made under the first key, with the library's one retry, and at most once under the next:
-# three requests. An outage is waited out by the buyer's next click, not by trying key after key.
+# At most three requests: two under the first key (the library retries once) and one under the next
+# key. During an outage more keys would not help: the buyer's next click tries again.
 OPTIONS_OF_EACH_CALL: tuple[RequestOptions, ...] = ({}, {"max_network_retries": 0})
 
 
 def once(
     keys: IdempotencyKeys, call: Callable[[RequestOptions], T], *, find_done: Callable[[], T | None]
 ) -> T:
-    """Make a call so that its work is done once however often it is asked for.
+    """Make a call to Stripe whose work is done once, even if `once` is called repeatedly.
 
-    Where the key is spent, `find_done` looks whether the work was done all the same; if not, the
-    key is given up and the call is made under the next. Raises what `provider_errors` raises.
+    If the key can't be used again, `find_done` looks up whether the work was done. If not, the key
+    is given up and the call is made under the next one. Raises the errors of `provider_errors`.
     """
     for options in OPTIONS_OF_EACH_CALL:
         try:
             with provider_errors():
                 return call({**options, "idempotency_key": keys.current})
         except SpentKey:
-            found = find_done()
-            if found is not None:
-                return found
+            done = find_done()
+            if done is not None:
+                return done
             keys.give_up()
     raise ProviderError

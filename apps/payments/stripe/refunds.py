@@ -26,7 +26,7 @@ from apps.payments.stripe.keys import StoredKeys, once
 
 REFUND_STATUS = {
     "pending": Refund.Status.PENDING,
-    # The buyer has to name an account first. No payment method that the shop offers asks for that.
+    # The buyer has to name an account first. The payment methods of the shop never need that.
     "requires_action": Refund.Status.PENDING,
     "succeeded": Refund.Status.SUCCEEDED,
     "failed": Refund.Status.FAILED,
@@ -56,7 +56,7 @@ FAILURES = {
 
 
 class RefundRejected(AcademyError):
-    """Stripe rejects the refund for good; the message is for the clerk."""
+    """Stripe rejects the refund for good. The message is for the clerk, in Spanish."""
 
     code = "refund_refused"
 
@@ -64,8 +64,8 @@ class RefundRejected(AcademyError):
 def create_refund(refund: Refund, *, payment: str, order_id: int) -> ReportedRefund:
     """Refund a payment. Calling it again for the same refund moves no further money.
 
-    Raises RefundRejected if Stripe will not do it, PaymentNotFound if it has no such payment,
-    ProviderError if the outcome is not known.
+    Raises RefundRejected if Stripe rejects it for good, PaymentNotFound if Stripe has no such
+    payment, and ProviderError if the outcome is unknown.
     """
     params: Any = {
         "payment_intent": payment,
@@ -98,14 +98,17 @@ def _in_spanish(rejection: stripe.InvalidRequestError) -> str:
 
 
 def refunds_of(payment: str) -> list[ReportedRefund]:
-    """All refunds of a payment, whoever made them, oldest first. Raises PaymentNotFound."""
+    """All refunds of a payment, also those of the dashboard, oldest first.
+
+    Raises PaymentNotFound and ProviderError.
+    """
     with provider_errors():
         page = client().v1.refunds.list({"payment_intent": payment, "limit": 100})
         return [_refund(refund) for refund in page.auto_paging_iter()][::-1]
 
 
 def refunds_since(moment: datetime) -> list[tuple[str, ReportedRefund]]:
-    """All refunds made since, each with the reference of its payment."""
+    """All refunds made since that moment, each with the reference of its payment."""
     with provider_errors():
         page = client().v1.refunds.list({"created": {"gte": int(moment.timestamp())}, "limit": 100})
         return [
@@ -114,16 +117,16 @@ def refunds_since(moment: datetime) -> list[tuple[str, ReportedRefund]]:
 
 
 def retrieve_dispute(reference: str) -> tuple[str, ReportedDispute]:
-    """A dispute as it is now, with the reference of its payment.
+    """The current state of a dispute, with the reference of its payment.
 
-    Raises PaymentNotFound if `reference` is no dispute's.
+    Raises PaymentNotFound if Stripe has no dispute with this id.
     """
     with provider_errors():
         return _dispute(client().v1.disputes.retrieve(path_id(reference)))
 
 
 def disputes_since(moment: datetime) -> list[tuple[str, ReportedDispute]]:
-    """All disputes opened since, each with the reference of its payment."""
+    """All disputes opened since that moment, each with the reference of its payment."""
     with provider_errors():
         page = client().v1.disputes.list(
             {"created": {"gte": int(moment.timestamp())}, "limit": 100}
@@ -134,14 +137,14 @@ def disputes_since(moment: datetime) -> list[tuple[str, ReportedDispute]]:
 def payment_of(reference: str) -> str:
     """The payment that a refund or charge belongs to. Raises PaymentNotFound if it has none."""
     with provider_errors():
-        # The event of a buyer who was erased has kept no more than the id of its object.
+        # An event whose buyer was erased has only the id of its object left.
         if reference.startswith(("re_", "pyr_")):
-            found = id_of(client().v1.refunds.retrieve(path_id(reference)).payment_intent)
+            payment = id_of(client().v1.refunds.retrieve(path_id(reference)).payment_intent)
         else:
-            found = id_of(client().v1.charges.retrieve(path_id(reference)).payment_intent)
-    if not found:
+            payment = id_of(client().v1.charges.retrieve(path_id(reference)).payment_intent)
+    if not payment:
         raise PaymentNotFound
-    return found
+    return payment
 
 
 def _refund(refund: stripe.Refund) -> ReportedRefund:
@@ -158,7 +161,7 @@ def _refund(refund: stripe.Refund) -> ReportedRefund:
 
 
 def _uuid(text: str) -> UUID | None:
-    """The key that we write into a refund's metadata; other shops may write anything there."""
+    """The UUID that this shop writes into a refund's metadata. None for any other text."""
     try:
         return UUID(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Stripe's own page (STRIPE_CHECKOUT=hosted): Checkout Sessions, made from the lines of an order.
+"""Creates Checkout Sessions for Stripe's hosted page (STRIPE_CHECKOUT=hosted).
 
-A part of `stripe_gateway`, under the same rules. How a session stands is read there, beside the
-payments: whoever asks after a payment need not know where its card is typed.
+The state of a session is read in `intents`, together with other payments. Nothing here runs inside
+a database transaction.
 """
 
 from dataclasses import dataclass
@@ -15,10 +15,11 @@ from apps.payments.stripe.client import DELAYED_METHODS, client
 from apps.payments.stripe.intents import ProviderPayment, find_opened, payment_of_session
 from apps.payments.stripe.keys import IdempotencyKeys, KeysOfPart, once
 
-# How long the hosted page takes a payment (decisions.md, "Promo and referral codes"). Stripe wants
-# at least 30 minutes from when it gets the call, by its own clock.
+# How long the hosted page accepts a payment (docs/rules.md, "Promo codes"). Stripe requires
+# at least 30 minutes after it receives the call, by its own clock: hence one minute more.
 SESSION_LIFE = timedelta(minutes=31)
-# Presses within this time ask for the same session, down to the second it expires in.
+# Expiry times are rounded to this many seconds. Clicks within that time send the same parameters,
+# so that they can share an idempotency key.
 SESSION_GRAIN_S = 10
 
 
@@ -31,10 +32,10 @@ class HostedLine:
 
 @dataclass(frozen=True)
 class HostedCart:
-    """Lines, less one discount, are what is paid now; `note` is shown beside the pay button.
+    """The lines less the discount make the amount to pay now. Amounts in cents.
 
-    Stripe takes one discount, with a name of at most 40 characters: where there are several, the
-    note names each with its amount.
+    Stripe accepts one discount per session, with a name of at most 40 characters. If the order has
+    several, `note`, which is shown beside the pay button, lists each with its amount.
     """
 
     lines: tuple[HostedLine, ...]
@@ -58,15 +59,15 @@ def create_session(
     cart: HostedCart,
     keys: IdempotencyKeys,
 ) -> ProviderPayment:
-    """Open a payment on Stripe's own page, for 31 minutes; `url` leads there.
+    """Open a payment on Stripe's hosted page, for 31 minutes. `url` is the page's address.
 
-    Otherwise as `create_payment`. Raises ValueError where the cart does not add up to the amount.
+    Otherwise like `create_payment`. Raises ValueError if the cart does not add up to the amount.
     """
     if cart.total_cents != amount_cents:
         raise ValueError(f"order {order_id}: lines of {cart.total_cents}, to pay {amount_cents}")
     now = int((timezone.now() + SESSION_LIFE).timestamp())
     expires_at = now - now % SESSION_GRAIN_S
-    # The time is among the parameters, and a key belongs to one set of them.
+    # An idempotency key belongs to one set of parameters, and the expiry time is one of them.
     keys = KeysOfPart(keys, str(expires_at))
     metadata = {"order_id": str(order_id), "revision": str(revision)}
     params: Any = {
@@ -88,17 +89,17 @@ def create_session(
         "payment_intent_data": {
             "receipt_email": email,
             "description": f"{settings.BRAND_NAME}: pedido {order_id}",
-            # So that what is told of the intent alone is known to have a session behind it.
+            # Marks the intent, so that an event about the intent shows that it has a session.
             "metadata": {**metadata, "checkout": "hosted"},
         },
-        # Euros, whatever currency the buyer's country has.
+        # Charge euros in every country.
         "adaptive_pricing": {"enabled": False},
         "excluded_payment_method_types": DELAYED_METHODS,
         "expires_at": expires_at,
         "locale": "es",
         "submit_type": "pay",
         "success_url": f"{settings.SITE_URL}/success?session_id={{CHECKOUT_SESSION_ID}}",
-        # Without the order's token: the page that sent the buyer away has it still.
+        # Without the order's token, which stays in the buyer's tab.
         "cancel_url": f"{settings.SITE_URL}/cancel?order={order_id}",
     }
     if cart.note:
@@ -117,7 +118,7 @@ def create_session(
 
 
 def _create_coupon(keys: IdempotencyKeys, cart: HostedCart, metadata: dict[str, str]) -> str:
-    """A coupon for one session, which takes no other kind of discount; its id."""
+    """Create a coupon for one session. Stripe accepts no other kind of discount. Returns its id."""
     params: Any = {
         "amount_off": cart.discount_cents,
         "currency": "eur",
@@ -129,6 +130,6 @@ def _create_coupon(keys: IdempotencyKeys, cart: HostedCart, metadata: dict[str, 
     return once(
         keys,
         lambda options: client().v1.coupons.create(params, options).id,
-        # A coupon that no session has takes nothing off.
+        # An unused coupon from a lost answer is harmless, so it is not looked up.
         find_done=lambda: None,
     )

@@ -1,7 +1,7 @@
-"""How long and how often Stripe is waited for (docs/rules.md, "Card payments").
+"""Limits on waiting for Stripe (docs/rules.md, "Card payments").
 
-Three limits keep a Stripe that hangs from taking the site down: the seconds that all calls of one
-request may take together, the calls that wait at once in one process, and a circuit breaker.
+Three limits keep the site up while Stripe hangs: a time limit for all calls of one request, a limit
+on the calls that wait at the same time in one process, and a circuit breaker.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,22 +17,22 @@ import urllib3
 
 from apps.payments.stripe.breaker import CallNotMade, CircuitBreaker
 
-# A call waits so long for a free place, because a healthy Stripe frees one within that time.
+# How long a call waits for a free place. If Stripe works normally, one is free within that time.
 QUEUE_SECONDS = 0.5
-# When to try again if all places are taken.
+# The Retry-After of the answer if all places are taken.
 BUSY_RETRY_AFTER_SECONDS = 5
-# Each address of Stripe's is tried for so long.
+# The time-out for a connection to each of Stripe's addresses.
 CONNECT_SECONDS = 3
 
-# The moment at which the calls of this request have to be over, in terms of `monotonic`.
+# When all calls of this request have to be over, as a time of `monotonic`.
 _deadline: ContextVar[float | None] = ContextVar("stripe_deadline", default=None)
 
 
 @contextmanager
 def stripe_time_limit(seconds: float) -> Iterator[None]:
-    """Give all calls to Stripe inside this block that many seconds together.
+    """Limit all calls to Stripe inside this block to that many seconds together.
 
-    Inside another such block the earlier end counts.
+    If such blocks are nested, the earlier deadline applies.
     """
     ends_at = monotonic() + seconds
     outer = _deadline.get()
@@ -49,10 +49,10 @@ def _seconds_left() -> float:
 
 
 class WaitingPlaces:
-    """Places for calls that wait for an answer: at most `most` at once.
+    """Limits the calls that wait for an answer at the same time to `most`.
 
-    A call that finds no place waits a moment for one. After such a wait was in vain, further calls
-    are refused at once until a place is freed, so that waiting does not hold up every thread.
+    A call without a free place waits half a second for one. If none becomes free, further calls are
+    refused at once until a place is freed, so that not every thread is kept waiting.
     """
 
     def __init__(self, most: int) -> None:
@@ -80,7 +80,7 @@ class WaitingPlaces:
 
 
 class _Session(requests.Session):
-    """Cuts the time-out of each attempt to what is left of the request's time."""
+    """Reduces the time-out of each attempt to the time that the request has left."""
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
         seconds = min(kwargs["timeout"], _seconds_left())
@@ -111,7 +111,7 @@ class LimitedClient(stripe.RequestsClient):
         self._breaker = breaker
 
     def request_with_retries(self, *args: Any, **kwargs: Any) -> tuple[str, int, Mapping[str, str]]:
-        """One call of the API: the library comes through here for each, with all its attempts."""
+        """One call of the API with all its attempts. The library calls this for every call."""
         with stripe_time_limit(self._total_seconds), self._places.place():
             if _seconds_left() <= 0:
                 over = "The time for this request's calls is over."
@@ -127,7 +127,7 @@ class LimitedClient(stripe.RequestsClient):
                 self._breaker.record(failed=failed, is_probe=is_probe)
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
-        """One attempt. It is repeated only if the pause before the next one leaves time for it."""
+        """One attempt. The library retries it only if there is time left after the pause."""
         try:
             return super().request(*args, **kwargs)
         except stripe.APIConnectionError as error:

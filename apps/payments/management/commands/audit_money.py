@@ -22,13 +22,13 @@ class Command(BaseCommand):
         parser.add_argument("--offline", action="store_true", help="sin preguntar a Stripe")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = audit(since=_day(options["since"]), offline=options["offline"])
-        for sentence in found.differences:
+        result = audit(since=_day(options["since"]), offline=options["offline"])
+        for sentence in result.differences:
             self.stdout.write(sentence)
-        self.stdout.write(found.summary())
-        if found.differences:
+        self.stdout.write(result.summary())
+        if result.differences:
             sys.exit(1)
-        if found.unanswered:
+        if result.unanswered:
             sys.exit(2)
 
 

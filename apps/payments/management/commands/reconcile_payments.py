@@ -16,5 +16,5 @@ class Command(BaseCommand):
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = (reconcile().summary(), reconcile_returns().summary())
-        self.stdout.write(" ".join(filter(None, found)) or "Nada que aclarar.")
+        summaries = (reconcile().summary(), reconcile_returns().summary())
+        self.stdout.write(" ".join(filter(None, summaries)) or "Nada que aclarar.")
