@@ -75,11 +75,13 @@ class Started:
 
 
 def start(checkout: Checkout, *, visitor: str = "") -> Started:
-    """Place the order and open its payment (api.md, POST /api/process-checkout).
+    """Place the order and open its payment. This is `POST /api/process-checkout`.
 
-    The provider is called between transactions. Whatever fails on the way, the order stays as it
-    was placed, recoverable, and has at most one payment that can be confirmed. `visitor` is the
-    buyer's network.
+    Stripe is called between transactions
+    (docs/decisions/0003-provider-calls-outside-transactions.md). If a call fails, the order stays
+    as it was placed: the buyer can continue with it, and at most one of its payments can be
+    confirmed. `visitor` is the buyer's network. Raises the errors of `place`, of
+    `refuse_card_testing` and of `payment_for`.
     """
     for _ in range(TRIES):
         try:
@@ -115,7 +117,7 @@ def start(checkout: Checkout, *, visitor: str = "") -> Started:
             refuse_card_testing(placed.order, visitor=visitor)
             payment = payment_for(placed)
         except (ProviderError, TooManyRequests) as error:
-            # With these the dialog's next try takes the same order up.
+            # The dialog sends these back, so that its next attempt continues the same order.
             error.extra |= {"order_id": placed.order.pk, "token": placed.order.auth_token}
             raise
         if payment is not None:

@@ -3,10 +3,10 @@
 - `audit_differences` {"differences", "count"}: the result of the nightly audit. It names orders by
   number, and no person.
 - `charge_without_order` {"charge_id", "payment_reference", "amount_cents", "currency",
-  "charged_at", "email", "order_number"}: money at Stripe that no order of the shop has. There is
-  no row to refer to, so the context has the facts themselves.
+  "charged_at", "email", "order_number"}: a charge at Stripe that no order of the shop has. The
+  context has the facts themselves, because there is no order to read them from.
 - `card_testing` {"per_minute", "since"}: so many refused cards that no payment is opened
-- `event_unreadable` {"event_row_id"}: a signed body that is no event of Stripe's
+- `event_unreadable` {"event_row_id"}: a webhook body that is signed but is no Stripe event
 """
 
 from datetime import datetime

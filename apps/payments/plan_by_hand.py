@@ -13,7 +13,7 @@ from apps.payments.stripe.intents import ProviderPayment, cancel_payment, retrie
 
 
 def start_by_hand(*, order_id: int, first: int, everything: bool, visitor: str) -> ProviderPayment:
-    """A payment of instalment `first`, or of it and all the rest, for the student to confirm.
+    """A payment of instalment `first`, or of it and all later ones, for the student to confirm.
 
     Raises the errors of `begin_by_hand` (PlanChanged, AlreadyPaid, PaymentInProgress,
     TooManyRequests) and ProviderError.

@@ -19,7 +19,7 @@ from apps.payments.stripe.client import PaymentNotFound
 
 
 def start_card_change(order: Order, *, visitor: str) -> cards.ProviderCard:
-    """A setup that the student confirms with another card.
+    """Create a card set-up at Stripe, which the student confirms with another card.
 
     Raises AlreadyPaid if nothing is left to pay, TooManyRequests while refused cards lock the
     order, and ProviderError.
@@ -38,7 +38,7 @@ def start_card_change(order: Order, *, visitor: str) -> cards.ProviderCard:
 def count_refused_setup(
     reference: str, *, refusal_id: str, reason: str, fingerprint: str, actor: str
 ) -> bool:
-    """Count a card that a setup was refused; False where the setup is not of this shop.
+    """Count a card that was refused in a card set-up. False if the set-up is not this shop's.
 
     One set-up accepts any number of tries, and the browser has its client secret. So once the order
     is locked the set-up is canceled. Raises ProviderError if Stripe can't be reached.

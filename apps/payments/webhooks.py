@@ -136,8 +136,9 @@ def _on_refusal(payload: dict[str, Any]) -> str:
     order.refresh_from_db(fields=["locked_until"])
     open_payment = order.payments.open().first()
     if open_payment is not None and is_testing_cards(order):
-        # The browser holds its secret: only a canceled payment stops further tries with stolen
-        # cards. A failure must not count the card again; reconciliation cancels what is left.
+        # The browser has the client secret, so only canceling the payment stops further tries with
+        # stolen cards. If it fails, the event is not retried, which would count the card again:
+        # reconciliation cancels the payment.
         with suppress(AcademyError):
             cancel_open_payment(open_payment)
     return f"{outcome}; tarjeta rechazada"
