@@ -57,7 +57,7 @@ def render_sample(template: str, variant: str) -> RenderedMail:
 
 
 def sample(**values: Any) -> SimpleNamespace:
-    """Stand-in for a model row in a template ("line.name")."""
+    """An object with these attributes, in place of a model row in a template ("line.name")."""
     return SimpleNamespace(**values)
 
 

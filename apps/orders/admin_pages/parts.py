@@ -135,7 +135,7 @@ class OrderEventAdmin(OfOrderAdmin):
 
 
 @admin.register(PromoUse)
-class RedemptionAdmin(OfOrderAdmin):
+class PromoUseAdmin(OfOrderAdmin):
     list_display = (
         "promo_code",
         "order",
