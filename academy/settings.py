@@ -14,7 +14,19 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+
+
+class _Env(environ.Env):  # type: ignore[misc]
+    """Reads settings. A value that can't be read is one Spanish sentence."""
+
+    def get_value(self, var: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().get_value(var, *args, **kwargs)
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{var} tiene un valor que no se entiende.") from error
+
+
+env = _Env()
 environ.Env.read_env(BASE_DIR / env.str("ENV_FILE", default=".env"))
 # `make run` writes the settings of its shop to var/dev.env, so that `manage.py` works on the same
 # shop. Only `manage.py` reads the file, and only if no setting suggests a deployment: a deployment
@@ -137,8 +149,15 @@ else:
     # PostgreSQL's default of 4 is for spinning disks: it would scan tables instead of using an
     # index. `?options=…` in the URL overrides it.
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault("options", "-c random_page_cost=1.1")
-# SQLite ignores the INCLUDE columns of the catalogue's indexes, which is harmless.
-SILENCED_SYSTEM_CHECKS = ["models.W040"]
+SILENCED_SYSTEM_CHECKS = [
+    # SQLite ignores the INCLUDE columns of the catalogue's indexes, which is harmless.
+    "models.W040",
+    # Whoever deploys decides with HSTS_SUBDOMAINS, SECURE_SSL_REDIRECT and HSTS_PRELOAD: other
+    # subdomains may lack https, and the proxy may redirect.
+    "security.W005",
+    "security.W008",
+    "security.W021",
+]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TASKS = {
@@ -191,6 +210,8 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=False)
 SECURE_HSTS_SECONDS = 31_536_000 if SITE_URL.startswith("https://") else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_SUBDOMAINS", default=False)
+SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", default=False)
 if TRUSTED_PROXIES:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
@@ -233,7 +254,9 @@ STRIPE_MAX_WAITING = env.int("STRIPE_MAX_WAITING", default=4)
 # After so many failed calls in a row, no call is made for so many seconds.
 STRIPE_BREAKER_FAILURES = env.int("STRIPE_BREAKER_FAILURES", default=5)
 STRIPE_BREAKER_SECONDS = env.float("STRIPE_BREAKER_SECONDS", default=15.0)
+# For a rehearsal with DEBUG=false. Each shows a badge on every page.
 ALLOW_TEST_KEYS = env.bool("ALLOW_TEST_KEYS", default=False)
+ALLOW_LOCAL_SITE = env.bool("ALLOW_LOCAL_SITE", default=False)
 STRIPE_SCRIPT_URL = (
     f"{STRIPE_API_BASE}/v3/stripe.js" if STRIPE_SANDBOX else "https://js.stripe.com/v3/"
 )

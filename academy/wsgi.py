@@ -20,9 +20,11 @@ try:
 except ImproperlyConfigured as error:
     refuse(str(error))
 
-from apps.payments.checks import configuration_problems  # noqa: E402  (needs the app registry)
+from django.core.checks import run_checks  # noqa: E402  (needs the settings)
 
-if problems := configuration_problems():
+from apps.core.checks import START  # noqa: E402  (needs the app registry)
+
+if problems := [problem.msg for problem in run_checks(tags=[START]) if problem.is_serious()]:
     refuse(" ".join(problems))
 
 from apps.payments.stripe.client import client  # noqa: E402  (needs the app registry)

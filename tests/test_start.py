@@ -16,10 +16,13 @@ MISSING_STRIPE_KEYS = (
     "Faltan STRIPE_SECRET_KEY, STRIPE_PUBLISHABLE_KEY, STRIPE_WEBHOOK_SECRET en el entorno."
 )
 DEPLOYMENT = {
-    "SECRET_KEY": "k" * 50,
+    "SECRET_KEY": "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "ALLOWED_HOSTS": "shop.test",
     "SITE_URL": "https://shop.test",
-    "DATABASE_URL": "sqlite://:memory:",
+    "DATABASE_URL": "postgres://shop@127.0.0.1:9/shop",
+    "EMAIL_URL": "smtp+tls://shop:secret@mail.shop.test:587",
+    "DEFAULT_FROM_EMAIL": "Academia <hola@shop.test>",
+    "STAFF_EMAIL": "equipo@shop.test",
     "STRIPE_SECRET_KEY": "sk_live_0123456789",
     "STRIPE_PUBLISHABLE_KEY": "pk_live_0123456789",
     "STRIPE_WEBHOOK_SECRET": "whsec_0123456789",

@@ -11,7 +11,7 @@ class CoreConfig(AppConfig):
     verbose_name = "Correos, textos y ajustes"
 
     def ready(self) -> None:
-        from apps.core import retention
+        from apps.core import checks, retention  # noqa: F401  (registers the system checks)
         from apps.core.mail.registry import absolute_url, register_mail
 
         register_mail(

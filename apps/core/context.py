@@ -14,10 +14,21 @@ def site(request: HttpRequest) -> dict[str, object]:
         "brand": settings.BRAND_NAME,
         "site_url": settings.SITE_URL,
         "sandbox": settings.STRIPE_SANDBOX,
+        "rehearsal": rehearsal_notes(),
         "contact": SimpleLazyObject(current),
         # The props of the form islands, computed once for a page with several forms.
         "form_props": cache(lambda: {"academy": academy_props(current())}),
     }
+
+
+def rehearsal_notes() -> list[str]:
+    """What the badge says on every page of a rehearsal; empty in a real shop."""
+    notes = []
+    if settings.ALLOW_TEST_KEYS:
+        notes.append("Claves de Stripe de prueba: no se cobra nada.")
+    if settings.ALLOW_LOCAL_SITE:
+        notes.append("Sitio local: los datos y los correos no salen de esta máquina.")
+    return notes
 
 
 def academy_props(contact: SiteSettings | None = None) -> dict[str, object]:

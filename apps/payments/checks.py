@@ -5,6 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from apps.core.checks import START
+
 
 def configuration_problems() -> list[str]:
     """One Spanish sentence for each setting that prevents the start. [] if there is none."""
@@ -17,6 +19,7 @@ def configuration_problems() -> list[str]:
     missing = [name for name, value in keys.items() if not value]
     if missing and not settings.STRIPE_SANDBOX:
         problems.append(f"Faltan {', '.join(missing)} en el entorno.")
+    problems += _wrong_keys()
     if settings.STRIPE_CHECKOUT not in ("embedded", "hosted"):
         problems.append("STRIPE_CHECKOUT solo admite embedded o hosted.")
     if not settings.DEBUG:
@@ -33,6 +36,23 @@ def configuration_problems() -> list[str]:
     return problems
 
 
-@register()
+def _wrong_keys() -> list[str]:
+    """Keys in the wrong place: pages hand the publishable key to every visitor."""
+    problems = []
+    secret, publishable = settings.STRIPE_SECRET_KEY, settings.STRIPE_PUBLISHABLE_KEY
+    if publishable and not publishable.startswith("pk_"):
+        problems.append("STRIPE_PUBLISHABLE_KEY debe empezar por pk_: se entrega a los visitantes.")
+    if secret and not secret.startswith(("sk_", "rk_")):
+        problems.append("STRIPE_SECRET_KEY debe empezar por sk_ o rk_.")
+    if settings.STRIPE_WEBHOOK_SECRET and not settings.STRIPE_WEBHOOK_SECRET.startswith("whsec_"):
+        problems.append("STRIPE_WEBHOOK_SECRET debe empezar por whsec_.")
+    if secret and publishable and ("_live_" in secret) != ("_live_" in publishable):
+        problems.append("STRIPE_SECRET_KEY y STRIPE_PUBLISHABLE_KEY no son del mismo modo.")
+    if settings.DEBUG and "_live_" in secret:
+        problems.append("Las claves reales de Stripe no valen con DEBUG=true.")
+    return problems
+
+
+@register(START)
 def check_payment_settings(**kwargs: Any) -> list[CheckMessage]:
     return [Error(problem, id="payments.E001") for problem in configuration_problems()]

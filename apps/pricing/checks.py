@@ -3,11 +3,13 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
+from apps.core.checks import START
+
 INSTALMENT_COUNTS = range(2, 13)
 DAYS_BETWEEN_INSTALMENTS = range(1, 91)
 
 
-@register()
+@register(START)
 def check_instalment_plan(**kwargs: Any) -> list[CheckMessage]:
     problems: list[CheckMessage] = []
     if settings.INSTALMENT_COUNT not in INSTALMENT_COUNTS:

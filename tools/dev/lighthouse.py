@@ -35,6 +35,7 @@ PRODUCTION = {
     "STRIPE_PUBLISHABLE_KEY": "pk_test_lighthouse",
     "STRIPE_WEBHOOK_SECRET": "whsec_lighthouse",
     "ALLOW_TEST_KEYS": "1",
+    "ALLOW_LOCAL_SITE": "1",
 }
 
 

@@ -15,6 +15,7 @@ from typing import IO, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connections
 
@@ -51,9 +52,9 @@ def use_empty_shop(var_dir: Path, **changes: str) -> None:
 
 def prepare() -> None:
     """Migrate the database and fill an empty one with sample data; Django must be set up."""
-    from apps.payments.checks import configuration_problems
+    from apps.core.checks import START
 
-    if problems := configuration_problems():
+    if problems := [problem.msg for problem in run_checks(tags=[START]) if problem.is_serious()]:
         raise SetupError(" ".join(problems))
     try:
         call_command("migrate", interactive=False, verbosity=0)

@@ -13,7 +13,6 @@ from apps.orders.checkout.binding_quotes import BindingPrice
 from apps.orders.checkout.cart import CartLine, CheckoutItem, discounts_as_json, on_sale
 from apps.orders.checkout.place import INSTALMENT_REFUSALS
 from apps.orders.checkout.take_up import open_order
-from apps.orders.errors import AlreadyPaid
 from apps.orders.models import Order, OrderLine
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
@@ -59,12 +58,7 @@ class Recovered:
 
 def recover(*, order_id: int, token: str) -> Recovered:
     """The unpaid order of a recovery link, at today's prices. Raises the errors of `open_order`."""
-    try:
-        order = open_order(order_id=order_id, token=token)
-    except AlreadyPaid:
-        # Leave the payment's reference out: it opens the paid order, and this link must not.
-        raise AlreadyPaid from None
-    return recovered_now(order)
+    return recovered_now(open_order(order_id=order_id, token=token))
 
 
 def recovered_now(order: Order) -> Recovered:

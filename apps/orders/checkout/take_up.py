@@ -25,7 +25,8 @@ def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
     if order is None or not order.opens_with(token):
         raise OrderNotFound
     if order.status in EVER_PAID:
-        raise AlreadyPaid(payment_intent_id=order.stripe_payment_intent_id)
+        # Without the payment's reference: it opens the paid order, and the token must not.
+        raise AlreadyPaid
     if not order.is_open:
         raise OrderNotFound
     return order

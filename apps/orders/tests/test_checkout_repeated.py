@@ -95,5 +95,5 @@ def test_order_key_of_a_paid_order_creates_no_second_order(api, sandbox):
 
     assert repeated["payment_intent_id"] == paid["payment_intent_id"]
     assert (status, answer["code"]) == (409, "already_paid")
-    assert answer["payment_intent_id"] == paid["payment_intent_id"]
+    assert paid["payment_intent_id"] not in str(answer)
     assert Order.objects.count() == 1

@@ -15,6 +15,9 @@ LIVE = {
 }
 
 
+TEST_KEYS = {"STRIPE_SECRET_KEY": "sk_test_1", "STRIPE_PUBLISHABLE_KEY": "pk_test_1"}
+
+
 @pytest.fixture
 def configure(settings):
     def apply(**changes):
@@ -53,7 +56,7 @@ def test_unsafe_stripe_settings_stop_the_start(configure, changes, sentence):
 
 
 def test_shop_starts_with_test_keys_if_they_are_allowed(configure):
-    assert configure(STRIPE_SECRET_KEY="sk_test_1", ALLOW_TEST_KEYS=True) == []
+    assert configure(**TEST_KEYS, ALLOW_TEST_KEYS=True) == []
 
 
 def test_sandbox_needs_no_keys(configure):

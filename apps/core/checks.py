@@ -1,0 +1,116 @@
+"""Settings with which a shop must not go public (docs/rules.md, "Checks at start").
+
+Each problem is one Spanish sentence. Without DEBUG any of them stops the start.
+"""
+
+import importlib
+from email.utils import parseaddr
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+# The web process runs the checks with this tag, all other processes run all checks.
+START = "start"
+SHORTEST_SECRET_KEY = 50
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
+CLASSROOMS = ("local", "moodle")
+MAILS_PER_RECIPIENT_FROM = 4
+
+
+def deployment_problems() -> list[str]:
+    """The problems of a shop; with DEBUG the values that are possible nowhere."""
+    problems = _impossible_values()
+    if not settings.DEBUG:
+        problems += [*_secret_key(), *_hosts(), *_rate_limits()]
+        if not settings.ALLOW_LOCAL_SITE:
+            problems += [*_site(), *_mail(), *_database()]
+    return problems
+
+
+@register(START)
+def check_deployment(**kwargs: Any) -> list[CheckMessage]:
+    return [Error(problem, id="core.E001") for problem in deployment_problems()]
+
+
+def _impossible_values() -> list[str]:
+    problems = []
+    if settings.CLASSROOM not in CLASSROOMS:
+        problems.append("CLASSROOM solo admite local o moodle.")
+    if settings.CLASSROOM == "moodle" and not (settings.MOODLE_URL and settings.MOODLE_TOKEN):
+        problems.append("CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.")
+    if settings.MAILS_PER_RECIPIENT < MAILS_PER_RECIPIENT_FROM:
+        problems.append(f"MAILS_PER_RECIPIENT debe ser al menos {MAILS_PER_RECIPIENT_FROM}.")
+    if settings.REFUSED_CARDS_PER_MINUTE < 1:
+        problems.append("REFUSED_CARDS_PER_MINUTE debe ser al menos 1.")
+    return problems
+
+
+def _secret_key() -> list[str]:
+    key = settings.SECRET_KEY
+    if len(key) < SHORTEST_SECRET_KEY or len(set(key)) < 5 or key.startswith("django-insecure-"):
+        return [f"SECRET_KEY debe ser aleatoria y tener al menos {SHORTEST_SECRET_KEY} caracteres."]
+    return []
+
+
+def _rate_limits() -> list[str]:
+    # Written so that "nan" is a problem. The payment checks refuse 0.
+    if settings.RATE_LIMIT_SCALE == 0 or 0.1 <= settings.RATE_LIMIT_SCALE <= 10:
+        return []
+    return ["RATE_LIMIT_SCALE solo admite de 0.1 a 10."]
+
+
+def _hosts() -> list[str]:
+    if not settings.ALLOWED_HOSTS:
+        return ["Falta ALLOWED_HOSTS en el entorno."]
+    if "*" in settings.ALLOWED_HOSTS:
+        return ["ALLOWED_HOSTS no puede ser *; pon los dominios que atiende."]
+    return []
+
+
+def _site() -> list[str]:
+    problems = []
+    site = urlsplit(settings.SITE_URL)
+    host = site.hostname or ""
+    if site.scheme != "https":
+        problems.append("SITE_URL debe empezar por https://.")
+    if host in LOCAL_HOSTS or host.endswith((".localhost", ".local")):
+        problems.append("SITE_URL apunta a esta máquina; debe ser la dirección pública.")
+    if _is_example(host):
+        problems.append("SITE_URL es una dirección de ejemplo.")
+    return problems
+
+
+def _mail() -> list[str]:
+    problems = []
+    if settings.EMAIL_BACKEND == "apps.core.mail.backends.FileBackend":
+        problems.append("Falta un proveedor de correo: EMAIL_URL o ANYMAIL_BACKEND.")
+    elif not _exists(settings.EMAIL_BACKEND):
+        problems.append("ANYMAIL_BACKEND no es un proveedor de django-anymail.")
+    for name in ("DEFAULT_FROM_EMAIL", "STAFF_EMAIL"):
+        local, _, domain = parseaddr(getattr(settings, name))[1].rpartition("@")
+        if not local:
+            problems.append(f"{name} no es una dirección de correo.")
+        elif _is_example(domain):
+            problems.append(f"{name} es una dirección de ejemplo.")
+    return problems
+
+
+def _exists(path: str) -> bool:
+    module, _, name = path.rpartition(".")
+    try:
+        return hasattr(importlib.import_module(module), name)
+    except (ImportError, ValueError):
+        return False
+
+
+def _database() -> list[str]:
+    if settings.DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+        return ["SQLite solo vale con DEBUG=true; en producción hace falta PostgreSQL."]
+    return []
+
+
+def _is_example(host: str) -> bool:
+    """Whether the name is reserved for examples (RFC 2606), as the defaults are."""
+    return host.lower().endswith(".example")

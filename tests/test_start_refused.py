@@ -1,0 +1,164 @@
+"""Each wrong setting is one Spanish sentence, and nothing starts with it."""
+
+import os
+
+import pytest
+from django.core.checks import run_checks
+from django.test import Client
+
+from apps.core.checks import START
+from tests.test_start import DEPLOYMENT, ROOT, gunicorn, run
+
+POSTGRES = "django.db.backends.postgresql"
+SQLITE = "django.db.backends.sqlite3"
+GOOD = {
+    "DEBUG": False,
+    "SECRET_KEY": DEPLOYMENT["SECRET_KEY"],
+    "ALLOWED_HOSTS": ["shop.test"],
+    "SITE_URL": "https://shop.test",
+    "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
+    "DEFAULT_FROM_EMAIL": DEPLOYMENT["DEFAULT_FROM_EMAIL"],
+    "STAFF_EMAIL": DEPLOYMENT["STAFF_EMAIL"],
+    "STRIPE_SANDBOX": False,
+    "STRIPE_API_BASE": "",
+    "STRIPE_SECRET_KEY": "sk_live_1",
+    "STRIPE_PUBLISHABLE_KEY": "pk_live_1",
+    "STRIPE_WEBHOOK_SECRET": "whsec_1",
+    "RATE_LIMIT_SCALE": 1.0,
+    "CLASSROOM": "local",
+    "ALLOW_TEST_KEYS": False,
+    "ALLOW_LOCAL_SITE": False,
+}
+PK = "STRIPE_PUBLISHABLE_KEY debe empezar por pk_: se entrega a los visitantes."
+TEST = {
+    "STRIPE_SECRET_KEY": "sk_test_1",
+    "STRIPE_PUBLISHABLE_KEY": "pk_test_1",
+    "ALLOW_TEST_KEYS": True,
+}
+REFUSED = [
+    ({"STRIPE_PUBLISHABLE_KEY": "sk_live_1"}, PK),
+    ({"STRIPE_SECRET_KEY": "pk_live_1"}, "STRIPE_SECRET_KEY debe empezar por sk_ o rk_."),
+    ({"STRIPE_WEBHOOK_SECRET": "sk_live_1"}, "STRIPE_WEBHOOK_SECRET debe empezar por whsec_."),
+    (
+        {**TEST, "STRIPE_PUBLISHABLE_KEY": "pk_live_1"},
+        "STRIPE_SECRET_KEY y STRIPE_PUBLISHABLE_KEY no son del mismo modo.",
+    ),
+    ({"DEBUG": True}, "Las claves reales de Stripe no valen con DEBUG=true."),
+    (
+        {"engine": SQLITE},
+        "SQLite solo vale con DEBUG=true; en producción hace falta PostgreSQL.",
+    ),
+    (
+        {"EMAIL_BACKEND": "apps.core.mail.backends.FileBackend"},
+        "Falta un proveedor de correo: EMAIL_URL o ANYMAIL_BACKEND.",
+    ),
+    (
+        {"EMAIL_BACKEND": "anymail.backends.unknown.EmailBackend"},
+        "ANYMAIL_BACKEND no es un proveedor de django-anymail.",
+    ),
+    ({"SITE_URL": "http://shop.test"}, "SITE_URL debe empezar por https://."),
+    (
+        {"SITE_URL": "https://127.0.0.1:8000"},
+        "SITE_URL apunta a esta máquina; debe ser la dirección pública.",
+    ),
+    ({"SITE_URL": "https://shop.example"}, "SITE_URL es una dirección de ejemplo."),
+    (
+        {"DEFAULT_FROM_EMAIL": "Academia <hola@academia.example>"},
+        "DEFAULT_FROM_EMAIL es una dirección de ejemplo.",
+    ),
+    ({"STAFF_EMAIL": "equipo@academia.example"}, "STAFF_EMAIL es una dirección de ejemplo."),
+    ({"STAFF_EMAIL": "equipo"}, "STAFF_EMAIL no es una dirección de correo."),
+    ({"ALLOWED_HOSTS": []}, "Falta ALLOWED_HOSTS en el entorno."),
+    (
+        {"ALLOWED_HOSTS": ["*"]},
+        "ALLOWED_HOSTS no puede ser *; pon los dominios que atiende.",
+    ),
+    ({"CLASSROOM": "canvas"}, "CLASSROOM solo admite local o moodle."),
+    (
+        {"CLASSROOM": "moodle", "MOODLE_URL": "https://aula.test", "MOODLE_TOKEN": ""},
+        "CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.",
+    ),
+    (
+        {"SECRET_KEY": "short"},
+        "SECRET_KEY debe ser aleatoria y tener al menos 50 caracteres.",
+    ),
+    ({"RATE_LIMIT_SCALE": -1.0}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
+    ({"RATE_LIMIT_SCALE": float("nan")}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
+    ({"RATE_LIMIT_SCALE": 1000.0}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
+    ({"RATE_LIMIT_SCALE": 0.0}, "RATE_LIMIT_SCALE=0 solo vale con DEBUG=true."),
+    ({"MAILS_PER_RECIPIENT": 3}, "MAILS_PER_RECIPIENT debe ser al menos 4."),
+    ({"REFUSED_CARDS_PER_MINUTE": 0}, "REFUSED_CARDS_PER_MINUTE debe ser al menos 1."),
+]
+
+
+@pytest.fixture
+def problems(settings, monkeypatch):
+    def start(*, engine=POSTGRES, **changes):
+        for name, value in {**GOOD, **changes}.items():
+            setattr(settings, name, value)
+        with monkeypatch.context() as patch:
+            patch.setitem(settings.DATABASES["default"], "ENGINE", engine)
+            return [problem.msg for problem in run_checks(tags=[START])]
+
+    return start
+
+
+def test_a_real_shop_starts(problems):
+    assert problems() == []
+
+
+@pytest.mark.parametrize(("changes", "sentence"), REFUSED)
+def test_wrong_setting_is_one_sentence(problems, changes, sentence):
+    assert problems(**changes) == [sentence]
+
+
+def test_rehearsal_starts_with_its_two_settings(problems):
+    local = {
+        "engine": SQLITE,
+        "EMAIL_BACKEND": "apps.core.mail.backends.FileBackend",
+        "SITE_URL": "http://127.0.0.1:8000",
+        "ALLOW_LOCAL_SITE": True,
+    }
+
+    assert problems(**TEST, **local) == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/compra", "/precios", "/aula", "/nothing", "/admin/login/"])
+def test_every_page_of_a_rehearsal_has_a_badge(settings, path):
+    assert "Ensayo" not in Client().get(path).content.decode()
+
+    settings.ALLOW_TEST_KEYS = True
+
+    assert "Claves de Stripe de prueba" in Client().get(path).content.decode()
+
+
+def test_web_process_ends_with_the_sentence():
+    done = gunicorn(ROOT, **_deployment(STRIPE_PUBLISHABLE_KEY="sk_live_0123456789"))
+
+    assert (done.returncode, done.stderr.splitlines()) == (3, [f"No se puede arrancar: {PK}"])
+
+
+def test_worker_and_migration_end_with_the_sentence():
+    env = _deployment(STRIPE_PUBLISHABLE_KEY="sk_live_0123456789")
+    for command in ("clock", "migrate"):
+        done = run(ROOT, "manage.py", command, **env)
+        assert done.returncode == 1
+        assert PK in done.stderr
+
+
+def test_setting_that_cannot_be_read_is_one_sentence():
+    done = run(ROOT, "manage.py", "check", **_deployment(RATE_LIMIT_SCALE="mucho"))
+
+    sentence = "RATE_LIMIT_SCALE tiene un valor que no se entiende."
+    assert (done.returncode, done.stderr.splitlines()) == (1, [sentence])
+
+
+def test_deployment_check_has_no_warning():
+    done = run(ROOT, "manage.py", "check", "--deploy", "--fail-level", "WARNING", **_deployment())
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def _deployment(**changes):
+    return {"ENV_FILE": os.devnull, **DEPLOYMENT, **changes}
