@@ -37,7 +37,7 @@ _deployed = any(
 if Path(sys.argv[0]).name == "manage.py" and not _deployed:
     environ.Env.read_env(BASE_DIR / "var" / "dev.env")
 
-# ---------------------------------------------------------------- the place it runs in
+# ---------------------------------------------------------------- deployment
 DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="") or ("only-for-development" if DEBUG else "")
 if not SECRET_KEY:
@@ -50,8 +50,8 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
 VAR_DIR = BASE_DIR / env.str("VAR_DIR", default="var")
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
-# How many of our own proxies are in front of the web process. The visitor's address is the one
-# that many hops back in X-Forwarded-For, or REMOTE_ADDR if this is 0.
+# The number of the academy's own proxies in front of the web process. The visitor's address is that
+# many hops back in X-Forwarded-For. With 0 it is REMOTE_ADDR.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 RATE_LIMIT_SCALE = env.float("RATE_LIMIT_SCALE", default=1.0)
 # Cards that may be refused in a minute, of all visitors together, before no payment is opened.
@@ -90,7 +90,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    # Compressed pages have a sixth of the size. Django pads them at random (BREACH attack).
+    # Compresses pages to a sixth. Django adds random padding against the BREACH attack.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "apps.core.middleware.BadRequestMiddleware",
@@ -163,8 +163,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 TASKS = {
     "default": {
         "BACKEND": "django_tasks_db.DatabaseBackend",
-        # Each has a worker of its own (Procfile): a Stripe, a mail server or a classroom that
-        # hangs holds up its own tasks only.
+        # Each queue has a worker of its own (Procfile). If Stripe, the mail server or the classroom
+        # hangs, only its own tasks wait.
         "QUEUES": ["access", "mail", "provider"],
     }
 }
@@ -251,7 +251,7 @@ STRIPE_REQUEST_SECONDS = env.float("STRIPE_REQUEST_SECONDS", default=12.0)
 # Calls that may wait at once in one process. A web process has 8 threads (Procfile): with half of
 # them waiting for Stripe, the other half still answers everything else.
 STRIPE_MAX_WAITING = env.int("STRIPE_MAX_WAITING", default=4)
-# After so many failed calls in a row, no call is made for so many seconds.
+# After this many failed calls in a row, no call is made for this many seconds.
 STRIPE_BREAKER_FAILURES = env.int("STRIPE_BREAKER_FAILURES", default=5)
 STRIPE_BREAKER_SECONDS = env.float("STRIPE_BREAKER_SECONDS", default=15.0)
 # For a rehearsal with DEBUG=false. Each shows a badge on every page.
@@ -317,8 +317,8 @@ PORTAL_URL = env.str("PORTAL_URL", default=f"{MOODLE_URL}/my/" if _in_moodle els
 PORTAL_PROFILE_URL = env.str(
     "PORTAL_PROFILE_URL", default=f"{MOODLE_URL}/user/profile.php" if _in_moodle else "/aula/perfil"
 )
-# How many instalments an order can be paid in, and the days between two of them. They hold for
-# new orders: each order keeps the plan that it was sold with.
+# The number of instalments, and the days between two of them. They apply to new orders: each order
+# keeps the plan that it was sold with.
 INSTALMENT_COUNT = env.int("INSTALMENT_COUNT", default=3)
 INSTALMENT_EVERY_DAYS = env.int("INSTALMENT_EVERY_DAYS", default=20)
 # Euros that one member of staff may refund in a day.
@@ -366,10 +366,10 @@ LOGGING = {
     "loggers": {
         # Without Django's own handlers, which would print each line again, unredacted.
         "django": {"handlers": [], "level": "INFO"},
-        # One line per call to Stripe, with nothing that our own lines lack.
+        # Stripe's library logs one line per call, which repeats the shop's own lines.
         "stripe": {"level": "WARNING"},
-        # One line per change of a task's state; only errors are worth a line. The level is the
-        # handler's because `worker` overwrites the level of these loggers.
+        # The package logs one line per change of a task's state. Only errors are shown. The handler
+        # sets the level, because the command `worker` overwrites the level of these loggers.
         "django_tasks": {"handlers": ["errors"], "propagate": False},
         "django_tasks_db": {"handlers": ["errors"], "propagate": False},
     },

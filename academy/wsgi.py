@@ -1,4 +1,4 @@
-"""The web process. It ends with one sentence if the settings would cost money or trust."""
+"""The web process. With unsafe settings it ends with one sentence (`apps.payments.checks`)."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from django.core.wsgi import get_wsgi_application
 
 
 def refuse(reason: str) -> NoReturn:
-    """End this process. Status 3 tells gunicorn to end as well, instead of trying again."""
+    """End this process. Status 3 tells gunicorn to end as well instead of restarting it."""
     print(f"No se puede arrancar: {reason}", file=sys.stderr, flush=True)
     sys.exit(3)
 
@@ -29,5 +29,6 @@ if problems := [problem.msg for problem in run_checks(tags=[START]) if problem.i
 
 from apps.payments.stripe.client import client  # noqa: E402  (needs the app registry)
 
-# Two threads that came first at once would make a client each, with limits of its own.
+# Create Stripe's client before threads start. Otherwise two first requests could each create one,
+# each with its own limits.
 client()

@@ -11,7 +11,7 @@ class OrderNotFound(NotFound):
 
 
 class PriceChanged(AcademyError):
-    """The client's total is not ours. `total_amount` and `lines` say what it is."""
+    """The client's total differs from the server's. The answer has the new total and lines."""
 
     status = 409
     code = "price_changed"
@@ -19,7 +19,7 @@ class PriceChanged(AcademyError):
 
 
 class Unavailable(AcademyError):
-    """`items` lists what can't be bought: subject_id, lesson_id, name."""
+    """Some items can't be bought. `items` lists them: subject_id, lesson_id, name."""
 
     status = 409
     code = "unavailable"
@@ -27,10 +27,11 @@ class Unavailable(AcademyError):
 
 
 class AlreadyBought(AcademyError):
-    """The signed-in student owns `items` (subject_id, lesson_id, name) already.
+    """The signed-in student has already bought `items` (subject_id, lesson_id, name).
 
-    Sent again with `buy_again` it is taken. Nobody else gets this answer: what an address owns is
-    told to the address alone, by e-mail.
+    A checkout with `buy_again` is accepted. A visitor who is not signed in never gets this answer:
+    what an address has bought is disclosed to that address only, by e-mail
+    (docs/decisions/0023-purchases-are-disclosed-by-email-only.md).
     """
 
     status = 409
@@ -57,9 +58,9 @@ class AlreadyPaid(AcademyError):
 
 
 class FriendCodeReserved(Exception):
-    """Another cart of the buyer holds a friend's code with an open payment.
+    """Another cart of the buyer has reserved a friend code and has an open payment.
 
-    The caller cancels that payment at the provider, which gives the code back, and tries again.
+    The caller cancels that payment at the provider, which releases the code, and retries.
     """
 
     def __init__(self, payment: "Payment") -> None:
@@ -67,9 +68,9 @@ class FriendCodeReserved(Exception):
 
 
 class OpenPaymentInTheWay(Exception):
-    """The order changed while a payment for its former content is open.
+    """The order changed while a payment for its old content is open.
 
-    The caller cancels that payment at the provider and tries again.
+    The caller cancels that payment at the provider and retries.
     """
 
     def __init__(self, payment: "Payment") -> None:

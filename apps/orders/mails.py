@@ -1,11 +1,11 @@
-"""The mails about orders. Rows keep the order's id; what a mail says is read when it is rendered.
+"""The mails about orders. The outbox stores ids; a mail reads its data when it is rendered.
 
 - `order_confirmation` {"order_id"}: to the buyer, once the order is paid or its first instalment is
-- `cart_saved` {"order_id"}: to the buyer, with the link that brings the cart back
-- `payment_declined` {"order_id"}: the same, to a buyer whose bank declined after a while
-- `cart_reminder` {"order_id"}: the same, to a buyer who agreed to be reminded
-- `already_bought` {"order_id"}: to the buyer's address, where the order has something they own
-- `referral_code` {"student_id"}: to a student who has just bought for the first time
+- `cart_saved` {"order_id"}: to the buyer, with the recovery link of the cart
+- `payment_declined` {"order_id"}: the same, after the bank declined the payment
+- `cart_reminder` {"order_id"}: the same, to a buyer who agreed to reminders
+- `already_bought` {"order_id"}: to the buyer's address, if they have bought some items before
+- `referral_code` {"student_id"}: to a student after their first purchase, with their friend code
 - `staff_attention` {"reason", "order_id" or "payment_id"}: to `settings.STAFF_EMAIL`
 """
 
@@ -60,7 +60,7 @@ def register() -> None:
 
 
 def order_confirmation_context(order: Order) -> dict[str, Any]:
-    """What was bought and paid, the plan of instalments, and the texts that were accepted."""
+    """Variables of `order_confirmation`: items, payment, plan of instalments and accepted texts."""
     consents = {
         consent.kind: consent
         for consent in Consent.objects.filter(order_id=order.pk)
@@ -100,9 +100,10 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
 
 
 def cart_saved_context(order: Order) -> dict[str, Any]:
-    """The cart and the link that brings it back, which works until the cart expires.
+    """Variables of `cart_saved`: the cart and its recovery link, which works until it expires.
 
-    No name: the address is not verified, and a typed name could carry a message to somebody else.
+    The buyer's name is left out. The address is not verified, and somebody could type a message to
+    a stranger into the name.
     """
     return {
         "lines": [_line(line) for line in order.lines.all()],
@@ -115,14 +116,14 @@ def cart_saved_context(order: Order) -> dict[str, Any]:
 
 
 def payment_declined_context(order: Order) -> dict[str, Any]:
-    """The cart as `cart_saved` has it. Raises NoLongerDue where the order is paid or expired."""
+    """The variables of `cart_saved`. Raises NoLongerDue if the order is paid or expired."""
     if not order.is_open:
         raise NoLongerDue
     return cart_saved_context(order)
 
 
 def cart_reminder_context(order: Order) -> dict[str, Any]:
-    """The cart as `cart_saved` has it, and the link that ends reminders.
+    """The variables of `cart_saved`, and the unsubscribe link.
 
     Raises NoLongerDue if the cart was paid or its items were bought since the mail was queued.
     """
@@ -136,9 +137,9 @@ def cart_reminder_context(order: Order) -> dict[str, Any]:
 
 
 def already_bought_context(order: Order) -> dict[str, Any]:
-    """What of the order its student has bought before, and where to find it.
+    """Variables of `already_bought`: the items bought before, and the link to the classroom.
 
-    No name and nothing else that was typed: it may have been a stranger who typed the address.
+    It repeats nothing that was typed, because a stranger may have typed the address.
     """
     owned = order_lines_bought_before(order)
     if not owned:
@@ -151,7 +152,7 @@ def already_bought_context(order: Order) -> dict[str, Any]:
 
 
 def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
-    """The friend code, its amounts for both sides, and the link to share."""
+    """Variables of `referral_code`: the code, the discount, the rewards and the link to share."""
     code = PromoCode.objects.get(student=ids["student_id"], is_referral_code=True)
     return {
         "code": code.code,
@@ -164,7 +165,7 @@ def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def staff_attention_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """The order or payment to look at, the reason, and its page in the admin."""
+    """Variables of `staff_attention`: the order or payment, its admin page and the reason."""
     if "order_id" in ids:
         order = Order.objects.get(pk=ids["order_id"])
         what, page = f"el {_name(order)}", reverse("admin:orders_order_change", args=[order.pk])

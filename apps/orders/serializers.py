@@ -45,7 +45,7 @@ def clean_phone(value: str) -> str:
 
 
 class ProviderIdField(serializers.CharField):
-    """One of Stripe's ids. They are opaque: any printable text of up to 255 characters."""
+    """An id of Stripe's. Ids are opaque: any printable text of up to 255 characters."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=PROVIDER_ID_LENGTH, **options)

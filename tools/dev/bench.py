@@ -1,8 +1,8 @@
-"""`make bench`: how long the catalogue takes, at a thousand and at a hundred thousand subjects.
+"""`make bench`: the speed of the catalogue with 1,000 and with 100,000 subjects.
 
-Figures to look at, not a test: they depend on the machine. CPU seconds are printed beside the
-seconds on the clock because other work disturbs them less. The database is a PostgreSQL server that
-is thrown away afterwards.
+It prints figures and is not a test, because they depend on the machine. CPU seconds are printed
+beside elapsed seconds because other processes disturb them less. It runs on a temporary PostgreSQL
+server.
 """
 
 import tempfile

@@ -26,7 +26,7 @@ TIMES = 7
 
 
 def print_figures() -> None:
-    """Fill the empty database in steps and print a line for each thing measured."""
+    """Fill the empty database in steps and print one line for each measurement."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _command("seed", subjects=SMALL)
@@ -43,7 +43,7 @@ def print_figures() -> None:
 
 
 def _write_files(folder: Path) -> None:
-    """Write the catalogue in each format with acronyms of its own, so that all of it is new."""
+    """Write the catalogue in each format. With acronyms of its own, each file has new rows only."""
     for ending in FORMATS:
         with transaction.atomic():
             University.objects.update(acronym=Concat(Value(ending), "acronym"))
@@ -101,7 +101,7 @@ def _command(name: str, *files: Path, **options: Any) -> None:
 
 
 def _spent(do: Callable[[], object]) -> tuple[float, ...]:
-    """Seconds on the clock, of CPU in Python, and of CPU in PostgreSQL."""
+    """Elapsed seconds, CPU seconds of Python, and CPU seconds of PostgreSQL."""
     before = (perf_counter(), process_time(), _database_cpu())
     do()
     after = (perf_counter(), process_time(), _database_cpu())

@@ -1,4 +1,4 @@
-"""`make lighthouse`: judge every public page as on a phone with a slow connection.
+"""`make lighthouse`: measure every public page as on a phone with a slow connection.
 
 The shop runs as in production, with the sample data. npx fetches Lighthouse, which is not a
 dependency of the project.
@@ -40,7 +40,7 @@ PRODUCTION = {
 
 
 def measure() -> int:
-    """Judge every public page and print a table. Returns 1 if a figure is too low."""
+    """Measure every public page and print a table. Returns 1 if a figure is too low."""
     chromium = install_chromium()
     with tempfile.TemporaryDirectory(prefix="academy-lighthouse-") as folder:
         use_empty_shop(Path(folder))
@@ -61,7 +61,7 @@ def measure() -> int:
 
 
 def _show_samples() -> None:
-    """Count the sample data as real, because a site in production hides samples."""
+    """Mark the sample data as real, because a site in production hides samples."""
     for model in apps.get_models():
         if any(field.name == "is_sample" for field in model._meta.fields):
             model._default_manager.update(is_sample=False)

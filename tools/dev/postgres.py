@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 from pgserver.postgres_server import PostgresServer
 
-# Durability costs a third of a test run, and a temporary database needs none. Some tests open 50
+# Durability takes a third of a test run, and a temporary database needs none. Some tests open 50
 # connections each, and three run at a time; PostgreSQL's default is 100. Commits stay synchronous,
-# which costs nothing without fsync: VACUUM skips rows of recent asynchronous commits, and then no
-# query is answered from an index alone.
+# which takes no time without fsync. With asynchronous commits VACUUM would skip recent rows, and
+# queries could not use index-only scans.
 _SETTINGS = """
 max_connections = 300
 fsync = off

@@ -45,10 +45,10 @@ def run() -> int:
 
 
 def configure() -> None:
-    """Choose what `.env` and the environment leave open, and keep it for `manage.py`.
+    """Set the settings that `.env` and the environment do not set, and store them for `manage.py`.
 
-    The settings are in `os.environ` afterwards, and in `var/dev.env`, which `academy.settings`
-    reads if nothing else configures the checkout.
+    Afterwards they are in `os.environ`, and in `var/dev.env`, which `academy.settings` reads if
+    nothing else configures the checkout.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "academy.settings")
     environ.Env.read_env(ROOT / os.environ.get("ENV_FILE", ".env"))
@@ -82,7 +82,7 @@ def _port(name: str, default: int) -> int:
 
 
 def welcome(stack: Stack, *, seconds: float) -> str:
-    """Which addresses to open, how to sign in and how to pay."""
+    """The text that is printed at the start: addresses, sample sign-in and test cards."""
     from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD  # Needs the app registry.
 
     rows = {

@@ -22,7 +22,7 @@ from django.db import OperationalError, connections
 from tools.dev.processes import ROOT, SetupError, end, free_port, signals_held, start
 
 PROCFILE = ROOT / "Procfile"
-# Where the Procfile leaves a choice: one small web process on this machine, and no delays.
+# Values of the Procfile's variables for development: one small web process, and no delays.
 DEVELOPMENT = {
     "BIND_HOST": "127.0.0.1",
     "WEB_CONCURRENCY": "1",

@@ -1,4 +1,4 @@
-"""`make test` and its parts. Every step runs, even if another fails; the last line sums up."""
+"""`make test` and its parts. Every step runs, even if another fails. The last line is the total."""
 
 import os
 import shutil
@@ -84,7 +84,7 @@ def python_tests() -> list[Step]:
 def browser_tests() -> list[Step]:
     """The journeys in Chromium. They mostly wait, so there are four shops side by side.
 
-    Two cores can be too slow for a patient test, so a failure is repeated once, visibly.
+    On two cores a test may time out, so a failed test is repeated once, which the output shows.
     """
     env = {"CHROMIUM_PATH": install_chromium() or ""}
     options = ["--stack", "--numprocesses=4", "--dist=worksteal", "--reruns=1"]

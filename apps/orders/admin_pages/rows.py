@@ -33,7 +33,7 @@ class InstalmentRows(ReadOnlyRowsInline):
     show_change_link = True
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Instalment]:
-        # The name of a row, "Plazo 1 de 3", needs the order.
+        # A row's name, "Plazo 1 de 3", reads the order.
         instalments: QuerySet[Instalment] = super().get_queryset(request)
         return instalments.select_related("order")
 

@@ -10,7 +10,7 @@ from apps.orders.models.statuses import AttemptKind, AttemptOutcome, InstalmentS
 
 
 class Instalment(models.Model):
-    """One of the three payments of an order in instalments."""
+    """One payment of an order in instalments."""
 
     Status = InstalmentStatus
 
@@ -21,7 +21,7 @@ class Instalment(models.Model):
     amount = models.DecimalField("importe (€)", **PRICE)
     due_on = models.DateField("vence")
     status = models.CharField("estado", max_length=8, choices=Status.choices, default=Status.DUE)
-    # The day of the next try; empty where nothing is charged by itself any more.
+    # The day of the next automatic charge. Empty if there is none.
     charge_on = models.DateField("próximo cobro", null=True, blank=True)
     first_refused_on = models.DateField("primer rechazo", null=True, blank=True)
     leased_until = models.DateTimeField(null=True, blank=True, editable=False)
@@ -47,10 +47,10 @@ class Instalment(models.Model):
 
 
 class InstalmentAttempt(models.Model):
-    """One try to have an instalment paid, kept before the provider is asked.
+    """One attempt to charge or pay an instalment. It is stored before the provider is called.
 
-    Its idempotency key: `plan.attempts.charge_key`. A payment by hand that takes
-    several instalments is an attempt of the first of them.
+    `plan.attempts.charge_key` makes its idempotency key. A payment of several instalments by hand
+    is an attempt of the first of them.
     """
 
     Kind = AttemptKind
@@ -79,7 +79,7 @@ class InstalmentAttempt(models.Model):
             models.UniqueConstraint(
                 fields=("instalment", "number"), name="instalment_attempt_number_once"
             ),
-            # Whatever the code does: nobody charges an instalment beside a try that is not settled.
+            # The database allows one unsettled automatic attempt, so that no bug charges twice.
             models.UniqueConstraint(
                 fields=("instalment",),
                 condition=Q(kind="automatic", outcome__in=("started", "processing")),

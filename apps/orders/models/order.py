@@ -47,7 +47,7 @@ def order_key_digest(order_key: UUID | None) -> str | None:
 
 
 class Order(models.Model):
-    """A purchase, from the first checkout on. `orders.ledger.states` alone changes its status."""
+    """A purchase, from the first checkout on. Only `orders.ledger.states` changes its status."""
 
     Status = OrderStatus
 
@@ -65,10 +65,10 @@ class Order(models.Model):
         "días entre plazos", default=20, db_default=20, editable=False
     )
     total_amount = models.DecimalField("total (€)", **PRICE, validators=[MinValueValidator(0)])
-    # What was typed into this order: never from, nor into, an existing student's data.
+    # The contact data as typed. They are never copied from or to an existing student.
     email = models.EmailField("correo")
     phone = models.CharField("teléfono", max_length=16)
-    # Which person these belong to (`core.identity`), for what a person may do once.
+    # The normalized address and phone (`core.identity`), for limits that count per person.
     email_identity = models.CharField(
         max_length=254, default="", db_default="", db_index=True, editable=False
     )
@@ -85,12 +85,13 @@ class Order(models.Model):
         related_name="orders",
         verbose_name="código promocional",
     )
-    # What the owner of its friend code earns if the order is paid, in euros; 0 without such a code.
-    # Later changes of the rewards do not change what this order was placed with.
+    # The reward in euros for the owner of the friend code; 0 without one. It is stored when the
+    # order is placed, so that later changes of the rewards do not affect it.
     promised_reward = models.DecimalField(
         "recompensa por amigo (€)", **PRICE, default=0, db_default=0, editable=False
     )
-    # The number of the quote whose price this order has; quotes live in an app of their own.
+    # The number of the quote whose price binds for this order. No foreign key: `apps.leads` has the
+    # quotes, and this app may not import it.
     quote_number = models.PositiveBigIntegerField(
         "presupuesto", null=True, blank=True, db_index=True, editable=False
     )
@@ -103,18 +104,19 @@ class Order(models.Model):
     # order's number is not enough: another copy of the database, or a restored one, gives the same
     # number to another order.
     idempotency_id = models.UUIDField(default=uuid4, unique=True, editable=False)
-    # Grows with each change of what is to be paid. A payment's key is
-    # `order-<idempotency_id>-<revision>`, with the number of keys given up before it, if any.
+    # Incremented with each change of the order's content. The idempotency key of a payment is
+    # `order-<idempotency_id>-<revision>`, plus `keys_given_up` if that is not 0.
     revision = models.PositiveIntegerField(default=1, editable=False)
-    # Keys that Stripe answers with an error of its own which it keeps for a day.
+    # The number of idempotency keys for which Stripe has stored an internal error, which it repeats
+    # for a day.
     keys_given_up = models.PositiveIntegerField(default=0, db_default=0, editable=False)
-    # What the revision stands for: a digest of lines, prices, code, contact and payment type.
+    # The digest of the content that the revision stands for (`checkout.write.content_digest`).
     content_hash = models.CharField(max_length=64, default="", editable=False)
     customer_reference = models.CharField(
         "cliente en Stripe", max_length=PROVIDER_ID_LENGTH, blank=True, editable=False
     )
-    # The card that instalments are charged to: what the first payment saved, or what the student
-    # put in its place. With a refusal that no second try can mend, it is not charged any more.
+    # The card that instalments are charged to: saved by the first payment, or changed by the
+    # student. If `card_refusal` is set, it is not charged any more.
     card_reference = models.CharField(
         "tarjeta", max_length=PROVIDER_ID_LENGTH, blank=True, editable=False
     )
@@ -133,7 +135,7 @@ class Order(models.Model):
     disputed_at = models.DateTimeField("disputado", null=True, blank=True)
     created_at = models.DateTimeField("creado", auto_now_add=True)
     updated_at = models.DateTimeField("actualizado", auto_now=True)
-    # When reconciliation last asked the provider about the payments of its customer.
+    # When reconciliation last listed the payments of the order's customer.
     checked_at = models.DateTimeField(null=True, editable=False)
     paid_at = models.DateTimeField("pagado", null=True, blank=True)
 
@@ -155,7 +157,7 @@ class Order(models.Model):
         return f"Pedido {self.pk}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the order, with the identities of its address and phone."""
+        """Save the order, and update the identities of its address and phone."""
         self.email_identity = email_identity(self.email)
         self.phone_identity = phone_identity(self.phone)
         fields = kwargs.get("update_fields")
@@ -183,7 +185,7 @@ class Order(models.Model):
 
     @property
     def instalment_plan(self) -> InstalmentPlan:
-        """The plan that the order was sold with; it has a meaning for instalments alone."""
+        """The plan that the order was sold with. Only orders in instalments use it."""
         return InstalmentPlan(self.instalment_count, self.instalment_every_days)
 
     @property
@@ -195,22 +197,22 @@ class Order(models.Model):
 
     @property
     def main_payment(self) -> Any:
-        """The `Payment` that stands for the order: the first that succeeded, else the open one.
+        """The payment that represents the order: the first that succeeded, else the open one.
 
-        Of orders with neither it is the latest, or None. Payments that did not fit come after those
-        that did. Reads prefetched payments where there are any.
+        Without either it is the latest payment, or None. Unflagged payments come before flagged
+        ones. Uses prefetched payments.
         """
         return min(self.payments.all(), key=_payment_rank, default=None)
 
     @property
     def stripe_payment_intent_id(self) -> str:
-        """The id of the order's payment at Stripe; empty where there is none yet."""
+        """The id of the order's payment at Stripe. Empty if there is none."""
         payment = self.main_payment
         return str(payment.intent_reference) if payment else ""
 
     @property
     def stripe_session_id(self) -> str:
-        """The id of the Checkout Session of the order's payment; empty where there is none."""
+        """The id of the Checkout Session of the order's payment. Empty if there is none."""
         payment = self.main_payment
         return str(payment.session) if payment else ""
 
@@ -220,12 +222,12 @@ class Order(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still be changed and paid: a cart within its 30 days."""
+        """Whether the order can still be changed and paid: a cart of less than 30 days."""
         return self.status == self.Status.CART and timezone.now() < self.created_at + CART_LIFE
 
 
 def _payment_rank(payment: Any) -> tuple[bool, bool, bool, float]:
-    """Sorts the payments of one order: the one that stands for it comes first."""
+    """The sort key of an order's payments: `main_payment` comes first."""
     succeeded = payment.status == PaymentStatus.SUCCEEDED
     at = payment.succeeded_at if succeeded and payment.succeeded_at else payment.created_at
     return (
@@ -237,7 +239,7 @@ def _payment_rank(payment: Any) -> tuple[bool, bool, bool, float]:
 
 
 class OrderLine(models.Model):
-    """One thing bought, with its price, names and rules as they were."""
+    """A subject or lesson of an order, with its price and names at the time of the order."""
 
     order = models.ForeignKey(Order, models.CASCADE, related_name="lines", verbose_name="pedido")
     subject = models.ForeignKey(Subject, models.PROTECT, verbose_name="asignatura")
@@ -276,7 +278,7 @@ class OrderLine(models.Model):
 
 
 class UsedQuote(models.Model):
-    """The order that a quote was bought with. The unique number allows for no second one."""
+    """The order that was paid with a quote. The number is unique: a quote is for one purchase."""
 
     number = models.PositiveBigIntegerField("presupuesto", unique=True)
     order = models.OneToOneField(
@@ -292,7 +294,7 @@ class UsedQuote(models.Model):
 
 
 class OrderDiscount(models.Model):
-    """One discount of an order, as the buyer was shown it. Positive."""
+    """One discount of an order, as shown to the buyer. The amount is positive."""
 
     order = models.ForeignKey(
         Order, models.CASCADE, related_name="discounts", verbose_name="pedido"
@@ -315,8 +317,8 @@ class OrderDiscount(models.Model):
 class OrderEvent(models.Model):
     """One entry of an order's history: time, actor, kind and text. Entries are only ever added.
 
-    `external_id` names what the entry is about at the provider (an event, a setup), so that the
-    same report adds one entry however often it arrives.
+    `external_id` is the id of an object at the provider (an event, a set-up). With the kind it is
+    unique, so that a repeated report adds no second entry.
     """
 
     Kind = EventKind
@@ -328,7 +330,7 @@ class OrderEvent(models.Model):
     actor = models.CharField("quién", max_length=80)
     from_status = models.CharField("de", max_length=20, blank=True)
     to_status = models.CharField("a", max_length=20, blank=True)
-    # A sentence that may name one of the provider's ids.
+    # A Spanish sentence. It may contain an id of the provider's, which may be long.
     reason = models.CharField("motivo", max_length=600)
 
     class Meta:

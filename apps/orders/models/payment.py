@@ -17,14 +17,14 @@ class PaymentQuerySet(models.QuerySet["Payment"]):
         return self.filter(status__in=PAYMENT_OPEN)
 
     def named(self, provider_id: str) -> "PaymentQuerySet":
-        """Payments with this id at the provider, whether of the payment or of its hosted page."""
+        """Payments with this id at the provider: of the payment, or of its Checkout Session."""
         return self.filter(Q(reference=provider_id) | Q(session=provider_id))
 
 
 class Payment(models.Model):
-    """One payment at the provider, open or settled. At most one of an order is open.
+    """One payment at the provider, open or settled. An order has at most one open payment.
 
-    Without an order it is money that is not ours to act on: kept and left alone.
+    A payment without an order belongs to no order of the shop. It is stored and left alone.
     """
 
     Status = PaymentStatus
@@ -32,14 +32,15 @@ class Payment(models.Model):
     order = models.ForeignKey(
         Order, models.PROTECT, null=True, blank=True, related_name="payments", verbose_name="pedido"
     )
-    # Those that it pays; several where the student pays the rest at once.
+    # The instalments that it pays. Several if the student pays all the rest at once.
     instalments = models.ManyToManyField(
         Instalment, related_name="payments", blank=True, verbose_name="plazos"
     )
-    # The provider's id of the payment. A payment on the hosted page has no id before somebody pays:
-    # until then this is the id of its session. Payments of nothing have an id of ours, `free_…`.
+    # The provider's id of the payment. A payment on the hosted page has none before the buyer pays:
+    # until then this is the id of its Checkout Session. A free order has an id of the shop's own,
+    # `free_…`.
     reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, unique=True)
-    # The id of the hosted page's session; empty where the card is typed into the shop's own dialog.
+    # The id of the Checkout Session. Empty if the card is typed into the shop's own dialog.
     session = models.CharField(
         "sesión",
         max_length=PROVIDER_ID_LENGTH,
@@ -48,16 +49,16 @@ class Payment(models.Model):
         db_default="",
         db_index=True,
     )
-    # Larger than any price of ours: another shop on the account may take pesos or yen.
+    # Wider than any price of the shop: another shop on the account may charge pesos or yen.
     amount = models.DecimalField("importe (€)", max_digits=16, decimal_places=2)
     currency = models.CharField("moneda", max_length=3, default="eur")
     status = models.CharField("estado", max_length=10, choices=Status.choices)
-    # What of it was given back or is about to be: the refunds that have not failed.
+    # The sum of the refunds that are requested, pending or succeeded.
     refunded = models.DecimalField("devuelto (€)", **PRICE, default=0)
     payment_method = models.CharField("tarjeta guardada", max_length=PROVIDER_ID_LENGTH, blank=True)
     flag = models.CharField("atención", max_length=200, blank=True)
     created_at = models.DateTimeField("creado", auto_now_add=True)
-    # When reconciliation last asked the provider about it.
+    # When reconciliation last looked this payment up at the provider.
     checked_at = models.DateTimeField(null=True, editable=False)
     succeeded_at = models.DateTimeField("cobrado", null=True, blank=True)
 
@@ -74,7 +75,7 @@ class Payment(models.Model):
                 name="one_open_payment_per_order",
             ),
             models.CheckConstraint(condition=Q(amount__gte=0), name="payment_not_negative"),
-            # Whatever the code does: nobody gets back more than was paid.
+            # The database refuses to refund more than was paid, so that no bug can.
             models.CheckConstraint(
                 condition=Q(refunded__gte=0, refunded__lte=models.F("amount")),
                 name="payment_refunded_within_amount",
@@ -86,11 +87,11 @@ class Payment(models.Model):
 
     @property
     def is_past_its_time(self) -> bool:
-        """Whether it was opened more than OPEN_PAYMENT_MINUTES ago."""
+        """Whether the payment was opened more than OPEN_PAYMENT_MINUTES ago."""
         life = timedelta(minutes=settings.OPEN_PAYMENT_MINUTES)
         return self.created_at + life < timezone.now()
 
     @property
     def intent_reference(self) -> str:
-        """The id of the payment itself; empty while the provider has only a session for it."""
+        """The id of the PaymentIntent. Empty while only a Checkout Session exists."""
         return "" if self.reference == self.session else self.reference

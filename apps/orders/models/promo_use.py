@@ -11,7 +11,7 @@ from apps.students.models import Student
 
 
 class PromoUse(models.Model):
-    """A use of a promo code by an order: reserved with its payment, used when it is paid."""
+    """A use of a promo code by an order: reserved while a payment is open, used once paid."""
 
     Status = PromoUseStatus
 

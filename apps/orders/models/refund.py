@@ -1,4 +1,4 @@
-"""Refunds, which the academy makes, and disputes, which cardholders open at their bank."""
+"""Refunds, made by the academy, and disputes, opened by cardholders at their bank."""
 
 from uuid import uuid4
 
@@ -15,20 +15,20 @@ from apps.orders.models.statuses import DisputeStatus, RefundStatus
 
 class RefundQuerySet(models.QuerySet["Refund"]):
     def unanswered(self) -> "RefundQuerySet":
-        """Written down, and the provider has not answered yet."""
+        """Refunds that are recorded and that the provider has not answered yet."""
         return self.filter(status=RefundStatus.REQUESTED)
 
     def ending_plan(self) -> "RefundQuerySet":
-        """Confirmed as the end of the order or of its plan of instalments."""
+        """Refunds that were confirmed to end the order or its plan of instalments."""
         return self.filter(Q(ends_order=True) | Q(cancels_plan=True))
 
 
 class Refund(models.Model):
-    """Money refunded of one payment, written down before the provider is asked.
+    """A refund of one payment, recorded before the provider is called.
 
-    Its random `key_id` is in the idempotency key, so that a restored database, which counts its
-    refunds anew, never meets an old key. Refunds that were confirmed together have one `batch`: an
-    order paid in instalments is refunded payment by payment. They change in `orders.refunds`.
+    The random `key_id` is a part of the idempotency key, because a restored database uses the same
+    numbers again. Refunds that were confirmed together share a `batch`: an order paid in
+    instalments is refunded payment by payment. Only `orders.refunds` changes refunds.
     """
 
     Status = RefundStatus
@@ -40,16 +40,16 @@ class Refund(models.Model):
     batch = models.CharField(max_length=PROVIDER_ID_LENGTH, db_index=True, editable=False)
     amount = models.DecimalField("importe (€)", **PRICE)
     reason = models.CharField("motivo", max_length=300)
-    # Lines whose access is withdrawn. A refund of all the money withdraws all access.
+    # The lines whose access is withdrawn. A refund of all the money withdraws all access anyway.
     lines = models.ManyToManyField(
         OrderLine, related_name="refunds", blank=True, verbose_name="líneas"
     )
     cancels_plan = models.BooleanField("anula los plazos que quedan", default=False)
-    # What the clerk confirmed: the refund of all that was charged, which ends the order.
+    # Whether the clerk confirmed a refund of everything that was charged, which ends the order.
     ends_order = models.BooleanField(
         "devuelve todo lo cobrado", default=False, db_default=False, editable=False
     )
-    # The refund that ended the plan, where this one refunds a payment that arrived afterwards.
+    # The refund that ended the plan, if this one refunds a payment that arrived afterwards.
     follows = models.ForeignKey(
         "self",
         models.SET_NULL,
@@ -62,14 +62,15 @@ class Refund(models.Model):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", editable=False
     )
-    # The clerk's name, which stays when their account is deleted; the provider's for refunds that
-    # were made in its dashboard.
+    # The clerk's name, which stays after their account is deleted. For refunds made in the
+    # provider's dashboard it is the provider's name.
     actor = models.CharField("quién", max_length=150)
     status = models.CharField(
         "estado", max_length=10, choices=Status.choices, default=Status.REQUESTED
     )
     reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, blank=True)
-    # Idempotency keys that the provider answers with an error of its own which it keeps for a day.
+    # The number of idempotency keys for which the provider has stored an internal error, which it
+    # repeats for a day.
     keys_given_up = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     problem = models.CharField("problema", max_length=200, blank=True)
     created_at = models.DateTimeField("pedida", default=timezone.now)
@@ -103,7 +104,7 @@ class Refund(models.Model):
 
 
 class Dispute(models.Model):
-    """A payment that its cardholder disputes at the bank. Changes: `orders.refunds.disputes`."""
+    """A cardholder's dispute of a payment. Only `orders.refunds.disputes` changes it."""
 
     Status = DisputeStatus
 

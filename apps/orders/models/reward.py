@@ -10,9 +10,9 @@ from apps.students.models import Student
 
 
 class ReferralReward(models.Model):
-    """What a student earns with a friend's first order: held 30 days, then owed, then paid.
+    """A student's reward for a friend's first order: held for 30 days, then owed, then paid.
 
-    One for each order and for each friend. Its status changes in `orders.rewards.service` alone.
+    One for each order and for each friend. Only `orders.rewards.service` changes its status.
     """
 
     Status = RewardStatus
@@ -35,7 +35,7 @@ class ReferralReward(models.Model):
     held_until = models.DateTimeField("retenida hasta")
     owed_at = models.DateTimeField("por pagar desde", null=True, blank=True)
     paid_at = models.DateTimeField("pagada el", null=True, blank=True)
-    # The name and not the account: who paid stays known when the account is gone.
+    # The clerk's name instead of their account, because the account may be deleted later.
     paid_by = models.CharField("pagada por", max_length=150, blank=True)
     canceled_at = models.DateTimeField("anulada el", null=True, blank=True)
     cancel_reason = models.CharField("motivo de la anulación", max_length=200, blank=True)

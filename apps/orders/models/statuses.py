@@ -1,6 +1,6 @@
 """The statuses of orders, instalments, payments, refunds and rewards, and every named set of them.
 
-A set that more than one module asks about has its name here.
+A set that more than one module uses has a name here.
 """
 
 from django.db import models
@@ -34,7 +34,7 @@ class InstalmentStatus(models.TextChoices):
     DUE = "due", "Pendiente"
     PAID = "paid", "Pagado"
     FAILED = "failed", "Rechazado"
-    # Canceled with the plan, by a refund or a lost dispute. Nobody pays it any more.
+    # Canceled together with the plan, by a refund or a lost dispute.
     CANCELED = "canceled", "Anulado"
 
 
@@ -48,13 +48,13 @@ class AttemptKind(models.TextChoices):
 
 
 class AttemptOutcome(models.TextChoices):
-    # Written down before the provider is asked; the answer is not known yet.
+    # Recorded before the provider is called. The answer is not known yet.
     STARTED = "started", "Sin confirmar"
     OPEN = "open", "Abierto"
     PROCESSING = "processing", "En proceso"
     SUCCEEDED = "succeeded", "Cobrado"
     REFUSED = "refused", "Rechazado"
-    # The provider knows no payment for it, or has canceled it: no money moved.
+    # The provider has no payment for it, or has canceled the payment: no money moved.
     VOID = "void", "Sin efecto"
 
 
@@ -63,7 +63,7 @@ ATTEMPT_UNSETTLED = (AttemptOutcome.STARTED, AttemptOutcome.PROCESSING)
 
 
 class RefusalKind(models.TextChoices):
-    """Why a saved card was not charged. The adapter of the provider maps its codes to these."""
+    """Why a saved card was not charged. `payments.stripe.declines` maps Stripe's codes to these."""
 
     INSUFFICIENT_FUNDS = "insufficient_funds", "Sin saldo suficiente"
     EXPIRED_CARD = "expired_card", "Tarjeta caducada"
@@ -97,13 +97,13 @@ class RefundStatus(models.TextChoices):
     REQUESTED = "requested", "Pedida"
     PENDING = "pending", "En camino"
     SUCCEEDED = "succeeded", "Devuelta"
-    # Refused at once (it has no reference then), or sent back by the buyer's bank.
+    # Rejected by the provider (then it has no reference), or sent back by the buyer's bank.
     FAILED = "failed", "Fallida"
-    # Sent back by the bank, and given to the buyer by another way, such as a transfer.
+    # Sent back by the bank, and paid to the buyer by other means, such as a transfer.
     OUTSIDE = "outside", "Devuelta por otra vía"
 
 
-# Refunds whose amount counts as given back.
+# Refunds whose amount counts as refunded.
 REFUND_COUNTED = (RefundStatus.REQUESTED, RefundStatus.PENDING, RefundStatus.SUCCEEDED)
 
 
@@ -135,7 +135,7 @@ class RewardStatus(models.TextChoices):
 
 
 class EventKind(models.TextChoices):
-    """What an entry of an order's history is about. Code branches on it, never on the text."""
+    """The kind of an entry in an order's history. Code branches on it, never on the text."""
 
     CREATED = "created", "Pedido creado"
     CHANGED = "changed", "Pedido cambiado"

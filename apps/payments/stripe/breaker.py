@@ -1,6 +1,6 @@
 """A circuit breaker: after several failures in a row no call is made for a while.
 
-Each process has its own. Why it is not a package: docs/decisions/0027-a-hanging-provider.md.
+Each process has its own. docs/decisions/0027-a-hanging-provider.md says why it is not a package.
 """
 
 import logging
