@@ -85,6 +85,9 @@ INSTALLED_APPS = [
     "django_tasks_db",
     "anymail",
     "csp",
+    "django_otp",
+    "django_otp.plugins.otp_static",
+    "django_otp.plugins.otp_totp",
 ]
 
 MIDDLEWARE = [
@@ -101,6 +104,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -217,14 +221,18 @@ if TRUSTED_PROXIES:
 X_FRAME_OPTIONS = "DENY"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": f"django.contrib.auth.password_validation.{name}"}
-    for name in (
-        "UserAttributeSimilarityValidator",
-        "MinimumLengthValidator",
-        "CommonPasswordValidator",
-        "NumericPasswordValidator",
-    )
+    {"NAME": "apps.core.password_length.PasswordLength"},
+    *(
+        {"NAME": f"django.contrib.auth.password_validation.{name}"}
+        for name in (
+            "UserAttributeSimilarityValidator",
+            "CommonPasswordValidator",
+            "NumericPasswordValidator",
+        )
+    ),
 ]
+# Whether staff who may refund, export or change accounts need a second factor.
+REQUIRE_SECOND_FACTOR = env.bool("REQUIRE_SECOND_FACTOR", default=not DEBUG)
 
 # ---------------------------------------------------------------- card payments (Stripe)
 STRIPE_SECRET_KEY = env.str("STRIPE_SECRET_KEY", default="")
@@ -304,6 +312,7 @@ STAFF_EMAIL = env.str("STAFF_EMAIL", default="equipo@academia.example")
 
 # ---------------------------------------------------------------- the academy
 BRAND_NAME = env.str("BRAND_NAME", default="Academia Faro")
+OTP_TOTP_ISSUER = BRAND_NAME
 STUDENT_LOGIN = env.bool("STUDENT_LOGIN", default=False)
 # The classroom that purchases give access to: "local" is the small one of this site.
 CLASSROOM = env.str("CLASSROOM", default="local")

@@ -9,6 +9,8 @@ from django.contrib.auth import admin as auth_admin
 from django.contrib.auth.models import Group, User
 from django.db.models import ManyToManyField
 from django.http import HttpRequest
+from django_otp.plugins.otp_static import admin as backup_codes_admin
+from django_otp.plugins.otp_totp import admin as authenticator_admin
 
 from apps.backoffice.staff_powers import (
     grantable_groups,
@@ -25,6 +27,8 @@ else:
     _GroupAdmin, _UserAdmin = auth_admin.GroupAdmin, auth_admin.UserAdmin
 
 admin.site.unregister([User, Group])
+# Their pages show the secrets of everybody's second factor.
+admin.site.unregister([authenticator_admin.TOTPDevice, backup_codes_admin.StaticDevice])
 
 
 def _editor(request: HttpRequest) -> User:

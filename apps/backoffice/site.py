@@ -1,6 +1,8 @@
 """The admin site: order of apps and models, and the actions of its start page."""
 
+from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import admin, messages
@@ -8,7 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import path
+from django.urls import path, reverse
 
 from apps.core.admin_lookups import GuardedLookups
 
@@ -37,6 +39,8 @@ MODELS = (
     "PricePlan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
     "Mail", "ScheduledJob", "LegalText", "SiteSettings",
 )  # fmt: skip
+# Pages of whoever has given the password, and not yet the second factor.
+SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
 
 
 def _rank(names: tuple[str, ...], name: str) -> int:
@@ -78,11 +82,63 @@ class BackofficeSite(admin.AdminSite):
         }
         return super().index(request, {**(extra_context or {}), **context})
 
+    @property
+    def login_form(self) -> Any:  # type: ignore[override]  # an attribute in Django
+        from apps.backoffice.sign_in import StaffSignInForm
+
+        return StaffSignInForm
+
+    def admin_view(self, view: Any, cacheable: bool = False) -> Any:
+        """Check age and second factor of the session before Django checks that it is of staff."""
+        checked = super().admin_view(self._after_second_factor(view), cacheable)
+
+        @wraps(checked)
+        def page(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            from apps.backoffice.staff_session import end_if_over
+
+            end_if_over(request)
+            answer: HttpResponse = checked(request, *args, **kwargs)
+            return answer
+
+        return page
+
+    def _after_second_factor(self, view: Any) -> Any:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            from apps.backoffice.second_factor import is_missing
+
+            match = request.resolver_match
+            is_step = match is not None and match.url_name in SIGN_IN_STEPS
+            if not is_step and is_missing(request):
+                query = urlencode({"next": request.get_full_path()})
+                return redirect(f"{reverse('admin:second_factor')}?{query}")
+            answer: HttpResponse = view(request, *args, **kwargs)
+            return answer
+
+        return guarded
+
+    def _step_context(self, request: HttpRequest) -> dict[str, Any]:
+        """The context of a page of the sign-in, which leads nowhere else yet."""
+        without_lists = {"available_apps": [], "is_nav_sidebar_enabled": False}
+        return {**self.each_context(request), **without_lists}
+
+    def second_factor(self, request: HttpRequest) -> HttpResponse:
+        from apps.backoffice.second_factor_pages import check_page
+
+        return check_page(request, self._step_context(request))
+
+    def second_factor_setup(self, request: HttpRequest) -> HttpResponse:
+        from apps.backoffice.second_factor_pages import setup_page
+
+        return setup_page(request, self._step_context(request))
+
     def get_urls(self) -> list[Any]:
         pages = (
             ("sin-acceso/<int:order_id>", self.retry_access, "retry_access"),
             ("devolver/<int:order_id>", self.refund_order, "refund_order"),
             ("clave", self.confirm_password, "confirm_password"),
+            ("segundo-factor", self.second_factor, "second_factor"),
+            ("segundo-factor/activar", self.second_factor_setup, "second_factor_setup"),
         )
         ours = [path(route, self.admin_view(view), name=name) for route, view, name in pages]
         return [*ours, *super().get_urls()]
@@ -90,7 +146,7 @@ class BackofficeSite(admin.AdminSite):
     def confirm_password(self, request: HttpRequest) -> HttpResponse:
         from apps.backoffice.password_page import confirm_password
 
-        return confirm_password(request, self.each_context(request))
+        return confirm_password(request, self._step_context(request))
 
     def refund_order(self, request: HttpRequest, order_id: int) -> HttpResponse:
         from apps.payments.refund_page import refund_page

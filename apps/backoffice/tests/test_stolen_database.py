@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.core import serializers
 from django.test import Client
 
+from apps.backoffice.models import Authenticator, BackupCodes
 from apps.core.models import Mail
 from apps.orders.models import Order
 from apps.orders.plan.plan_link import open_plan, plan_token
@@ -129,3 +130,15 @@ def test_mails_and_events_are_stored_without_their_secrets():
     assert "seti_1_secret_abc" not in copied
     assert order.auth_token not in copied
     assert plan_token(order) not in copied
+
+
+def test_a_copy_has_no_key_of_a_telephone_and_no_backup_code():
+    user = User.objects.create_superuser("carla")
+    telephone = Authenticator.objects.create(user=user, confirmed=True)
+    codes = BackupCodes.objects.create(user=user).renew()
+    copied = copy_of_the_database()
+
+    assert telephone.bin_key.hex() not in copied
+    assert telephone.key in copied
+    for code in codes:
+        assert code.replace("-", "") not in copied

@@ -1,0 +1,73 @@
+"""The second factor of staff: codes of a telephone, and backup codes.
+
+Both are devices of django-otp whose secrets are not in the database: the key of the codes is
+derived under SECRET_KEY from a random value that is stored, and backup codes are stored as digests.
+"""
+
+import time
+
+from django_otp.oath import TOTP
+from django_otp.plugins.otp_static.models import StaticDevice
+from django_otp.plugins.otp_totp.models import TOTPDevice
+
+from apps.core.keyed_digest import keyed_digest, keyed_digests
+from apps.core.random_codes import random_code
+
+_KEY_SALT = "backoffice.authenticator"
+_CODE_SALT = "backoffice.backup-codes"
+# The length of the key that RFC 4226 recommends, and of django-otp's column for codes.
+_KEY_BYTES, _STORED_LENGTH = 20, 16
+BACKUP_CODES, CODE_LENGTH = 10, 10
+
+
+class Authenticator(TOTPDevice):
+    """An app on a telephone that shows a code of six digits every 30 seconds (RFC 6238)."""
+
+    class Meta:
+        proxy = True
+
+    _secret_in_use = ""
+
+    @property
+    def bin_key(self) -> bytes:
+        """The key that the telephone has."""
+        digest = self._secret_in_use or keyed_digest(_KEY_SALT, self.key)
+        return bytes.fromhex(digest)[:_KEY_BYTES]
+
+    def verify_token(self, token: str) -> bool:
+        """Check a code, also of a telephone that was set up before a change of SECRET_KEY."""
+        for digest in keyed_digests(_KEY_SALT, self.key):
+            self._secret_in_use = digest
+            if self._fits(token):
+                break
+        else:
+            self._secret_in_use = ""
+        return bool(super().verify_token(token))
+
+    def _fits(self, token: str) -> bool:
+        clock = TOTP(self.bin_key, self.step, self.t0, self.digits, self.drift)
+        clock.time = time.time()
+        is_number = token.isascii() and token.isdecimal() and len(token) == self.digits
+        return is_number and bool(clock.verify(int(token), self.tolerance))
+
+
+class BackupCodes(StaticDevice):
+    """Codes on paper, each of them for one sign-in without the telephone."""
+
+    class Meta:
+        proxy = True
+
+    def renew(self) -> list[str]:
+        """Replace the codes and return the new ones, which are shown once."""
+        self.token_set.all().delete()
+        codes = [random_code("", CODE_LENGTH) for _ in range(BACKUP_CODES)]
+        for code in codes:
+            self.token_set.create(token=keyed_digest(_CODE_SALT, code)[:_STORED_LENGTH])
+        half = CODE_LENGTH // 2
+        return [f"{code[:half]}-{code[half:]}" for code in codes]
+
+    def verify_token(self, token: str) -> bool:
+        code = "".join(sign for sign in token.upper() if sign.isalnum())
+        stored = [digest[:_STORED_LENGTH] for digest in keyed_digests(_CODE_SALT, code)]
+        found = self.token_set.filter(token__in=stored).first()
+        return bool(super().verify_token(found.token if found else stored[0]))

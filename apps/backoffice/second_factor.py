@@ -1,0 +1,93 @@
+"""Who needs a second factor, and who has given it (docs/rules.md, "Staff")."""
+
+from typing import cast
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django_otp import login as mark_verified
+from django_otp import verify_token
+
+from apps.backoffice.models import Authenticator, BackupCodes
+
+# Whoever may do one of these can move money, take data away or make others powerful.
+POWERFUL = (
+    "orders.refund_order",
+    "orders.pay_referralreward",
+    "orders.export_referralreward",
+    "leads.export_lead",
+    "catalogue.export_catalogue",
+    "auth.add_user",
+    "auth.change_user",
+    "auth.add_group",
+    "auth.change_group",
+)
+
+
+def must_have(user: User) -> bool:
+    """Whether this member of staff needs a second factor to work in the admin."""
+    return settings.REQUIRE_SECOND_FACTOR and any(user.has_perm(name) for name in POWERFUL)
+
+
+def authenticator_of(user: User) -> Authenticator | None:
+    """The telephone that this member of staff has set up."""
+    return cast(
+        "Authenticator | None", Authenticator.objects.filter(user=user, confirmed=True).first()
+    )
+
+
+def is_given(request: HttpRequest) -> bool:
+    """Whether the second factor was given in this session."""
+    return getattr(request.user, "otp_device", None) is not None
+
+
+def is_missing(request: HttpRequest) -> bool:
+    """Whether the second factor has to be set up or given before anything else."""
+    if is_given(request):
+        return False
+    user = cast(User, request.user)
+    return must_have(user) or authenticator_of(user) is not None
+
+
+def give(request: HttpRequest, code: str) -> bool:
+    """Check a code of the telephone or of the paper, and note a right one in the session."""
+    user = cast(User, request.user)
+    kind = Authenticator if code.isdecimal() else BackupCodes
+    device = kind.objects.filter(user=user, confirmed=True).first()
+    if device is None or verify_token(user, device.persistent_id, code) is None:
+        return False
+    # A session that somebody knew before gets no further.
+    request.session.cycle_key()
+    mark_verified(request, device)
+    return True
+
+
+def new_authenticator(user: User) -> Authenticator:
+    """The telephone that is being set up: the same one until a code of it has been typed."""
+    found, _ = Authenticator.objects.get_or_create(
+        user=user, confirmed=False, defaults={"name": "teléfono"}
+    )
+    return cast(Authenticator, found)
+
+
+def confirm(request: HttpRequest, code: str) -> list[str] | None:
+    """Put the new telephone in the place of the old one and return new backup codes.
+
+    Returns None for a wrong code, and changes nothing.
+    """
+    user = cast(User, request.user)
+    device = new_authenticator(user)
+    if verify_token(user, device.persistent_id, code) is None:
+        return None
+    Authenticator.objects.filter(user=user).exclude(pk=device.pk).delete()
+    Authenticator.objects.filter(pk=device.pk).update(confirmed=True)
+    codes, _ = BackupCodes.objects.get_or_create(user=user, defaults={"name": "papel"})
+    request.session.cycle_key()
+    mark_verified(request, device)
+    return cast(BackupCodes, codes).renew()
+
+
+def remove(user: User) -> None:
+    """Remove the second factor of a member of staff who has lost telephone and backup codes."""
+    Authenticator.objects.filter(user=user).delete()
+    BackupCodes.objects.filter(user=user).delete()

@@ -1,0 +1,110 @@
+"""The admin's pages of the second factor: typing a code, and setting up a telephone."""
+
+from base64 import b32encode
+from typing import Any, cast
+
+import segno
+from django import forms
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.debug import sensitive_post_parameters
+
+from apps.backoffice import second_factor
+from apps.backoffice.models import Authenticator
+from apps.backoffice.password_page import next_page
+from apps.core.admin_log import log_rows
+from apps.core.errors import TooManyRequests
+from apps.core.fresh_password import fresh_password_required
+from apps.core.throttle import Limit, client_network
+
+# Beside django-otp's own pause after each wrong code.
+CODES = Limit("second-factor", times=20, seconds=900)
+WRONG = "Este código no vale. Espera unos segundos y escribe el siguiente que salga."
+
+
+class CodeForm(forms.Form):
+    code = forms.CharField(
+        label="Código",
+        max_length=20,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "one-time-code", "autocapitalize": "characters"}
+        ),
+    )
+
+    def clean_code(self) -> str:
+        code: str = self.cleaned_data["code"]
+        return code.replace(" ", "")
+
+
+def _count(request: HttpRequest, form: CodeForm) -> bool:
+    """Count an attempt; False, with the form's error, above the limit."""
+    try:
+        CODES.count_key(f"{request.user.pk}|{client_network(request)}")
+    except TooManyRequests as refusal:
+        form.add_error("code", refusal.message)
+        return False
+    return True
+
+
+@sensitive_post_parameters("code")
+def check_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Ask for a code, and go on to the page that was asked for."""
+    target = next_page(request)
+    if second_factor.is_given(request):
+        return HttpResponseRedirect(target)
+    if second_factor.authenticator_of(cast(User, request.user)) is None:
+        return redirect("admin:second_factor_setup")
+    form = CodeForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _count(request, form):
+        if second_factor.give(request, form.cleaned_data["code"]):
+            return HttpResponseRedirect(target)
+        form.add_error("code", WRONG)
+    context = {**context, "title": "Segundo factor", "form": form, "next": target}
+    return TemplateResponse(request, "backoffice/second_factor.html", context)
+
+
+@sensitive_post_parameters("code")
+def setup_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Set up a telephone. Whoever has one already gives its code first."""
+    user = cast(User, request.user)
+    if second_factor.authenticator_of(user) is not None and not second_factor.is_given(request):
+        return redirect("admin:second_factor")
+    answer: HttpResponse = _set_up(request, context, user)
+    return answer
+
+
+@fresh_password_required
+def _set_up(request: HttpRequest, context: dict[str, Any], user: User) -> HttpResponse:
+    form = CodeForm(request.POST or None)
+    if request.method == "POST" and form.is_valid() and _count(request, form):
+        codes = second_factor.confirm(request, form.cleaned_data["code"])
+        if codes is not None:
+            log_rows(request, User, [user.pk], "Segundo factor activado")
+            context = {**context, "title": "Códigos de reserva", "codes": codes}
+            return TemplateResponse(request, "backoffice/backup_codes.html", context)
+        form.add_error("code", WRONG)
+    device = second_factor.new_authenticator(user)
+    context = {
+        **context,
+        "title": "Activar el segundo factor",
+        "form": form,
+        "picture": _qr_code(device),
+        "address": device.config_url,
+        "secret": _in_groups(b32encode(device.bin_key).decode()),
+    }
+    return TemplateResponse(request, "backoffice/second_factor_setup.html", context)
+
+
+def _qr_code(device: Authenticator) -> SafeString:
+    picture = segno.make(device.config_url, error="m")
+    svg = picture.svg_inline(omitsize=True, border=2, light="#fff", dark="#000")
+    # Written by the package from an address of ours.
+    return mark_safe(svg)  # noqa: S308
+
+
+def _in_groups(secret: str) -> str:
+    """The secret in groups of four, as people type it."""
+    return " ".join(secret[start : start + 4] for start in range(0, len(secret), 4))

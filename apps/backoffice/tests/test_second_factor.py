@@ -1,0 +1,183 @@
+"""The second factor of staff."""
+
+import re
+from base64 import b32decode
+from datetime import timedelta
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import time_machine
+from django.contrib.auth.models import Group, User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+from django_otp.oath import totp
+
+from apps.backoffice.staff_groups import create_groups
+from apps.orders.models import Order
+from tests.helpers.admin import admin_url
+
+pytestmark = pytest.mark.django_db
+SETUP, CHECK = "/admin/segundo-factor/activar", "/admin/segundo-factor"
+
+
+@pytest.fixture(autouse=True)
+def required(settings):
+    settings.REQUIRE_SECOND_FACTOR = True
+
+
+@pytest.fixture
+def clock():
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        yield clock
+
+
+def member(group, name="eva"):
+    create_groups()
+    user = User.objects.create_user(name, is_staff=True)
+    user.groups.add(Group.objects.get(name=group))
+    return user
+
+
+def signed_in(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def key_on(page):
+    """The key that an app reads from the page's address."""
+    address = unescape(re.search(r'href="(otpauth://[^"]+)"', page.text)[1])
+    secret = parse_qs(urlsplit(address).query)["secret"][0]
+    shown = re.search(r'class="secret">([^<]+)<', page.text)[1].replace(" ", "")
+    assert shown == secret
+    return b32decode(secret)
+
+
+def set_up(client):
+    """Set up a telephone; return its key and the backup codes."""
+    key = key_on(client.get(SETUP))
+    page = client.post(SETUP, {"code": f"{totp(key):06}"})
+    return key, re.findall(r"<code>([A-Z0-9]{5}-[A-Z0-9]{5})</code>", page.text)
+
+
+@pytest.mark.parametrize("group", ["Dirección", "Contabilidad", "Contenido"])
+def test_whoever_may_refund_export_or_change_staff_sets_up_a_telephone_first(group, clock):
+    client = signed_in(member(group))
+    for url in ("/admin/", admin_url(Order, "changelist"), "/admin/password_change/"):
+        assert client.get(url)["Location"].startswith(f"{CHECK}?next=")
+        assert client.post(url).status_code == 302
+    assert client.get(CHECK)["Location"] == SETUP
+    key, codes = set_up(client)
+
+    assert len(set(codes)) == 10
+    assert client.get("/admin/").status_code == 200
+    clock.shift(timedelta(seconds=31))
+    again = signed_in(User.objects.get())
+    asked = again.get("/admin/")
+    assert asked["Location"] == f"{CHECK}?next=%2Fadmin%2F"
+    entered = again.post(asked["Location"], {"code": f"{totp(key):06}"})
+    assert entered["Location"] == "/admin/"
+    assert again.get("/admin/").status_code == 200
+
+
+def test_others_need_none_and_may_have_one(clock):
+    user = member("Atención")
+    client = signed_in(user)
+    assert client.get("/admin/").status_code == 200
+    set_up(client)
+    assert signed_in(user).get("/admin/")["Location"].startswith(CHECK)
+
+
+def test_in_development_nobody_needs_one(settings):
+    settings.REQUIRE_SECOND_FACTOR = False
+    assert signed_in(member("Dirección")).get("/admin/").status_code == 200
+
+
+def test_a_code_counts_once_and_a_wrong_one_never(clock):
+    user = member("Dirección")
+    key, _ = set_up(signed_in(user))
+    clock.shift(timedelta(seconds=31))
+    code = f"{totp(key):06}"
+    thief = signed_in(user)
+    for wrong in ("000000", "", "1", "abcdef", "9" * 19, "\0", "٣٣٣٣٣٣"):
+        assert thief.post(CHECK, {"code": wrong}).status_code == 200
+        assert thief.get("/admin/").status_code == 302
+    clock.shift(timedelta(minutes=16))
+    code = f"{totp(key):06}"
+    assert signed_in(user).post(CHECK, {"code": code}).status_code == 302
+    assert signed_in(user).post(CHECK, {"code": code}).status_code == 200
+
+
+def test_codes_can_not_be_guessed(clock):
+    user = member("Dirección")
+    key, _ = set_up(signed_in(user))
+    clock.shift(timedelta(seconds=31))
+    thief = signed_in(user)
+    for number in range(20):
+        thief.post(CHECK, {"code": f"{number:06}"})
+    assert thief.post(CHECK, {"code": f"{totp(key):06}"}).status_code == 200
+    assert thief.get("/admin/").status_code == 302
+
+
+def test_a_backup_code_counts_once(clock):
+    user = member("Dirección")
+    _, codes = set_up(signed_in(user))
+    typed = codes[0].lower().replace("-", " ")
+    assert signed_in(user).post(CHECK, {"code": typed}).status_code == 302
+    assert signed_in(user).post(CHECK, {"code": codes[0]}).status_code == 200
+    clock.shift(timedelta(minutes=16))
+    assert signed_in(user).post(CHECK, {"code": codes[1]}).status_code == 302
+
+
+def test_a_password_alone_puts_no_other_telephone_in_the_place_of_the_first(clock):
+    user = member("Dirección")
+    set_up(signed_in(user))
+    thief = signed_in(user)
+    for answer in (thief.get(SETUP), thief.post(SETUP, {"code": "123456"})):
+        assert answer["Location"] == CHECK
+
+
+def test_a_new_telephone_needs_a_fresh_password_and_ends_the_old_codes(clock):
+    user = member("Dirección")
+    client = signed_in(user)
+    old, old_codes = set_up(client)
+    clock.shift(timedelta(minutes=16))
+    assert client.get(SETUP)["Location"].startswith("/admin/clave")
+    client.force_login(user)
+    client.post(CHECK, {"code": f"{totp(old):06}"})
+    new, _ = set_up(client)
+    clock.shift(timedelta(seconds=31))
+
+    assert signed_in(user).post(CHECK, {"code": f"{totp(old):06}"}).status_code == 200
+    clock.shift(timedelta(minutes=16))
+    assert signed_in(user).post(CHECK, {"code": old_codes[0]}).status_code == 200
+    assert signed_in(user).post(CHECK, {"code": f"{totp(new):06}"}).status_code == 302
+
+
+def test_a_telephone_and_paper_outlast_a_change_of_the_secret_key(clock, settings):
+    user = member("Dirección")
+    key, codes = set_up(signed_in(user))
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-key"
+    clock.shift(timedelta(seconds=31))
+    assert signed_in(user).post(CHECK, {"code": f"{totp(key):06}"}).status_code == 302
+    assert signed_in(user).post(CHECK, {"code": codes[0]}).status_code == 302
+
+
+def test_whoever_has_lost_everything_gets_a_new_start_by_command(clock):
+    user = member("Dirección")
+    set_up(signed_in(user))
+    call_command("reset_second_factor", "eva")
+    assert signed_in(user).get(CHECK)["Location"] == SETUP
+    with pytest.raises(CommandError, match="No hay ninguna cuenta"):
+        call_command("reset_second_factor", "nadie")
+
+
+def test_the_picture_needs_no_inline_style_or_script(clock):
+    page = signed_in(member("Dirección")).get(SETUP)
+    svg = re.search(r"<svg.*?</svg>", page.text, re.DOTALL)[0]
+    assert "style=" not in svg
+    assert "<script" not in svg
+    assert "unsafe-inline" not in page["Content-Security-Policy"]

@@ -1,0 +1,156 @@
+"""Sign-in of staff: limited attempts, sessions that end, the password asked again."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.core.fresh_password import FRESH, PasswordConfirmation
+from apps.leads.models import Lead
+from apps.orders.models import ReferralReward
+from tests.helpers.admin import admin_url
+from tests.helpers.one_of_everything import make_one_of_everything
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "una-clave-de-prueba"
+
+
+@pytest.fixture
+def carla():
+    return User.objects.create_superuser("carla", password=PASSWORD)
+
+
+def sign_in(password=PASSWORD, *, name="carla", address="198.51.100.7"):
+    client = Client(REMOTE_ADDR=address)
+    answer = client.post("/admin/login/?next=/admin/", {"username": name, "password": password})
+    return client, answer
+
+
+@pytest.mark.usefixtures("carla")
+def test_passwords_can_not_be_guessed_and_nobody_elsewhere_is_locked_out():
+    for _ in range(10):
+        assert sign_in("equivocada")[1].status_code == 200
+    _, refused = sign_in()
+    assert refused.status_code == 200
+    assert "Demasiad" in refused.text
+
+    assert sign_in(address="203.0.113.9")[1].status_code == 302
+
+
+@pytest.mark.usefixtures("carla")
+def test_one_address_can_not_try_one_password_on_many_names():
+    for number in range(50):
+        sign_in("equivocada", name=f"nadie{number}")
+    assert sign_in()[1].status_code == 200
+
+
+@pytest.mark.usefixtures("carla")
+def test_refused_sign_ins_are_logged_without_names_that_nobody_has(monkeypatch):
+    lines = []
+    logger = logging.getLogger("apps.backoffice.staff_session")
+    monkeypatch.setattr(logger, "warning", lambda text, *args: lines.append(text % args))
+    sign_in("equivocada")
+    sign_in("equivocada", name="mi-clave-secreta")
+
+    assert lines == [
+        "Staff sign-in refused: carla from 198.51.100.7",
+        "Staff sign-in refused: unknown name from 198.51.100.7",
+    ]
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize("name", ["carla\0", "x" * 5000, "", "ñ" * 149])
+def test_odd_names_are_refused(name):
+    assert sign_in(name=name)[1].status_code == 200
+
+
+@pytest.mark.usefixtures("carla")
+def test_a_session_ends_after_two_idle_hours_and_after_twelve_in_all():
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        idle, _ = sign_in()
+        busy, _ = sign_in()
+        for _ in range(7):
+            clock.shift(timedelta(hours=1, minutes=40))
+            assert busy.get("/admin/").status_code == 200
+        assert idle.get("/admin/")["Location"].startswith("/admin/login/")
+        clock.shift(timedelta(minutes=25))
+        assert busy.get("/admin/")["Location"].startswith("/admin/login/")
+        assert busy.cookies["sessionid"].value == ""
+
+
+@pytest.mark.usefixtures("carla")
+def test_the_cookie_lasts_no_longer_than_the_session():
+    client, _ = sign_in()
+    assert client.cookies["sessionid"]["max-age"] <= 12 * 3600
+
+
+def exports_and_refunds(order):
+    ticked = {"_selected_action": [Lead.objects.first().pk], "action": "export_csv"}
+    reward = {"_selected_action": [ReferralReward.objects.first().pk], "action": "export_csv"}
+    return [
+        ("get", reverse("admin:refund_order", args=[order.pk]), {}),
+        ("post", reverse("admin:refund_order", args=[order.pk]), {"confirm": "x", "batch": "1"}),
+        ("get", reverse("admin:catalogue_export", args=["csv"]), {}),
+        ("post", admin_url(Lead, "changelist"), ticked),
+        ("post", admin_url(ReferralReward, "changelist"), reward),
+    ]
+
+
+@pytest.mark.usefixtures("carla")
+def test_refunds_and_exports_need_the_password_again_after_15_minutes():
+    order = make_one_of_everything()
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client, _ = sign_in()
+        clock.shift(FRESH + timedelta(seconds=1))
+        LogEntry.objects.all().delete()
+        for method, url, data in exports_and_refunds(order):
+            answer = getattr(client, method)(url, data)
+            assert isinstance(answer, PasswordConfirmation), url
+            page = client.get(answer["Location"])
+            assert "Escribe tu contraseña" in page.text
+        assert not LogEntry.objects.exists()
+
+        wrong = client.post(answer["Location"], {"password": "equivocada"})
+        assert "Esta no es tu contraseña." in wrong.text
+        back = client.post(answer["Location"], {"password": PASSWORD})
+        assert back["Location"] == admin_url(ReferralReward, "changelist")
+        for method, url, data in exports_and_refunds(order):
+            assert getattr(client, method)(url, data).status_code == 200, url
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "/\\evil.example"])
+def test_after_the_password_nobody_is_sent_to_another_site(target):
+    client, _ = sign_in()
+    answer = client.post("/admin/clave", {"password": PASSWORD, "next": target})
+    assert answer["Location"] == "/admin/"
+
+
+@pytest.mark.usefixtures("carla")
+def test_the_password_can_not_be_guessed_where_it_is_asked_again():
+    client, _ = sign_in()
+    for _ in range(10):
+        client.post("/admin/clave", {"password": "equivocada"})
+    assert client.post("/admin/clave", {"password": PASSWORD}).status_code == 200
+
+
+def test_passwords_of_staff_have_at_least_12_characters(carla):
+    student = type("Student", (), {"email": "", "first_name": ""})()
+    validate_password("paraguas-99", user=student)
+    for user in (carla, None):
+        with pytest.raises(ValidationError, match="12 caracteres"):
+            validate_password("paraguas-99", user=user)
+        validate_password("paraguas-999", user=user)
+    client, _ = sign_in()
+    form = {"username": "nueva", "password1": "paraguas-99", "password2": "paraguas-99"}
+    client.post(reverse("admin:auth_user_add"), {**form, "usable_password": "true"})
+    assert not User.objects.filter(username="nueva").exists()
+    assert Permission.objects.exists()
