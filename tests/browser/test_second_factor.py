@@ -1,0 +1,55 @@
+"""The second factor of staff in Chromium, on a telephone."""
+
+from base64 import b32decode
+
+import pytest
+from django.contrib.auth.models import User
+from django_otp.oath import totp
+from playwright.sync_api import expect
+
+PASSWORD = "una-clave-de-prueba"
+
+
+@pytest.fixture
+def member(stack):
+    user = User.objects.create_superuser("movil", password=PASSWORD)
+    yield user
+    user.delete()
+
+
+def fits(page):
+    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def sign_in(page):
+    page.goto("/admin")
+    page.get_by_label("Nombre de usuario").fill("movil")
+    page.get_by_label("Contraseña").fill(PASSWORD)
+    page.get_by_role("button", name="Iniciar sesión").click()
+
+
+@pytest.mark.usefixtures("member")
+def test_telephone_is_set_up_and_then_asked_for_at_390_pixels(visitor):
+    page = visitor.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    sign_in(page)
+    page.goto("/admin/segundo-factor/activar")
+    expect(page.get_by_role("img", name="Código QR para la aplicación")).to_be_visible()
+    assert fits(page)
+    secret = page.locator("code.secret").inner_text().replace(" ", "")
+    page.locator("#id_code").fill(f"{totp(b32decode(secret)):06}")
+    page.get_by_role("button", name="Activar").click()
+    expect(page.get_by_role("heading", name="Códigos de reserva")).to_be_visible()
+    assert fits(page)
+    codes = page.locator(".backup-codes code").all_inner_texts()
+    assert len(codes) == 10
+    page.get_by_role("link", name="Los he guardado").click()
+    expect(page.get_by_role("heading", name="Gestión de la academia")).to_be_visible()
+
+    page.context.clear_cookies()
+    sign_in(page)
+    expect(page.get_by_role("heading", name="Segundo factor")).to_be_visible()
+    assert fits(page)
+    page.locator("#id_code").fill(codes[0])
+    page.get_by_role("button", name="Entrar").click()
+    expect(page.get_by_role("heading", name="Gestión de la academia")).to_be_visible()
