@@ -22,6 +22,7 @@ from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
 from apps.core.response_headers import NO_STORE
+from apps.core.staff_html import check_html
 
 
 @admin.register(SiteSettings)
@@ -45,9 +46,18 @@ class SiteSettingsAdmin(DeskAdmin):
         return HttpResponseRedirect(reverse("admin:core_sitesettings_change", args=[row.pk]))
 
 
+class LegalTextForm(ModelForm[LegalText]):
+    def clean_body(self) -> str:
+        body: str = self.cleaned_data["body"]
+        check_html(body)
+        return body
+
+
 @admin.register(LegalText)
 class LegalTextAdmin(DeskAdmin):
     """Staff add versions and never change one, because consents refer to them."""
+
+    form = LegalTextForm
 
     list_display = ("title", "kind", "version", "published_on")
     list_filter = ("kind",)

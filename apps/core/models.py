@@ -11,9 +11,11 @@ from django.utils.safestring import SafeString
 from apps.core.legal.placeholders import OWNER_FIELDS, check_placeholders, fill_placeholders
 from apps.core.retries import LEASE, RetriedWork, unleased
 
-# Only https or a path of this site. A browser reads "//host" as another site's address.
+# Only https or a path of this site. A browser reads "//host" and "/\host" as another site's
+# address.
 PORTAL_ADDRESS = RegexValidator(
-    r"^(https://[^\s/]\S*|/(?!/)\S*)\Z", "Así: https://aula.midominio.es, o /aula en este sitio."
+    r"^(https://[^\s/\\]\S*|/(?![/\\])\S*)\Z",
+    "Así: https://aula.midominio.es, o /aula en este sitio.",
 )
 CHAT_GREETING = "Hola, me gustaría recibir más información."
 

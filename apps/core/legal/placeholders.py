@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.html import escape
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
+
+from apps.core.staff_html import clean_html
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
 # Fields of `SiteSettings`, and values of the Django settings.
@@ -17,14 +19,13 @@ SITE_FIELDS = ("brand", "site_url")
 def fill_placeholders(body: str, owner: Mapping[str, str]) -> SafeString:
     """Replace each placeholder in the body with the escaped value of `owner` or of the site.
 
-    The body is HTML that staff wrote. It is not a Django template: nothing in it is executed.
+    The body is HTML that staff wrote, and is cleaned. It is not a Django template.
     """
     values = {**owner, "brand": settings.BRAND_NAME, "site_url": settings.SITE_URL}
     filled = PLACEHOLDER.sub(
         lambda match: escape(values[match[1]]) if match[1] in values else match[0], body
     )
-    # The body comes from staff or from the code, and the inserted values are escaped.
-    return mark_safe(filled)  # noqa: S308
+    return clean_html(filled)
 
 
 def check_placeholders(body: str) -> None:

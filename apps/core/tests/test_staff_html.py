@@ -1,0 +1,158 @@
+"""HTML that staff write does no harm on a page."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.test import Client
+
+from apps.core.legal.publish import FIRST_VERSION
+from apps.core.models import LegalText, SiteSettings
+from apps.core.staff_html import check_html, clean_html
+from tests.helpers.admin import admin_url
+from tools.dev.processes import ROOT
+
+HOSTILE = (
+    '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+    '<base href="https://evil.example/">',
+    '<form action="https://evil.example"><input name="card"><button>Pagar</button></form>',
+    '<button formaction="https://evil.example">Pagar</button>',
+    "<script>alert(1)</script>",
+    '<script src="https://evil.example/a.js"></script>',
+    '<div data-island="payment" data-props="{}"></div>',
+    '<p data-help="whatsapp" data-tooltip="x">x</p>',
+    '<p style="position:fixed;inset:0">x</p>',
+    "<style>body{display:none}</style>",
+    '<p class="button" id="main">x</p>',
+    '<a href="/" onclick="alert(1)">x</a>',
+    "<img src=x onerror=alert(1)>",
+    '<img src="https://evil.example/pixel.gif">',
+    "<svg onload=alert(1)><script>alert(1)</script></svg>",
+    "<math><mtext><script>alert(1)</script></mtext></math>",
+    '<iframe src="https://evil.example" srcdoc="<script>alert(1)</script>"></iframe>',
+    '<object data="https://evil.example"></object><embed src="https://evil.example">',
+    '<link rel="stylesheet" href="https://evil.example/a.css">',
+    '<a href="javascript:alert(1)">x</a>',
+    '<a href="jav&#x09;ascript:alert(1)">x</a>',
+    '<a href="data:text/html,<script>alert(1)</script>">x</a>',
+    '<a href="vbscript:x">x</a>',
+    "<template><script>alert(1)</script></template>",
+    "<noscript><p title='</noscript><img src=x onerror=alert(1)>'>",
+    "<p><!-- --!><script>alert(1)</script> --></p>",
+    "<textarea><p></textarea><script>alert(1)</script>",
+    "<ScRiPt>alert(1)</sCrIpT>",
+    '<video autoplay src="https://evil.example/a.mp4" onplay="x"></video>',
+    '<details open ontoggle="alert(1)">x</details>',
+)
+GONE = re.compile(
+    r"<(?!/?(a|p|td|table|tbody|tr|h2|ul|li|strong)\b)|\son\w+=|style=|data-|class=|id=|"
+    r"javascript:|vbscript:|data:|formaction|http-equiv",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("html", HOSTILE)
+def test_hostile_html_is_cleaned(html):
+    cleaned = clean_html(f"<h2>Título</h2>{html}")
+    assert cleaned.startswith("<h2>Título</h2>")
+    # A "<" that is left as text is written as &lt;, and so is what stands in a title.
+    assert not GONE.search(cleaned), cleaned
+
+
+@pytest.mark.parametrize("html", HOSTILE)
+def test_staff_are_told_what_can_not_be_published(html):
+    if re.search(r'^<a href="[^"]*">x</a>$', html):
+        check_html(html)  # Only the address is wrong: it is left out.
+    else:
+        with pytest.raises(ValidationError, match="no se puede publicar"):
+            check_html(html)
+
+
+def test_what_a_text_needs_stays():
+    html = (
+        '<h2>1. Título</h2><p>Un <strong>texto</strong> de <a href="/precios">aquí</a>, con '
+        '<a href="mailto:hola@academia.example">correo</a>.</p><ul><li>uno</li></ul>'
+    )
+    rel = ' rel="noopener noreferrer"'
+    assert clean_html(html).replace(rel, "") == html
+    assert clean_html(html).count(rel) == 2
+
+
+@pytest.mark.parametrize("kind", sorted(path.stem for path in FIRST_VERSION.glob("*.html")))
+def test_the_first_versions_of_the_legal_texts_are_published_whole(kind):
+    body = (FIRST_VERSION / f"{kind}.html").read_text(encoding="utf-8")
+    check_html(body)
+    words = re.sub(r"<[^>]*>|&\w+;|\s", "", body)
+    assert re.sub(r"<[^>]*>|&\w+;|\s", "", clean_html(body)) == words
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("html", HOSTILE)
+def test_legal_page_shows_nothing_hostile_however_it_was_stored(html):
+    LegalText.objects.create(
+        kind="terminos", version=99, title="T", body=f"<h2>Nuevo</h2>{html}",
+        published_on="2026-01-01",
+    )  # fmt: skip
+    published = LegalText.objects.current("terminos").html()
+    assert published.startswith("<h2>Nuevo</h2>")
+    assert not GONE.search(published), published
+    assert str(published) in Client().get("/terminos").text
+
+
+@pytest.mark.django_db
+def test_value_of_a_placeholder_is_text():
+    SiteSettings.objects.update_or_create(pk=1, defaults={"legal_name": "<script>x</script>"})
+    text = LegalText(kind="terminos", body="<p>{{ legal_name }}</p>")
+    assert text.html() == "<p>&lt;script&gt;x&lt;/script&gt;</p>"
+
+
+@pytest.mark.django_db
+def test_form_of_legal_texts_refuses_a_form(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    text = {"kind": "terminos", "title": "T", "published_on": "01/12/2026"}
+    page = client.post(admin_url(LegalText, "add"), {**text, "body": '<p>x</p><form action="/">'})
+    assert "Esto no se puede publicar: &lt;form&gt;." in page.text
+    assert not LegalText.objects.filter(title="T").exists()
+
+
+def test_no_other_text_becomes_part_of_a_page_unescaped():
+    """What marks text as safe HTML, and why it may: whoever adds one adds a reason."""
+    allowed = {
+        "apps/backoffice/second_factor_pages.py",  # the QR code, drawn by a package
+        "apps/core/staff_html.py",  # cleaned
+        "apps/pages/templatetags/pages.py",  # JSON, with its own escapes
+    }
+    folders = (ROOT / "apps", ROOT / "templates")
+    files = [path for folder in folders for path in Path(folder).rglob("*.*")]
+    marked = {
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if path.suffix in {".py", ".html"}
+        and "tests" not in path.parts
+        and re.search(r"mark_safe\(|\|safe\b|autoescape off", path.read_text(encoding="utf-8"))
+    }
+    assert marked == allowed
+
+
+@pytest.mark.parametrize(
+    ("address", "is_fine"),
+    [
+        ("/aula", True),
+        ("https://aula.example/a", True),
+        ("/\\evil.example", False),
+        ("//evil.example", False),
+        ("https:\\\\evil.example", False),
+        ("https://\\evil.example", False),
+        ("javascript:alert(1)", False),
+        ("http://aula.example", False),
+    ],
+)
+def test_address_of_the_classroom_leads_to_no_other_site(address, is_fine):
+    field = SiteSettings._meta.get_field("portal_url")
+    if is_fine:
+        field.run_validators(address)
+    else:
+        with pytest.raises(ValidationError):
+            field.run_validators(address)
