@@ -29,19 +29,19 @@ class Desk:
 
     def filter(self) -> Q:
         """The filter for the group's permissions."""
-        wanted = Q(pk__in=())
-        for where in self.views:
-            wanted |= _of(where) & Q(codename__startswith="view_")
-        for where in self.works_on:
-            wanted |= _of(where)
+        matches = Q(pk__in=())
+        for app_or_model in self.views:
+            matches |= _of(app_or_model) & Q(codename__startswith="view_")
+        for app_or_model in self.works_on:
+            matches |= _of(app_or_model)
         for permission in self.permissions:
             app, _, codename = permission.partition(".")
-            wanted |= Q(content_type__app_label=app, codename=codename)
-        return wanted
+            matches |= Q(content_type__app_label=app, codename=codename)
+        return matches
 
 
-def _of(where: str) -> Q:
-    app, _, model = where.partition(".")
+def _of(app_or_model: str) -> Q:
+    app, _, model = app_or_model.partition(".")
     of_app = Q(content_type__app_label=app)
     return of_app & Q(content_type__model=model) if model else of_app
 

@@ -68,9 +68,9 @@ def catalogue_page(
     the last page. A degree of another university returns an empty page. Raises UniversityUnknown or
     DegreeUnknown.
     """
-    found = _subjects_on_sale(university_id, degree_id).name_contains(search)
+    matching = _subjects_on_sale(university_id, degree_id).name_contains(search)
     # Count and page with the ids alone, from the index: skipped rows are never fetched.
-    shown = Paginator(found.most_enrolled_first().values("pk"), page_size).get_page(page)
+    shown = Paginator(matching.most_enrolled_first().values("pk"), page_size).get_page(page)
     ids: Any = shown.object_list
     on_page = Subject.objects.filter(pk__in=ids)
     subjects = list(_with_card_data(on_page).most_enrolled_first())
@@ -101,16 +101,16 @@ def _subjects_on_sale(university_id: int | None, degree_id: int | None) -> Subje
 
 def on_sale_subjects(subject_ids: Sequence[int]) -> list[Subject]:
     """Return the subjects that are on sale, in the given order, with the data of their cards."""
-    found = _with_card_data(Subject.objects.on_sale()).in_bulk(subject_ids)
+    by_id = _with_card_data(Subject.objects.on_sale()).in_bulk(subject_ids)
     if settings.REQUIRE_PRICE_HISTORY:
-        _hide_unproven_list_prices(found.values())
-    return [found[subject_id] for subject_id in subject_ids if subject_id in found]
+        _hide_unproven_list_prices(by_id.values())
+    return [by_id[subject_id] for subject_id in subject_ids if subject_id in by_id]
 
 
 def on_sale_subject(subject_id: int) -> Shape | None:
     """Return the data of the subject's card, or None if the subject is not on sale."""
-    found = on_sale_subjects([subject_id])
-    return dict(CatalogueSubjectOut(found[0]).data) if found else None
+    subjects = on_sale_subjects([subject_id])
+    return dict(CatalogueSubjectOut(subjects[0]).data) if subjects else None
 
 
 def _with_card_data(subjects: SubjectQuerySet) -> SubjectQuerySet:

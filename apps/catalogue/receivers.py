@@ -43,13 +43,13 @@ def _degree_in_database(row: Recorded) -> QuerySet[Degree]:
 
 def _places(row: Recorded) -> tuple[set[int], set[int]]:
     """Return the ids of the row's universities and degrees, both new and as last saved."""
-    found = set(_degree_named_by(row).values_list("university", "pk"))
+    university_and_degree_ids = set(_degree_named_by(row).values_list("university", "pk"))
     if row.pk is not None:
-        found.update(_degree_in_database(row).values_list("university", "pk"))
-    universities = {university for university, _ in found}
+        university_and_degree_ids.update(_degree_in_database(row).values_list("university", "pk"))
+    universities = {university for university, _ in university_and_degree_ids}
     if isinstance(row, Degree):
         universities.add(row.university_id)
-    return universities, {degree for _, degree in found}
+    return universities, {degree for _, degree in university_and_degree_ids}
 
 
 def _price(row: Recorded) -> Decimal:

@@ -69,8 +69,8 @@ def _details(lead: Lead) -> dict[str, Any]:
 
 def _preview(email: str) -> list[str]:
     return [
-        f"Se borra: {what}."
-        for what in counted(_of(email).count(), "solicitud de formulario", "solicitudes")
+        f"Se borra: {forms}."
+        for forms in counted(_of(email).count(), "solicitud de formulario", "solicitudes")
     ]
 
 

@@ -72,11 +72,11 @@ def send_quote(budget: Budget, *, email: str, phone: str) -> Quote:
 
 
 def _on_sale(subject_ids: tuple[int, ...]) -> list[Subject]:
-    found = Subject.objects.on_sale().select_related("degree").in_bulk(subject_ids)
-    if len(found) != len(subject_ids):
+    by_id = Subject.objects.on_sale().select_related("degree").in_bulk(subject_ids)
+    if len(by_id) != len(subject_ids):
         message = "Alguna de las asignaturas elegidas ya no está disponible."
         raise Invalid(message, fields={"formData.selectedSubjects": [message]})
-    return [found[subject_id] for subject_id in subject_ids]
+    return [by_id[subject_id] for subject_id in subject_ids]
 
 
 def _price(budget: Budget, subjects: list[Subject]) -> CalculatorQuote:

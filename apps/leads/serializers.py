@@ -31,16 +31,16 @@ def missing(sentence: str) -> dict[str, Any]:
     return {"required": sentence, "null": sentence, "blank": sentence}
 
 
-def too_long(what: str) -> dict[str, Any]:
-    """Return the message for a text longer than `max_length`. `what` begins the sentence."""
-    return {"max_length": f"{what} no puede tener más de {{max_length}} caracteres"}
+def too_long(subject: str) -> dict[str, Any]:
+    """Return the message for a text longer than `max_length`. `subject` begins the sentence."""
+    return {"max_length": f"{subject} no puede tener más de {{max_length}} caracteres"}
 
 
 def text(sentence: str, *, max_length: int) -> serializers.CharField:
     """Return a required text field. `sentence` is its message, as in "El nombre es obligatorio"."""
-    what, _, _ = sentence.partition(" es ")
+    subject, _, _ = sentence.partition(" es ")
     return serializers.CharField(
-        max_length=max_length, error_messages={**missing(sentence), **too_long(what)}
+        max_length=max_length, error_messages={**missing(sentence), **too_long(subject)}
     )
 
 
@@ -177,8 +177,8 @@ class BudgetFormInput(serializers.Serializer[dict[str, Any]]):
         count = int(attrs["numberOfSubjects"])
         chosen = [subject["id"] for subject in attrs["selectedSubjects"]]
         if len(chosen) != count or len(set(chosen)) != count:
-            what = "1 asignatura" if count == 1 else f"{count} asignaturas distintas"
-            raise ValidationError({"selectedSubjects": [f"Selecciona {what}"]})
+            needed = "1 asignatura" if count == 1 else f"{count} asignaturas distintas"
+            raise ValidationError({"selectedSubjects": [f"Selecciona {needed}"]})
         return attrs
 
 

@@ -31,7 +31,7 @@ def _lock_unpublished(*, university: str, career: str, subject_name: str) -> Req
     """Return the unpublished row of the subject, locked until this request is attached."""
     key = normalised_key(university=university, career=career, subject_name=subject_name)
     while True:
-        found, _ = RequestedSubject.objects.get_or_create(
+        requested, _ = RequestedSubject.objects.get_or_create(
             key=key,
             published_at=None,
             defaults={"name": subject_name, "career": career, "university": university},
@@ -39,7 +39,7 @@ def _lock_unpublished(*, university: str, career: str, subject_name: str) -> Req
         # It may have been published while this waited for the lock. Then open a new row.
         locked = (
             RequestedSubject.objects.select_for_update(no_key=True)
-            .filter(pk=found.pk, published_at=None)
+            .filter(pk=requested.pk, published_at=None)
             .first()
         )
         if locked is not None:

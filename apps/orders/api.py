@@ -160,11 +160,11 @@ def order_by_payment(*, session: str = "", payment: str = "") -> Order:
     """The order of a payment or a Checkout Session. Raises OrderNotFound."""
     if "\x00" in session + payment:
         raise OrderNotFound
-    known = Payment.objects.named(session or payment)
-    found = Order.objects.prefetch_related("payments").filter(payments__in=known).first()
-    if found is None:
+    payments = Payment.objects.named(session or payment)
+    order = Order.objects.prefetch_related("payments").filter(payments__in=payments).first()
+    if order is None:
         raise OrderNotFound("Orden no encontrada. Verifica el enlace de pago.")
-    return found
+    return order
 
 
 def mask(email: str) -> str:

@@ -168,12 +168,12 @@ def staff_attention_context(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `staff_attention`: the order or payment, its admin page and the reason."""
     if "order_id" in ids:
         order = Order.objects.get(pk=ids["order_id"])
-        what, page = f"el {_name(order)}", reverse("admin:orders_order_change", args=[order.pk])
+        subject, page = f"el {_name(order)}", reverse("admin:orders_order_change", args=[order.pk])
     else:
         payment = Payment.objects.get(pk=ids["payment_id"])
-        what = f"el pago {payment.reference}"
+        subject = f"el pago {payment.reference}"
         page = reverse("admin:orders_payment_change", args=[payment.pk])
-    return {"what": what, "reason": ids["reason"], "admin_url": absolute_url(page)}
+    return {"what": subject, "reason": ids["reason"], "admin_url": absolute_url(page)}
 
 
 def _name(order: Order) -> str:

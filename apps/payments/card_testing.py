@@ -1,8 +1,8 @@
 """Limits on refused cards across orders (docs/rules.md, "Card testing").
 
-Whoever tries stolen cards opens one order after the other. Refusals are counted by visitor, by
-buyer and by card, as soon as the provider reports them. A visitor or buyer with too many of them
-gets no further payment to confirm.
+Somebody who tests stolen cards opens one order after the other. So refused cards are counted by
+visitor, by buyer and by card, as soon as Stripe reports them. A visitor or buyer with too many of
+them gets no further payment to confirm.
 """
 
 from typing import Any
@@ -20,10 +20,10 @@ from apps.orders.models import Order
 HOUR = 3600
 BY_VISITOR = Limit("refused-cards-visitor", times=20, seconds=HOUR)
 BY_BUYER = Limit("refused-cards-buyer", times=8, seconds=HOUR)
-# A card that was refused in more orders than these in a day blocks whoever uses it.
+# A card that is refused in more orders than this in a day blocks its visitors and buyers at once.
 ORDERS_PER_CARD = 5
 ORDERS_OF_CARD = Mark("refused-card-orders", seconds=24 * HOUR)
-# The visitors who were given a payment of an order in the last day.
+# The visitors who opened a payment of an order in the last day.
 VISITORS = Mark("payment-visitors", seconds=24 * HOUR)
 ALL = "all"
 
@@ -37,18 +37,18 @@ def _brake() -> Limit:
 
 
 def _brake_seconds() -> int:
-    """Seconds that the brake holds at least; 0 if it does not.
+    """Seconds for which no payments are opened, at least. 0 if payments are opened.
 
-    The refusals of the minute before count too: otherwise each minute would begin without a brake.
+    The refusals of the previous minute count, too. Otherwise the pause would end with each minute.
     """
     return _brake().seconds_until_free(ALL, windows=2)
 
 
 def refuse_card_testing(order: Order, *, visitor: str) -> None:
-    """Raise TooManyRequests if this visitor or buyer may not be given a payment to confirm.
+    """Raise TooManyRequests if no payment may be opened for this visitor or buyer.
 
-    `visitor` is their network. Raises PaymentsPaused while too many cards of all visitors are
-    refused. Call it before the payment's secret is handed out.
+    `visitor` is their network. Raises PaymentsPaused while too many cards are refused over all
+    visitors. Call it before the browser gets the payment's client secret.
     """
     seconds = max(BY_VISITOR.seconds_until_free(visitor), _buyer_seconds(order))
     if seconds:
@@ -81,7 +81,7 @@ def record_refusal(
 ) -> None:
     """Count one refused card of the order, once for each `refusal_id`.
 
-    `fingerprint` is Stripe's name of the card's number; empty where it is unknown.
+    `fingerprint` is Stripe's digest of the card's number, empty if unknown.
     """
     counted = count_refused_card(order_id=order.pk, event_id=refusal_id, reason=reason, actor=actor)
     if not counted:
@@ -97,27 +97,27 @@ def record_refusal(
 
 
 def _is_refused_everywhere(fingerprint: str, order: Order) -> bool:
-    """Note that the card was refused in this order, and whether it was in too many."""
+    """Store that the card was refused in this order. True if it was refused in too many orders."""
     card = digest_of(fingerprint)
     ORDERS_OF_CARD.add(card, str(order.pk))
     return len(ORDERS_OF_CARD.digests(card)) > ORDERS_PER_CARD
 
 
 def record_refusal_event(kind: str, payload: dict[str, Any]) -> None:
-    """Count the refused card of an event that has just been stored; nothing for other events."""
+    """Count the refused card of an event that was just stored. Other events are ignored."""
     if kind not in ("payment_intent.payment_failed", "setup_intent.setup_failed"):
         return
     sent = payload["data"]["object"]
     refusal = refusal_of(payload)
     order = _order_of(sent)
     if order is None or _part(sent, "metadata").get("automatic"):
-        # A charge of ours that was refused is no card that somebody tries.
+        # Declined automatic charges do not count as refused cards: nobody is trying cards.
         return
     record_refusal(order, actor="Stripe", **refusal)
 
 
 def refusal_of(payload: dict[str, Any]) -> dict[str, str]:
-    """Id, reason and card of the refusal that an event reports."""
+    """The id, reason and card of a refusal, from Stripe's event."""
     sent = payload["data"]["object"]
     error = _part(sent, "last_payment_error") or _part(sent, "last_setup_error")
     card = _part(_part(error, "payment_method"), "card")
@@ -133,12 +133,12 @@ def _buyer_seconds(order: Order) -> int:
 
 
 def _order_of(sent: dict[str, Any]) -> Order | None:
-    """The order of a payment or setup that an event describes. Each order has its own customer."""
+    """The order of the payment or set-up in an event, found by its customer or its payment."""
     customer = sent.get("customer")
     if isinstance(customer, str) and customer:
-        found = Order.objects.filter(customer_reference=customer).first()
-        if found is not None:
-            return found
+        order = Order.objects.filter(customer_reference=customer).first()
+        if order is not None:
+            return order
     return Order.objects.filter(payments__reference=sent["id"]).first()
 
 
@@ -148,7 +148,7 @@ def _part(value: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _mail_staff() -> None:
-    """Tell staff once an hour that the brake holds."""
+    """Mail staff, once an hour, that no payments are opened because of refused cards."""
     now = timezone.now()
     queue_mail(
         key=f"card-testing:{int(now.timestamp()) // HOUR}",

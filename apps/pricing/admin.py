@@ -192,8 +192,8 @@ class PromoCodeAdmin(DeskAdmin):
     @admin.display(description="validez", ordering="valid_until")
     def validity(self, promo: PromoCode) -> str:
         spans = (("desde el", promo.valid_from), ("hasta el", promo.valid_until))
-        said = [f"{word} {timezone.localtime(at):%d/%m/%Y}" for word, at in spans if at]
-        return " ".join(said) or "siempre"
+        limits = [f"{word} {timezone.localtime(at):%d/%m/%Y}" for word, at in spans if at]
+        return " ".join(limits) or "siempre"
 
     @admin.display(description="restringido", boolean=True, ordering="restricted")
     def is_restricted(self, promo: PromoCode) -> bool:

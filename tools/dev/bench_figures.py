@@ -54,13 +54,13 @@ def _write_files(folder: Path) -> None:
 def _lists() -> None:
     university = University.objects.open().order_by("-subjects_count", "pk")[0]
     degree = university.degrees.order_by("-subjects_count", "pk")[0]
-    here = {"university_id": university.pk}
+    in_university = {"university_id": university.pk}
     questions: dict[str, dict[str, Any]] = {
-        "una universidad": here,
-        "una universidad, última página": {**here, "page": 10**6},
-        "un grado": {**here, "degree_id": degree.pk},
-        "buscar «contabilidad» en una universidad": {**here, "search": "contabilidad"},
-        "buscar «co» en una universidad": {**here, "search": "co"},
+        "una universidad": in_university,
+        "una universidad, última página": {**in_university, "page": 10**6},
+        "un grado": {**in_university, "degree_id": degree.pk},
+        "buscar «contabilidad» en una universidad": {**in_university, "search": "contabilidad"},
+        "buscar «co» en una universidad": {**in_university, "search": "co"},
         "todas": {},
         "todas, última página": {"page": 10**6},
         "buscar «contabilidad» en todas": {"search": "contabilidad"},
@@ -92,9 +92,9 @@ def _command(name: str, *files: Path, **options: Any) -> None:
     clock, python, database = _spent(
         lambda: call_command(name, *files, stdout=StringIO(), **options)
     )
-    what = " ".join([name, *(file.name for file in files), *map(str, options.values())])
+    label = " ".join([name, *(file.name for file in files), *map(str, options.values())])
     print(
-        f"{what:<40}{Subject.objects.count():>8} asignaturas{clock:>7.1f} s"
+        f"{label:<40}{Subject.objects.count():>8} asignaturas{clock:>7.1f} s"
         f"   CPU: Python {python:.1f} s, PostgreSQL {database:.1f} s",
         flush=True,
     )

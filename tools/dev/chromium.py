@@ -30,10 +30,10 @@ def install_chromium() -> str | None:
 
 def find_chromium() -> str | None:
     """The Chromium of CHROMIUM_PATH or the machine's own; None if there is neither."""
-    if named := os.environ.get("CHROMIUM_PATH"):
-        if not os.access(named, os.X_OK):
-            raise SetupError(f"CHROMIUM_PATH indica {named}, que no es un programa.")
-        return named
+    if configured := os.environ.get("CHROMIUM_PATH"):
+        if not os.access(configured, os.X_OK):
+            raise SetupError(f"CHROMIUM_PATH indica {configured}, que no es un programa.")
+        return configured
     return shutil.which("chromium") or shutil.which("google-chrome")
 
 

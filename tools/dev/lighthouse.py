@@ -53,11 +53,11 @@ def measure() -> int:
             stack.start("web")
             stack.wait_ready()
             pages = [*PAGES, *NOT_INDEXED]
-            found = {page: _judge(stack.url + page, folder, chromium) for page in pages}
+            figures_by_page = {page: _judge(stack.url + page, folder, chromium) for page in pages}
         finally:
             stack.stop()
-    print(table(found))
-    return 0 if all(is_good(page, figures) for page, figures in found.items()) else 1
+    print(table(figures_by_page))
+    return 0 if all(is_good(page, figures) for page, figures in figures_by_page.items()) else 1
 
 
 def _show_samples() -> None:
@@ -93,10 +93,10 @@ def is_good(page: str, figures: Mapping[str, int]) -> bool:
     )
 
 
-def table(found: Mapping[str, Mapping[str, int]]) -> str:
+def table(figures_by_page: Mapping[str, Mapping[str, int]]) -> str:
     """One line per page, with ✗ if a figure is too low."""
     lines = [f"  {'':<24}" + "".join(f"{name:>16}" for name in LEAST)]
-    for page, figures in found.items():
+    for page, figures in figures_by_page.items():
         columns = [
             "–" if name == "seo" and page in NOT_INDEXED else str(figures[name]) for name in LEAST
         ]

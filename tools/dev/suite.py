@@ -175,8 +175,8 @@ class Run:
         if (status != 0 and not failed) or not passed + failed:
             failed += 1  # The command failed although no test did, or no test ran.
         seconds = time.monotonic() - self.began
-        said = output if failed else output.rpartition("\n")[2] if step.report else ""
-        print(f"{'✗' if failed else '✓'} {step.name} ({seconds:.0f} s) {said}", flush=True)
+        shown = output if failed else output.rpartition("\n")[2] if step.report else ""
+        print(f"{'✗' if failed else '✓'} {step.name} ({seconds:.0f} s) {shown}", flush=True)
         return Outcome(step.name, int(passed), failed, skipped, seconds)
 
 

@@ -29,10 +29,10 @@ class Context:
         Raises ApiError `resource_missing`: 404 for an id in the path, 400 for an id in the
         parameter `param`.
         """
-        found = self.tx.get(kind, id)
-        if found is None:
+        stored = self.tx.get(kind, id)
+        if stored is None:
             raise missing(kind, id, param or "id", status=400 if param else 404)
-        return found
+        return stored
 
     def new_id(self, prefix: str, length: int = 24) -> str:
         """An id such as `pi_…`, in the style that `POST /_sandbox/ids` has set."""

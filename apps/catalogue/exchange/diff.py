@@ -34,9 +34,9 @@ class Change:
     after: Any
 
     def __str__(self) -> str:
-        return f"{self.column.name}: {self._said(self.before)} → {self._said(self.after)}"
+        return f"{self.column.name}: {self._shown(self.before)} → {self._shown(self.after)}"
 
-    def _said(self, value: Any) -> str:
+    def _shown(self, value: Any) -> str:
         text = str(self.column.show(value))
         # Prices are shown with a decimal comma, whatever the file has.
         return text.replace(".", ",") if isinstance(value, Decimal) else text or "(vacío)"
@@ -92,11 +92,11 @@ class CatalogueDiff:
     def details(self) -> Iterator[str]:
         """Yield a line for each new row and for each changed row with its values, from → to."""
         for model in LEVELS:
-            what = model._meta.verbose_name
+            noun = model._meta.verbose_name
             for entry in self.new(model):
-                yield f"+ {what} {entry}"
+                yield f"+ {noun} {entry}"
             for entry in self.changed(model):
-                yield f"~ {what} {entry}: {'; '.join(map(str, entry.changes))}"
+                yield f"~ {noun} {entry}: {'; '.join(map(str, entry.changes))}"
 
     def fingerprint(self) -> str:
         """Return a hash that is equal for equal differences."""
@@ -109,7 +109,7 @@ def diff_catalogue(lines: Iterable[Line]) -> CatalogueDiff:
     entries: dict[type[Recorded], dict[Path, Entry]] = {model: {} for model in LEVELS}
     for line in lines:
         _read_line(line, entries, faults)
-    diff = CatalogueDiff({model: list(found.values()) for model, found in entries.items()})
+    diff = CatalogueDiff({model: list(by_path.values()) for model, by_path in entries.items()})
     for model in LEVELS:
         _compare_with_rows(model, diff.entries[model])
         _check_required_cells(model, diff.entries[model], faults)
@@ -216,7 +216,9 @@ def _check_required_cells(model: type[Recorded], entries: list[Entry], faults: F
             continue
         for column in required:
             if column not in entry.values and column not in entry.unread:
-                what = f"{model._meta.verbose_name} «{entry.path[-1]}»"
+                row_name = f"{model._meta.verbose_name} «{entry.path[-1]}»"
                 faults.add(
-                    f"Falta, y no existe todavía: {what}.", place=entry.place, column=column.name
+                    f"Falta, y no existe todavía: {row_name}.",
+                    place=entry.place,
+                    column=column.name,
                 )

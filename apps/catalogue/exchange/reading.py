@@ -200,17 +200,17 @@ def _cell_text(value: Any) -> str:
 def _json_lines(data: bytes) -> list[Line]:
     try:
         # Parse numbers as text to keep their digits.
-        found = json.loads(_decoded(data), parse_float=str, parse_int=str)
+        items = json.loads(_decoded(data), parse_float=str, parse_int=str)
     except json.JSONDecodeError as error:
         fault = Fault(f"No es JSON: {json_reason(error)}.", place=f"línea {error.lineno}")
         raise BadFile(fault) from None
     except RecursionError:
         raise BadFile(Fault("No es una lista de objetos.")) from None
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise BadFile(Fault("No es una lista de objetos."))
     faults = Faults()
     lines = []
-    for number, item in enumerate(found, start=1):
+    for number, item in enumerate(items, start=1):
         place = f"elemento {number}"
         cells = {}
         for column, value in item.items():

@@ -69,12 +69,12 @@ def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
 def _cells(rows: QuerySet[Any], parent: str) -> dict[int, list[tuple[int, Row]]]:
     """Return the id and the cells of each row, grouped by the id of the parent."""
     columns = (KEYS[rows.model], *DATA[rows.model])
-    found: dict[int, list[tuple[int, Row]]] = {}
+    cells_by_parent: dict[int, list[tuple[int, Row]]] = {}
     attributes = [column.attribute for column in columns]
     for parent_id, pk, *values in rows.values_list(parent, "pk", *attributes):
         cells = [column.show(value) for column, value in zip(columns, values, strict=True)]
-        found.setdefault(parent_id, []).append((pk, cells))
-    return found
+        cells_by_parent.setdefault(parent_id, []).append((pk, cells))
+    return cells_by_parent
 
 
 def _csv(rows: Iterator[Row]) -> bytes:

@@ -48,11 +48,13 @@ def completed_before(checkout: Checkout) -> Order | None:
     A double click sends the same checkout twice, and both requests get the same answer. Only a
     checkout with the same items and a total of 0 counts as identical.
     """
-    named = credentials(checkout)
-    if named is None or checkout.expected_total_cents:
+    order_id_and_token = credentials(checkout)
+    if order_id_and_token is None or checkout.expected_total_cents:
         return None
-    order = Order.objects.filter(pk=named[0], status__in=EVER_PAID, total_amount=0).first()
-    if order is None or not order.opens_with(named[1]):
+    order = Order.objects.filter(
+        pk=order_id_and_token[0], status__in=EVER_PAID, total_amount=0
+    ).first()
+    if order is None or not order.opens_with(order_id_and_token[1]):
         return None
     requested = {
         (item.subject_id, lesson)
@@ -68,10 +70,10 @@ def take_up(checkout: Checkout) -> Order | None:
     Raises the errors of `open_order`, TooManyRequests while refused cards lock the order, and
     PaymentInProgress while the bank confirms a payment of it.
     """
-    named = credentials(checkout)
-    if named is None:
+    order_id_and_token = credentials(checkout)
+    if order_id_and_token is None:
         return None
-    order = open_order(order_id=named[0], token=named[1], lock=True)
+    order = open_order(order_id=order_id_and_token[0], token=order_id_and_token[1], lock=True)
     refuse_while_locked(order)
     processing = order.payments.filter(status=Payment.Status.PROCESSING).first()
     if processing is not None:

@@ -95,13 +95,13 @@ class Order(models.Model):
     quote_number = models.PositiveBigIntegerField(
         "presupuesto", null=True, blank=True, db_index=True, editable=False
     )
-    # The digest of a key that the page made up which asked for the first time: where the answer is
-    # lost, its next try finds the order by the key. The key is as secret as the token.
+    # The digest of a UUID that the page makes up for its first checkout. If the answer is lost, the
+    # next attempt finds the order by that key. The key is as secret as the token.
     order_key_digest = models.CharField(  # noqa: DJ001  (unique, and most orders have none)
         max_length=64, null=True, unique=True, editable=False
     )
-    # In the idempotency keys of the order's payments, and what its token is derived from. The
-    # order's number is not enough: another copy of the database, or a restored one, gives the same
+    # A part of the idempotency keys of the order's payments, and of the data that its token is
+    # derived from. The order's number is not enough: a restored or copied database gives the same
     # number to another order.
     idempotency_id = models.UUIDField(default=uuid4, unique=True, editable=False)
     # Incremented with each change of the order's content. The idempotency key of a payment is
