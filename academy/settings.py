@@ -96,6 +96,7 @@ MIDDLEWARE = [
     # Compresses pages to a sixth. Django adds random padding against the BREACH attack.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
+    "apps.core.middleware.BrowserHeadersMiddleware",
     "apps.core.middleware.BadRequestMiddleware",
     "apps.core.middleware.CanonicalPathMiddleware",
     "apps.payments.middleware.StripeTimeMiddleware",
@@ -270,25 +271,30 @@ STRIPE_SCRIPT_URL = (
 )
 
 _stripe_hosts = ["https://js.stripe.com", "https://*.js.stripe.com"]
-_stripe_script = [STRIPE_API_BASE] if STRIPE_SANDBOX else _stripe_hosts
-_stripe_api = [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://api.stripe.com"]
-_stripe_frames = (
-    [STRIPE_API_BASE] if STRIPE_SANDBOX else [*_stripe_hosts, "https://hooks.stripe.com"]
-)
+# What the content policy of pages that pay allows beyond that of all pages.
+STRIPE_POLICY = {
+    "script-src": [STRIPE_API_BASE] if STRIPE_SANDBOX else _stripe_hosts,
+    "connect-src": [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://api.stripe.com"],
+    "frame-src": [STRIPE_API_BASE]
+    if STRIPE_SANDBOX
+    else [*_stripe_hosts, "https://hooks.stripe.com"],
+}
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
-        "script-src": [SELF, *_stripe_script],
+        "script-src": [SELF],
         "style-src": [SELF],
         "img-src": [SELF, "data:"],
         "font-src": [SELF],
-        "connect-src": [SELF, *_stripe_api],
+        "connect-src": [SELF],
         # The video player of the home page, loaded after a click.
-        "frame-src": [*_stripe_frames, "https://player.vimeo.com"],
+        "frame-src": ["https://player.vimeo.com"],
         "object-src": [NONE],
         "base-uri": [SELF],
         "form-action": [SELF],
         "frame-ancestors": [NONE],
+        "report-uri": ["/csp-report"],
+        "report-to": ["csp"],
     }
 }
 

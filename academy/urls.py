@@ -3,6 +3,7 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from apps.core.bad_requests import bad_request
+from apps.core.csp_reports import csp_report
 from apps.core.health import healthz, readyz
 from apps.pages.views import not_found, server_error
 
@@ -10,6 +11,7 @@ urlpatterns = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
     path("api/", include("academy.api_urls")),
+    path("csp-report", csp_report),
     path("healthz", healthz),
     path("readyz", readyz),
     path("", include("apps.classroom.urls")),

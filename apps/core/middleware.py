@@ -4,6 +4,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
 from apps.core import bad_requests
 from apps.core.errors import TooManyRequests
+from apps.core.response_headers import PERMISSIONS
+
+# Pages behind a sign-in embed nothing of other sites. Public pages embed Vimeo's player, and pages
+# that pay embed Stripe's card form: neither sends the headers that this policy requires.
+ISOLATED = ("/admin/", "/aula", "/login", "/mi-cuenta")
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -28,6 +33,26 @@ class BadRequestMiddleware:
         except TooManyRequests as refusal:
             return bad_requests.refusal(request, refusal)
         return bad_requests.refusal(request, error)
+
+
+class BrowserHeadersMiddleware:
+    """Tell browsers what pages may use and who may embed them (docs/rules.md, "Headers").
+
+    A view that has set one of the headers keeps its own.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        headers = response.headers
+        headers.setdefault("Permissions-Policy", PERMISSIONS)
+        headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+        headers.setdefault("Reporting-Endpoints", 'csp="/csp-report"')
+        if request.path.startswith(ISOLATED):
+            headers.setdefault("Cross-Origin-Embedder-Policy", "require-corp")
+        return response
 
 
 class CanonicalPathMiddleware:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
+from csp.decorators import csp_update
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 View = Callable[..., HttpResponse]
@@ -18,6 +20,22 @@ PRIVATE_FORM = {
     "Referrer-Policy": "strict-origin",
     "X-Robots-Tag": "noindex",
 }
+_DENIED = (
+    "accelerometer", "bluetooth", "browsing-topics", "camera", "display-capture", "geolocation",
+    "gyroscope", "hid", "magnetometer", "microphone", "midi", "serial", "usb",
+    "xr-spatial-tracking",
+)  # fmt: skip
+_PLAYER = '(self "https://player.vimeo.com")'
+
+
+def _permissions(payment: str) -> str:
+    denied = [f"{feature}=()" for feature in _DENIED]
+    return ", ".join(
+        [*denied, f"autoplay={_PLAYER}", f"fullscreen={_PLAYER}", f"payment={payment}"]
+    )
+
+
+PERMISSIONS = _permissions("()")
 
 
 def with_headers(headers: Mapping[str, str]) -> Callable[[View], View]:
@@ -38,3 +56,10 @@ def with_headers(headers: Mapping[str, str]) -> Callable[[View], View]:
 
 private_page = with_headers(PRIVATE)
 private_form_page = with_headers(PRIVATE_FORM)
+
+
+def paying_page(view: View) -> View:
+    """Let the page use Stripe's script, frames and API. No other page may."""
+    hosts = " ".join(f'"{host}"' for host in settings.STRIPE_POLICY["script-src"])
+    allowed = with_headers({"Permissions-Policy": _permissions(f"(self {hosts})")})
+    return csp_update(settings.STRIPE_POLICY)(allowed(view))  # type: ignore[no-any-return,arg-type]

@@ -14,6 +14,7 @@ from apps.catalogue import reads
 from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, PAGE_SIZES
 from apps.core.context import academy_props
 from apps.core.money import to_cents
+from apps.core.response_headers import paying_page
 from apps.pricing.reads import current_pricing
 from apps.pricing.rules import subject_card
 
@@ -86,6 +87,7 @@ class CatalogueQuery:
 
 
 @require_safe
+@paying_page
 def compra(request: HttpRequest) -> HttpResponse:
     universities = reads.universities()
     query = CatalogueQuery.parse(request.GET, universities)

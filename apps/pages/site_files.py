@@ -1,5 +1,7 @@
 """Files that crawlers and browsers request: sitemap, robots.txt, manifest, icon, pictures."""
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.http import (
     HttpRequest,
@@ -10,12 +12,16 @@ from django.http import (
 )
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 from django.views.static import serve
 
 from apps.core.assets import find_asset
+from apps.core.models import SiteSettings
 from apps.pages.models import picture_storage
 from apps.pages.structured_data import INDEXABLE
+
+SECURITY_TXT_LIFETIME = timedelta(days=180)
 
 
 @require_safe
@@ -32,6 +38,19 @@ def robots(request: HttpRequest) -> HttpResponse:
     lines = ("User-agent: *", "Disallow: /admin/", "Disallow: /api/", "", "Sitemap: ")
     address = settings.SITE_URL + reverse("sitemap")
     return HttpResponse("\n".join(lines) + address + "\n", content_type="text/plain")
+
+
+@require_safe
+def security_txt(request: HttpRequest) -> HttpResponse:
+    """Where to report a weakness (RFC 9116)."""
+    expires = timezone.now().replace(microsecond=0) + SECURITY_TXT_LIFETIME
+    lines = (
+        f"Contact: mailto:{SiteSettings.current().support_email}",
+        f"Expires: {expires.isoformat()}",
+        "Preferred-Languages: es, en",
+        f"Canonical: {settings.SITE_URL}/.well-known/security.txt",
+    )
+    return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
 
 
 @require_safe

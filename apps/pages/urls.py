@@ -9,6 +9,7 @@ Kind = LegalText.Kind
 urlpatterns = [
     path("sitemap.xml", site_files.sitemap, name="sitemap"),
     path("robots.txt", site_files.robots, name="robots"),
+    path(".well-known/security.txt", site_files.security_txt),
     path("site.webmanifest", site_files.manifest, name="manifest"),
     path("favicon.ico", site_files.favicon),
     path("imagenes/<path:name>", site_files.picture),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.core.context import academy_props
 from apps.core.models import SiteSettings
-from apps.core.response_headers import private_page
+from apps.core.response_headers import paying_page, private_page
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
 from apps.pricing.reads import current_pricing, instalment_plan_on_sale
 
@@ -58,6 +58,7 @@ def cancel(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @private_page
+@paying_page
 def complete_payment(request: HttpRequest) -> HttpResponse:
     """The page of a recovery link. Its island loads the order and shows any error."""
     props = {
@@ -87,6 +88,7 @@ def stop_cart_reminders(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @private_page
+@paying_page
 def plazos(request: HttpRequest) -> HttpResponse:
     """The page of a plan of instalments, opened by a signed link. Its island calls the API."""
     props = {

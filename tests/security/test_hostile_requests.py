@@ -30,7 +30,8 @@ PAGES = [
     "/mi-cuenta/borrado", "/mi-cuenta/salir", "/terminos", "/privacidad", "/cookies",
     "/aviso-legal", "/success", "/cancel", "/plazos", "/complete-payment", "/avisos/baja",
     "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
-    "/healthz", "/readyz", "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace",
+    "/.well-known/security.txt", "/csp-report", "/healthz", "/readyz",
+    "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace",
     "/aula/acceso/token", "/admin/login/", "/nothing",
 ]  # fmt: skip
 API = [*PATHS, "/api/schema", "/api/docs", "/api/nothing"]
