@@ -27,7 +27,7 @@ else:
     _GroupAdmin, _UserAdmin = auth_admin.GroupAdmin, auth_admin.UserAdmin
 
 admin.site.unregister([User, Group])
-# Their pages show the secrets of everybody's second factor.
+# django-otp's own pages would show the secrets of all second factors.
 admin.site.unregister([authenticator_admin.TOTPDevice, backup_codes_admin.StaticDevice])
 
 

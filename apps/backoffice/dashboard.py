@@ -20,7 +20,7 @@ SHOWN = 10
 
 
 class Permitted(Protocol):
-    """A user, of whom the start page asks only what they may do."""
+    """A user, of whom the start page reads only the permissions."""
 
     def has_perm(self, perm: str) -> bool: ...
 
@@ -108,7 +108,7 @@ _TILES: tuple[tuple[str, Callable[[], Tile]], ...] = (
 
 
 def orders_without_access(user: Permitted) -> list[Order]:
-    """Return the paid orders without classroom access, the oldest first, to whoever sees orders."""
+    """Return the paid orders without classroom access, oldest first. [] without permission."""
     if not user.has_perm("orders.view_order"):
         return []
     return list(paid_without_access().order_by("paid_at", "pk")[:SHOWN])

@@ -69,5 +69,5 @@ class BackupCodes(StaticDevice):
     def verify_token(self, token: str) -> bool:
         code = "".join(sign for sign in token.upper() if sign.isalnum())
         stored = [digest[:_STORED_LENGTH] for digest in keyed_digests(_CODE_SALT, code)]
-        found = self.token_set.filter(token__in=stored).first()
-        return bool(super().verify_token(found.token if found else stored[0]))
+        unused_code = self.token_set.filter(token__in=stored).first()
+        return bool(super().verify_token(unused_code.token if unused_code else stored[0]))

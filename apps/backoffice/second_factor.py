@@ -1,4 +1,7 @@
-"""Who needs a second factor, and who has given it (docs/rules.md, "Staff")."""
+"""The second factor of staff accounts: who needs one, and checking its codes.
+
+The rules are in docs/rules.md, "Staff".
+"""
 
 from typing import cast
 
@@ -10,7 +13,7 @@ from django_otp import verify_token
 
 from apps.backoffice.models import Authenticator, BackupCodes
 
-# Whoever may do one of these can move money, take data away or make others powerful.
+# Each of these permissions lets staff move money, export data or give permissions to others.
 POWERFUL = (
     "orders.refund_order",
     "orders.pay_referralreward",
@@ -50,30 +53,30 @@ def is_missing(request: HttpRequest) -> bool:
 
 
 def give(request: HttpRequest, code: str) -> bool:
-    """Check a code of the telephone or of the paper, and note a right one in the session."""
+    """Check a code of the telephone or a backup code. A correct one is stored in the session."""
     user = cast(User, request.user)
     kind = Authenticator if code.isdecimal() else BackupCodes
     device = kind.objects.filter(user=user, confirmed=True).first()
     if device is None or verify_token(user, device.persistent_id, code) is None:
         return False
-    # A session that somebody knew before gets no further.
+    # A new session key: somebody who knows the old one must not benefit from the code.
     request.session.cycle_key()
     mark_verified(request, device)
     return True
 
 
 def new_authenticator(user: User) -> Authenticator:
-    """The telephone that is being set up: the same one until a code of it has been typed."""
-    found, _ = Authenticator.objects.get_or_create(
+    """The telephone that is being set up. It stays the same until one of its codes is confirmed."""
+    authenticator, _ = Authenticator.objects.get_or_create(
         user=user, confirmed=False, defaults={"name": "teléfono"}
     )
-    return cast(Authenticator, found)
+    return cast(Authenticator, authenticator)
 
 
 def confirm(request: HttpRequest, code: str) -> list[str] | None:
-    """Put the new telephone in the place of the old one and return new backup codes.
+    """Replace the old telephone by the new one, and return new backup codes.
 
-    Returns None for a wrong code, and changes nothing.
+    Returns None, and changes nothing, if the code is wrong.
     """
     user = cast(User, request.user)
     device = new_authenticator(user)

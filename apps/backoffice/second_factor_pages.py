@@ -20,7 +20,7 @@ from apps.core.errors import TooManyRequests
 from apps.core.fresh_password import fresh_password_required
 from apps.core.throttle import Limit, client_network
 
-# Beside django-otp's own pause after each wrong code.
+# In addition to django-otp's own pause after each wrong code.
 CODES = Limit("second-factor", times=20, seconds=900)
 WRONG = "Este código no vale. Espera unos segundos y escribe el siguiente que salga."
 
@@ -40,7 +40,7 @@ class CodeForm(forms.Form):
 
 
 def _count(request: HttpRequest, form: CodeForm) -> bool:
-    """Count an attempt; False, with the form's error, above the limit."""
+    """Count an attempt. Above the limit it adds an error to the form and returns False."""
     try:
         CODES.count_key(f"{request.user.pk}|{client_network(request)}")
     except TooManyRequests as refusal:
@@ -51,7 +51,7 @@ def _count(request: HttpRequest, form: CodeForm) -> bool:
 
 @sensitive_post_parameters("code")
 def check_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Ask for a code, and go on to the page that was asked for."""
+    """Ask for a code, then redirect to the requested page."""
     target = next_page(request)
     if second_factor.is_given(request):
         return HttpResponseRedirect(target)
@@ -68,7 +68,7 @@ def check_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 @sensitive_post_parameters("code")
 def setup_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Set up a telephone. Whoever has one already gives its code first."""
+    """Set up a telephone. Staff who have one already must give one of its codes first."""
     user = cast(User, request.user)
     if second_factor.authenticator_of(user) is not None and not second_factor.is_given(request):
         return redirect("admin:second_factor")
@@ -101,7 +101,7 @@ def _set_up(request: HttpRequest, context: dict[str, Any], user: User) -> HttpRe
 def _qr_code(device: Authenticator) -> SafeString:
     picture = segno.make(device.config_url, error="m")
     svg = picture.svg_inline(omitsize=True, border=2, light="#fff", dark="#000")
-    # Written by the package from an address of ours.
+    # The package draws this SVG from a URL that the shop made. It contains no visitor's text.
     return mark_safe(svg)  # noqa: S308
 
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from apps.core.errors import TooManyRequests
 from apps.core.throttle import Limit, client_network
 
-# By user and address together, so that whoever guesses from elsewhere locks nobody out.
+# Counted by user and address together, so that guesses from another address lock nobody out.
 OF_USER = Limit("staff-password", times=10, seconds=900)
 OF_USER_IN_A_DAY = Limit("staff-password-day", times=40, seconds=86_400)
 OF_ADDRESS = Limit("staff-password-address", times=50, seconds=900)

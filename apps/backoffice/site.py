@@ -39,7 +39,7 @@ MODELS = (
     "PricePlan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
     "Mail", "ScheduledJob", "LegalText", "SiteSettings",
 )  # fmt: skip
-# Pages of whoever has given the password, and not yet the second factor.
+# The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
 
 

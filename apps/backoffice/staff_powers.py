@@ -1,4 +1,7 @@
-"""Who may change which account or group of staff: nobody gives away what they don't have."""
+"""Which accounts and groups a member of staff may change: only those with no more permissions.
+
+So nobody can give away, or obtain, permissions that they do not have.
+"""
 
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
@@ -12,9 +15,9 @@ def powers_of(user: User) -> QuerySet[Permission]:
 
 
 def may_manage(editor: User, account: User) -> bool:
-    """Whether the account can do nothing that its editor can't.
+    """Whether the editor has all permissions of the account.
 
-    Otherwise a new password for it would give the editor its powers.
+    Otherwise the editor could set a new password and use the account's permissions.
     """
     if editor.is_superuser:
         return True

@@ -16,7 +16,7 @@ from apps.core.throttle import client_address
 
 LONGEST = timedelta(hours=12)
 IDLE = timedelta(hours=2)
-# The session is written at most this often to note that it is in use.
+# The time of last use is written to the session at most this often.
 NOTED_EVERY = timedelta(minutes=1)
 SIGNED_IN_AT = "staff_signed_in_at"
 SEEN_AT = "staff_seen_at"
@@ -26,10 +26,10 @@ logger = logging.getLogger(__name__)
 
 @receiver(user_logged_in)
 def begin(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """Note the time of a sign-in, which is also that of a fresh password."""
+    """Store the time of a sign-in, which also counts as the time of a fresh password."""
     now = timezone.now()
     request.session[SIGNED_IN_AT] = request.session[SEEN_AT] = now.isoformat()
-    # The cookie and the row end with the longest session, whatever this module does.
+    # Cookie and row expire after the longest session even if this module fails to end it.
     request.session.set_expiry(int(LONGEST.total_seconds()))
     note_password(request)
     logger.info("Staff signed in: %s from %s", user.get_username(), client_address(request))
@@ -50,7 +50,7 @@ def log_failure(
 
 
 def end_if_over(request: HttpRequest) -> None:
-    """Sign staff out whose session is too old or was idle for too long; else note its use."""
+    """End a staff session that is too old or was idle for too long. Otherwise store its use."""
     if not request.user.is_authenticated:
         return
     now = timezone.now()

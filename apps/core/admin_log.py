@@ -12,13 +12,13 @@ from django.utils import timezone
 
 REDACTED = "(datos borrados)"
 READ = "Leído"
-# A page and its frame are one reading.
+# Views of the same row within this time are logged once: a page also loads its frame.
 ONE_READING = timedelta(minutes=10)
 MOST_NUMBERS = 200
 
 
 def log_rows(request: HttpRequest, model: type[Model], ids: Iterable[Any], what: str) -> None:
-    """Add one entry about what the member of staff did with these rows: an action, an export."""
+    """Log an action or export of these rows by a member of staff. `what` is a Spanish phrase."""
     numbers = [str(pk) for pk in ids]
     listed = ", ".join(numbers[:MOST_NUMBERS]) + (" …" if len(numbers) > MOST_NUMBERS else "")
     LogEntry.objects.create(
@@ -31,7 +31,7 @@ def log_rows(request: HttpRequest, model: type[Model], ids: Iterable[Any], what:
 
 
 def log_reading(request: HttpRequest, row: Model) -> None:
-    """Add an entry that the member of staff has read this row, unless they have just done so."""
+    """Log that a member of staff has viewed this row, unless that was just logged."""
     about = {
         "user_id": request.user.pk,
         "content_type": ContentType.objects.get_for_model(type(row)),

@@ -18,7 +18,7 @@ DATE_LEVELS = ("year", "month", "day")
 
 
 class GuardedLookups:
-    """Mixin of every admin page: refuses each look-up that is neither a filter nor a link of ours.
+    """Mixin of every admin page: refuses look-ups that no filter and no link of the admin uses.
 
     `link_lookups` are the look-ups of the links that other pages have to this list.
     """

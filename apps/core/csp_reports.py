@@ -69,7 +69,7 @@ def _text(report: dict[str, Any], *names: str) -> str:
 
 
 def _origin(address: str) -> str:
-    """Scheme and host of what was blocked; "inline" or "eval" as it is."""
+    """Scheme and host of the blocked address. "inline" and "eval" are returned unchanged."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -78,7 +78,7 @@ def _origin(address: str) -> str:
 
 
 def _path(address: str) -> str:
-    """The first part of the page's path: the rest may hold a token."""
+    """The first part of the page's path. The rest is dropped because it may contain a token."""
     try:
         path = urlsplit(address).path
     except ValueError:

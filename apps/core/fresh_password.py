@@ -1,4 +1,4 @@
-"""Asking staff for their password again before what can't be undone: refunds and exports."""
+"""Asks staff for their password again before actions that can't be undone: refunds and exports."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ REPEAT = "Escribe tu contraseña y vuelve a hacer lo que ibas a hacer."
 
 
 class PasswordConfirmation(HttpResponseRedirect):
-    """The way to the page that asks for the password, and back from there."""
+    """A redirect to the page that asks for the password, with the address to return to."""
 
     def __init__(self, request: HttpRequest) -> None:
         query = urlencode({"next": request.get_full_path()})
@@ -25,7 +25,7 @@ class PasswordConfirmation(HttpResponseRedirect):
 
 
 def note_password(request: HttpRequest) -> None:
-    """Note in the session that the user has just given their password."""
+    """Store in the session that the user has just given their password."""
     request.session[GIVEN_AT] = timezone.now().isoformat()
 
 
@@ -40,7 +40,7 @@ def password_is_fresh(request: HttpRequest) -> bool:
 def fresh_password_required(view: Callable[..., Any]) -> Callable[..., Any]:
     """Let a view run only after a fresh password. For methods: `method_decorator` of this.
 
-    A form that was being sent has to be sent again after that, which a message says.
+    A submitted form is not kept: a message asks the user to submit it again.
     """
 
     @wraps(view)

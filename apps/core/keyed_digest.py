@@ -1,4 +1,4 @@
-"""Digests under a key that is not in the database, so that a copy of it opens nothing."""
+"""Digests under a key that is not in the database: a copy of the database opens nothing."""
 
 from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
@@ -10,13 +10,13 @@ def keyed_digest(salt: str, value: str) -> str:
 
 
 def keyed_digests(salt: str, value: str) -> list[str]:
-    """The digests under the current SECRET_KEY and, after it, under those of before."""
+    """The digests under the current SECRET_KEY, then under SECRET_KEY_FALLBACKS."""
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     return [_digest(salt, value, key) for key in keys]
 
 
 def matches(salt: str, value: str, digest: str) -> bool:
-    """Whether `digest` is one of `value`, in constant time, under any of the keys."""
+    """Whether `digest` is a digest of `value` under any of the keys. Takes constant time."""
     # Bytes, because a visitor may send a token with any characters.
     sent = digest.encode(errors="replace")
     return any(constant_time_compare(ours.encode(), sent) for ours in keyed_digests(salt, value))

@@ -1,7 +1,7 @@
 """Sessions in the database under a digest of their key. Only the cookie has the key itself.
 
-`SESSION_ENGINE` names this module. Whoever reads the table, by a copy or through a list of the
-admin, can't take over a session.
+`SESSION_ENGINE` names this module. Somebody who reads the table, in a copy of the database or in
+the admin, can't take over a session.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ _LENGTH = 40
 
 
 def stored_key(session_key: str) -> str:
-    """The name of a session in the table."""
+    """The digest under which a session is stored."""
     return keyed_digest(_SALT, session_key)[:_LENGTH]
 
 

@@ -37,7 +37,7 @@ def clean_html(html: str) -> SafeString:
 
 
 class _Refused(HTMLParser):
-    """Collects what the allow-list does not have, in the words of whoever wrote it."""
+    """Collects the tags and attributes that are not on the allow-list, as they were written."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,9 +20,9 @@ from apps.core.models import RateCount
 
 
 def client_network(request: HttpRequest | Request) -> str:
-    """What counts as one visitor: an IPv4 address, or the /64 of an IPv6 address.
+    """The network that counts as one visitor: an IPv4 address, or the /64 of an IPv6 address.
 
-    A provider gives each IPv6 customer at least a /64, and every address of it is theirs.
+    Internet providers give each IPv6 customer at least a /64, so one person has all its addresses.
     """
     text = client_address(request)
     try:
@@ -51,7 +51,7 @@ def client_address(request: HttpRequest | Request) -> str:
 
 
 def digest_of(key: str) -> str:
-    """What is stored of a key: an IP or e-mail address in the counter table is personal data."""
+    """The digest that is stored instead of a key, because IP and e-mail addresses are personal."""
     return hashlib.sha256(f"{settings.SECRET_KEY}:{key}".encode()).hexdigest()[:32]
 
 
@@ -75,7 +75,7 @@ class Limit:
             raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
 
     def allowed(self) -> float:
-        """The uses in one window; 0 where limits are switched off."""
+        """The number of uses in one window. 0 if rate limits are switched off."""
         return float(self.times * settings.RATE_LIMIT_SCALE)
 
     def add(self, key: str, *, by: int = 1, is_digest: bool = False) -> int:
@@ -123,7 +123,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Mark:
-    """Remembers for some time which keys belong to a subject, as digests."""
+    """Stores for some time, as digests, which keys were seen with a subject."""
 
     name: str
     seconds: int

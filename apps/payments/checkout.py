@@ -39,7 +39,7 @@ OFFER_REFUSALS = (InstalmentsUnavailable, PriceChanged, PromoRefused, Unavailabl
 # Each attempt cancels a payment that is in the way. If the third one fails, another tab is probably
 # opening payments at the same time.
 TRIES = 3
-# Card, bank and second thoughts: a page of Stripe's that lasts no longer gives way to a new one.
+# The buyer needs this time for card and bank. A hosted page that expires sooner is replaced.
 ENOUGH_TO_PAY_S = 10 * 60
 
 

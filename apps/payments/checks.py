@@ -37,7 +37,7 @@ def configuration_problems() -> list[str]:
 
 
 def _wrong_keys() -> list[str]:
-    """Keys in the wrong place: pages hand the publishable key to every visitor."""
+    """Keys in the wrong setting. The publishable key is sent to every visitor, so it matters."""
     problems = []
     secret, publishable = settings.STRIPE_SECRET_KEY, settings.STRIPE_PUBLISHABLE_KEY
     if publishable and not publishable.startswith("pk_"):

@@ -1,4 +1,4 @@
-"""Stripe's objects without what would let somebody act as the buyer."""
+"""Removes client secrets from Stripe's objects: with them somebody could act as the buyer."""
 
 from typing import Any
 

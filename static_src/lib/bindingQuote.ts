@@ -51,7 +51,7 @@ export function makeBindingQuote(
 }
 
 /**
- * Why a quote's price does not hold for a cart, or null where it does. Whether the quote has
+ * Why a quote's price does not bind for a cart, or null if it binds. Whether the quote has
  * expired or was used already is for the server to check.
  */
 export function quoteMismatch(

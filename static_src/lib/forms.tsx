@@ -109,7 +109,7 @@ function fieldErrors(error: unknown): Errors {
   );
 }
 
-/** A field that visitors neither see nor reach. The server discards forms where it is filled in. */
+/** A field that visitors neither see nor reach. The server discards forms in which it is filled. */
 export function Honeypot() {
   return (
     <div className="visually-hidden" aria-hidden="true">

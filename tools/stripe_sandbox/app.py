@@ -18,7 +18,7 @@ from .webhooks import Deliverer
 logger = logging.getLogger(__name__)
 
 LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
-# The log masks these paths: whoever knows the path can answer the challenge or open the page.
+# The log masks these paths: anybody who knows the path can answer the challenge or open the page.
 CHALLENGE_TOKEN = re.compile(r"(/v3/challenge/[^/]+/|/c/pay/).*")
 
 DROPPED = ("timeout_before", "timeout_after")
