@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.catalogue import reads
+from apps.catalogue.reads import DegreeUnknown, UniversityUnknown
 from apps.catalogue.serializers import (
     CataloguePageOut,
     CatalogueQuery,
@@ -33,6 +34,13 @@ class CatalogueRead(PublicAPIView):
 
 
 class Universities(CatalogueRead):
+    links = {
+        "degrees": {
+            "operationId": "degrees",
+            "parameters": {"university_id": "$response.body#/0/id"},
+        }
+    }
+
     @extend_schema(
         operation_id="universities",
         summary="Universidades, por nombre",
@@ -43,6 +51,11 @@ class Universities(CatalogueRead):
 
 
 class Degrees(CatalogueRead):
+    errors = (UniversityUnknown,)
+    links = {
+        "subjects": {"operationId": "subjects", "parameters": {"degree_id": "$response.body#/0/id"}}
+    }
+
     @extend_schema(
         operation_id="degrees",
         summary="Grados de una universidad, por nombre",
@@ -56,6 +69,8 @@ class Degrees(CatalogueRead):
 
 
 class Subjects(CatalogueRead):
+    errors = (DegreeUnknown,)
+
     @extend_schema(
         operation_id="subjects",
         summary="Asignaturas a la venta de un grado, por nombre",
@@ -69,6 +84,8 @@ class Subjects(CatalogueRead):
 
 
 class Catalogue(CatalogueRead):
+    errors = (UniversityUnknown, DegreeUnknown)
+
     @extend_schema(
         operation_id="catalogue",
         summary="Una página del catálogo, con las lecciones de cada asignatura",

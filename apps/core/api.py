@@ -131,6 +131,10 @@ class PublicAPIView(APIView):
     """A view of the public API: no session needed, same-site POSTs only, rate-limited."""
 
     limits: ClassVar[tuple[Limit, ...]] = ()
+    # The errors of this view beyond those of any request, for the API's document.
+    errors: ClassVar[tuple[type[AcademyError], ...]] = ()
+    # What can be asked next with this view's answer, as OpenAPI links by their name.
+    links: ClassVar[dict[str, Any]] = {}
     # False for views that other sites' programs call, such as the webhook.
     own_site_only: ClassVar[bool] = True
     # The maximum body size in bytes.

@@ -79,6 +79,7 @@ class StorageFull(AcademyError):
 class TooManyRequests(AcademyError):
     status = 429
     code = "too_many_requests"
+    message = "Demasiados intentos."
 
     def __init__(self, retry_after: int, message: str | None = None, **extra: Any) -> None:
         self.retry_after = retry_after

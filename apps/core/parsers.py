@@ -16,6 +16,10 @@ MAX_DEPTH = 6
 # A cart of 200 subjects, the most that a checkout accepts, has 1,000 values.
 MAX_VALUES = 2000
 MAX_LIST_LENGTH = 200
+TOO_DEEP = "La petición tiene demasiados niveles."
+TOO_MANY_VALUES = f"La petición no puede tener más de {MAX_VALUES} valores."
+LIST_TOO_LONG = f"Una lista no puede tener más de {MAX_LIST_LENGTH} elementos."
+BODY_LIMITS = (TOO_DEEP, TOO_MANY_VALUES, LIST_TOO_LONG)
 
 
 class StrictJSONParser(parsers.JSONParser):
@@ -64,15 +68,15 @@ def check_limits(data: Any) -> None:
                 children += value.values()
             elif isinstance(value, list):
                 if len(value) > MAX_LIST_LENGTH:
-                    raise Invalid(f"Una lista no puede tener más de {MAX_LIST_LENGTH} elementos.")
+                    raise Invalid(LIST_TOO_LONG)
                 children += value
             if count + len(children) > MAX_VALUES:
-                raise Invalid(f"La petición no puede tener más de {MAX_VALUES} valores.")
+                raise Invalid(TOO_MANY_VALUES)
         count += len(children)
         level = children
         if not level:
             return
-    raise Invalid("La petición tiene demasiados niveles.")
+    raise Invalid(TOO_DEEP)
 
 
 def _check_text(text: str) -> None:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from apps.catalogue.reads import on_sale_subjects
 from apps.core.api import PublicAPIView
-from apps.core.errors import Invalid, NotFound, TooLarge
+from apps.core.errors import Invalid, NotFound, StorageFull, TooLarge
 from apps.core.money import as_json, to_cents
 from apps.core.response_headers import NO_STORE
 from apps.core.throttle import Limit
@@ -172,6 +172,7 @@ class UploadParser(parsers.MultiPartParser):
 
 @described("Envía una consulta con un archivo", {"multipart/form-data": shapes.PreviewContactInput})
 class SendPreviewContact(FormView):
+    errors = (StorageFull,)
     form = shapes.PreviewContactInput
     parser_classes = (UploadParser,)
     # The file, and 64 KB for the other fields.
@@ -184,6 +185,8 @@ class SendPreviewContact(FormView):
 
 
 class QuoteByLink(PublicAPIView):
+    errors = (NotFound,)
+
     @extend_schema(
         summary="El presupuesto de un enlace",
         parameters=[OpenApiParameter("presupuesto", OpenApiTypes.STR, required=True)],

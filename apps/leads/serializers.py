@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -51,6 +52,7 @@ def email(required: str = EMAIL_REQUIRED, *, invalid: str = EMAIL_INVALID) -> An
     )
 
 
+@extend_schema_field({"type": "boolean", "enum": [True]})
 class AcceptedField(serializers.BooleanField):
     """A checkbox that must be ticked. Every other value gets the same message."""
 
@@ -118,12 +120,14 @@ class SubjectRequestInput(FormInput):
 class PreviewContactInput(FormInput):
     email = email()
     attachment = serializers.FileField(
+        help_text="Un archivo PDF, DOC, DOCX, TXT, JPG, JPEG o PNG cuyo contenido corresponde a su "
+        f"extensión, de {attachments.MAX_MEGABYTES} MB como mucho.",
         error_messages={
             **missing("El archivo es obligatorio"),
             "invalid": "El archivo es obligatorio",
             "no_name": "El archivo no tiene nombre",
             "empty": "El archivo está vacío",
-        }
+        },
     )
     acceptTerms = AcceptedField(TERMS_REQUIRED)
 
@@ -169,7 +173,11 @@ class BudgetFormInput(serializers.Serializer[dict[str, Any]]):
             "invalid_choice": f"El número de amigos invitados va de 0 a {PRICING.invitee_max}"
         },
     )
-    selectedSubjects = ChosenSubjectInput(many=True, max_length=MAX_SUBJECTS)  # type: ignore[call-arg]
+    selectedSubjects = ChosenSubjectInput(  # type: ignore[call-arg]
+        many=True,
+        max_length=MAX_SUBJECTS,
+        help_text="Asignaturas distintas y a la venta, tantas como dice `numberOfSubjects`.",
+    )
     selectedUniversityId = serializers.IntegerField(**ID, required=False, allow_null=True)
     selectedDegreeId = serializers.IntegerField(**ID, required=False, allow_null=True)
 

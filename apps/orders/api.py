@@ -15,7 +15,7 @@ from apps.core.throttle import Limit
 from apps.orders.checkout.cart import resolve
 from apps.orders.checkout.recover import recover
 from apps.orders.checkout.take_up import open_order
-from apps.orders.errors import AlreadyPaid, OrderNotFound
+from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
 from apps.orders.ledger.payments import amount_paid_cents
 from apps.orders.models import Order, Payment
 from apps.orders.promo import uses as promo_uses
@@ -33,6 +33,7 @@ from apps.pricing.rules import promo_discount_cents, quote_cart
 
 
 class ValidatePromoCode(PublicAPIView):
+    errors = (Unavailable,)
     limits = (Limit("promo", times=20, seconds=600),)
 
     @extend_schema(
@@ -101,9 +102,15 @@ def _promo_answer(
 
 
 class RecoverOrder(PublicAPIView):
+    errors = (OrderNotFound, AlreadyPaid)
+
     @extend_schema(
         summary="Un pedido sin pagar, por su enlace de recuperación",
-        parameters=[OpenApiParameter("order", int), OpenApiParameter("token", str)],
+        parameters=[
+            OpenApiParameter("order", int, required=True, description="El número del pedido."),
+            OpenApiParameter("token", str, required=True),
+        ],
+        description="El enlace lleva el número del pedido y su clave.",
         responses=RecoverOutput,
     )
     def get(self, request: Request) -> Response:
@@ -126,8 +133,11 @@ class RecoverOrder(PublicAPIView):
 
 
 class OrderByPayment(PublicAPIView):
+    errors = (OrderNotFound,)
+
     @extend_schema(
         summary="El pedido de un pago, para la página de éxito",
+        description="Hace falta `session_id` o `payment_intent_id`.",
         parameters=[
             OpenApiParameter("session_id", str),
             OpenApiParameter("payment_intent_id", str),

@@ -48,6 +48,7 @@ class ProviderIdField(serializers.CharField):
     """An id of Stripe's. Ids are opaque: any printable text of up to 255 characters."""
 
     def __init__(self, **options: Any) -> None:
+        options.setdefault("help_text", "Un identificador de Stripe, con caracteres imprimibles.")
         super().__init__(max_length=PROVIDER_ID_LENGTH, **options)
 
     def to_internal_value(self, data: Any) -> str:
@@ -75,7 +76,11 @@ def to_items(rows: list[dict[str, Any]]) -> tuple[CheckoutItem, ...]:
 
 class CheckoutInput(serializers.Serializer[Checkout]):
     email = serializers.EmailField(max_length=254, error_messages=EMAIL)
-    phone = serializers.CharField(max_length=30, error_messages=PHONE)
+    phone = serializers.CharField(
+        max_length=30,
+        error_messages=PHONE,
+        help_text="Nueve cifras, o un prefijo con + y de 10 a 15 cifras en total.",
+    )
     total_amount = serializers.DecimalField(**MONEY, error_messages=REQUIRED)
     payment_type = serializers.ChoiceField(
         PaymentType.values,

@@ -14,16 +14,26 @@ from apps.core.errors import AcademyError, Forbidden
 from apps.core.mail.recipient_limits import count_form_mail
 from apps.core.response_headers import NO_STORE
 from apps.core.throttle import Limit, client_network
+from apps.orders.errors import (
+    AlreadyBought,
+    AlreadyPaid,
+    InstalmentsUnavailable,
+    OrderNotFound,
+    PaymentInProgress,
+    PriceChanged,
+    Unavailable,
+)
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import EVER_PAID
 from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderIdField
-from apps.payments.api_errors import BUSY, CHECKOUT_BUSY, RETRY_AFTER
+from apps.payments.card_testing import PaymentsPaused
 from apps.payments.checkout import start
 from apps.payments.report import report
-from apps.payments.stripe.client import PaymentNotFound
-from apps.payments.stripe.events import read_event
+from apps.payments.stripe.client import STRIPE_ERRORS, PaymentNotFound
+from apps.payments.stripe.events import BadSignature, read_event
 from apps.payments.stripe.intents import HasPaymentIds, PaymentIds, retrieve_payment
 from apps.payments.webhooks import store
+from apps.pricing.promo_checks import PromoRefused
 from apps.students.session import current_student
 
 
@@ -52,13 +62,43 @@ class StripePublicKey(PublicAPIView):
 
 
 class ProcessCheckout(PublicAPIView):
+    errors = (
+        InstalmentsUnavailable,
+        OrderNotFound,
+        PriceChanged,
+        Unavailable,
+        AlreadyBought,
+        PromoRefused,
+        AlreadyPaid,
+        PaymentInProgress,
+        *STRIPE_ERRORS,
+        PaymentsPaused,
+    )
+    links = {
+        "recover": {
+            "operationId": "orders_recover_retrieve",
+            "parameters": {
+                "order": "$response.body#/order_id",
+                "token": "$response.body#/token",
+            },
+        },
+        "complete": {
+            "operationId": "complete_payment_create",
+            "requestBody": {"payment_intent_id": "$response.body#/payment_intent_id"},
+        },
+        "order": {
+            "operationId": "orders_by_payment_retrieve",
+            "parameters": {"payment_intent_id": "$response.body#/payment_intent_id"},
+        },
+    }
     limits = (Limit("checkout", times=60, seconds=3600),)
 
     @extend_schema(
         summary="Crea o retoma un pedido y su pago",
         request=CheckoutInput,
-        responses={200: CheckoutOutput, 503: CHECKOUT_BUSY},
-        parameters=[RETRY_AFTER],
+        description="Con los errores de Stripe (502 y 503) vienen `order_id` y `token`: el pedido "
+        "se conserva, y el siguiente intento lo retoma.",
+        responses=CheckoutOutput,
     )
     def post(self, request: Request) -> Response:
         form = CheckoutInput(data=request.data)
@@ -71,7 +111,9 @@ class ProcessCheckout(PublicAPIView):
 
 
 class CompletePaymentInput(serializers.Serializer[dict[str, Any]]):
-    payment_intent_id = ProviderIdField(required=False, default="")
+    payment_intent_id = ProviderIdField(
+        required=False, default="", help_text="Es obligatorio si falta `session_id`."
+    )
     session_id = ProviderIdField(required=False, default="")
     resend_email = serializers.BooleanField(required=False, default=False)
 
@@ -90,13 +132,13 @@ class CompletePaymentOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class CompletePayment(PublicAPIView):
+    errors = (PaymentNotFound, NotConfirmed, *STRIPE_ERRORS)
     limits = (Limit("complete", times=120, seconds=3600),)
 
     @extend_schema(
         summary="Completa un pago confirmado; repetirlo no cambia nada",
         request=CompletePaymentInput,
-        responses={200: CompletePaymentOutput, 503: BUSY},
-        parameters=[RETRY_AFTER],
+        responses=CompletePaymentOutput,
     )
     def post(self, request: Request) -> Response:
         form = CompletePaymentInput(data=request.data)
@@ -176,6 +218,7 @@ class CreateAuthUserOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class CreateAuthUser(PublicAPIView):
+    errors = (Forbidden,)
     limits = (Limit("auth-user", times=60, seconds=3600),)
 
     @extend_schema(
@@ -219,6 +262,7 @@ class StoredOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class StripeWebhook(PublicAPIView):
+    errors = (BadSignature,)
     # Stripe's signature authenticates the request, so no cross-site check is needed.
     own_site_only = False
     # A refused event would be lost, so the largest body is far above any event of Stripe's.

@@ -30,6 +30,7 @@ ALL = "all"
 
 class PaymentsPaused(TooManyRequests):
     code = "payments_paused"
+    message = "Los pagos con tarjeta están en pausa."
 
 
 def _brake() -> Limit:

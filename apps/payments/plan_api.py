@@ -17,14 +17,17 @@ from apps.core.errors import AcademyError
 from apps.core.money import as_json
 from apps.core.response_headers import PRIVATE
 from apps.core.throttle import Limit, client_network
+from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import plan_is_ending
 from apps.orders.models import Instalment, Order, Payment
 from apps.orders.models.statuses import INSTALMENT_SETTLED, PLAN_RUNNING
+from apps.orders.plan.by_hand import PlanChanged
 from apps.orders.plan.plan_link import PlanNotFound, open_plan
 from apps.orders.serializers import ID, ProviderIdField
-from apps.payments.api_errors import BUSY, RETRY_AFTER
+from apps.payments.card_testing import PaymentsPaused
 from apps.payments.plan_by_hand import start_by_hand
 from apps.payments.plan_card import name_card, record_card, start_card_change
+from apps.payments.stripe.client import STRIPE_ERRORS
 from apps.payments.stripe.transport import stripe_time_limit
 
 # If Stripe takes longer to answer, the plan is shown without the name of its card.
@@ -65,6 +68,8 @@ class LinkInput(serializers.Serializer[dict[str, Any]]):
 
 
 class Plan(PublicAPIView):
+    errors = (PlanNotFound,)
+
     @extend_schema(
         summary="Un plan de plazos, por su enlace personal",
         parameters=[OpenApiParameter("order", int), OpenApiParameter("token", str)],
@@ -91,13 +96,20 @@ class PayOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class PayPlan(PublicAPIView):
+    errors = (
+        PlanNotFound,
+        PlanChanged,
+        AlreadyPaid,
+        PaymentInProgress,
+        *STRIPE_ERRORS,
+        PaymentsPaused,
+    )
     limits = (Limit("instalments-pay", times=60, seconds=3600),)
 
     @extend_schema(
         summary="Prepara el pago del próximo plazo o de todos los que quedan",
         request=PayInput,
-        responses={200: PayOutput, 503: BUSY},
-        parameters=[RETRY_AFTER],
+        responses=PayOutput,
     )
     def post(self, request: Request) -> Response:
         form = PayInput(data=request.data)
@@ -126,14 +138,14 @@ class CardOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class ChangeCard(PublicAPIView):
+    errors = (PlanNotFound, AlreadyPaid, *STRIPE_ERRORS, PaymentsPaused)
     # Each card set-up can be used to test stolen cards.
     limits = (Limit("instalments-card", times=10, seconds=3600),)
 
     @extend_schema(
         summary="Prepara el cambio de la tarjeta de los plazos",
         request=LinkInput,
-        responses={200: CardOutput, 503: BUSY},
-        parameters=[RETRY_AFTER],
+        responses=CardOutput,
     )
     def post(self, request: Request) -> Response:
         form = LinkInput(data=request.data)
@@ -165,13 +177,13 @@ class CardSavedOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class CardSaved(PublicAPIView):
+    errors = (PlanNotFound, AlreadyPaid, *STRIPE_ERRORS)
     limits = (Limit("instalments-card-saved", times=60, seconds=3600),)
 
     @extend_schema(
         summary="Confirma la nueva tarjeta; repetirlo no cambia nada",
         request=CardSavedInput,
-        responses={200: CardSavedOutput, 503: BUSY},
-        parameters=[RETRY_AFTER],
+        responses=CardSavedOutput,
     )
     def post(self, request: Request) -> Response:
         form = CardSavedInput(data=request.data)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -127,6 +128,13 @@ def test_stripe() -> int:
     env = {STRIPE_KEY: account_key()}
     options = ["--stripe-account", "tests/contract/test_provider.py"]
     return run_all([_pytest("pytest, Stripe", "stripe", *options, env=env)])
+
+
+def fuzz() -> int:
+    """`make fuzz`: thousands of requests made up from the API's schema."""
+    command = _python("-m", "pytest", "--quiet", "tests/contract/test_schema.py")
+    env = {**os.environ, "FUZZ_CASES": os.environ.get("FUZZ_CASES", "400")}
+    return subprocess.run(command, env=env, cwd=ROOT, check=False).returncode
 
 
 def account_key() -> str:

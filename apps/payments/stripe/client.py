@@ -54,6 +54,10 @@ class ProviderBusy(ProviderError):
         self.retry_after = retry_after
 
 
+# What a call to Stripe can fail with, for the API's document.
+STRIPE_ERRORS = (ProviderError, ProviderBusy)
+
+
 class SpentKey(ProviderError):
     """An idempotency key can't be used again. Look up whether its work was done, then use another.
 
