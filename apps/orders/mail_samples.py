@@ -4,6 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
@@ -66,7 +67,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         {
             "number": number,
             "amount": Decimal("64.80"),
-            "due_on": today + timedelta(days=30 * (number - 1)),
+            "due_on": today + timedelta(days=settings.INSTALMENT_EVERY_DAYS * (number - 1)),
             "paid": number == 1,
         }
         for number in (1, 2, 3)
@@ -109,12 +110,12 @@ def _already_bought() -> dict[str, dict[str, Any]]:
 def _referral_code() -> dict[str, dict[str, Any]]:
     return {
         "Ejemplo": {
-            "code": "ANA-7K2M9Q",
+            "code": "AMIGO-7K2M9QXR",
             "friend_saves": Decimal("15.00"),
             "reward_full": to_euros(PRICING.reward_full_payment_cents),
             "reward_instalments": to_euros(PRICING.reward_instalments_cents),
             "hold_days": HOLD.days,
-            "invite_url": absolute_url("/compra?codigo=ANA-7K2M9Q"),
+            "invite_url": absolute_url("/compra?codigo=AMIGO-7K2M9QXR"),
         }
     }
 
@@ -144,14 +145,14 @@ def _notice() -> dict[str, dict[str, Any]]:
         "number": 2,
         "amount": Decimal("64.80"),
         "due_on": timezone.localdate() + timedelta(days=2),
-        "card": "Visa acabada en 4242",
+        "card": "Visa terminada en 4242",
         "chargeable": True,
     }
     return {"Se cobrará": chargeable, "La tarjeta ya no vale": {**chargeable, "chargeable": False}}
 
 
 def _paid() -> dict[str, dict[str, Any]]:
-    due_on = timezone.localdate() + timedelta(days=30)
+    due_on = timezone.localdate() + timedelta(days=settings.INSTALMENT_EVERY_DAYS)
     one = {
         **_plan(),
         "what": "plazo 2",

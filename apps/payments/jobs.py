@@ -39,8 +39,8 @@ def charge_due_instalments() -> str:
     return charge_instalments().summary()
 
 
-# Orders changed since are compared with Stripe every night. That is longer than a plan of 40 days,
-# and than banks take to send a refund back. `manage.py audit_money` compares all orders.
+# Orders changed since are compared with Stripe every night. That is longer than a plan of three
+# instalments, and than banks take to send a refund back. `manage.py audit_money` compares all orders.
 WITH_STRIPE = timedelta(days=60)
 IN_A_MAIL = 50
 

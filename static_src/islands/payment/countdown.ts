@@ -1,4 +1,4 @@
-/** The countdown before the verification e-mail can be sent again. */
+/** The countdown before the access mail can be sent again. */
 import { ApiError } from "../../lib/api";
 import { ResendResponse } from "../../schemas/checkout";
 

@@ -12,7 +12,7 @@ export const referenceId = ({ sessionId, paymentIntentId }: PaymentReference): s
 
 export type PaymentResult =
   | { kind: "processing" }
-  /** The order is paid. `access`: whether the e-mail with the classroom credentials was sent. */
+  /** The order is paid. `access`: whether the access mail was sent. */
   | { kind: "paid"; order: OrderByPayment; access: "sent" | "preparing" }
   | { kind: "access_failed"; order: OrderByPayment }
   /** The shop has received the money, but staff must review the order. */
