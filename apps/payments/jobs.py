@@ -40,7 +40,7 @@ def charge_due_instalments() -> str:
 
 
 # Orders changed since are compared with Stripe every night. That is longer than a plan of three
-# instalments, and than banks take to send a refund back. `manage.py audit_money` compares all orders.
+# instalments, and than banks take to send a refund back. `manage.py audit_money` compares all.
 WITH_STRIPE = timedelta(days=60)
 IN_A_MAIL = 50
 

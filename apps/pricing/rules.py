@@ -90,7 +90,7 @@ class CampaignTerms:
     ends_on: date
 
     def __post_init__(self) -> None:
-        # A list price is price / (1 - percent): 100 % would divide by zero. The form allows 90 at most.
+        # A list price is price / (1 - percent): 100 % would divide by zero. Forms allow 90 at most.
         if not 0 < self.percent < PERCENT:
             raise ValueError(f"a campaign takes 1 to 99 percent, not {self.percent}")
 
