@@ -30,6 +30,7 @@ from apps.pricing.models import PromoCode
 from apps.pricing.promo_checks import PromoRefused
 from apps.pricing.reads import campaign_today
 from apps.pricing.rules import promo_discount_cents, quote_cart
+from apps.students.devices import is_known_buyer
 
 
 class ValidatePromoCode(PublicAPIView):
@@ -45,13 +46,17 @@ class ValidatePromoCode(PublicAPIView):
         data = form.validated_data
         code = data["code"].strip().upper()
         try:
-            promo, discount_cents = _priced_promo(code, data)
+            promo, discount_cents = _priced_promo(
+                code, data, buyer_is_known=is_known_buyer(request, data["email"] or "")
+            )
         except PromoRefused as refusal:
             return Response(_promo_answer(code, error=refusal.message))
         return Response(_promo_answer(code, promo=promo, discount_cents=discount_cents))
 
 
-def _priced_promo(code: str, data: dict[str, Any]) -> tuple[PromoCode, int]:
+def _priced_promo(
+    code: str, data: dict[str, Any], *, buyer_is_known: bool
+) -> tuple[PromoCode, int]:
     """The code and its discount in cents. Raises PromoRefused.
 
     With items the server prices them; with none, cart_total is what other discounts have left.
@@ -66,6 +71,7 @@ def _priced_promo(code: str, data: dict[str, Any]) -> tuple[PromoCode, int]:
         subtotal_cents=sum(line.item.price_cents for line in lines) if lines else total_cents,
         email=data["email"] or "",
         order=_order_of(data),
+        buyer_is_known=buyer_is_known,
     )
     if not lines:
         return promo, promo_discount_cents(promo.terms(), total_cents)

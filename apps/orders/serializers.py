@@ -145,7 +145,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             raise serializers.ValidationError("La clave debe ser un UUID 4.")
         return value
 
-    def to_checkout(self, *, signed_in_as: int | None) -> Checkout:
+    def to_checkout(self, *, signed_in_as: int | None, buyer_is_known: bool = False) -> Checkout:
         """The validated input as the argument of `place`."""
         data = self.validated_data
         boxes = {
@@ -172,6 +172,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             token=data["token"] or "",
             order_key=data["order_key"],
             signed_in_as=signed_in_as,
+            buyer_is_known=buyer_is_known,
         )
 
 

@@ -34,6 +34,7 @@ from apps.payments.stripe.events import BadSignature, read_event
 from apps.payments.stripe.intents import HasPaymentIds, PaymentIds, retrieve_payment
 from apps.payments.webhooks import store
 from apps.pricing.promo_checks import PromoRefused
+from apps.students.devices import is_known_buyer
 from apps.students.session import current_student
 
 
@@ -104,7 +105,10 @@ class ProcessCheckout(PublicAPIView):
         form = CheckoutInput(data=request.data)
         form.is_valid(raise_exception=True)
         student = current_student(request)
-        checkout = form.to_checkout(signed_in_as=student.pk if student else None)
+        checkout = form.to_checkout(
+            signed_in_as=student.pk if student else None,
+            buyer_is_known=is_known_buyer(request, form.validated_data["email"]),
+        )
         if checkout.save_for_later:
             count_form_mail(checkout.email)
         return Response(start(checkout, visitor=client_network(request)).as_json, headers=NO_STORE)

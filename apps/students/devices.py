@@ -9,9 +9,11 @@ from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
+from rest_framework.request import Request
 
 from apps.core.identity import email_identity
 from apps.students.models import Student
+from apps.students.session import current_student
 
 _SALT = "apps.students.devices"
 LIFETIME_S = 365 * 24 * 3600
@@ -34,7 +36,7 @@ def remember_device(response: HttpResponse, student: Student) -> None:
     )
 
 
-def known_device(request: HttpRequest, email: str) -> str:
+def known_device(request: HttpRequest | Request, email: str) -> str:
     """The name of the device if this student has signed in on it; otherwise empty."""
     try:
         device, digest = signing.loads(
@@ -43,6 +45,13 @@ def known_device(request: HttpRequest, email: str) -> str:
     except signing.BadSignature:
         return ""
     return str(device) if constant_time_compare(digest, _digest(email)) else ""
+
+
+def is_known_buyer(request: Request, email: str) -> bool:
+    """Whether this visitor has shown that the address is theirs: signed in, now or earlier here."""
+    student = current_student(request)
+    signed_in = student is not None and email_identity(student.email) == email_identity(email)
+    return signed_in or bool(known_device(request, email))
 
 
 def _digest(email: str) -> str:

@@ -17,7 +17,7 @@ from apps.orders.models import Order, UsedQuote
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.promo_checks import PromoRefused, check_buyer, check_uses_left
+from apps.pricing.promo_checks import PromoRefused, check_uses_left
 from apps.pricing.rules import QuoteTerms, quote_mismatch
 
 TODAY = "Se aplican los precios de hoy."
@@ -125,14 +125,15 @@ def binding_price(
     *,
     payment_type: PaymentType,
     email: str,
-    phone: str,
     order: Order | None,
+    buyer_is_known: bool = False,
 ) -> BindingPrice:
     """The price that the quote binds for this cart and buyer, at this moment.
 
     A friend code that was switched off after the quote was sent still counts. It does not count for
     a buyer who has bought before, for the code's owner, or once its uses are taken: then the price
-    binds without the discount, and `notice` says so.
+    binds without the discount, and `notice` says so. The buyer is checked only if `buyer_is_known`
+    (`promo.uses.check`).
     """
     if quote is None:
         return BindingPrice(notice=UNKNOWN)
@@ -145,9 +146,8 @@ def binding_price(
         held = order is not None and promo_uses.holds(order, friend_code)
         try:
             check_uses_left(friend_code, held=held)
-            check_buyer(
-                friend_code, promo_uses.buyer(friend_code, email=email, phone=phone, order=order)
-            )
+            if buyer_is_known:
+                promo_uses.check_friend(friend_code, email=email, order=order)
         except PromoRefused as refusal:
             notice = f"Tu presupuesto va sin el descuento de amigo. {refusal.message}"
             friend_code = None

@@ -58,7 +58,7 @@ def place(checkout: Checkout) -> Placed:
     lines = resolve(checkout.items)
     buyer_is_signed_in = _refuse_lines_bought_before(checkout, lines, order)
     binding = _binding_price(checkout, lines, order)
-    promo = _checked_promo(checkout, lines, order, binding)
+    promo = _promo_or_price_without(checkout, lines, order, binding)
     quote = quote_cart(
         [line.item for line in lines],
         payment_type=checkout.payment_type,
@@ -96,6 +96,24 @@ def place(checkout: Checkout) -> Placed:
         kinds=[Consent.Kind(kind) for kind in sorted(checkout.accepted)],
     )
     return Placed(order=order, lines=lines, quote=quote, quote_notice=binding.notice)
+
+
+def _promo_or_price_without(
+    checkout: Checkout, lines: Sequence[CartLine], order: Order | None, binding: BindingPrice
+) -> PromoCode | None:
+    """Like `_checked_promo`. A refusal has the lines and the total of the cart without the code."""
+    try:
+        return _checked_promo(checkout, lines, order, binding)
+    except PromoRefused as refusal:
+        quote = quote_cart(
+            [line.item for line in lines],
+            payment_type=checkout.payment_type,
+            campaign=campaign_today(),
+            promo=None,
+            binding_cents=binding.price_cents,
+        )
+        refusal.extra |= lines_as_json(lines, quote)
+        raise
 
 
 def _take_over_friend_code(promo: PromoCode, order: Order) -> None:
@@ -156,8 +174,8 @@ def _binding_price(
         lines,
         payment_type=checkout.payment_type,
         email=checkout.email,
-        phone=checkout.phone,
         order=order,
+        buyer_is_known=checkout.buyer_is_known,
     )
 
 
@@ -182,5 +200,6 @@ def _checked_promo(
         email=checkout.email,
         phone=checkout.phone,
         order=order,
+        buyer_is_known=checkout.buyer_is_known,
     )
     return promo

@@ -140,7 +140,6 @@ def _binding_price_now(
         lines,
         payment_type=PaymentType(order.payment_type),
         email=order.email,
-        phone=order.phone,
         order=order,
     )
     if binding.notice:

@@ -41,6 +41,8 @@ class Checkout:
     token: str = ""
     order_key: UUID | None = None
     signed_in_as: int | None = None
+    # The buyer has signed in with this address, now or earlier on this device.
+    buyer_is_known: bool = False
 
 
 @dataclass(frozen=True)

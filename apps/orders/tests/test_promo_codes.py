@@ -10,6 +10,7 @@ from django.utils import timezone
 from apps.orders.models import Order
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
+from tests.helpers.devices import know_device
 from tests.helpers.factories import (
     ANA,
     BRUNO,
@@ -21,6 +22,7 @@ from tests.helpers.factories import (
     single,
     whole,
 )
+from tests.helpers.shop import Api
 
 pytestmark = pytest.mark.django_db
 
@@ -153,14 +155,17 @@ def test_friend_code_is_marked_as_referral_code(api, referral):
 def test_own_friend_code_is_refused(api, referral, sandbox):
     subject = make_subject(price="200.00")
     sentence = "No puedes usar tu propio código de amigo."
+    know_device(api.client, ANA["email"])
 
     assert refusal(api, code="ANA15", email="Ana@Example.com") == sentence
-    # Orders with one phone belong to one person, whatever their email addresses.
     status, answer = api.post(
         "process-checkout",
-        checkout_body(whole(subject), total="175.00", promo_code="ANA15", phone=ANA["phone"]),
+        checkout_body(whole(subject), total="175.00", promo_code="ANA15", email="Ana@Example.com"),
     )
-    assert (status, answer["error"]) == (409, sentence)
+    assert (status, answer["code"], answer["error"]) == (409, "promo_refused", sentence)
+    # The price without the code is shown at once.
+    assert answer["total_amount"] == 190.0
+    assert [line["name"] for line in answer["lines"]] == [subject.name]
 
 
 def test_friend_code_requires_a_whole_subject(api, referral):
@@ -176,11 +181,47 @@ def test_friend_code_is_refused_after_a_first_purchase(api, referral, sandbox):
     make_promo("GRATIS100", value="100")
     api.checkout(checkout_body(whole(make_subject()), total="0", promo_code="GRATIS100"))
     assert Order.objects.get().status == "paid"
+    know_device(api.client, BRUNO["email"])
 
     assert (
         refusal(api, code="ANA15", email=BRUNO["email"])
         == "Los códigos de amigo son solo para la primera compra."
     )
+
+
+@pytest.mark.parametrize("known_as", [None, "zoe@example.com"])
+def test_friend_code_does_not_tell_strangers_who_has_bought(api, referral, sandbox, known_as):
+    """The answers for addresses and phones of customers are those for unknown ones."""
+    make_promo("GRATIS100", value="100")
+    subject = make_subject(price="200.00")
+    api.checkout(checkout_body(whole(subject), total="0", promo_code="GRATIS100"))
+    stranger = Api()
+    if known_as:
+        know_device(stranger.client, known_as)
+    nobody = {"email": "zoe@example.com", "phone": "+34600999999"}
+    people = [nobody, {**nobody, "phone": BRUNO["phone"]}, {**nobody, "phone": ANA["phone"]}]
+    people += [{**nobody, "email": BRUNO["email"]}, {**nobody, "email": ANA["email"]}]
+
+    checked = [
+        stranger.post("validate-promo-code", {"code": "ANA15", "email": one["email"]})
+        for one in people
+    ]
+    saved = [
+        checkout_of(stranger, subject, save_for_later=True, **one)[1]["token"] for one in people[:2]
+    ]
+    placed = [checkout_of(stranger, subject, **one) for one in people]
+
+    assert all(answer == checked[0] for answer in checked)
+    assert len(set(saved)) == 2
+    assert {(status, answer["total_amount"]) for status, answer in placed} == {(200, 175.0)}
+    for _, answer in placed:
+        token = {"order": answer["order_id"], "token": answer["token"]}
+        assert stranger.get("orders/recover", **token)[1]["changes"] == []
+
+
+def checkout_of(api, subject, **person):
+    body = checkout_body(whole(subject), total="175.00", promo_code="ANA15", **person)
+    return api.post("process-checkout", body)
 
 
 @pytest.mark.parametrize("code", ["", "   ", None, 7 * "x" * 10, ["A"], {"a": 1}])

@@ -11,6 +11,7 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.students.services import find_or_create_student
+from tests.helpers.devices import know_device
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel
 
@@ -79,6 +80,7 @@ def test_five_carts_with_one_friend_code_leave_one_open_payment(api, sandbox, fr
     api.post("complete-payment", {"payment_intent_id": carts[-1]["payment_intent_id"]})
 
     assert Order.objects.get(status="paid").total_amount == WITH_CODE
+    know_device(api.client, friend_body()["email"])
     own = {"recovery_order_id": carts[0]["order_id"], "token": carts[0]["token"]}
     status, answer = api.post("process-checkout", {**friend_body(), **own})
     assert (status, answer["code"]) == (409, "promo_refused")
