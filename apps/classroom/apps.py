@@ -6,6 +6,6 @@ class ClassroomConfig(AppConfig):
     verbose_name = "Aula virtual"
 
     def ready(self) -> None:
-        from apps.classroom import mails
+        from apps.classroom import mails, receivers  # noqa: F401  (receivers connect themselves)
 
         mails.register()

@@ -16,12 +16,17 @@ from apps.classroom.rights import rights_of
 from apps.students.models import Student
 
 
-def queue_sync(student: Student, *, order_id: int, reason: str) -> None:
+def queue_sync(
+    student: Student, *, order_id: int, reason: str, moves_account: bool = False
+) -> None:
     """Queue a task that sends the student's rights to the classroom, in the caller's transaction.
 
-    `order_id` and `reason` are for staff.
+    `order_id` and `reason` are for staff. `moves_account` also gives the account in the classroom
+    the student's present address.
     """
-    change = AccessChange.objects.create(student=student, order_id=order_id, reason=reason)
+    change = AccessChange.objects.create(
+        student=student, order_id=order_id, reason=reason, moves_account=moves_account
+    )
     sync_classroom.enqueue(change_id=change.pk)
 
 
@@ -32,6 +37,8 @@ def sync_classroom(change_id: int) -> None:
     if change is None:
         return
     try:
+        if change.moves_account:
+            _move_account(change.student)
         _sync_until_unchanged(change.student)
     # Any error is stored in the row, and the change stays queued for a retry.
     except Exception as error:
@@ -43,6 +50,14 @@ def sync_classroom(change_id: int) -> None:
         AccessChange.objects.filter(pk=change_id).update(
             status=AccessChange.Status.DONE, leased_until=None, last_error=""
         )
+
+
+def _move_account(student: Student) -> None:
+    """Give the student's account in the classroom the student's present address."""
+    student.refresh_from_db()
+    known_id = _known_id(student)
+    if known_id and student.erased_at is None:
+        current_classroom().move_account(known_id, student)
 
 
 def _sync_until_unchanged(student: Student) -> None:

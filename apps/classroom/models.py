@@ -155,6 +155,10 @@ class AccessChange(RetriedWork):
     )
     order_id = models.PositiveBigIntegerField("pedido", db_index=True)
     reason = models.CharField("motivo", max_length=120)
+    # Whether the account gets the student's present address before the rights are sent.
+    moves_account = models.BooleanField(
+        "cambia el usuario", default=False, db_default=False, editable=False
+    )
     created_at = models.DateTimeField("cuándo", auto_now_add=True)
 
     class Meta:

@@ -1,6 +1,9 @@
+from typing import Any
+
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Model, QuerySet
+from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
@@ -15,6 +18,7 @@ from apps.core.admin_base import (
 )
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
+from apps.students.services import announce_new_email
 
 
 class ConsentRows(ReadOnlyRowsInline):
@@ -41,6 +45,20 @@ class StudentAdmin(DeskAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Orders and consents refer to the row, so it is anonymized and never deleted.
         return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Student | None = None) -> Any:
+        """The data of an erased student stay erased."""
+        erased = ("email", "first_name", "last_name", "phone")
+        is_erased = obj is not None and obj.erased_at is not None
+        return (*self.readonly_fields, *erased) if is_erased else self.readonly_fields
+
+    def save_model(
+        self, request: HttpRequest, obj: Student, form: ModelForm[Student], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        before = str(form.initial.get("email", ""))
+        if change and before and obj.email != before:
+            announce_new_email(obj, before=before)
 
     @admin.action(description="Borrar los datos personales…", permissions=["erase"])
     def erase(self, request: HttpRequest, students: QuerySet[Student]) -> HttpResponse | None:

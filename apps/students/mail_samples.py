@@ -18,6 +18,15 @@ preview_mail(
     },
 )
 preview_mail(
+    "email_changed",
+    when="Cuando el equipo cambia el correo de un alumno, a los dos correos",
+    to=VISITOR,
+    samples=lambda: {
+        "Al correo de antes": {"first_name": "Ana", "is_old": True},
+        "Al correo nuevo": {"first_name": "Ana", "is_old": False},
+    },
+)
+preview_mail(
     "erasure_requested",
     when="Cuando un alumno pide en su cuenta que se borren sus datos",
     to=STAFF,

@@ -1,6 +1,7 @@
 """The mails about a student's account.
 
 - `sign_in_link` {"link_id"}: the one-time link of /login
+- `email_changed` {"student_id", "is_old"}: to the address of before and to the new one
 - `erasure_requested` {"student_id"}: to `settings.STAFF_EMAIL`
 """
 
@@ -19,6 +20,9 @@ def register() -> None:
     register_mail(
         "erasure_requested", "Un alumno pide que se borren sus datos", erasure_requested_context
     )
+    register_mail(
+        "email_changed", "Ha cambiado el correo de tu cuenta en {{ brand }}", email_changed_context
+    )
 
 
 def sign_in_link_context(ids: dict[str, Any]) -> dict[str, Any]:
@@ -31,6 +35,12 @@ def sign_in_link_context(ids: dict[str, Any]) -> dict[str, Any]:
         "link_url": link_url(link),
         "minutes": int(LINK_LIFETIME.total_seconds() // 60),
     }
+
+
+def email_changed_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """Build the mail to either address. Neither is told the other one."""
+    student = Student.objects.get(pk=ids["student_id"])
+    return {"first_name": student.first_name, "is_old": ids["is_old"]}
 
 
 def erasure_requested_context(ids: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 See docs/rules.md, "Students" and "Consents and legal texts".
 """
 
+import secrets
 from collections.abc import Collection
 
 from django.conf import settings
@@ -15,6 +16,7 @@ from apps.core.models import LegalText
 from apps.students.consent_wordings import TEXTS, WORDINGS
 from apps.students.models import Consent, ErasureRequest, Student
 from apps.students.session import end_sessions
+from apps.students.signals import email_changed
 
 
 def find_or_create_student(
@@ -75,6 +77,25 @@ def accepted_current(order_id: int) -> set[Consent.Kind]:
         for kind, text_id in accepted
         if current[TEXTS[Consent.Kind(kind)]] == text_id
     }
+
+
+@transaction.atomic
+def announce_new_email(student: Student, *, before: str) -> None:
+    """Do what follows when staff have changed a student's address.
+
+    Both addresses get a mail, sign-ins end, and the classroom moves the account. Links that were
+    mailed to the old address are of no use: each of them has a digest of the address.
+    """
+    end_sessions(student)
+    occasion = secrets.token_hex(8)
+    for address, is_old in ((before, True), (student.email, False)):
+        queue_mail(
+            key=f"email-changed:{student.pk}:{occasion}:{'old' if is_old else 'new'}",
+            template="email_changed",
+            to=address,
+            context={"student_id": student.pk, "is_old": is_old},
+        )
+    email_changed.send(Student, student=student)
 
 
 def erased_email(student_id: int) -> str:

@@ -54,6 +54,9 @@ class Classroom(Protocol):
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
         """Enrol the account in the open items; suspend paused and remove withdrawn ones."""
 
+    def move_account(self, external_id: str, student: Student) -> None:
+        """Give the account the student's present address, and as user name if it had one."""
+
     def set_password(self, external_id: str, student: Student, password: str) -> None:
         """Set the password and the names that the student entered on the one-time link's page.
 

@@ -16,5 +16,8 @@ class LocalClassroom:
     def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
         return None
 
+    def move_account(self, external_id: str, student: Student) -> None:
+        return None
+
     def set_password(self, external_id: str, student: Student, password: str) -> None:
         return None

@@ -74,6 +74,16 @@ class MoodleClassroom:
                 enrolments=[{"userid": external_id, "courseid": course} for course in withdrawn],
             )
 
+    def move_account(self, external_id: str, student: Student) -> None:
+        user = _get_user("id", external_id)
+        if user is None:
+            return  # `ensure_account` creates another.
+        fields = {"email": student.email}
+        # A user name that is no address is of Moodle's own choice, or of its owner's, and stays.
+        if "@" in user.get("username", "") and PLAIN_USERNAME.fullmatch(student.email):
+            fields["username"] = student.email
+        _update_user(user["id"], **fields)
+
     def set_password(self, external_id: str, student: Student, password: str) -> None:
         names = {"firstname": student.first_name, "lastname": student.last_name}
         try:

@@ -59,6 +59,7 @@ class Migration(migrations.Migration):
                 ('status', models.CharField(choices=[('pending', 'Pendiente'), ('done', 'Hecho'), ('failed', 'Fallido')], default='pending', max_length=10, verbose_name='estado')),
                 ('order_id', models.PositiveBigIntegerField(db_index=True, verbose_name='pedido')),
                 ('reason', models.CharField(max_length=120, verbose_name='motivo')),
+                ('moves_account', models.BooleanField(db_default=False, default=False, editable=False, verbose_name='cambia el usuario')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='cuándo')),
                 ('student', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='access_changes', to='students.student', verbose_name='alumno')),
             ],

@@ -1,0 +1,24 @@
+"""What the classroom does when something happens to a student."""
+
+from typing import Any
+
+from django.dispatch import receiver
+
+from apps.classroom.classroom_sync import queue_sync
+from apps.classroom.models import Account, Provisioning
+from apps.students.models import Student
+from apps.students.signals import email_changed
+
+
+@receiver(email_changed)
+def move_account(sender: Any, student: Student, **kwargs: Any) -> None:
+    """Queue the change of address and user name of the student's account in the classroom."""
+    if not Account.objects.filter(student=student).exists():
+        return
+    latest = Provisioning.objects.filter(student=student).order_by("pk").last()
+    queue_sync(
+        student,
+        order_id=latest.order_id if latest else 0,
+        reason="Correo cambiado",
+        moves_account=True,
+    )

@@ -1,0 +1,68 @@
+"""The account in Moodle follows a student's new address."""
+
+import pytest
+from django.utils import timezone
+
+from apps.classroom.classroom_sync import sync_classroom
+from apps.classroom.models import AccessChange, Account
+from apps.classroom.provisioning import grant_access, provision
+from apps.students.services import announce_new_email
+from tests.helpers.factories import make_subject
+
+pytestmark = pytest.mark.django_db
+
+
+def buy(moodle, student):
+    subject = make_subject("Microeconomía")
+    moodle.add_course("MICRO", f"asignatura-{subject.pk}")
+    grant_access(student=student, items=[(subject.pk, None)], order_id=7)
+    provision.func(order_id=7)
+
+
+def move(student, email):
+    before, student.email = student.email, email
+    student.save()
+    announce_new_email(student, before=before)
+    change = AccessChange.objects.latest("pk")
+    sync_classroom.func(change_id=change.pk)
+    change.refresh_from_db()
+    return change
+
+
+def only_user(moodle):
+    (user,) = moodle.users.values()
+    return user
+
+
+def test_address_and_user_name_move(moodle, ana):
+    buy(moodle, ana)
+    assert move(ana, "nueva@example.com").status == "done"
+    user = only_user(moodle)
+    assert (user["username"], user["email"]) == ("nueva@example.com", "nueva@example.com")
+    assert Account.objects.get().username == "nueva@example.com"
+
+
+def test_a_user_name_that_is_no_address_stays(moodle, ana):
+    moodle.add_user(username="ana.gil", email=ana.email, password="x")
+    buy(moodle, ana)
+    move(ana, "nueva@example.com")
+    user = only_user(moodle)
+    assert (user["username"], user["email"]) == ("ana.gil", "nueva@example.com")
+
+
+def test_a_moodle_that_fails_is_asked_again(moodle, ana, settings):
+    buy(moodle, ana)
+    address, settings.MOODLE_URL = settings.MOODLE_URL, "http://127.0.0.1:9"
+    change = move(ana, "nueva@example.com")
+    assert (change.status, only_user(moodle)["email"]) == ("pending", "ana@example.com")
+
+    settings.MOODLE_URL = address
+    AccessChange.objects.update(leased_until=None, due_at=timezone.now())
+    sync_classroom.func(change_id=change.pk)
+    assert only_user(moodle)["email"] == "nueva@example.com"
+
+
+def test_a_student_without_an_account_is_not_looked_up(moodle, ana):
+    announce_new_email(ana, before="antes@example.com")
+    assert not AccessChange.objects.exists()
+    assert moodle.calls == []
