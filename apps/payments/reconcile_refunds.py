@@ -11,10 +11,10 @@ from django.utils import timezone
 from apps.core.errors import AcademyError
 from apps.orders.models import Dispute, Payment, Refund
 from apps.orders.refunds.disputes import ReportedDispute
-from apps.orders.refunds.record import ReportedRefund, is_news
+from apps.orders.refunds.record import ReportedRefund, is_unrecorded
 from apps.payments.refunding import (
-    learn_dispute,
-    learn_refunds,
+    fetch_and_record_dispute,
+    fetch_and_record_refunds,
     record_reported_dispute,
     settle_requested,
 )
@@ -63,32 +63,32 @@ def reconcile_returns() -> Returned:
     except AcademyError:
         counts.problems += 1
         return counts
-    _learn_refunds(counts, refunds)
-    _learn_disputes(counts, disputes)
+    _record_listed_refunds(counts, refunds)
+    _record_listed_disputes(counts, disputes)
     return counts
 
 
-def _learn_refunds(counts: Returned, listed: list[tuple[str, ReportedRefund]]) -> None:
+def _record_listed_refunds(counts: Returned, listed: list[tuple[str, ReportedRefund]]) -> None:
     """Look up the payments whose listed refunds are new to the shop or still pending."""
-    with_news = [payment for payment, report in listed if is_news(report)]
+    unrecorded = [payment for payment, report in listed if is_unrecorded(report)]
     pending = Payment.objects.filter(refunds__status=Refund.Status.PENDING, order__isnull=False)
-    for reference in dict.fromkeys([*with_news, *pending.values_list("reference", flat=True)]):
-        counts.refunds += _ask(counts, partial(learn_refunds, reference))
+    for reference in dict.fromkeys([*unrecorded, *pending.values_list("reference", flat=True)]):
+        counts.refunds += _run(counts, partial(fetch_and_record_refunds, reference))
 
 
-def _learn_disputes(counts: Returned, listed: list[tuple[str, ReportedDispute]]) -> None:
+def _record_listed_disputes(counts: Returned, listed: list[tuple[str, ReportedDispute]]) -> None:
     for payment, report in listed:
-        counts.disputes += _ask(counts, partial(record_reported_dispute, payment, report))
+        counts.disputes += _run(counts, partial(record_reported_dispute, payment, report))
     # Disputes opened before the period are looked up one by one until they are decided.
     seen = {report.reference for _, report in listed}
     undecided = Dispute.objects.filter(status=Dispute.Status.OPEN).exclude(reference__in=seen)
     for reference in undecided.values_list("reference", flat=True):
-        counts.disputes += _ask(counts, partial(learn_dispute, reference))
+        counts.disputes += _run(counts, partial(fetch_and_record_dispute, reference))
 
 
-def _ask(counts: Returned, learn: Callable[[], bool]) -> bool:
+def _run(counts: Returned, record: Callable[[], bool]) -> bool:
     try:
-        return learn()
+        return record()
     except PaymentNotFound:
         # The payment belongs to another shop on the same Stripe account.
         return False

@@ -108,16 +108,16 @@ def sync_refunds(payment: Payment) -> bool:
     return record_refunds(payment_id=payment.pk, reports=reports, provider=PROVIDER)
 
 
-def learn_refunds(reference: str) -> bool:
+def fetch_and_record_refunds(reference: str) -> bool:
     """Record the refunds of the payment that an event names. False if nothing changed.
 
     Raises PaymentNotFound if the payment is not this shop's.
     """
     payment = recorded_payment(reference)
-    is_news = sync_refunds(payment)
+    has_changed = sync_refunds(payment)
     close_open_payments(payment.order_id or 0)
     settle_followers(payment.order_id or 0)
-    return is_news
+    return has_changed
 
 
 def recorded_payment(reference: str) -> Payment:
@@ -173,7 +173,7 @@ def settle_requested() -> tuple[int, int]:
     return settled, problems
 
 
-def learn_dispute(reference: str) -> bool:
+def fetch_and_record_dispute(reference: str) -> bool:
     """Fetch a dispute and record its state. False if nothing changed.
 
     Raises PaymentNotFound if it is not about a payment of this shop.

@@ -27,7 +27,7 @@ from apps.payments.closing import cancel_open_payment
 from apps.payments.models import ProviderEvent
 from apps.payments.plan_card import count_refused_setup, record_card
 from apps.payments.redaction import without_secrets
-from apps.payments.refunding import learn_dispute, learn_refunds
+from apps.payments.refunding import fetch_and_record_dispute, fetch_and_record_refunds
 from apps.payments.report import order_of, report
 from apps.payments.stripe.client import PaymentNotFound
 from apps.payments.stripe.events import UNREADABLE, SignedEvent
@@ -166,7 +166,7 @@ def _on_refund(payload: dict[str, Any]) -> str:
     reference = str(sent.get("payment_intent") or "")
     try:
         reference = reference or payment_of(str(sent["id"]))
-        changed = learn_refunds(reference)
+        changed = fetch_and_record_refunds(reference)
     except PaymentNotFound:
         return f"{reference}: no es de esta tienda"
     return f"{reference}: devolución {'anotada' if changed else 'ya conocida'}"
@@ -175,7 +175,7 @@ def _on_refund(payload: dict[str, Any]) -> str:
 def _on_dispute(payload: dict[str, Any]) -> str:
     reference = _object_id(payload)
     try:
-        changed = learn_dispute(reference)
+        changed = fetch_and_record_dispute(reference)
     except PaymentNotFound:
         return f"{reference}: no es de esta tienda"
     return f"{reference}: disputa {'anotada' if changed else 'ya conocida'}"

@@ -49,7 +49,7 @@ def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provid
     payment = Payment.objects.select_for_update(no_key=True).get(pk=payment_id)
     answered, sent_back, is_changed = [], [], False
     for report in reports:
-        refund = _row_of(payment, report) or _made_elsewhere(payment, report, provider)
+        refund = _row_of(payment, report) or _made_in_dashboard(payment, report, provider)
         if not _goes_forward(refund, report):
             continue
         is_changed = True
@@ -69,7 +69,7 @@ def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provid
     return True
 
 
-def _made_elsewhere(payment: Payment, report: ReportedRefund, provider: str) -> Refund:
+def _made_in_dashboard(payment: Payment, report: ReportedRefund, provider: str) -> Refund:
     return Refund(payment=payment, batch=report.reference, reason=report.reason, actor=provider)
 
 
@@ -105,7 +105,7 @@ def _goes_forward(refund: Refund, report: ReportedRefund) -> bool:
     return RANK[report.status] > RANK[Refund.Status(refund.status)]
 
 
-def is_news(report: ReportedRefund) -> bool:
+def is_unrecorded(report: ReportedRefund) -> bool:
     """Whether the shop has not recorded this state of the refund yet."""
     refund = Refund.objects.filter(reference=report.reference).first()
     return refund is None or _goes_forward(refund, report)
