@@ -288,9 +288,10 @@ def test_clerk_is_told_that_the_plan_continues_after_a_rejected_refund(
     client, sandbox, plan, clerk
 ):
     sandbox.process.control("POST", "disputes", {"payment_intent": plan.stripe_payment_intent_id})
-    client.force_login(clerk)
     page = reverse("admin:refund_order", args=[plan.pk])
     with time_machine.travel(timezone.now() + timedelta(hours=1)):
+        # Refunds need a fresh password, so the sign-in is as late as the refund.
+        client.force_login(clerk)
         form = {"amount": "33,34", "reason": "Error"}
         shown = client.post(page, {**form, "preview": "x"})
         hidden = {"batch": shown.context["batch"], "seen": shown.context["seen"]}
