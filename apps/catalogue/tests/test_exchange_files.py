@@ -132,8 +132,8 @@ def test_unreadable_csv_is_refused_with_a_sentence(text, fault):
         ("leccion_orden", "1,5", "«1,5» no es un número entero."),
         ("a_la_venta", "quizá", "«quizá» no es ni «sí» ni «no»."),
         ("precio", "-1", "«-1» no es un precio. Escríbelo así: 192,50."),
-        ("ejemplo", "a\0", "«a\0» no es ni «sí» ni «no»."),
-        ("universidad", "a\0b", "Contiene un carácter nulo."),
+        ("ejemplo", "a\0", "Tiene un carácter que no se puede guardar."),
+        ("universidad", "a\0b", "Tiene un carácter que no se puede guardar."),
     ],
 )
 def test_values_are_validated_as_in_the_admin(column, value, fault):
