@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +13,14 @@ from django.conf import settings
 from apps.core.errors import AcademyError
 
 # The kind of a signed body that is not an event: a list, or an object without `id`, `type` or
-# `data`.
+# `data`, or a body that the database can't store.
 UNREADABLE = "unreadable"
 MOST_ID_CHARACTERS = 255
 MOST_KIND_CHARACTERS = 60
+# Events of Stripe have about ten levels of objects and lists.
+MOST_LEVELS = 100
+# JSON can escape NUL and lone surrogates. PostgreSQL stores neither.
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,8 @@ def read_event(body: bytes, signature: str) -> SignedEvent:
     """Check the signature of a webhook body and read the event in it.
 
     A signed body that is not an event becomes an event of kind `unreadable`. Its id is a digest of
-    the body, so that it is stored once like any other. Raises BadSignature for a wrong signature
-    and for a body that is not JSON.
+    the body, so that it is stored once like any other. A body that the database can't store as JSON
+    is kept as text. Raises BadSignature for a wrong signature and for a body that is not JSON.
     """
     try:
         stripe.WebhookSignature.verify_header(
@@ -49,10 +55,12 @@ def read_event(body: bytes, signature: str) -> SignedEvent:
         sent = json.loads(body)
     except (ValueError, RecursionError, stripe.SignatureVerificationError) as error:
         raise BadSignature from error
-    if _is_event(sent):
+    is_storable = _is_storable(sent, MOST_LEVELS)
+    if is_storable and _is_event(sent):
         return SignedEvent(sent["id"], sent["type"], sent["livemode"], sent)
     digest = hashlib.sha256(body).hexdigest()
-    return SignedEvent(f"{UNREADABLE}-{digest}", UNREADABLE, False, {"body": sent})
+    kept = sent if is_storable else body.decode()
+    return SignedEvent(f"{UNREADABLE}-{digest}", UNREADABLE, False, {"body": kept})
 
 
 def _is_event(sent: Any) -> bool:
@@ -69,4 +77,17 @@ def _is_event(sent: Any) -> bool:
 
 
 def _is_text(value: Any, most: int) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= most and "\x00" not in value
+    return isinstance(value, str) and 0 < len(value) <= most
+
+
+def _is_storable(value: Any, levels: int) -> bool:
+    """Whether the database stores a value read from JSON. It may have `levels` nested lists."""
+    if isinstance(value, str):
+        return _UNSTORABLE.search(value) is None
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return _is_storable([*value, *value.values()], levels)
+    if isinstance(value, list):
+        return levels > 0 and all(_is_storable(inner, levels - 1) for inner in value)
+    return True

@@ -33,6 +33,18 @@ ODD_BODIES = [
 ]
 
 
+UNSTORABLE_BODIES = {
+    "NUL": ["a\x00b"],
+    "event with a NUL": {**EVENT, "data": {"object": {"id": "pi_1", "note": "a\x00b"}}},
+    "event with a NUL in a key": {**EVENT, "data": {"object": {"id": "pi_1", "\x00": 1}}},
+    "lone surrogate": {**EVENT, "data": {"object": {"id": "pi_1", "note": "\ud800"}}},
+    "lone surrogate in the id": {**EVENT, "id": "\ud800", "data": {"object": {"id": "pi_1"}}},
+    "no number": {**EVENT, "data": {"object": {"id": "pi_1", "amount": float("nan")}}},
+    "endless number": [float("inf")],
+    "700 levels": {**EVENT, "data": {"object": {"id": json.loads("[" * 700 + "]" * 700)}}},
+}
+
+
 def deliver_signed(api: Api, sent: Any) -> int:
     body = json.dumps(sent)
     moment = int(time.time())
@@ -61,6 +73,19 @@ def test_signed_body_that_is_not_an_event_is_stored_and_reported_once(api, sandb
         assert reconcile().events == 0
     work()
 
+    assert Mail.objects.filter(template="event_unreadable").count() == 1
+
+
+@pytest.mark.parametrize("name", UNSTORABLE_BODIES)
+def test_signed_body_that_the_database_cannot_store_is_kept_as_text(api, sandbox, work, name):
+    sent = UNSTORABLE_BODIES[name]
+    assert deliver_signed(api, sent) == 200
+    assert deliver_signed(api, sent) == 200
+    work()
+
+    event = ProviderEvent.objects.get()
+    assert (event.kind, event.processed_at is None) == ("unreadable", False)
+    assert event.payload == {"body": json.dumps(sent)}
     assert Mail.objects.filter(template="event_unreadable").count() == 1
 
 
