@@ -62,6 +62,8 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
             _keep_unmatched(payment, confirmed, actor=actor)
         return None
     if _is_recorded(order, payment):
+        # A concurrent report may have completed the order since it was read.
+        order.refresh_from_db()
         return order
     if payment.instalments:
         _report_instalments(payment, confirmed, actor=actor)

@@ -14,6 +14,7 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Instalment, Order, Payment
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import keep_customer
+from apps.payments import report
 from apps.pricing.payment_type import PaymentType
 from tests.helpers.completion import assert_paid_once
 from tests.helpers.factories import checkout_body, make_subject, whole
@@ -52,6 +53,26 @@ def test_browser_completes_the_order_of_a_confirmed_payment(api, sandbox, placed
         "referral_code",
     ]
     assert len(mailoutbox) == 3
+
+
+def test_browser_sees_the_order_that_a_webhook_completed_meanwhile(
+    api, sandbox, placed, monkeypatch
+):
+    sandbox.confirm(placed["client_secret"])
+    find_order = report.order_of
+
+    def find_order_before_it_is_paid(payment):
+        order = find_order(payment)
+        confirmed = ConfirmedPayment(payment.reference, payment.amount_cents)
+        mark_paid(order_id=placed["order_id"], payment=confirmed, actor="Stripe")
+        return order
+
+    monkeypatch.setattr(report, "order_of", find_order_before_it_is_paid)
+    status, answer = api.post(
+        "complete-payment", {"payment_intent_id": placed["payment_intent_id"]}
+    )
+
+    assert (status, answer.get("status")) == (200, "paid")
 
 
 def test_unconfirmed_payment_does_not_complete_the_order(api, placed):
