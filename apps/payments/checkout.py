@@ -22,6 +22,7 @@ from apps.orders.errors import (
 )
 from apps.orders.models import Order
 from apps.orders.models.payment import Payment
+from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.mark_paid import complete_free
 from apps.payments.card_testing import refuse_card_testing
 from apps.payments.closing import cancel_open_payment
@@ -39,8 +40,6 @@ OFFER_REFUSALS = (InstalmentsUnavailable, PriceChanged, PromoRefused, Unavailabl
 # Each attempt cancels a payment that is in the way. If the third one fails, another tab is probably
 # opening payments at the same time.
 TRIES = 3
-# The buyer needs this time for card and bank. A hosted page that expires sooner is replaced.
-ENOUGH_TO_PAY_S = 10 * 60
 
 
 @dataclass(frozen=True)
@@ -142,12 +141,12 @@ def _close_open_payment(checkout: Checkout) -> None:
 def _free_friend_code(payment: Payment) -> None:
     """Cancel the open payment of the buyer's other cart, which releases its friend code.
 
-    Raises PromoRefused if that payment is being confirmed or has succeeded.
+    Raises FriendCodeInUse if that payment is being confirmed or has succeeded.
     """
     try:
         cancel_open_payment(payment)
     except (AlreadyPaid, PaymentInProgress) as other:
-        raise PromoRefused("Ya estás pagando otra compra con un código de amigo.") from other
+        raise FriendCodeInUse from other
 
 
 @transaction.atomic

@@ -8,6 +8,8 @@ from django.conf import settings
 from apps.orders.checkout.request import Placed
 from apps.orders.errors import PaymentInProgress
 from apps.orders.models import Order, Payment
+from apps.orders.promo import uses as promo_uses
+from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.open_payments import open_payment
 from apps.payments.closing import cancel_open_payment, close_missing_payment, refuse_if_paid
 from apps.payments.customers import customer_of, drop_customer
@@ -37,7 +39,7 @@ def payment_for(placed: Placed) -> ProviderPayment | None:
     """The order's one open payment. None if the order has changed and has to be placed again.
 
     A new payment is only opened once Stripe has confirmed that every earlier one is unpaid. Raises
-    AlreadyPaid, PaymentInProgress or ProviderError.
+    AlreadyPaid, PaymentInProgress, FriendCodeInUse or ProviderError.
     """
     existing = placed.order.payments.open().first()
     if existing is not None:
@@ -71,7 +73,8 @@ def _ends_soon(payment: ProviderPayment) -> bool:
 def _keep(order: Order, payment: ProviderPayment) -> bool:
     """Store the payment as the order's open one. False if another tab has opened one before.
 
-    Raises PaymentInProgress if the other tab has also changed the order.
+    Raises PaymentInProgress if the other tab has also changed the order, and FriendCodeInUse if
+    another cart has taken over the friend code meanwhile.
     """
     kept = open_payment(
         order_id=order.pk,
@@ -86,6 +89,8 @@ def _keep(order: Order, payment: ProviderPayment) -> bool:
     cancel_payment(payment)
     if Order.objects.filter(pk=order.pk, revision=order.revision, status="cart").exists():
         return False
+    if promo_uses.reserved_friend_code(email=order.email, phone=order.phone, order=order):
+        raise FriendCodeInUse
     raise PaymentInProgress
 
 

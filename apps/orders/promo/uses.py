@@ -17,6 +17,12 @@ from apps.pricing.promo_checks import PromoBuyer, PromoItem, PromoRefused
 from apps.students.models import Student
 
 
+class FriendCodeInUse(PromoRefused):
+    """Another cart of the buyer has reserved a friend code and is being paid."""
+
+    message = "Ya estás pagando otra compra con un código de amigo."
+
+
 def find(code: str) -> PromoCode:
     """The code with this text, in any capitals. Raises PromoRefused if there is none."""
     promo = PromoCode.objects.with_code(code).first()
@@ -169,10 +175,15 @@ def release_use(use: PromoUse) -> bool:
 
 
 def release(order: Order, *, keep: PromoCode | None = None) -> None:
-    """Release the order's reserved uses, except that of the code `keep`. Used ones stay used."""
-    for promo_use in order.promo_uses.select_for_update(no_key=True).filter(
-        status=PromoUse.Status.RESERVED
-    ):
+    """Release the order's reserved uses, except that of the code `keep`. Used ones stay used.
+
+    The codes are locked before the uses, because a payment or checkout of another cart of the same
+    person takes a friend code's reservation over in that order.
+    """
+    reserved = order.promo_uses.filter(status=PromoUse.Status.RESERVED)
+    codes = PromoCode.objects.filter(pk__in=list(reserved.values_list("promo_code", flat=True)))
+    list(codes.select_for_update(no_key=True).order_by("pk"))
+    for promo_use in reserved.select_for_update(no_key=True):
         if keep is not None and promo_use.promo_code_id == keep.pk:
             continue
         release_use(promo_use)

@@ -21,10 +21,11 @@ def open_payment(
 ) -> bool:
     """Store a payment that was just opened at the provider as the order's one open payment.
 
-    Returns False if the order has changed meanwhile: another revision, paid, or another open
-    payment. Then the caller cancels the payment at the provider. That is safe: no browser has
-    received its client secret. `session` is the id of the Checkout Session, if the hosted page is
-    used. It is also the `reference` until the payment has succeeded.
+    Returns False if the order has changed meanwhile: another revision, paid, another open payment,
+    or a friend code that a later cart of the buyer has taken over. Then the caller cancels the
+    payment at the provider. That is safe: no browser has received its client secret. `session` is
+    the id of the Checkout Session, if the hosted page is used. It is also the `reference` until the
+    payment has succeeded.
     """
     order = locked_order(order_id)
     if order.status != Order.Status.CART or order.revision != revision:
@@ -32,6 +33,9 @@ def open_payment(
     others = order.payments.open()
     if others.exists():
         return others.filter(reference=reference).exists()
+    if order.promo_code is not None and not promo_uses.holds(order, order.promo_code):
+        _renew_revision(order)
+        return False
     Payment.objects.create(
         order=order,
         reference=reference,
@@ -100,12 +104,22 @@ def _record_late_decline(order: Order, *, reference: str, actor: str) -> None:
     )
 
 
+def _renew_revision(order: Order) -> None:
+    """Give the order a new revision. The caller holds its lock.
+
+    The next checkout then has a new idempotency key: the old key would return the canceled payment.
+    """
+    order.revision += 1
+    # With an empty digest the next checkout writes the order again, even with the same content.
+    order.content_hash = ""
+    order.save(update_fields=["revision", "content_hash", "updated_at"])
+
+
 @transaction.atomic
 def mark_canceled(*, order_id: int, reference: str, actor: str) -> None:
     """Record that the provider has canceled a payment. The order's reserved promo use is released.
 
-    The order gets a new revision, so that the next checkout has a new idempotency key: the old key
-    would return the canceled payment.
+    The order gets a new revision.
     """
     order = locked_order(order_id)
     payment = order.payments.open().filter(reference=reference).first()
@@ -116,10 +130,7 @@ def mark_canceled(*, order_id: int, reference: str, actor: str) -> None:
     payment.save(update_fields=["status"])
     if order.status in (Order.Status.CART, Order.Status.EXPIRED):
         promo_uses.release(order)
-    order.revision += 1
-    # With an empty digest the next checkout writes the order again, even with the same content.
-    order.content_hash = ""
-    order.save(update_fields=["revision", "content_hash", "updated_at"])
+    _renew_revision(order)
     note(order, kind=EventKind.PAYMENT_CANCELED, actor=actor, reason=f"Pago anulado ({reference})")
     if was_processing:
         # A decline on the hosted page cancels the payment: no second card can be tried.
@@ -132,9 +143,7 @@ def release_reservation(*, order_id: int) -> None:
     order = locked_order(order_id)
     if order.status in (Order.Status.CART, Order.Status.EXPIRED) and not order.payments.open():
         promo_uses.release(order)
-        order.revision += 1
-        order.content_hash = ""
-        order.save(update_fields=["revision", "content_hash", "updated_at"])
+        _renew_revision(order)
 
 
 @transaction.atomic

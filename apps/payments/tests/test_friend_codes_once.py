@@ -1,19 +1,25 @@
 """A friend's code takes its discount off one purchase of one person."""
 
 from decimal import Decimal
+from threading import Thread
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from apps.core.identity import email_identity, phone_identity
 from apps.core.models import Mail
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, PromoUse
+from apps.orders.promo import uses
 from apps.orders.settlement.mark_paid import mark_paid
+from apps.orders.settlement.open_payments import mark_canceled
+from apps.payments import opening
 from apps.students.services import find_or_create_student
 from tests.helpers.devices import know_device
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel
+from tools.stripe_sandbox.testing import wait_until
 
 PRICE = Decimal("182.40")  # 192 € less 5 % for one payment
 WITH_CODE = PRICE - 15
@@ -96,6 +102,76 @@ def test_friend_code_is_refused_while_the_bank_confirms_another_cart(api, sandbo
     assert (status, answer["code"]) == (409, "promo_refused")
     assert answer["error"] == "Ya estás pagando otra compra con un código de amigo."
     assert "payment_intent_id" not in answer
+
+
+@pytest.mark.django_db
+def test_cart_loses_the_friend_code_while_its_payment_is_being_opened(
+    api, sandbox, friend_code, audited, monkeypatch
+):
+    """The second cart takes the code over before Stripe has answered the first cart's call."""
+    create, second = opening.create_payment, {}
+
+    def check_out_again(**params):
+        monkeypatch.setattr(opening, "create_payment", create)
+        second.update(api.checkout(friend_body()))
+        return create(**params)
+
+    monkeypatch.setattr(opening, "create_payment", check_out_again)
+    own = {"order_key": "6f5e0f5c-3c6b-4f0e-9a53-1d1c2f0c7a11"}
+    status, answer = api.post("process-checkout", friend_body(**own))
+
+    assert (status, answer["code"]) == (409, "promo_refused")
+    assert answer["error"] == "Ya estás pagando otra compra con un código de amigo."
+    assert Payment.objects.open().get().order_id == second["order_id"]
+    customers = Order.objects.values_list("customer_reference", flat=True)
+    states = [payment["status"] for customer in customers for payment in sandbox.payments(customer)]
+    assert sorted(states) == ["canceled", "requires_payment_method"]
+
+    again = api.checkout(friend_body(**own))
+    assert Payment.objects.open().get().order_id == again["order_id"] != second["order_id"]
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_payment_that_takes_the_code_back_does_not_deadlock_with_a_cancellation(
+    api, sandbox, friend_code, monkeypatch
+):
+    """The second cart's payment is canceled while the first cart's payment is recorded."""
+    first, second = api.checkout(friend_body()), api.checkout(friend_body())
+    take_back, errors = uses._take_reservation_back, []
+
+    def cancel() -> None:
+        try:
+            reference = second["payment_intent_id"]
+            mark_canceled(order_id=second["order_id"], reference=reference, actor="Stripe")
+        except Exception as error:
+            errors.append(error)
+        finally:
+            connection.close()
+
+    canceling = Thread(target=cancel)
+
+    def take_back_meanwhile(*args: Any) -> None:
+        canceling.start()
+        wait_until(is_anybody_blocked)
+        take_back(*args)
+
+    monkeypatch.setattr(uses, "_take_reservation_back", take_back_meanwhile)
+    payment = ConfirmedPayment(first["payment_intent_id"], 16740)
+
+    order = mark_paid(order_id=first["order_id"], payment=payment, actor="Stripe")
+    canceling.join(timeout=20)
+
+    assert (order.status, order.flag, errors) == ("paid", "", [])
+    friend_code.refresh_from_db()
+    assert friend_code.uses_taken == 1
+    assert dict(PromoUse.objects.values_list("status", "order_id"))["used"] == order.pk
+
+
+def is_anybody_blocked() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.postgres
