@@ -77,7 +77,7 @@ def is_testing_cards(order: Order) -> bool:
     )
 
 
-def record_refusal(
+def count_refusal(
     order: Order, *, refusal_id: str, reason: str, fingerprint: str, actor: str
 ) -> None:
     """Count one refused card of the order, once for each `refusal_id`.
@@ -104,7 +104,7 @@ def _is_refused_everywhere(fingerprint: str, order: Order) -> bool:
     return len(ORDERS_OF_CARD.digests(card)) > ORDERS_PER_CARD
 
 
-def record_refusal_event(kind: str, payload: dict[str, Any]) -> None:
+def count_refusal_event(kind: str, payload: dict[str, Any]) -> None:
     """Count the refused card of an event that was just stored. Other events are ignored."""
     if kind not in ("payment_intent.payment_failed", "setup_intent.setup_failed"):
         return
@@ -114,7 +114,7 @@ def record_refusal_event(kind: str, payload: dict[str, Any]) -> None:
     if order is None or _part(sent, "metadata").get("automatic"):
         # Declined automatic charges do not count as refused cards: nobody is trying cards.
         return
-    record_refusal(order, actor="Stripe", **refusal)
+    count_refusal(order, actor="Stripe", **refusal)
 
 
 def refusal_of(payload: dict[str, Any]) -> dict[str, str]:
@@ -123,7 +123,8 @@ def refusal_of(payload: dict[str, Any]) -> dict[str, str]:
     error = _part(sent, "last_payment_error") or _part(sent, "last_setup_error")
     card = _part(_part(error, "payment_method"), "card")
     return {
-        "refusal_id": str(payload["id"]),
+        # A payment that is fetched later names the charge, too. A setup has none.
+        "refusal_id": str(error.get("charge") or payload["id"]),
         "reason": str(error.get("decline_code") or error.get("code") or ""),
         "fingerprint": str(card.get("fingerprint") or ""),
     }

@@ -9,8 +9,8 @@ from apps.orders.models import Order
 from apps.orders.models.statuses import PLAN_RUNNING
 from apps.orders.plan.card import change_card, describe_card
 from apps.payments.card_testing import (
+    count_refusal,
     is_testing_cards,
-    record_refusal,
     refuse_card_testing,
 )
 from apps.payments.customers import customer_of, drop_customer
@@ -50,9 +50,7 @@ def count_refused_setup(
     order = Order.objects.filter(pk=setup.order_id, customer_reference=setup.customer).first()
     if order is None or not setup.customer:
         return False
-    record_refusal(
-        order, refusal_id=refusal_id, reason=reason, fingerprint=fingerprint, actor=actor
-    )
+    count_refusal(order, refusal_id=refusal_id, reason=reason, fingerprint=fingerprint, actor=actor)
     order.refresh_from_db(fields=["locked_until"])
     if is_testing_cards(order):
         with suppress(AcademyError):

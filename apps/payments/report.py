@@ -1,8 +1,10 @@
 """Records the state of a payment at Stripe in the order that it belongs to."""
 
+from apps.orders.ledger.history import has_event
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
 from apps.orders.models.payment import Payment
+from apps.orders.models.statuses import EventKind
 from apps.orders.plan.outcomes import (
     mark_instalments_canceled,
     mark_instalments_paid,
@@ -16,6 +18,7 @@ from apps.orders.settlement.open_payments import (
     mark_processing,
 )
 from apps.orders.settlement.unmatched import keep_foreign_payment, keep_unmatched_payment
+from apps.payments.card_testing import count_refusal
 from apps.payments.stripe.declines import refusal_kind
 from apps.payments.stripe.intents import ProviderPayment
 
@@ -61,6 +64,7 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
         if payment.status == "succeeded":
             _keep_unmatched(payment, confirmed, actor=actor)
         return None
+    _count_refused_card(order, payment, actor=actor)
     if _is_recorded(order, payment):
         # A concurrent report may have completed the order since it was read.
         order.refresh_from_db()
@@ -77,6 +81,22 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
         mark_open_again(order_id=order.pk, reference=payment.reference, actor=actor)
     order.refresh_from_db()
     return order
+
+
+def _count_refused_card(order: Order, payment: ProviderPayment, *, actor: str) -> None:
+    """Count the last refused card of a cart's payment, if its event has not arrived yet."""
+    refusal_id = payment.refused_charge
+    if not refusal_id or payment.instalments:
+        return
+    if has_event(order, kind=EventKind.CARD_REFUSED, external_id=refusal_id):
+        return
+    count_refusal(
+        order,
+        refusal_id=refusal_id,
+        reason=payment.refusal_code,
+        fingerprint=payment.refused_card,
+        actor=actor,
+    )
 
 
 RECORDED_AS = {

@@ -18,9 +18,9 @@ from django_tasks import task
 from apps.core.errors import AcademyError
 from apps.core.mail.outbox import queue_mail
 from apps.payments.card_testing import (
+    count_refusal,
+    count_refusal_event,
     is_testing_cards,
-    record_refusal,
-    record_refusal_event,
     refusal_of,
 )
 from apps.payments.closing import cancel_open_payment
@@ -52,7 +52,7 @@ def store(event: SignedEvent) -> bool:
     if created:
         # Refused cards are counted now. The worker may be behind, and a tester of cards is fast.
         if not _is_of_other_mode(row):
-            record_refusal_event(event.kind, event.payload)
+            count_refusal_event(event.kind, event.payload)
         process_event.enqueue(event_row_id=row.pk)
     return created
 
@@ -132,7 +132,7 @@ def _on_refusal(payload: dict[str, Any]) -> str:
     # Declined automatic charges do not count as refused cards: nobody is trying cards.
     if order is None or (sent.get("metadata") or {}).get("automatic"):
         return outcome
-    record_refusal(order, actor="Stripe", **refusal_of(payload))
+    count_refusal(order, actor="Stripe", **refusal_of(payload))
     order.refresh_from_db(fields=["locked_until"])
     open_payment = order.payments.open().first()
     if open_payment is not None and is_testing_cards(order):

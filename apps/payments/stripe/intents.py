@@ -81,6 +81,9 @@ class ProviderPayment:
     expires_at: int = 0
     # Stripe's code for a decline: `decline_code` if there is one, else `code`.
     refusal_code: str = ""
+    # The charge of the last refused card, and Stripe's name of that card's number.
+    refused_charge: str = ""
+    refused_card: str = ""
     # The numbers of the instalments that it pays, if any. The attempt belongs to the first.
     instalments: tuple[int, ...] = ()
     attempt: int = 0
@@ -247,9 +250,18 @@ def payment_of_intent(intent: stripe.PaymentIntent) -> ProviderPayment:
         refusal_code="authentication_required"
         if intent.status == "requires_action" and metadata.get("automatic")
         else refusal_code(refusal),
+        refused_charge=id_of(getattr(refusal, "charge", None)),
+        refused_card=_fingerprint(refusal),
         instalments=numbers if of_a_plan else (),
         attempt=attempt or 0 if of_a_plan else 0,
     )
+
+
+def _fingerprint(refusal: Any) -> str:
+    """Stripe's name of the refused card's number; empty for other payment methods."""
+    method = getattr(refusal, "payment_method", None)
+    card = getattr(method, "card", None)
+    return getattr(card, "fingerprint", None) or ""
 
 
 def _is_of_a_session(intent: stripe.PaymentIntent) -> bool:

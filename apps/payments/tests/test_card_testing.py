@@ -10,8 +10,16 @@ from apps.payments.card_testing import BY_BUYER, BY_VISITOR, ORDERS_PER_CARD
 from apps.payments.models import ProviderEvent
 from apps.payments.tests.test_odd_events import deliver_signed
 from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.shop import DECLINED
 
 pytestmark = pytest.mark.django_db
+
+EVENT = {
+    "id": "evt_refused",
+    "object": "event",
+    "type": "payment_intent.payment_failed",
+    "livemode": False,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -169,3 +177,21 @@ def test_switched_off_limits_hold_nothing_up(api, buy, settings):
     refuse(api, placed, 5)
 
     assert buy()[0] == 200
+
+
+def test_refusal_counts_once_without_its_event_and_with_it(api, sandbox, buy, work):
+    _, placed = buy()
+    reference = placed["payment_intent_id"]
+    sandbox.confirm(placed["client_secret"], DECLINED)
+    for _ in range(2):
+        api.post("complete-payment", {"payment_intent_id": reference})
+    order = Order.objects.get(pk=placed["order_id"])
+    assert order.refused_cards == 1
+
+    sent = {**EVENT, "data": {"object": sandbox.payment(reference)}}
+    assert deliver_signed(api, sent) == 200
+    work()
+
+    order.refresh_from_db()
+    assert order.refused_cards == 1
+    assert sandbox.payment(reference)["last_payment_error"]["payment_method"]["card"]["fingerprint"]
