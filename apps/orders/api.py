@@ -59,7 +59,8 @@ def _priced_promo(
 ) -> tuple[PromoCode, int]:
     """The code and its discount in cents. Raises PromoRefused.
 
-    With items the server prices them; with none, cart_total is what other discounts have left.
+    The server prices the items of the request. If it has none, `cart_total` is the amount in euros
+    that remains after the other discounts.
     """
     promo = promo_uses.find(code)
     items = to_items(data.get("cart_items") or [])
