@@ -1,5 +1,6 @@
 """Sign-in of staff, limited by user and address together, and by address."""
 
+import logging
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.http import HttpRequest
 from apps.core.errors import TooManyRequests
 from apps.core.throttle import Limit, client_network
 
+logger = logging.getLogger(__name__)
 # Counted by user and address together, so that guesses from another address lock nobody out.
 OF_USER = Limit("staff-password", times=10, seconds=900)
 OF_USER_IN_A_DAY = Limit("staff-password-day", times=40, seconds=86_400)
@@ -24,6 +26,7 @@ def count_attempt(request: HttpRequest, username: str) -> None:
         OF_USER_IN_A_DAY.count_key(key)
         OF_USER.count_key(key)
     except TooManyRequests as refusal:
+        logger.warning("Staff password not checked: too many attempts from %s", visitor)
         raise forms.ValidationError(refusal.message, code="too_many") from refusal
 
 

@@ -2,12 +2,13 @@ from typing import Any
 
 from csp.decorators import csp_update
 from django.contrib import admin, messages
-from django.core.exceptions import ObjectDoesNotExist, PermissionDenied
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, ValidationError
 from django.db import models
 from django.db.models import Max, Model, QuerySet
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
@@ -17,6 +18,7 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from apps.core.admin_base import NOTHING, DeskAdmin, ReadOnlyAdmin, moment
 from apps.core.admin_log import log_reading
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
+from apps.core.legal.placeholders import check_placeholders
 from apps.core.mail.outbox import retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import render_for_staff
@@ -72,6 +74,34 @@ class LegalTextAdmin(DeskAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+    def get_urls(self) -> list[URLPattern]:
+        preview = self.admin_site.admin_view(self.preview_view)
+        return [
+            path("vista-previa/", preview, name="core_legaltext_preview"),
+            *super().get_urls(),
+        ]
+
+    def preview_view(self, request: HttpRequest) -> HttpResponse:
+        """Show the text of the form as it would be published. Nothing is stored."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        body = request.POST.get("body", "")
+        refused = ""
+        try:
+            check_html(body)
+            check_placeholders(body)
+        except ValidationError as error:
+            refused = " ".join(error.messages)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": request.POST.get("title") or "Vista previa",
+            "refused": refused,
+            "text": LegalText(body=body).html(),
+        }
+        return TemplateResponse(request, "core/legal_text_preview.html", context)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Prefill a new version with the current one (`?kind=terminos`)."""

@@ -36,6 +36,7 @@ ASKS_FOR = {
     "core_mail_sample_html": "core.view_mail",
     "core_mail_sample_send": "core.view_mail",
     "core_mail_samples": "core.view_mail",
+    "core_legaltext_preview": "core.add_legaltext",
     "leads_attachment_download": "leads.view_lead",
     "refund_order": "orders.refund_order",
     "retry_access": "classroom.change_provisioning",

@@ -117,6 +117,23 @@ def test_form_of_legal_texts_refuses_a_form(client):
     assert not LegalText.objects.filter(title="T").exists()
 
 
+@pytest.mark.django_db
+def test_preview_of_a_legal_text_is_cleaned_and_says_what_is_left_out(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    texts = LegalText.objects.count()
+    assert (
+        'formaction="/admin/core/legaltext/vista-previa/"'
+        in client.get(admin_url(LegalText, "add")).text
+    )
+    body = "<h2>Nuevo</h2><p>{{ legal_name }}</p><form action='/'></form>{{ nada }}"
+    page = client.post("/admin/core/legaltext/vista-previa/", {"title": "T", "body": body})
+
+    assert "<h2>Nuevo</h2><p>Academia Faro, S. L.</p>{{ nada }}</article>" in page.text
+    assert "Esto no se puede publicar: &lt;form&gt;." in page.text
+    assert LegalText.objects.count() == texts
+    assert client.get("/admin/core/legaltext/vista-previa/").status_code == 405
+
+
 def test_no_other_text_becomes_part_of_a_page_unescaped():
     """What marks text as safe HTML, and why it may: whoever adds one adds a reason."""
     allowed = {
