@@ -7,6 +7,7 @@ from typing import cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest
 from django_otp import login as mark_verified
 from django_otp import verify_token
@@ -25,6 +26,8 @@ POWERFUL = (
     "auth.add_group",
     "auth.change_group",
 )
+# In the session: the telephone that it is setting up.
+_BEING_SET_UP = "authenticator_being_set_up"
 
 
 def must_have(user: User) -> bool:
@@ -65,29 +68,44 @@ def give(request: HttpRequest, code: str) -> bool:
     return True
 
 
-def new_authenticator(user: User) -> Authenticator:
-    """The telephone that is being set up. It stays the same until one of its codes is confirmed."""
-    authenticator, _ = Authenticator.objects.get_or_create(
-        user=user, confirmed=False, defaults={"name": "teléfono"}
-    )
-    return cast(Authenticator, authenticator)
+def new_authenticator(request: HttpRequest) -> Authenticator:
+    """The telephone that this session is setting up. It stays the same until it is confirmed.
+
+    Each session has one of its own: whoever opened the page with a stolen password must not know
+    the key that the owner's telephone gets afterwards.
+    """
+    user = cast(User, request.user)
+    unconfirmed = Authenticator.objects.filter(user=user, confirmed=False)
+    found = unconfirmed.filter(pk=request.session.get(_BEING_SET_UP)).first()
+    if found is None:
+        unconfirmed.delete()
+        found = Authenticator.objects.create(user=user, confirmed=False, name="teléfono")
+        request.session[_BEING_SET_UP] = found.pk
+    return cast(Authenticator, found)
 
 
 def confirm(request: HttpRequest, code: str) -> list[str] | None:
     """Replace the old telephone by the new one, and return new backup codes.
 
-    Returns None, and changes nothing, if the code is wrong.
+    Returns None, and changes nothing, if the code is wrong or another session was faster.
     """
     user = cast(User, request.user)
-    device = new_authenticator(user)
-    if verify_token(user, device.persistent_id, code) is None:
-        return None
-    Authenticator.objects.filter(user=user).exclude(pk=device.pk).delete()
-    Authenticator.objects.filter(pk=device.pk).update(confirmed=True)
-    codes, _ = BackupCodes.objects.get_or_create(user=user, defaults={"name": "papel"})
+    with transaction.atomic():
+        # Of two sessions that set up a telephone at once, the second finds that there is one.
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if authenticator_of(user) is not None and not is_given(request):
+            return None
+        device = new_authenticator(request)
+        if verify_token(user, device.persistent_id, code) is None:
+            return None
+        Authenticator.objects.filter(user=user).exclude(pk=device.pk).delete()
+        Authenticator.objects.filter(pk=device.pk).update(confirmed=True)
+        BackupCodes.objects.filter(user=user).delete()
+        codes = cast(BackupCodes, BackupCodes.objects.create(user=user, name="papel")).renew()
+    del request.session[_BEING_SET_UP]
     request.session.cycle_key()
     mark_verified(request, device)
-    return cast(BackupCodes, codes).renew()
+    return codes
 
 
 def remove(user: User) -> None:

@@ -86,7 +86,7 @@ def _set_up(request: HttpRequest, context: dict[str, Any], user: User) -> HttpRe
             context = {**context, "title": "Códigos de reserva", "codes": codes}
             return TemplateResponse(request, "backoffice/backup_codes.html", context)
         form.add_error("code", WRONG)
-    device = second_factor.new_authenticator(user)
+    device = second_factor.new_authenticator(request)
     context = {
         **context,
         "title": "Activar el segundo factor",

@@ -139,6 +139,20 @@ def test_a_password_alone_puts_no_other_telephone_in_the_place_of_the_first(cloc
         assert answer["Location"] == CHECK
 
 
+def test_key_seen_with_a_stolen_password_is_not_the_one_of_the_telephone(clock):
+    user = member("Dirección")
+    thief, owner = signed_in(user), signed_in(user)
+    seen = key_on(thief.get(SETUP))
+    assert key_on(thief.get(SETUP)) == seen
+    key, _ = set_up(owner)
+    assert key != seen
+    clock.shift(timedelta(seconds=31))
+
+    assert thief.post(SETUP, {"code": f"{totp(seen):06}"})["Location"] == CHECK
+    assert thief.post(CHECK, {"code": f"{totp(seen):06}"}).status_code == 200
+    assert thief.get("/admin/").status_code == 302
+
+
 def test_a_new_telephone_needs_a_fresh_password_and_ends_the_old_codes(clock):
     user = member("Dirección")
     client = signed_in(user)
