@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+from csp.decorators import csp_update
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
 from apps.core import bad_requests
@@ -9,6 +10,9 @@ from apps.core.response_headers import PERMISSIONS
 # Pages behind a sign-in embed nothing of other sites. Public pages embed Vimeo's player, and pages
 # that pay embed Stripe's card form: neither sends the headers that this policy requires.
 ISOLATED = ("/admin/", "/aula", "/login", "/mi-cuenta")
+
+# Their scripts, jQuery and Swagger UI, write HTML as text. So does Stripe's on pages that pay.
+WITH_LIBRARIES = ("/admin/", "/api/")
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -52,6 +56,9 @@ class BrowserHeadersMiddleware:
         headers.setdefault("Reporting-Endpoints", 'csp="/csp-report"')
         if request.path.startswith(ISOLATED):
             headers.setdefault("Cross-Origin-Embedder-Policy", "require-corp")
+        # A view with sources of its own, such as a page that pays, keeps its policy.
+        if not request.path.startswith(WITH_LIBRARIES) and not hasattr(response, "_csp_update"):
+            csp_update({"require-trusted-types-for": ["'script'"]})(lambda _: response)(request)
         return response
 
 

@@ -21,7 +21,7 @@ PRIVATE_FORM = {
     "X-Robots-Tag": "noindex",
 }
 _DENIED = (
-    "accelerometer", "bluetooth", "browsing-topics", "camera", "display-capture", "geolocation",
+    "accelerometer", "browsing-topics", "camera", "display-capture", "geolocation",
     "gyroscope", "hid", "magnetometer", "microphone", "midi", "serial", "usb",
     "xr-spatial-tracking",
 )  # fmt: skip

@@ -59,6 +59,16 @@ def test_every_page_has_the_headers_and_no_inline_code(path):
     assert answer["Reporting-Endpoints"] == 'csp="/csp-report"'
 
 
+@pytest.mark.parametrize("path", ["/", "/precios", "/success?session_id=x", "/aula", "/nothing"])
+def test_public_pages_take_no_html_from_strings(path):
+    assert directives(path)["require-trusted-types-for"] == ["'script'"]
+
+
+@pytest.mark.parametrize("path", [*PAYING, "/admin/login/", "/api/docs"])
+def test_pages_with_foreign_libraries_need_no_trusted_types(path):
+    assert "require-trusted-types-for" not in directives(path)
+
+
 @pytest.mark.parametrize("path", ["/aula", "/login", "/admin/login/"])
 def test_pages_behind_a_sign_in_embed_nothing_foreign(path):
     assert Client().get(path)["Cross-Origin-Embedder-Policy"] == "require-corp"
