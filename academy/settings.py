@@ -42,7 +42,7 @@ DEBUG = env.bool("DEBUG", default=False)
 SECRET_KEY = env.str("SECRET_KEY", default="") or ("only-for-development" if DEBUG else "")
 if not SECRET_KEY:
     raise ImproperlyConfigured("Falta SECRET_KEY en el entorno.")
-# Keys of before a change: what they signed is still read, and nothing new is signed with them.
+# Former SECRET_KEYs: their signatures are still accepted. New signatures use SECRET_KEY.
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 PORT = env.int("PORT", default=8000)
 SITE_URL = env.str("SITE_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")

@@ -1,6 +1,6 @@
 """Every mail of the shop, in every variant, with ordinary and with awkward data.
 
-A mail that is registered without a sample fails here: what nobody can preview nobody has read.
+A mail that is registered without a sample fails here: every mail needs a preview.
 """
 
 import re

@@ -108,7 +108,7 @@ def test_a_real_shop_starts(problems):
 
 
 @pytest.mark.parametrize(("changes", "sentence"), REFUSED)
-def test_wrong_setting_is_one_sentence(problems, changes, sentence):
+def test_each_wrong_setting_is_reported_as_one_sentence(problems, changes, sentence):
     assert problems(**changes) == [sentence]
 
 

@@ -1,4 +1,4 @@
-"""The second factor of staff: codes of a telephone, and backup codes.
+"""The second factor of staff: codes of an authenticator app, and backup codes.
 
 Both are devices of django-otp whose secrets are not in the database: the key of the codes is
 derived under SECRET_KEY from a random value that is stored, and backup codes are stored as digests.
@@ -21,7 +21,7 @@ BACKUP_CODES, CODE_LENGTH = 10, 10
 
 
 class Authenticator(TOTPDevice):
-    """An app on a telephone that shows a code of six digits every 30 seconds (RFC 6238)."""
+    """An app on a phone that shows a code of six digits every 30 seconds (RFC 6238)."""
 
     class Meta:
         proxy = True
@@ -30,12 +30,12 @@ class Authenticator(TOTPDevice):
 
     @property
     def bin_key(self) -> bytes:
-        """The key that the telephone has."""
+        """The key that the app has."""
         digest = self._secret_in_use or keyed_digest(_KEY_SALT, self.key)
         return bytes.fromhex(digest)[:_KEY_BYTES]
 
     def verify_token(self, token: str) -> bool:
-        """Check a code, also of a telephone that was set up before a change of SECRET_KEY."""
+        """Check a code, also of an app that was set up before a change of SECRET_KEY."""
         for digest in keyed_digests(_KEY_SALT, self.key):
             self._secret_in_use = digest
             if self._fits(token):
@@ -52,7 +52,7 @@ class Authenticator(TOTPDevice):
 
 
 class BackupCodes(StaticDevice):
-    """Codes on paper, each of them for one sign-in without the telephone."""
+    """Codes on paper, each for one sign-in without the authenticator app."""
 
     class Meta:
         proxy = True

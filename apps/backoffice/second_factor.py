@@ -14,7 +14,7 @@ from django_otp import verify_token
 
 from apps.backoffice.models import Authenticator, BackupCodes
 
-# Each of these permissions lets staff move money, export data or give permissions to others.
+# Each of these permissions lets staff move money, export data or grant permissions.
 POWERFUL = (
     "orders.refund_order",
     "orders.pay_referralreward",
@@ -26,7 +26,7 @@ POWERFUL = (
     "auth.add_group",
     "auth.change_group",
 )
-# In the session: the telephone that it is setting up.
+# In the session: the authenticator app that it is setting up.
 _BEING_SET_UP = "authenticator_being_set_up"
 
 
@@ -36,7 +36,7 @@ def must_have(user: User) -> bool:
 
 
 def authenticator_of(user: User) -> Authenticator | None:
-    """The telephone that this member of staff has set up."""
+    """The authenticator app that this member of staff has set up."""
     return cast(
         "Authenticator | None", Authenticator.objects.filter(user=user, confirmed=True).first()
     )
@@ -56,23 +56,23 @@ def is_missing(request: HttpRequest) -> bool:
 
 
 def give(request: HttpRequest, code: str) -> bool:
-    """Check a code of the telephone or a backup code. A correct one is stored in the session."""
+    """Check a code of the authenticator app, or a backup code. The session stores the success."""
     user = cast(User, request.user)
     kind = Authenticator if code.isdecimal() else BackupCodes
     device = kind.objects.filter(user=user, confirmed=True).first()
     if device is None or verify_token(user, device.persistent_id, code) is None:
         return False
-    # A new session key: somebody who knows the old one must not benefit from the code.
+    # Change the session key against session fixation.
     request.session.cycle_key()
     mark_verified(request, device)
     return True
 
 
 def new_authenticator(request: HttpRequest) -> Authenticator:
-    """The telephone that this session is setting up. It stays the same until it is confirmed.
+    """The authenticator app that this session is setting up. It stays the same until confirmed.
 
-    Each session has one of its own: whoever opened the page with a stolen password must not know
-    the key that the owner's telephone gets afterwards.
+    Each session has its own: a thief who opened the page with a stolen password must not know the
+    key that the owner's app gets afterwards.
     """
     user = cast(User, request.user)
     unconfirmed = Authenticator.objects.filter(user=user, confirmed=False)
@@ -85,13 +85,13 @@ def new_authenticator(request: HttpRequest) -> Authenticator:
 
 
 def confirm(request: HttpRequest, code: str) -> list[str] | None:
-    """Replace the old telephone by the new one, and return new backup codes.
+    """Replace the old authenticator app by the new one, and return new backup codes.
 
     Returns None, and changes nothing, if the code is wrong or another session was faster.
     """
     user = cast(User, request.user)
     with transaction.atomic():
-        # Of two sessions that set up a telephone at once, the second finds that there is one.
+        # If two sessions set up an app at once, the second one finds that of the first.
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if authenticator_of(user) is not None and not is_given(request):
             return None
@@ -109,6 +109,6 @@ def confirm(request: HttpRequest, code: str) -> list[str] | None:
 
 
 def remove(user: User) -> None:
-    """Remove the second factor of a member of staff who has lost telephone and backup codes."""
+    """Remove the second factor of a member of staff who has lost their phone and backup codes."""
     Authenticator.objects.filter(user=user).delete()
     BackupCodes.objects.filter(user=user).delete()

@@ -1,4 +1,4 @@
-"""The admin's pages of the second factor: typing a code, and setting up a telephone."""
+"""The admin's pages of the second factor: typing a code, and setting up an authenticator app."""
 
 from base64 import b32encode
 from typing import Any, cast
@@ -68,7 +68,7 @@ def check_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 @sensitive_post_parameters("code")
 def setup_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Set up a telephone. Staff who have one already must give one of its codes first."""
+    """Set up an authenticator app. Staff who have one must type one of its codes first."""
     user = cast(User, request.user)
     if second_factor.authenticator_of(user) is not None and not second_factor.is_given(request):
         return redirect("admin:second_factor")
@@ -101,7 +101,7 @@ def _set_up(request: HttpRequest, context: dict[str, Any], user: User) -> HttpRe
 def _qr_code(device: Authenticator) -> SafeString:
     picture = segno.make(device.config_url, error="m")
     svg = picture.svg_inline(omitsize=True, border=2, light="#fff", dark="#000")
-    # The package draws this SVG from a URL that the shop made. It contains no visitor's text.
+    # The SVG comes from segno and contains no user input.
     return mark_safe(svg)  # noqa: S308
 
 

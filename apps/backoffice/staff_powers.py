@@ -1,6 +1,6 @@
-"""Which accounts and groups a member of staff may change: only those with no more permissions.
+"""Nobody can grant a permission that they lack.
 
-So nobody can give away, or obtain, permissions that they do not have.
+So staff may change only accounts and groups whose permissions they all have.
 """
 
 from django.contrib.auth.models import Group, Permission, User

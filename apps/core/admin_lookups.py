@@ -1,7 +1,7 @@
 """The look-ups that the address of an admin list may name.
 
-Django lets an address filter a list by any field of its model: `?password__startswith=a` tells the
-first letter of a password's hash. Here only the list's own filters and links count.
+Django lets an address filter a list by any field of its model. `?password__startswith=a` lets staff
+guess a password's hash letter by letter. Here only the list's own filters and links count.
 """
 
 from collections.abc import Iterator

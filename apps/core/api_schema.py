@@ -57,7 +57,7 @@ class AcademySchema(AutoSchema):
         for parameter in parameters:
             schema = parameter["schema"]
             if schema == {"type": "string"}:
-                # docs/rules.md, "Requests that cannot be meant"
+                # docs/rules.md, "Malformed requests"
                 schema["pattern"] = NO_NUL
         return parameters
 

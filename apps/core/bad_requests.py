@@ -1,6 +1,6 @@
-"""Requests that no browser and no honest program sends, and the answer to them.
+"""Malformed requests, which no browser sends, and the answer to them.
 
-See docs/rules.md, "Requests that cannot be meant".
+See docs/rules.md, "Malformed requests".
 """
 
 from urllib.parse import urlsplit
@@ -18,7 +18,7 @@ _NUL = "Contiene un carácter nulo."
 
 
 def error_of(request: HttpRequest) -> Invalid | None:
-    """Why the request can't be meant; None for all others.
+    """The error of a malformed request; None for all others.
 
     PostgreSQL refuses NUL in any text, whether it comes in a path, a parameter or a cookie.
     """

@@ -17,7 +17,7 @@ REPEAT = "Escribe tu contraseña y vuelve a hacer lo que ibas a hacer."
 
 
 class PasswordConfirmation(HttpResponseRedirect):
-    """A redirect to the page that asks for the password, with the address to return to."""
+    """A redirect to the URL of the password page, with the URL to return to."""
 
     def __init__(self, request: HttpRequest) -> None:
         query = urlencode({"next": request.get_full_path()})

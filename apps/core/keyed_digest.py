@@ -1,4 +1,4 @@
-"""Digests under a key that is not in the database: a copy of the database opens nothing."""
+"""Digests under a key that is not in the database, so a copy of the database grants no access."""
 
 from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac

@@ -18,9 +18,9 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 class BadRequestMiddleware:
-    """Refuse requests that cannot be meant, after counting them for the visitor's rate limit.
+    """Refuse malformed requests, after counting them for the visitor's rate limit.
 
-    See docs/rules.md, "Requests that cannot be meant".
+    See docs/rules.md, "Malformed requests".
 
     Bodies are left to the parsers, which have limits of their own.
     """

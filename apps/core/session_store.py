@@ -22,12 +22,12 @@ def stored_key(session_key: str) -> str:
 
 
 def stored_keys(session_key: str) -> list[str]:
-    """The names that a session may have in the table: one for each SECRET_KEY of now and before."""
+    """The names that a session may have in the table, one for each current or former SECRET_KEY."""
     return [digest[:_LENGTH] for digest in keyed_digests(_SALT, session_key)]
 
 
 def delete_stored(name: str) -> None:
-    """Delete the session with that name in the table, of which nobody here knows the key."""
+    """Delete a session by its stored name, without its key."""
     SessionStore.get_model_class().objects.filter(session_key=name).delete()
 
 

@@ -77,6 +77,7 @@ class FormInput(serializers.Serializer[dict[str, Any]]):
 
 
 class ContactInput(FormInput):
+    # The phone is optional, so it is checked last. On the page it is the third field.
     name = text(NAME_REQUIRED, max_length=120)
     email = email()
     message = text("El mensaje es obligatorio", max_length=5000)

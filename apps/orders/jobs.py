@@ -13,7 +13,8 @@ from apps.orders.checkout.remind import queue_due_reminders
 from apps.orders.reads import paid_without_access
 from apps.orders.rewards.service import release_due_rewards
 
-ACCESS_PATIENCE = timedelta(minutes=15)
+# Staff are mailed about a paid order that has no access after this time.
+MISSING_ACCESS_AFTER = timedelta(minutes=15)
 
 
 @job("cart_reminders", "Avisar de compras a medias", when=timedelta(minutes=15))
@@ -26,7 +27,7 @@ def cart_reminders() -> str:
 def alert_missing_access() -> str:
     """Mail staff about each paid order that has no classroom access after 15 minutes."""
     # Any: mypy does not know the annotated columns.
-    late: Any = paid_without_access().filter(paid_at__lt=timezone.now() - ACCESS_PATIENCE)
+    late: Any = paid_without_access().filter(paid_at__lt=timezone.now() - MISSING_ACCESS_AFTER)
     mailed = 0
     for order_id, problem in late.values_list("pk", "access_problem"):
         with transaction.atomic():

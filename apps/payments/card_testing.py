@@ -33,16 +33,16 @@ class PaymentsPaused(TooManyRequests):
     message = "Los pagos con tarjeta están en pausa."
 
 
-def _brake() -> Limit:
+def _refusals_of_all() -> Limit:
     return Limit("refused-cards", times=settings.REFUSED_CARDS_PER_MINUTE, seconds=60)
 
 
-def _brake_seconds() -> int:
+def _pause_seconds() -> int:
     """Seconds for which no payments are opened, at least. 0 if payments are opened.
 
     The refusals of the previous minute count, too. Otherwise the pause would end with each minute.
     """
-    return _brake().seconds_until_free(ALL, windows=2)
+    return _refusals_of_all().seconds_until_free(ALL, windows=2)
 
 
 def refuse_card_testing(order: Order, *, visitor: str) -> None:
@@ -56,7 +56,7 @@ def refuse_card_testing(order: Order, *, visitor: str) -> None:
         raise TooManyRequests(
             seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
         )
-    seconds = _brake_seconds()
+    seconds = _pause_seconds()
     if seconds:
         raise PaymentsPaused(
             seconds,
@@ -92,8 +92,8 @@ def count_refusal(
     BY_BUYER.add(buyer, by=BY_BUYER.times if is_hot else 1)
     for digest in VISITORS.digests(str(order.pk)):
         BY_VISITOR.add(digest, by=BY_VISITOR.times if is_hot else 1, is_digest=True)
-    _brake().add(ALL)
-    if _brake_seconds():
+    _refusals_of_all().add(ALL)
+    if _pause_seconds():
         _mail_staff()
 
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 RUNNER = "cobro automático"
 # Jobs run one after the other. If Stripe hangs, each call takes its full time-out: then the run
 # stops after this time, and the next run does the rest.
-PATIENCE_SECONDS = 240
+MAX_RUN_SECONDS = 240
 
 
 @dataclass
@@ -62,7 +62,7 @@ def charge_instalments() -> Collected:
     done = Collected()
     began = monotonic()
     for instalment_id in list(due_instalments().values_list("pk", flat=True)):
-        if monotonic() - began > PATIENCE_SECONDS:
+        if monotonic() - began > MAX_RUN_SECONDS:
             break
         claimed = claim(instalment_id)
         if claimed is None:
@@ -82,7 +82,7 @@ def charge_instalments() -> Collected:
             logger.exception("instalment %s could not be charged", claimed.pk)
             done.problems += 1
     for instalment in charges_to_announce():
-        if monotonic() - began <= PATIENCE_SECONDS:
+        if monotonic() - began <= MAX_RUN_SECONDS:
             with suppress(AcademyError):
                 name_card(instalment.order)
         done.noticed += send_notice(instalment.pk)

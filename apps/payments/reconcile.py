@@ -36,7 +36,7 @@ Row = TypeVar("Row", Payment, Order)
 # How long a promo use stays reserved for an open payment (docs/rules.md, "Promo codes").
 RESERVATION = timedelta(minutes=30)
 # The worker processes an event within seconds. An older unprocessed one has lost its task.
-EVENT_PATIENCE = timedelta(minutes=2)
+LOST_EVENT_AFTER = timedelta(minutes=2)
 # Each cart takes one call to Stripe. All carts of a month would take longer than the 5 minutes
 # between two runs, so most runs look at recent ones only.
 RECENT = timedelta(hours=24)
@@ -122,7 +122,7 @@ def _in_turn(rows: QuerySet[Row], share: Share, findings: Findings) -> Iterator[
 
 def _overdue_events(findings: Findings, share: Share) -> None:
     overdue = ProviderEvent.objects.filter(
-        processed_at__isnull=True, received_at__lt=timezone.now() - EVENT_PATIENCE
+        processed_at__isnull=True, received_at__lt=timezone.now() - LOST_EVENT_AFTER
     )
     waiting = list(overdue.order_by("attempts", "received_at"))
     for position, event in enumerate(waiting):
@@ -151,11 +151,9 @@ def _open_payments(findings: Findings, share: Share, since: datetime | None) -> 
             report(payment, actor="reconciliación")
             findings.payments += payment.status != "open"
             order = row.order
-            # A hosted page expires by itself after 31 minutes, which releases the reservation.
-            patient = payment.is_hosted
             if payment.status != "open" or order is None:
                 continue
-            if _is_over(order, patient=patient) or _is_outdated(row, order):
+            if _is_over(order, is_hosted=payment.is_hosted) or _is_outdated(row, order):
                 findings.released += _cancel_quietly(row)
         except AcademyError as error:
             share.count_problem(error, findings)
@@ -168,10 +166,11 @@ def _is_outdated(row: Payment, order: Order) -> bool:
     return order.status in UNPAID and bool(changes_since_placed(order))
 
 
-def _is_over(order: Order, *, patient: bool) -> bool:
+def _is_over(order: Order, *, is_hosted: bool) -> bool:
     now = timezone.now()
+    # A hosted page expires by itself after 31 minutes, which releases the reservation.
     stale = (
-        not patient
+        not is_hosted
         and order.promo_uses.filter(
             status=PromoUse.Status.RESERVED, reserved_at__lt=now - RESERVATION
         ).exists()

@@ -31,7 +31,7 @@ PROVIDER = "Stripe"
 # How long an idempotency key is reused. Stripe forgets keys after 24 hours.
 KEY_LIFE = timedelta(hours=23)
 # Skip refunds requested less than 2 minutes ago: the clerk's request may still be running.
-PATIENCE = timedelta(minutes=2)
+MIN_AGE = timedelta(minutes=2)
 
 
 def make_refund(
@@ -155,7 +155,7 @@ def settle_requested() -> tuple[int, int]:
     """Settle the refunds that got no answer. Returns how many were settled, and how many not."""
     settled = problems = 0
     waiting = Refund.objects.unanswered().filter(
-        Q(created_at__lt=timezone.now() - PATIENCE) | Q(follows__isnull=False)
+        Q(created_at__lt=timezone.now() - MIN_AGE) | Q(follows__isnull=False)
     )
     for refund in waiting.select_related("payment"):
         order_id = refund.payment.order_id or 0

@@ -50,7 +50,7 @@ def store(event: SignedEvent) -> bool:
         },
     )
     if created:
-        # Refused cards are counted now. The worker may be behind, and a tester of cards is fast.
+        # Count refused cards at once: the worker may be late, and card testing takes seconds.
         if not _is_of_other_mode(row):
             count_refusal_event(event.kind, event.payload)
         process_event.enqueue(event_row_id=row.pk)

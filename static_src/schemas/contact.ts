@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { atMost, EMAIL_INVALID, email, text, ticked, website } from "./leads";
 
-/** The contact form. The order of the keys is the order of the checks. */
+/** The contact form. Fields are checked in the order of the page. The server checks the phone last. */
 export const ContactMessage = z.object({
   name: text("El nombre es obligatorio", 120),
   email: email("El email es obligatorio", EMAIL_INVALID),

@@ -1,4 +1,4 @@
-"""The second factor of staff in Chromium, on a telephone."""
+"""The second factor of staff in Chromium, on a phone."""
 
 from base64 import b32decode
 
@@ -29,7 +29,7 @@ def sign_in(page):
 
 
 @pytest.mark.usefixtures("member")
-def test_telephone_is_set_up_and_then_asked_for_at_390_pixels(visitor):
+def test_authenticator_is_set_up_and_then_asked_for_at_390_pixels(visitor):
     page = visitor.page
     page.set_viewport_size({"width": 390, "height": 844})
     sign_in(page)

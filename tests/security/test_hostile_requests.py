@@ -39,7 +39,7 @@ EVERYWHERE = [*PAGES, *API]
 SHAPE = {"success", "error", "code", "fields"}
 LONE_SURROGATE = b'{"email": "\\ud800", "code": "\\udfff", "name": "\\ud800"}'
 
-# Each is (method, what is added to the path, body, headers) and cannot be meant: 400.
+# Each is (method, what is added to the path, body, headers) and is malformed: 400.
 IMPOSSIBLE = {
     "nul in the path": ("GET", "%00", b"", {}),
     "nul in the query": ("GET", "?search=a%00b", b"", {}),

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # Longer than gunicorn's --graceful-timeout, so that it can answer the requests under way.
-PATIENCE_S = 8.0
+STOP_WITHIN_S = 8.0
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -81,9 +81,9 @@ def start(
     )
 
 
-def end(*processes: "subprocess.Popen[bytes]", patience_s: float = PATIENCE_S) -> None:
-    """End processes with all that they started: SIGTERM, then SIGKILL after `patience_s`."""
-    for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 5.0)):
+def end(*processes: "subprocess.Popen[bytes]", seconds: float = STOP_WITHIN_S) -> None:
+    """End processes with all that they started: SIGTERM, then SIGKILL after `seconds`."""
+    for number, wait_s in ((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)):
         for process in processes:
             _signal_group(process, number)
         deadline = time.monotonic() + wait_s

@@ -201,7 +201,7 @@ def run_steps(steps: Sequence[Step]) -> list[Outcome]:
             time.sleep(0.05)
     finally:
         # Test runs stop servers and databases of their own, which takes longer.
-        end(*(run.process for run in running), patience_s=20)
+        end(*(run.process for run in running), seconds=20)
     return outcomes
 
 

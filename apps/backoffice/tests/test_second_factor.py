@@ -56,14 +56,14 @@ def key_on(page):
 
 
 def set_up(client):
-    """Set up a telephone; return its key and the backup codes."""
+    """Set up an authenticator app; return its key and the backup codes."""
     key = key_on(client.get(SETUP))
     page = client.post(SETUP, {"code": f"{totp(key):06}"})
     return key, re.findall(r"<code>([A-Z0-9]{5}-[A-Z0-9]{5})</code>", page.text)
 
 
 @pytest.mark.parametrize("group", ["Dirección", "Contabilidad", "Contenido"])
-def test_whoever_may_refund_export_or_change_staff_sets_up_a_telephone_first(group, clock):
+def test_staff_who_refund_export_or_change_accounts_must_set_up_an_authenticator(group, clock):
     client = signed_in(member(group))
     for url in ("/admin/", admin_url(Order, "changelist"), "/admin/password_change/"):
         assert client.get(url)["Location"].startswith(f"{CHECK}?next=")
@@ -131,7 +131,7 @@ def test_a_backup_code_counts_once(clock):
     assert signed_in(user).post(CHECK, {"code": codes[1]}).status_code == 302
 
 
-def test_a_password_alone_puts_no_other_telephone_in_the_place_of_the_first(clock):
+def test_a_password_alone_does_not_replace_the_authenticator(clock):
     user = member("Dirección")
     set_up(signed_in(user))
     thief = signed_in(user)
@@ -139,7 +139,7 @@ def test_a_password_alone_puts_no_other_telephone_in_the_place_of_the_first(cloc
         assert answer["Location"] == CHECK
 
 
-def test_key_seen_with_a_stolen_password_is_not_the_one_of_the_telephone(clock):
+def test_key_seen_with_a_stolen_password_is_not_the_owners_key(clock):
     user = member("Dirección")
     thief, owner = signed_in(user), signed_in(user)
     seen = key_on(thief.get(SETUP))
@@ -153,7 +153,7 @@ def test_key_seen_with_a_stolen_password_is_not_the_one_of_the_telephone(clock):
     assert thief.get("/admin/").status_code == 302
 
 
-def test_a_new_telephone_needs_a_fresh_password_and_ends_the_old_codes(clock):
+def test_replacing_the_authenticator_needs_a_fresh_password_and_ends_the_old_codes(clock):
     user = member("Dirección")
     client = signed_in(user)
     old, old_codes = set_up(client)
@@ -170,7 +170,7 @@ def test_a_new_telephone_needs_a_fresh_password_and_ends_the_old_codes(clock):
     assert signed_in(user).post(CHECK, {"code": f"{totp(new):06}"}).status_code == 302
 
 
-def test_a_telephone_and_paper_outlast_a_change_of_the_secret_key(clock, settings):
+def test_authenticator_and_backup_codes_outlast_a_change_of_the_secret_key(clock, settings):
     user = member("Dirección")
     key, codes = set_up(signed_in(user))
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
@@ -180,7 +180,7 @@ def test_a_telephone_and_paper_outlast_a_change_of_the_secret_key(clock, setting
     assert signed_in(user).post(CHECK, {"code": codes[0]}).status_code == 302
 
 
-def test_whoever_has_lost_everything_gets_a_new_start_by_command(clock):
+def test_reset_command_removes_a_lost_second_factor(clock):
     user = member("Dirección")
     set_up(signed_in(user))
     call_command("reset_second_factor", "eva")

@@ -1,4 +1,4 @@
-"""A copy of the database opens nothing: it has digests of keys, and not the keys."""
+"""A copy of the database grants no access: it has digests of keys, not the keys."""
 
 import json
 from uuid import uuid4
@@ -132,13 +132,13 @@ def test_mails_and_events_are_stored_without_their_secrets():
     assert plan_token(order) not in copied
 
 
-def test_a_copy_has_no_key_of_a_telephone_and_no_backup_code():
+def test_a_copy_has_no_authenticator_key_and_no_backup_code():
     user = User.objects.create_superuser("carla")
-    telephone = Authenticator.objects.create(user=user, confirmed=True)
+    authenticator = Authenticator.objects.create(user=user, confirmed=True)
     codes = BackupCodes.objects.create(user=user).renew()
     copied = copy_of_the_database()
 
-    assert telephone.bin_key.hex() not in copied
-    assert telephone.key in copied
+    assert authenticator.bin_key.hex() not in copied
+    assert authenticator.key in copied
     for code in codes:
         assert code.replace("-", "") not in copied

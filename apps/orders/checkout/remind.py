@@ -22,7 +22,7 @@ from apps.orders.models.statuses import EVER_PAID, EventKind
 SALT = "orders.cart-reminders"
 # A reminder that is overdue by more than this is not sent. It happens if `manage.py clock` was
 # stopped for a day, or if an earlier hour was added to CART_REMINDER_HOURS.
-PATIENCE = timedelta(hours=24)
+MAX_DELAY = timedelta(hours=24)
 
 
 def queue_due_reminders() -> int:
@@ -31,7 +31,7 @@ def queue_due_reminders() -> int:
     queued = 0
     for hours in settings.CART_REMINDER_HOURS:
         due = timedelta(hours=hours)
-        since = now - due - PATIENCE
+        since = now - due - MAX_DELAY
         for order in _unpaid_carts().filter(updated_at__lte=now - due, updated_at__gt=since):
             if not wants_reminder(order):
                 continue

@@ -31,7 +31,7 @@ LEASE = timedelta(minutes=5)
 # How long an idempotency key is reused. The provider forgets keys after 24 hours.
 KEY_LIFE = timedelta(hours=23)
 # How long an automatic charge waits while the student has the payment form open.
-BY_HAND_PATIENCE = timedelta(minutes=30)
+WAIT_FOR_FORM = timedelta(minutes=30)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def is_being_paid(order: Order) -> bool:
     They may be confirming the payment with their bank. The automatic charge waits, so that the
     instalment is not paid twice.
     """
-    since = timezone.now() - BY_HAND_PATIENCE
+    since = timezone.now() - WAIT_FOR_FORM
     return order.payments.filter(status=Payment.Status.OPEN, created_at__gt=since).exists()
 
 

@@ -10,8 +10,8 @@ from apps.orders.models.statuses import PromoUseStatus
 def keeps_promo_use(order: Order) -> bool:
     """Whether the order has used up a promo code, and still will after a refund.
 
-    No refund gives a use back, whole or in part (docs/rules.md, "Promo codes"): a code
-    for one purchase would otherwise pay for a second one. So the order's use stays `used`, it
-    counts towards the limits of the code and of its buyer, and no code changes it.
+    Neither a full nor a partial refund releases the use (docs/rules.md, "Promo codes"): a
+    promo code for one purchase could otherwise be used for a second one. The use stays `used` and
+    counts towards the limits of the promo code and of its buyer. No function changes it.
     """
     return order.promo_uses.filter(status=PromoUseStatus.USED).exists()

@@ -1,4 +1,4 @@
-"""The one door by which an order becomes paid."""
+"""The only function that changes an unpaid order to paid, or to paying in instalments."""
 
 import secrets
 
@@ -21,7 +21,7 @@ from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards import service as referrals
 
-# How the reference of an order with nothing to pay begins; Stripe never hears of it.
+# Prefix of the payment reference of an order with nothing to pay. It is not sent to Stripe.
 FREE_PREFIX = "free_"
 
 

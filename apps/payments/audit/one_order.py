@@ -39,7 +39,7 @@ WITH_ROWS = (
     "referral_reward",
 )
 # Younger differences are not reported: scheduled jobs settle them within minutes.
-PATIENCE = timedelta(hours=1)
+MIN_AGE = timedelta(hours=1)
 
 
 def differences_of(order: Order) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _refunds(order: Order) -> Iterator[str]:
             )
         for row in rows:
             amount = format_euros(row.amount_cents)
-            if row.status == Refund.Status.REQUESTED and row.created_at < now - PATIENCE:
+            if row.status == Refund.Status.REQUESTED and row.created_at < now - MIN_AGE:
                 yield f"Stripe no ha contestado todavía a la devolución de {amount}"
             if _came_back(row, rows):
                 yield f"la devolución de {amount} no llegó al alumno y sigue sin hacerse"
@@ -179,7 +179,7 @@ def _not_refundable(payments: list[Payment]) -> int:
 
 def _has_ended_plan(refund: Refund) -> bool:
     """Whether this refund ended the plan, so that no instalment may be due any more."""
-    carried_out = refund.reference and refund.created_at < timezone.now() - PATIENCE
+    carried_out = refund.reference and refund.created_at < timezone.now() - MIN_AGE
     return bool(carried_out and (refund.ends_order or refund.cancels_plan))
 
 

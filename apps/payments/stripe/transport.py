@@ -65,8 +65,8 @@ class WaitingPlaces:
     def place(self) -> Iterator[None]:
         """Hold a place inside this block. Raises CallNotMade if none is free."""
         with self._freed:
-            patience = 0 if self._stuck else QUEUE_SECONDS
-            if not self._freed.wait_for(lambda: self._taken < self._most, timeout=patience):
+            wait_seconds = 0 if self._stuck else QUEUE_SECONDS
+            if not self._freed.wait_for(lambda: self._taken < self._most, timeout=wait_seconds):
                 self._stuck = True
                 raise CallNotMade(BUSY_RETRY_AFTER_SECONDS)
             self._taken += 1

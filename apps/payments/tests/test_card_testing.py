@@ -150,7 +150,7 @@ def test_same_refusal_is_counted_once(api, buy, work):
     assert Order.objects.get(pk=placed["order_id"]).refused_cards == 1
 
 
-def test_brake_stops_new_payments_and_tells_staff_once(api, buy, settings, one_hour):
+def test_payments_are_paused_and_staff_mailed_once(api, buy, settings, one_hour):
     settings.REFUSED_CARDS_PER_MINUTE = 5
     placed = [buy(number)[1] for number in range(3)]
     for one in placed:
@@ -171,7 +171,7 @@ def test_saved_cart_needs_no_payment(api, buy):
     assert (status, body["saved"]) == (200, True)
 
 
-def test_switched_off_limits_hold_nothing_up(api, buy, settings):
+def test_rate_limit_scale_0_allows_payments_after_refusals(api, buy, settings):
     settings.RATE_LIMIT_SCALE = 0
     _, placed = buy()
     refuse(api, placed, 5)

@@ -1,4 +1,4 @@
-"""`manage.py reset_second_factor NAME`, for staff who have lost telephone and backup codes."""
+"""`manage.py reset_second_factor NAME`, for staff who have lost their phone and backup codes."""
 
 from argparse import ArgumentParser
 from typing import Any
