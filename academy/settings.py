@@ -362,6 +362,8 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    # A ticked box: several fields of the forms have this one value.
+    "ENUM_NAME_OVERRIDES": {"TickedEnum": [(True, True)]},
 }
 
 # ---------------------------------------------------------------- logs
