@@ -77,7 +77,7 @@ def _open(order: Order, dispute: Dispute, provider: str) -> None:
         f"y no se cobran plazos. Se responde en el panel de {provider}"
     )
     _note(order, dispute, EventKind.DISPUTE_OPENED, provider, reason)
-    alert_staff(order, occasion=f"dispute-{dispute.reference}", reason=reason)
+    alert_staff(order, occasion=f"dispute-{dispute.pk}", reason=reason)
 
 
 def _win(order: Order, dispute: Dispute, provider: str) -> None:
@@ -89,7 +89,7 @@ def _win(order: Order, dispute: Dispute, provider: str) -> None:
         resume_access(order_id=order.pk, cause=Cause.DISPUTE)
         reason += ". El acceso vuelve"
     _note(order, dispute, EventKind.DISPUTE_WON, provider, reason)
-    alert_staff(order, occasion=f"dispute-{dispute.reference}-won", reason=reason)
+    alert_staff(order, occasion=f"dispute-{dispute.pk}-won", reason=reason)
 
 
 def _lose(order: Order, dispute: Dispute, provider: str) -> None:
@@ -100,7 +100,7 @@ def _lose(order: Order, dispute: Dispute, provider: str) -> None:
     cancel_reward(order, "disputa perdida", actor=provider)
     text = f"{reason} ({dispute.reference})"
     flag(order, kind=EventKind.DISPUTE_LOST, actor=provider, reason=text)
-    alert_staff(order, occasion=f"dispute-{dispute.reference}-lost", reason=reason)
+    alert_staff(order, occasion=f"dispute-{dispute.pk}-lost", reason=reason)
 
 
 EFFECTS = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import transaction
 from django.utils import timezone
@@ -70,7 +70,8 @@ def record_refunds(*, payment_id: int, reports: Sequence[ReportedRefund], provid
 
 
 def _made_in_dashboard(payment: Payment, report: ReportedRefund, provider: str) -> Refund:
-    return Refund(payment=payment, batch=report.reference, reason=report.reason, actor=provider)
+    # Not the provider's id as the batch: it may be too long for the keys of mails.
+    return Refund(payment=payment, batch=uuid4().hex, reason=report.reason, actor=provider)
 
 
 def _write(refund: Refund, report: ReportedRefund) -> None:

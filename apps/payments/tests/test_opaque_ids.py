@@ -1,18 +1,21 @@
 """The shop handles any Stripe id of up to 255 characters, from checkout to refund."""
 
 from datetime import timedelta
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 import time_machine
 from django.core.management import call_command
 from django.utils import timezone
 
-from apps.orders.models import Instalment, Order, Payment
+from apps.core.models import Mail
+from apps.orders.models import Instalment, Order, Payment, Refund
+from apps.payments.reconcile_refunds import reconcile_returns
 from apps.payments.stripe import intents
 from apps.payments.stripe.client import PaymentNotFound
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.plans import buy_in_instalments, charge_on, give_card, link_of
+from tests.helpers.refunds import buy
 from tests.helpers.shop import DECLINED
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("audited")]
@@ -119,6 +122,34 @@ def test_plan_with_opaque_ids_is_charged_refused_paid_by_hand_and_given_another_
     assert (status, saved["card"]) == (200, "Mastercard terminada en 4444")
     assert charge_on(40).charged == 1
     assert set(order.instalments.values_list("status", flat=True)) == {Instalment.Status.PAID}
+
+
+@pytest.mark.parametrize("outcome", ["won", "lost"])
+def test_dispute_with_an_opaque_id_is_recorded(api, sandbox, outcome):
+    order = buy(api, sandbox)
+    control = sandbox.process.control
+    disputed = {"payment_intent": order.stripe_payment_intent_id}
+    dispute_id = control("POST", "disputes", disputed)["id"]
+    assert_is_opaque(dispute_id)
+
+    reconcile_returns()
+    control("POST", f"disputes/{quote(dispute_id, safe='')}", {"status": outcome})
+    reconcile_returns()
+
+    assert order.payments.get().disputes.get().status == outcome
+    assert Mail.objects.filter(template="staff_attention").count() == 2
+
+
+def test_refund_in_the_dashboard_with_an_opaque_id_is_recorded(api, sandbox):
+    order = buy(api, sandbox)
+    sandbox.process.control("POST", "refunds", {"payment_intent": order.stripe_payment_intent_id})
+
+    reconcile_returns()
+
+    order.refresh_from_db()
+    assert order.status == "refunded"
+    assert_is_opaque(Refund.objects.get().reference)
+    assert Mail.objects.filter(template__in=("refund_made", "refund_owner")).count() == 2
 
 
 def test_success_page_address_carries_an_opaque_id(api, sandbox, settings):
