@@ -71,8 +71,14 @@ def buyer(
 
 
 def orders_of_person(*, email: str, phone: str = "") -> QuerySet[Order]:
-    """The orders whose address or phone belongs to the person with this address or phone."""
+    """The orders whose address or phone belongs to the person with this address or phone.
+
+    Among them are a student's orders from before staff changed the student's address.
+    """
     same = Q(email_identity=email_identity(email))
+    student = Student.objects.with_email(email)
+    if student is not None:
+        same |= Q(student=student)
     if phone:
         same |= Q(phone_identity=phone_identity(phone))
     return Order.objects.filter(same)

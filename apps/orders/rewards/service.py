@@ -73,6 +73,8 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
         reason = "quien invitó ya no tiene cuenta"
     elif buyer.has_bought:
         reason = "no es la primera compra"
+    elif _has_rewarded(order.student):
+        reason = "este amigo ya ha dado una recompensa"
     elif not order.lines.filter(lesson=None).exists():
         reason = "no hay ninguna asignatura completa"
     elif order.total_cents == 0:
@@ -101,6 +103,11 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
         reason=f"Recompensa de {format_euros(to_cents(reward.amount))} por el código {promo}",
     )
     return reward
+
+
+def _has_rewarded(friend: Student) -> bool:
+    rewards = ReferralReward.objects.filter(friend=friend)
+    return rewards.exclude(status=ReferralReward.Status.CANCELED).exists()
 
 
 def release_due_rewards() -> int:

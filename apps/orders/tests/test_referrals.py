@@ -44,6 +44,34 @@ def test_first_paid_order_creates_a_friend_code_and_mails_it_once(subject, work,
     assert Mail.objects.filter(template="referral_code").count() == 1
 
 
+def test_friend_code_is_misused_by_a_buyer_whose_address_staff_changed(subject, code):
+    first = buy_subject(subject, total=17500, code=code.code)
+    changed = {"email": "bruno.nuevo@example.com", "phone": "+34600777777"}
+    first.student.email = changed["email"]
+    first.student.save()
+
+    order = buy_subject(subject, total=17500, code=code.code, **changed)
+
+    assert order.status == "paid"
+    assert "no es su primera compra" in order.flag
+    assert ReferralReward.objects.get().order == first
+
+
+def test_second_order_of_a_rewarded_friend_is_recorded_without_a_reward(subject, code):
+    """Staff changed the friend's address after the first order and again after the second."""
+    first = buy_subject(subject, total=17500, code=code.code)
+    other = {"email": "bruno.otro@example.com", "phone": "+34600777777"}
+    placed = place_order(subject, total=17500, code=code.code, **other)
+    Order.objects.filter(pk=placed.order.pk).update(student=first.student)
+
+    order = pay_order(placed)
+
+    assert order.status == "paid"
+    assert ReferralReward.objects.get().order == first
+    reason = order.events.get(kind="reward_withheld").reason
+    assert reason.endswith("este amigo ya ha dado una recompensa")
+
+
 def test_unpaid_order_creates_no_friend_code(subject):
     place_order(subject, total=19000)
 
