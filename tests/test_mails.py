@@ -19,8 +19,8 @@ from apps.core.mail import registry, samples
 from apps.core.mail.delivery import compose
 from apps.core.mail.registry import RenderedMail, register_mail, registered_mails, render_values
 from apps.core.mail.samples import every_mail_has_a_sample, mail_preview
-from tests.helpers.letters import MIN_CONTRAST, Letter, contrast
 from tests.helpers.mail_contract import differences
+from tests.helpers.mail_html import MIN_CONTRAST, MailHtml, contrast
 
 pytestmark = pytest.mark.django_db
 
@@ -130,16 +130,16 @@ def test_a_test_that_renders_a_mail_from_rows_compares_it_with_its_samples(monke
 @every_mail
 def test_its_html_is_whole_and_needs_nothing_from_elsewhere(template):
     for mail in mails(template):
-        letter = Letter(mail.html)
-        assert letter.all("html")[0].attrs["lang"] == "es"
-        assert "".join(letter.all_text("title")) == mail.subject.replace(
+        html = MailHtml(mail.html)
+        assert html.all("html")[0].attrs["lang"] == "es"
+        assert "".join(html.all_text("title")) == mail.subject.replace(
             "n.º ", "n.º\N{NO-BREAK SPACE}"
         )
-        assert letter.all("meta")[0].attrs.get("charset") == "utf-8"
-        assert len(letter.all("h1")) == 1
-        used = {element.tag for element in letter.elements}
+        assert html.all("meta")[0].attrs.get("charset") == "utf-8"
+        assert len(html.all("h1")) == 1
+        used = {element.tag for element in html.elements}
         assert used.isdisjoint({"img", "script", "link", "iframe", "form", "svg", "video", "b"})
-        assert not [e for e in letter.elements if {"src", "background", "srcset"} & e.attrs.keys()]
+        assert not [e for e in html.elements if {"src", "background", "srcset"} & e.attrs.keys()]
         assert "url(" not in mail.html
         assert "@import" not in mail.html
 
@@ -147,12 +147,12 @@ def test_its_html_is_whole_and_needs_nothing_from_elsewhere(template):
 @every_mail
 def test_it_fits_600_points_and_long_words_break(template):
     for mail in mails(template):
-        letter = Letter(mail.html)
-        for element in letter.elements:
+        html = MailHtml(mail.html)
+        for element in html.elements:
             width = element.attrs.get("width", element.style.get("width", "100%"))
             assert width.endswith("%") or int(width.removesuffix("px")) <= 600
             assert element.style.get("max-width", "600px") == "600px"
-        for element in letter.visible():
+        for element in html.visible():
             styles = [ancestor.style for ancestor in element.lineage()]
             long = any(len(word) > 40 for text in element.texts for word in text.split())
             breaks = any(style.get("word-break") == "break-word" for style in styles)
@@ -163,11 +163,11 @@ def test_it_fits_600_points_and_long_words_break(template):
 @every_mail
 def test_its_text_can_be_read_in_the_light_and_in_the_dark(template):
     for mail in mails(template):
-        letter = Letter(mail.html)
-        assert letter.dark_rules
-        for element in letter.visible():
+        html = MailHtml(mail.html)
+        assert html.dark_rules
+        for element in html.visible():
             for dark in (False, True):
-                text, background = letter.colours(element, dark=dark)
+                text, background = html.colours(element, dark=dark)
                 ratio = contrast(text, background)
                 assert ratio >= MIN_CONTRAST, (element.texts, text, background, dark)
             sizes = [a.style["font-size"] for a in element.lineage() if "font-size" in a.style]
@@ -177,7 +177,7 @@ def test_its_text_can_be_read_in_the_light_and_in_the_dark(template):
 @every_mail
 def test_programs_that_drop_the_style_sheet_still_show_every_link_as_ours(template):
     for mail in mails(template):
-        for link in Letter(mail.html).all("a"):
+        for link in MailHtml(mail.html).all("a"):
             assert link.style["color"] in ("#0b5f63", "#ffffff")
 
 
@@ -185,7 +185,7 @@ def test_programs_that_drop_the_style_sheet_still_show_every_link_as_ours(templa
 def test_the_list_of_mails_shows_a_sentence_of_its_own_behind_the_subject(template):
     for values in mail_preview(template).samples().values():
         mail = render_values(template, values)
-        preview = Letter(mail.html).preview().strip("\u200c\u00a0 ")
+        preview = MailHtml(mail.html).preview().strip("\u200c\u00a0 ")
         assert 15 <= len(preview) <= 140
         assert preview != mail.subject
 
@@ -195,10 +195,10 @@ def test_the_list_of_mails_shows_a_sentence_of_its_own_behind_the_subject(templa
 def test_both_versions_have_the_same_links_and_each_leads_somewhere(template):
     for mail in mails(template):
         in_text = {link.rstrip(".,)") for link in re.findall(r"https?://\S+", mail.text)}
-        assert Letter(mail.html).links() == in_text
+        assert MailHtml(mail.html).links() == in_text
         for link in in_text:
             assert link.startswith((f"{settings.SITE_URL}/", "https://"))
-        addresses = {a.attrs["href"] for a in Letter(mail.html).all("a")} - in_text
+        addresses = {a.attrs["href"] for a in MailHtml(mail.html).all("a")} - in_text
         assert {address.removeprefix("mailto:") for address in addresses} <= set(
             re.findall(r"\S+@[\w.]+\w", mail.text)
         )
@@ -220,7 +220,7 @@ def test_no_variable_is_left_open(template, settings):
 def test_it_speaks_spanish_and_says_no_none(template):
     for values in mail_preview(template).samples().values():
         mail = render_values(template, values)
-        seen = " ".join(text for element in Letter(mail.html).visible() for text in element.texts)
+        seen = " ".join(text for element in MailHtml(mail.html).visible() for text in element.texts)
         for text in (mail.subject, mail.text, seen):
             words = re.sub(r"https?://\S+|\S+@\S+", "", text)
             assert not ENGLISH.search(words), ENGLISH.search(words)

@@ -7,7 +7,7 @@ from typing import Protocol
 from django.db.models import Q, Sum
 from django.urls import reverse
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.jobs import failing_jobs
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from django.db import models, transaction
 
-from apps.classroom.classroom_sync import queue_sync
 from apps.classroom.models import Provisioning
 from apps.classroom.rights import update_enrolments
+from apps.classroom.sync import queue_sync
 from apps.students.models import Student
 
 

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from apps.classroom.access_links import account_for
 from apps.classroom.backends import current_classroom
-from apps.classroom.classroom_sync import ensure_account
 from apps.classroom.models import Account
+from apps.classroom.sync import ensure_account
 from apps.core.errors import AcademyError
 from apps.core.mail.outbox import queue_mail
 from apps.students.models import Student

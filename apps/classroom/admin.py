@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.classroom.backends.moodle import MoodleError, find_course
 from apps.classroom.backends.moodle_courses import count_subjects_without_course
-from apps.classroom.classroom_sync import retry_change
 from apps.classroom.models import (
     AccessChange,
     Account,
@@ -19,6 +18,7 @@ from apps.classroom.models import (
     Semester,
 )
 from apps.classroom.provisioning import retry_provisioning
+from apps.classroom.sync import retry_change
 from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, moment
 
 

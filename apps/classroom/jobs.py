@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from apps.classroom.classroom_sync import requeue_stuck_changes
 from apps.classroom.provisioning import requeue_stuck_provisionings
+from apps.classroom.sync import requeue_stuck_changes
 from apps.core.jobs import job
 
 

@@ -12,10 +12,10 @@ from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
 
-from apps.classroom.classroom_sync import queue_sync, send_rights
 from apps.classroom.models import Provisioning
 from apps.classroom.rights import access_end, rights_of, update_enrolments
-from apps.core.clock import today
+from apps.classroom.sync import queue_sync, send_rights
+from apps.core.dates import today
 from apps.core.errors import Conflict, TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import SiteSettings

@@ -5,7 +5,7 @@ from django.db.models import Q
 
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import Enrolment
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.students.models import Student
 
 

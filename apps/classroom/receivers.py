@@ -4,8 +4,8 @@ from typing import Any
 
 from django.dispatch import receiver
 
-from apps.classroom.classroom_sync import queue_sync
 from apps.classroom.models import Account, Provisioning
+from apps.classroom.sync import queue_sync
 from apps.students.models import Student
 from apps.students.signals import email_changed
 

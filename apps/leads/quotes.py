@@ -9,7 +9,7 @@ from django.utils import timezone
 from rest_framework.exceptions import ValidationError
 
 from apps.catalogue.models import Subject
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import count_form_mail

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from apps.catalogue.models import University
 from apps.core.assets import find_asset
 from apps.core.bad_requests import refusal
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.errors import StorageFull
 from apps.core.models import LegalText
 from apps.pages.calculator_props import calculator_props

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
 from apps.payments.audit import audit

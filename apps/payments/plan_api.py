@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.api import PublicAPIView
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.errors import AcademyError
 from apps.core.money import as_json
 from apps.core.response_headers import PRIVATE

@@ -2,7 +2,7 @@ from dataclasses import asdict, replace
 
 from django.conf import settings
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.money import as_json
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.models import Campaign

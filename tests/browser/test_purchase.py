@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, expect
 from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import Enrolment
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.session_store import SessionStore
 from apps.orders.models import Instalment, Order, Payment, PromoUse
 from apps.students.models import Consent, Student

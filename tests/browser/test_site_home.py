@@ -9,7 +9,7 @@ import pytest
 from django.utils.formats import date_format
 from playwright.sync_api import Locator, Page, Route, expect
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.pricing.models import Campaign
 from tests.browser.visitor import Visitor
 from tools.dev.stack import Stack

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from apps.classroom.access_links import account_for, make_token
 from apps.classroom.accounts import set_password
-from apps.classroom.classroom_sync import sync_classroom
 from apps.classroom.models import AccessChange, Account
+from apps.classroom.sync import sync_classroom
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.students.models import SignIn, Student

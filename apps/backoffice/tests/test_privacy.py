@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core import privacy
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.models import Mail
 from apps.core.privacy import (
     CannotErase,

@@ -16,7 +16,7 @@ from apps.catalogue.exchange.columns import (
     Column,
     clean,
 )
-from apps.catalogue.exchange.faults import Faults
+from apps.catalogue.exchange.file_errors import FileErrors
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.models import Recorded
 
@@ -105,19 +105,19 @@ class CatalogueDiff:
 
 def diff_catalogue(lines: Iterable[Line]) -> CatalogueDiff:
     """Compare the lines of a file with the database. Raises BadFile with all errors."""
-    faults = Faults()
+    errors = FileErrors()
     entries: dict[type[Recorded], dict[Path, Entry]] = {model: {} for model in LEVELS}
     for line in lines:
-        _read_line(line, entries, faults)
+        _read_line(line, entries, errors)
     diff = CatalogueDiff({model: list(by_path.values()) for model, by_path in entries.items()})
     for model in LEVELS:
         _compare_with_rows(model, diff.entries[model])
-        _check_required_cells(model, diff.entries[model], faults)
-    faults.check()
+        _check_required_cells(model, diff.entries[model], errors)
+    errors.check()
     return diff
 
 
-def _read_cells(line: Line, faults: Faults) -> tuple[dict[Column, Any], set[Column]]:
+def _read_cells(line: Line, errors: FileErrors) -> tuple[dict[Column, Any], set[Column]]:
     """Return the values of a line by column, and the columns whose cell could not be read."""
     values: dict[Column, Any] = {}
     unread: set[Column] = set()
@@ -126,16 +126,16 @@ def _read_cells(line: Line, faults: Faults) -> tuple[dict[Column, Any], set[Colu
             try:
                 values[column] = column.read(text)
             except BadCell as error:
-                faults.add(str(error), place=line.place, column=column.name)
+                errors.add(str(error), place=line.place, column=column.name)
                 unread.add(column)
     return values, unread
 
 
 def _read_line(
-    line: Line, entries: dict[type[Recorded], dict[Path, Entry]], faults: Faults
+    line: Line, entries: dict[type[Recorded], dict[Path, Entry]], errors: FileErrors
 ) -> None:
     """Add the cells of a line to its entries, from the university to the lesson."""
-    values, unread = _read_cells(line, faults)
+    values, unread = _read_cells(line, errors)
     parent: Entry | None = None
     path: Path = ()
     for level, model in enumerate(LEVELS):
@@ -143,20 +143,20 @@ def _read_line(
         below = [column for column in values if LEVELS.index(column.model) >= level]
         if key not in values:
             if key.name not in line.cells and (below or level == 0):
-                faults.add("Falta.", place=line.place, column=key.name)
+                errors.add("Falta.", place=line.place, column=key.name)
             return
         path = (*path, values[key])
         entry = entries[model].get(path)
         if entry is None:
             entry = entries[model][path] = Entry(model, path, line.place, parent)
         elif model is LEVELS[-1]:
-            faults.add(f"Repite la {entry.place}.", place=line.place, column=key.name)
+            errors.add(f"Repite la {entry.place}.", place=line.place, column=key.name)
         entry.unread |= unread
-        _add_values(entry, values, line, faults)
+        _add_values(entry, values, line, errors)
         parent = entry
 
 
-def _add_values(entry: Entry, values: dict[Column, Any], line: Line, faults: Faults) -> None:
+def _add_values(entry: Entry, values: dict[Column, Any], line: Line, errors: FileErrors) -> None:
     """Add the values of a line to an entry, and report those that an earlier line contradicts."""
     for column in DATA[entry.model]:
         if column not in values:
@@ -164,7 +164,7 @@ def _add_values(entry: Entry, values: dict[Column, Any], line: Line, faults: Fau
         if entry.values.setdefault(column, values[column]) != values[column]:
             message = f"No coincide con lo que dice antes de {entry.path[-1]}: "
             message += f"«{column.show(entry.values[column])}» ({entry.place})."
-            faults.add(message, place=line.place, column=column.name)
+            errors.add(message, place=line.place, column=column.name)
 
 
 def _compare_with_rows(model: type[Recorded], entries: list[Entry]) -> None:
@@ -208,7 +208,7 @@ def _rows(
             yield row[link], row
 
 
-def _check_required_cells(model: type[Recorded], entries: list[Entry], faults: Faults) -> None:
+def _check_required_cells(model: type[Recorded], entries: list[Entry], errors: FileErrors) -> None:
     """Report the required cells that the entries of new rows lack."""
     required = [column for column in DATA[model] if column.required]
     for entry in entries:
@@ -217,7 +217,7 @@ def _check_required_cells(model: type[Recorded], entries: list[Entry], faults: F
         for column in required:
             if column not in entry.values and column not in entry.unread:
                 row_name = f"{model._meta.verbose_name} «{entry.path[-1]}»"
-                faults.add(
+                errors.add(
                     f"Falta, y no existe todavía: {row_name}.",
                     place=entry.place,
                     column=column.name,

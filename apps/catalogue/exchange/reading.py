@@ -19,7 +19,7 @@ from openpyxl.utils.exceptions import InvalidFileException
 
 from apps.catalogue.exchange.columns import BY_NAME, KEYS
 from apps.catalogue.exchange.error_messages import csv_reason, json_reason, xlsx_reason
-from apps.catalogue.exchange.faults import BadFile, Fault, Faults
+from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
 from apps.catalogue.models import University
 from apps.catalogue.text import search_form
 
@@ -58,15 +58,15 @@ def read_lines(data: bytes, name: str) -> list[Line]:
         case ".json":
             lines = _json_lines(data)
         case _:
-            raise BadFile(Fault("El archivo debe ser .csv, .xlsx o .json."))
-    faults = Faults()
+            raise BadFile(FileError("El archivo debe ser .csv, .xlsx o .json."))
+    errors = FileErrors()
     for line in lines:
         for column, text in line.cells.items():
             if not is_storable(text):
-                faults.add(
+                errors.add(
                     "Tiene un carácter que no se puede guardar.", place=line.place, column=column
                 )
-    faults.check()
+    errors.check()
     return lines
 
 
@@ -79,14 +79,14 @@ def _by_header(rows: Iterable[tuple[int, Sequence[str]]], *, unit: str) -> list[
     numbered = iter(rows)
     first = next(((number, row) for number, row in numbered if any(row)), None)
     if first is None:
-        raise BadFile(Fault("El archivo está vacío."))
+        raise BadFile(FileError("El archivo está vacío."))
     columns = _columns([search_form(title).replace(" ", "_") for title in first[1]])
-    faults = Faults()
+    errors = FileErrors()
     lines = []
     for number, row in numbered:
         place = f"{unit} {number}"
         if any(row[len(columns) :]):
-            faults.add(f"Hay más celdas que columnas ({len(columns)}).", place=place)
+            errors.add(f"Hay más celdas que columnas ({len(columns)}).", place=place)
         cells = {
             column: text
             for column, text in zip(columns, row, strict=False)
@@ -94,7 +94,7 @@ def _by_header(rows: Iterable[tuple[int, Sequence[str]]], *, unit: str) -> list[
         }
         if cells:
             lines.append(Line(place, cells))
-    faults.check()
+    errors.check()
     return lines
 
 
@@ -103,17 +103,17 @@ def _columns(titles: Sequence[str]) -> list[str]:
     columns = list(titles)
     while columns and not columns[-1]:
         columns.pop()
-    faults = Faults()
+    errors = FileErrors()
     for place, title in enumerate(columns, start=1):
         if not title:
-            faults.add(f"La columna número {place} no tiene título.")
+            errors.add(f"La columna número {place} no tiene título.")
         elif title not in BY_NAME:
-            faults.add(_unknown(title), column=title)
+            errors.add(_unknown(title), column=title)
         elif title in columns[: place - 1]:
-            faults.add("La columna está dos veces.", column=title)
+            errors.add("La columna está dos veces.", column=title)
     if KEYS[University].name not in columns:
-        faults.add(f"Falta la columna «{KEYS[University].name}».")
-    faults.check()
+        errors.add(f"Falta la columna «{KEYS[University].name}».")
+    errors.check()
     return columns
 
 
@@ -128,7 +128,7 @@ def _decoded(data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise BadFile(Fault(_NOT_UTF8, place=f"línea {line}")) from None
+        raise BadFile(FileError(_NOT_UTF8, place=f"línea {line}")) from None
 
 
 def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
@@ -148,11 +148,11 @@ def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
             yield before + 1 + skipped, [_without_apostrophe(cell) for cell in row]
             before = reader.line_num
     except csv.Error as error:
-        fault = Fault(
+        file_error = FileError(
             f"No se puede leer como CSV: {csv_reason(error)}.",
             place=f"línea {before + 1 + skipped}",
         )
-        raise BadFile(fault) from None
+        raise BadFile(file_error) from None
 
 
 def _without_apostrophe(cell: str) -> str:
@@ -165,7 +165,7 @@ def _xlsx_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             unpacked = sum(part.file_size for part in archive.infolist())
         if unpacked > MOST_UNPACKED_BYTES:
-            raise BadFile(Fault("El archivo es demasiado grande una vez descomprimido."))
+            raise BadFile(FileError("El archivo es demasiado grande una vez descomprimido."))
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         sheet: Any = book.worksheets[0]
         # Ignore the sheet's stated dimensions: some programs write wrong ones.
@@ -173,14 +173,14 @@ def _xlsx_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
         rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)
         for number, row in enumerate(rows, start=1):
             if number > MOST_LINES:
-                raise BadFile(Fault(f"La hoja tiene más de {MOST_LINES} filas."))
+                raise BadFile(FileError(f"La hoja tiene más de {MOST_LINES} filas."))
             yield number, [_cell_text(value) for value in row]
     except (
         zipfile.BadZipFile, InvalidFileException, ParseError,
         KeyError, IndexError, ValueError, OSError, RuntimeError, EOFError, zlib.error,
     ) as error:  # fmt: skip
-        fault = Fault(f"No se puede leer como hoja de Excel .xlsx: {xlsx_reason(error)}.")
-        raise BadFile(fault) from None
+        file_error = FileError(f"No se puede leer como hoja de Excel .xlsx: {xlsx_reason(error)}.")
+        raise BadFile(file_error) from None
 
 
 def _cell_text(value: Any) -> str:
@@ -202,13 +202,13 @@ def _json_lines(data: bytes) -> list[Line]:
         # Parse numbers as text to keep their digits.
         items = json.loads(_decoded(data), parse_float=str, parse_int=str)
     except json.JSONDecodeError as error:
-        fault = Fault(f"No es JSON: {json_reason(error)}.", place=f"línea {error.lineno}")
-        raise BadFile(fault) from None
+        file_error = FileError(f"No es JSON: {json_reason(error)}.", place=f"línea {error.lineno}")
+        raise BadFile(file_error) from None
     except RecursionError:
-        raise BadFile(Fault("No es una lista de objetos.")) from None
+        raise BadFile(FileError("No es una lista de objetos.")) from None
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise BadFile(Fault("No es una lista de objetos."))
-    faults = Faults()
+        raise BadFile(FileError("No es una lista de objetos."))
+    errors = FileErrors()
     lines = []
     for number, item in enumerate(items, start=1):
         place = f"elemento {number}"
@@ -216,14 +216,14 @@ def _json_lines(data: bytes) -> list[Line]:
         for column, value in item.items():
             if column not in BY_NAME:
                 shown = column.encode(errors="replace").decode()
-                faults.add(_unknown(shown), place=place, column=shown)
+                errors.add(_unknown(shown), place=place, column=shown)
             elif isinstance(value, list | dict):
-                faults.add("Tiene que ser un texto o un número.", place=place, column=column)
+                errors.add("Tiene que ser un texto o un número.", place=place, column=column)
             elif text := _cell_text(value).strip():
                 cells[column] = text
         if cells:
             lines.append(Line(place, cells))
-    faults.check()
+    errors.check()
     if not lines:
-        raise BadFile(Fault("El archivo está vacío."))
+        raise BadFile(FileError("El archivo está vacío."))
     return lines

@@ -19,7 +19,7 @@ from django.utils import timezone
 from apps.catalogue.exchange.apply import CatalogueHasChanged, import_lines
 from apps.catalogue.exchange.columns import LEVELS
 from apps.catalogue.exchange.diff import diff_catalogue
-from apps.catalogue.exchange.faults import BadFile
+from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue
 from apps.catalogue.models import CatalogueUpload, Subject
@@ -81,21 +81,21 @@ def upload(request: HttpRequest) -> HttpResponse:
     if not may_import(request):
         raise PermissionDenied
     form = UploadForm(request.POST or None, request.FILES or None)
-    faults: list[str] = []
+    errors: list[str] = []
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
         data = file.read()
         try:
             diff_catalogue(read_lines(data, file.name))
         except BadFile as error:
-            faults = error.lines
+            errors = error.lines
         else:
             CatalogueUpload.objects.filter(uploaded_at__lt=timezone.now() - UPLOAD_LIFE).delete()
             stored = CatalogueUpload.objects.create(
                 uploaded_by=_staff(request), name=file.name, content=data
             )
             return redirect("admin:catalogue_import_preview", stored.pk)
-    return _page(request, "catalogue/import.html", form=form, faults=faults)
+    return _page(request, "catalogue/import.html", form=form, errors=errors)
 
 
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
@@ -110,7 +110,7 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
         diff = diff_catalogue(lines)
     except BadFile as error:
         # The catalogue changed after the upload: a row that the file relies on was deleted.
-        return _page(request, "catalogue/import.html", form=UploadForm(), faults=error.lines)
+        return _page(request, "catalogue/import.html", form=UploadForm(), errors=error.lines)
     details = diff.details()
     return _page(
         request,

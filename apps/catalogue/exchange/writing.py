@@ -14,7 +14,7 @@ from openpyxl.cell import WriteOnlyCell
 from openpyxl.utils.exceptions import IllegalCharacterError
 
 from apps.catalogue.exchange.columns import COLUMNS, DATA, KEYS
-from apps.catalogue.exchange.faults import BadFile, Fault
+from apps.catalogue.exchange.file_errors import BadFile, FileError
 from apps.catalogue.exchange.reading import FORMULA_STARTS
 from apps.catalogue.models import Degree, Lesson, Subject, University
 
@@ -44,7 +44,7 @@ def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: 
             return _xlsx(rows)
         case ".json":
             return _json(rows)
-    raise BadFile(Fault("El archivo debe ser .csv, .xlsx o .json."))
+    raise BadFile(FileError("El archivo debe ser .csv, .xlsx o .json."))
 
 
 def catalogue_rows(on_progress: Callable[[int], object]) -> Iterator[Row]:
@@ -118,8 +118,10 @@ def _xlsx_cell(sheet: Any, value: Any) -> Any:
     try:
         cell: Any = WriteOnlyCell(sheet, value=value)
     except IllegalCharacterError:
-        fault = Fault(f"Excel no admite un carácter de «{value}». Exporta en .csv o .json.")
-        raise BadFile(fault) from None
+        file_error = FileError(
+            f"Excel no admite un carácter de «{value}». Exporta en .csv o .json."
+        )
+        raise BadFile(file_error) from None
     # Mark the cell as text, so that Excel does not run it as a formula.
     cell.data_type = "s"
     return cell

@@ -4,7 +4,7 @@ import pytest
 
 from apps.catalogue.exchange.apply import import_lines
 from apps.catalogue.exchange.diff import diff_catalogue
-from apps.catalogue.exchange.faults import BadFile
+from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
 
@@ -32,7 +32,7 @@ def import_text(text):
     return import_lines(lines_of(text))
 
 
-def faults_of(text, name="catalogo.csv"):
+def errors_of(text, name="catalogo.csv"):
     with pytest.raises(BadFile) as refused:
         diff_catalogue(read_lines(text if isinstance(text, bytes) else text.encode(), name))
     return refused.value.lines

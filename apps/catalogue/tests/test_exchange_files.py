@@ -15,7 +15,7 @@ from apps.catalogue.exchange.apply import import_lines
 from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import Degree, Subject, University
-from apps.catalogue.tests.exchange_helpers import HEAD, MICRO, faults_of, import_text
+from apps.catalogue.tests.exchange_helpers import HEAD, MICRO, errors_of, import_text
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -76,7 +76,7 @@ def test_all_errors_are_reported_at_once_with_line_and_column():
         "UAP;;;Economía;Macro;;PEC 1;5;\n"
     )
 
-    assert faults_of(text) == [
+    assert errors_of(text) == [
         "Línea 2, columna «precio»: «doce» no es un precio. Escríbelo así: 192,50.",
         "Línea 3, columna «universidad_estado»: «cerrada» no es un estado: "
         "escribe «Abierta» o «Próximamente».",
@@ -93,13 +93,13 @@ def test_all_errors_are_reported_at_once_with_line_and_column():
 def test_error_names_the_line_in_which_the_row_begins():
     text = HEAD + MICRO.replace("Microeconomía", '"Micro\neconomía"') + MICRO.replace("55,00", "x")
 
-    assert faults_of(text) == [
+    assert errors_of(text) == [
         "Línea 4, columna «leccion_precio»: «x» no es un precio. Escríbelo así: 192,50."
     ]
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("", "El archivo está vacío."),
         ("grado\nEconomía\n", "Falta la columna «universidad_siglas»."),
@@ -120,12 +120,12 @@ def test_error_names_the_line_in_which_the_row_begins():
         ("universidad_siglas\nU\n".encode("utf-16"), f"Línea 1: {reading._NOT_UTF8}"),
     ],
 )
-def test_unreadable_csv_is_refused_with_a_sentence(text, fault):
-    assert faults_of(text) == [fault]
+def test_unreadable_csv_is_refused_with_a_sentence(text, error):
+    assert errors_of(text) == [error]
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "fault"),
+    ("column", "value", "error"),
     [
         ("descuento", "95", "Asegúrese de que este valor es menor o igual a 90."),
         ("grado_cursos", "0", "Asegúrese de que este valor es mayor o igual a 1."),
@@ -136,23 +136,23 @@ def test_unreadable_csv_is_refused_with_a_sentence(text, fault):
         ("universidad", "a\0b", "Tiene un carácter que no se puede guardar."),
     ],
 )
-def test_values_are_validated_as_in_the_admin(column, value, fault):
+def test_values_are_validated_as_in_the_admin(column, value, error):
     item = {"universidad_siglas": "U", "universidad": "Una", "grado": "G", "asignatura": "A",
             "precio": "1", "leccion": "L", "leccion_precio": "1", column: value}  # fmt: skip
 
-    (found,) = faults_of(json.dumps([item]), "c.json")
+    (found,) = errors_of(json.dumps([item]), "c.json")
 
-    assert found == f"Elemento 1, columna «{column}»: {fault}"
+    assert found == f"Elemento 1, columna «{column}»: {error}"
 
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "[" * 5000, "x", '[{"universidad_siglas": []}]'])
 def test_json_of_another_shape_is_refused(text):
-    assert len(faults_of(text, "c.json")) == 1
+    assert len(errors_of(text, "c.json")) == 1
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"universidad_siglas\n"])
 def test_file_that_is_not_xlsx_is_refused(data):
-    assert faults_of(data, "c.xlsx") == [
+    assert errors_of(data, "c.xlsx") == [
         "No se puede leer como hoja de Excel .xlsx: está protegido con contraseña o es de otro "
         "tipo, como .xls; guárdalo como .xlsx."
     ]
@@ -177,11 +177,11 @@ def cut_in_the_middle():
 def test_damaged_sheet_is_refused_in_spanish():
     make_subject(lessons=3)
     for data in (zipped(a="b"), cut_in_the_middle()):
-        (fault,) = faults_of(data, "c.xlsx")
+        (error,) = errors_of(data, "c.xlsx")
         assert re.fullmatch(
             r"No se puede leer como hoja de Excel \.xlsx: "
             r"(le falta una parte o está dañada|el archivo está dañado o incompleto)\.",
-            fault,
+            error,
         )
 
 
@@ -193,12 +193,12 @@ def test_damaged_sheet_is_refused_in_spanish():
     ],
 )
 def test_csv_reader_errors_are_translated(text, reason):
-    (fault,) = faults_of(text)
-    assert fault.startswith(f"Línea 2: No se puede leer como CSV: {reason}")
+    (error,) = errors_of(text)
+    assert error.startswith(f"Línea 2: No se puede leer como CSV: {reason}")
 
 
 @pytest.mark.parametrize(
-    ("text", "fault"),
+    ("text", "error"),
     [
         ("[\n{]", "Línea 2: No es JSON: falta el nombre de una columna entre comillas dobles."),
         ('[{"universidad_siglas" 1}]', "Línea 1: No es JSON: faltan los dos puntos."),
@@ -210,8 +210,8 @@ def test_csv_reader_errors_are_translated(text, reason):
         ('["\\q"]', "Línea 1: No es JSON: hay una barra invertida «\\» mal puesta."),
     ],
 )
-def test_json_reader_errors_are_translated(text, fault):
-    assert faults_of(text, "c.json") == [fault]
+def test_json_reader_errors_are_translated(text, error):
+    assert errors_of(text, "c.json") == [error]
 
 
 def test_unopenable_file_is_reported_in_spanish(tmp_path):
@@ -227,7 +227,7 @@ def test_unopenable_file_is_reported_in_spanish(tmp_path):
 def test_zip_bomb_is_refused_before_reading(monkeypatch):
     monkeypatch.setattr(reading, "MOST_UNPACKED_BYTES", 1000)
 
-    assert faults_of(write_catalogue("c.xlsx"), "c.xlsx") == [
+    assert errors_of(write_catalogue("c.xlsx"), "c.xlsx") == [
         "El archivo es demasiado grande una vez descomprimido."
     ]
 
@@ -240,15 +240,15 @@ def test_sheet_with_too_many_rows_is_refused(monkeypatch):
     file = io.BytesIO()
     book.save(file)
 
-    assert faults_of(file.getvalue(), "c.xlsx") == ["La hoja tiene más de 10 filas."]
+    assert errors_of(file.getvalue(), "c.xlsx") == ["La hoja tiene más de 10 filas."]
 
 
 def test_long_list_of_errors_is_cut():
-    found = faults_of(HEAD + "".join(f"U{n};\n" for n in range(70)))
+    found = errors_of(HEAD + "".join(f"U{n};\n" for n in range(70)))
 
     assert len(found) == 51
     assert found[-1] == "… y 20 errores más."
 
 
 def test_other_file_suffix_is_refused():
-    assert faults_of(b"", "c.xls") == ["El archivo debe ser .csv, .xlsx o .json."]
+    assert errors_of(b"", "c.xls") == ["El archivo debe ser .csv, .xlsx o .json."]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from apps.catalogue.exchange.faults import BadFile
+from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import read_lines
 
 ROW = {"universidad_siglas": "UNED", "universidad": "x"}

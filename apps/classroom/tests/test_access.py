@@ -6,15 +6,15 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from apps.classroom import classroom_sync
+from apps.classroom import sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
 from apps.classroom.backends.base import Item, Right
 from apps.classroom.backends.local import LocalClassroom
-from apps.classroom.classroom_sync import sync_classroom
 from apps.classroom.models import AccessChange, Enrolment, Provisioning, Semester
 from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.reads import subjects_of
 from apps.classroom.rights import access_end, rights_of
+from apps.classroom.sync import sync_classroom
 from apps.core.retries import RETRY_DELAYS
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
@@ -52,7 +52,7 @@ def received(monkeypatch):
         def apply_rights(self, external_id, rights):
             calls.append((external_id, [(right.item, right.state) for right in rights]))
 
-    monkeypatch.setattr(classroom_sync, "current_classroom", RecordingClassroom)
+    monkeypatch.setattr(sync, "current_classroom", RecordingClassroom)
     return calls
 
 
@@ -139,7 +139,7 @@ def test_a_failed_sync_is_retried(monkeypatch):
     with time_machine.travel(timezone.now(), tick=False) as clock:
         pause_access(order_id=ORDER, cause=Cause.OVERDUE)
         with monkeypatch.context() as patch:
-            patch.setattr(classroom_sync, "current_classroom", FailingClassroom)
+            patch.setattr(sync, "current_classroom", FailingClassroom)
             sync_all()
         change = AccessChange.objects.get()
         assert (change.status, change.last_error) == (

@@ -9,13 +9,13 @@ import time_machine
 from django.test import Client
 from django.utils import timezone
 
-from apps.classroom import classroom_sync, privacy, provisioning
+from apps.classroom import privacy, provisioning, sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
 from apps.classroom.access_links import make_token
 from apps.classroom.backends.moodle import MoodleClassroom
-from apps.classroom.classroom_sync import sync_classroom
 from apps.classroom.models import AccessChange, Account, Enrolment, MoodleCourse, Provisioning
 from apps.classroom.provisioning import account_status, grant_access, provision
+from apps.classroom.sync import sync_classroom
 from apps.classroom.tests.moodle_server import POLICY, TOKEN, FakeMoodle
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
@@ -350,7 +350,7 @@ def test_a_worker_that_sends_outdated_rights_corrects_them(moodle, ana, micro, m
     pause_access(order_id=ORDER, cause=Cause.OVERDUE)
     resume_access(order_id=ORDER, cause=Cause.OVERDUE)
     slow = AccessChange.objects.earliest("pk")
-    send, overtaken = classroom_sync.send_rights, []
+    send, overtaken = sync.send_rights, []
 
     def overtaken_by_a_pause(student, rights):
         # The rights change after this worker has read them, and another worker sends them first.
@@ -360,7 +360,7 @@ def test_a_worker_that_sends_outdated_rights_corrects_them(moodle, ana, micro, m
             sync_classroom.func(change_id=AccessChange.objects.latest("pk").pk)
         send(student, rights)
 
-    monkeypatch.setattr(classroom_sync, "send_rights", overtaken_by_a_pause)
+    monkeypatch.setattr(sync, "send_rights", overtaken_by_a_pause)
     sync_classroom.func(change_id=slow.pk)
     assert moodle.enrolments[only_user(moodle)["id"], course]["suspended"]
 

@@ -3,9 +3,9 @@
 import pytest
 from django.utils import timezone
 
-from apps.classroom.classroom_sync import sync_classroom
 from apps.classroom.models import AccessChange, Account
 from apps.classroom.provisioning import grant_access, provision
+from apps.classroom.sync import sync_classroom
 from apps.students.services import announce_new_email
 from tests.helpers.factories import make_subject
 

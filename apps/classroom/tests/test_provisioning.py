@@ -10,7 +10,7 @@ from django.test import override_settings
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from apps.classroom import classroom_sync, provisioning
+from apps.classroom import provisioning, sync
 from apps.classroom.backends.local import LocalClassroom
 from apps.classroom.jobs import provision_due
 from apps.classroom.models import Account, Enrolment, Provisioning
@@ -165,7 +165,7 @@ def test_a_failure_is_stored_and_retried_after_a_delay(ana, items, monkeypatch):
     with time_machine.travel(timezone.now(), tick=False) as clock:
         grant_access(student=ana, items=items, order_id=ORDER)
         with monkeypatch.context() as patch:
-            patch.setattr(classroom_sync, "current_classroom", FailingClassroom)
+            patch.setattr(sync, "current_classroom", FailingClassroom)
             provision.func(order_id=ORDER)
         row = Provisioning.objects.get()
         assert (row.status, row.attempts) == ("pending", 1)
@@ -187,7 +187,7 @@ def test_access_fails_after_the_last_attempt_and_staff_can_retry_it(ana, items, 
     grant_access(student=ana, items=items, order_id=ORDER)
     with time_machine.travel(timezone.now(), tick=False) as clock:
         with monkeypatch.context() as patch:
-            patch.setattr(classroom_sync, "current_classroom", FailingClassroom)
+            patch.setattr(sync, "current_classroom", FailingClassroom)
             provision.func(order_id=ORDER)
             for delay in RETRY_DELAYS:
                 assert account_status(ORDER) == "pending"
@@ -215,7 +215,7 @@ def test_access_is_recovered_after_its_worker_died(ana, items, monkeypatch, mail
 
     grant_access(student=ana, items=items, order_id=ORDER)
     with monkeypatch.context() as patch:
-        patch.setattr(classroom_sync, "current_classroom", KillingClassroom)
+        patch.setattr(sync, "current_classroom", KillingClassroom)
         with pytest.raises(SystemExit):
             provision.func(order_id=ORDER)
     DBTaskResult.objects.update(status="RUNNING")

@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.orders.ledger.history import has_event, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Instalment, Order

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, Q, QuerySet
 from django.utils import timezone
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.plan_end import takes_instalments, unanswered_ends

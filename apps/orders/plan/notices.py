@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import Exists, QuerySet
 from django.utils import timezone
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.mail.outbox import queue_mail
 from apps.orders.ledger.plan_end import unanswered_ends
 from apps.orders.models import Instalment

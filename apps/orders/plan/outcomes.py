@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from apps.classroom.access import Cause, resume_access
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.ledger.alerts import alert_staff

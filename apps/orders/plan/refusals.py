@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db import transaction
 
 from apps.classroom.access import Cause, pause_access
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.mail.outbox import queue_mail
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import note

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 from django.utils import timezone
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.money import format_euros, to_euros
 from apps.orders.ledger.history import note
 from apps.orders.ledger.payments import ConfirmedPayment

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import QuerySet, Sum
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.money import to_cents
 from apps.orders.ledger.balance import cents_of
 from apps.orders.models import Order, OrderLine, Payment, Refund

@@ -10,7 +10,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
-from apps.core.clock import today
+from apps.core.dates import today
 from apps.core.errors import AcademyError
 from apps.core.money import to_cents
 from apps.orders.checkout.cart import CheckoutItem

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from apps.catalogue.exchange.error_messages import file_reason
-from apps.catalogue.exchange.faults import BadFile
+from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import Subject
 from apps.core.progress_bar import progress_bar

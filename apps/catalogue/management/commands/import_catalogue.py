@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from apps.catalogue.exchange.apply import import_lines
 from apps.catalogue.exchange.diff import CatalogueDiff, diff_catalogue
 from apps.catalogue.exchange.error_messages import file_reason
-from apps.catalogue.exchange.faults import BadFile
+from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.services import prices_changed_by, refresh_statistics
 from apps.core.progress_bar import progress_bar

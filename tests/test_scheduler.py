@@ -1,4 +1,4 @@
-"""Clocks as real processes: two at once, and one that is killed in the middle of a job."""
+"""Scheduler processes (`manage.py clock`): two at once, and one that is killed during a job."""
 
 from datetime import timedelta
 
@@ -45,11 +45,11 @@ def scheduled() -> ScheduledJob:
     return ScheduledJob.objects.get(name=JOB)
 
 
-def test_of_two_clocks_at_once_one_does_the_job(lost):
+def test_each_job_runs_on_one_of_two_clocks(lost):
     with a_clock() as one, a_clock() as other:
         with transaction.atomic():
             Provisioning.objects.select_for_update().get(pk=lost.pk)
-            # One of them is in the middle of it; the other passes it by and is done.
+            # One runs the job. The other skips it and ends.
             wait_until(lambda: (one.poll(), other.poll()) in ((0, None), (None, 0)), seconds=60)
         said = sorted(clock.communicate(timeout=60)[0].strip() for clock in (one, other))
 
@@ -58,7 +58,7 @@ def test_of_two_clocks_at_once_one_does_the_job(lost):
     assert (scheduled().leased_until, scheduled().failures) == (None, 0)
 
 
-def test_what_a_killed_clock_was_doing_another_does_after_its_lease(lost):
+def test_job_of_a_killed_clock_is_taken_over_after_its_lease(lost):
     with a_clock() as clock, transaction.atomic():
         Provisioning.objects.select_for_update().get(pk=lost.pk)
         wait_until(somebody_waits_for_a_lock, seconds=60)
@@ -66,7 +66,7 @@ def test_what_a_killed_clock_was_doing_another_does_after_its_lease(lost):
     row = scheduled()
     assert row.leased_until is not None
     assert (row.finished_at, tasks()) == (None, 0)
-    # Its lease holds for a minute more, whoever asks.
+    # The lease lasts for a minute more, so nobody runs the job.
     assert jobs.run_due_jobs() == []
 
     ScheduledJob.objects.filter(name=JOB).update(leased_until=timezone.now())

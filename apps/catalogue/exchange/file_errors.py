@@ -7,7 +7,7 @@ MOST_LISTED = 50
 
 
 @dataclass(frozen=True)
-class Fault:
+class FileError:
     message: str
     # "línea 12", or empty for an error of the whole file.
     place: str = ""
@@ -20,29 +20,29 @@ class Fault:
 
 
 class BadFile(Exception):
-    """The file can't be imported, and nothing of it was. `faults` has at most MOST_LISTED."""
+    """The file can't be imported. No row was imported. `errors` has at most MOST_LISTED."""
 
-    def __init__(self, *faults: Fault, more: int = 0) -> None:
-        self.faults = faults
+    def __init__(self, *errors: FileError, more: int = 0) -> None:
+        self.errors = errors
         self.more = more
         super().__init__("\n".join(self.lines))
 
     @property
     def lines(self) -> list[str]:
-        listed = [str(fault) for fault in self.faults]
+        listed = [str(error) for error in self.errors]
         return [*listed, f"… y {self.more} errores más."] if self.more else listed
 
 
-class Faults:
+class FileErrors:
     """Collects errors: keeps the first MOST_LISTED and counts the others."""
 
     def __init__(self) -> None:
-        self._listed: list[Fault] = []
+        self._listed: list[FileError] = []
         self._more = 0
 
     def add(self, message: str, *, place: str = "", column: str = "") -> None:
         if len(self._listed) < MOST_LISTED:
-            self._listed.append(Fault(message, place, column))
+            self._listed.append(FileError(message, place, column))
         else:
             self._more += 1
 

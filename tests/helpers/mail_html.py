@@ -36,7 +36,7 @@ class Element:
         return any(element.style.get("display") == "none" for element in self.lineage())
 
 
-class Letter(HTMLParser):
+class MailHtml(HTMLParser):
     """The parsed document. Raises ValueError where an element is not closed as it was opened."""
 
     def __init__(self, html: str) -> None:
