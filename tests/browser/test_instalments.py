@@ -3,10 +3,14 @@
 import re
 
 import pytest
+from django.contrib.auth.models import User
 from playwright.sync_api import Locator, expect
 
+from apps.backoffice.seed import ADMIN_NAME
 from apps.orders.models import Order, Payment
 from apps.orders.plan.plan_link import plan_url
+from apps.orders.refunds.effects import RefundRequest
+from apps.payments.refunding import make_refund
 from tests.browser.records import (
     Shelf,
     eventually,
@@ -16,7 +20,14 @@ from tests.browser.records import (
     payments_at_provider,
     text_of,
 )
-from tests.browser.visitor import CHALLENGED_CARD, DECLINED_CARD, Visitor
+from tests.browser.visitor import (
+    BANK_DECLINED,
+    CHALLENGED_CARD,
+    DECLINED_CARD,
+    GOOD_CARD,
+    SLOWLY_DECLINED_CARD,
+    Visitor,
+)
 from tests.helpers.factories import whole
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
@@ -131,6 +142,47 @@ def test_student_can_go_back_to_the_plan_and_pay_something_else(
     expect(page.get_by_text("Has pagado todos los plazos. ¡Gracias!")).to_be_visible()
     statuses = sorted(str(payment["status"]) for payment in payments_at_provider(plan))
     assert statuses == ["canceled", "succeeded", "succeeded"]
+
+
+def test_plan_says_that_the_bank_is_confirming_and_then_that_it_has_declined(
+    visitor: Visitor, plan: Order
+) -> None:
+    page = visitor.page
+    page.goto(plan_url(plan))
+    press(visitor, "Pagar el plazo 2: 66,66 €")
+    fill_card(visitor, SLOWLY_DECLINED_CARD)
+    visitor.press(visitor.pay_button("66,66 €"))
+    expect(page.get_by_text("Tu banco está confirmando un pago.")).to_be_visible()
+    expect(visitor.toast("¡Pago exitoso!")).to_have_count(0)
+
+    expect(page.get_by_role("alert")).to_have_text(BANK_DECLINED, timeout=30_000)
+
+    expect(page.get_by_role("button", name="Pagar el plazo 2: 66,66 €")).to_be_visible()
+    assert states(plan) == ["paid", "due", "due"]
+
+
+def test_plan_that_staff_have_ended_meanwhile_is_shown_as_it_is(
+    visitor: Visitor, plan: Order
+) -> None:
+    visitor.watch.expect("status of 400.*/confirm")
+    page = visitor.page
+    page.goto(plan_url(plan))
+    press(visitor, "Pagar el plazo 2: 66,66 €")
+    fill_card(visitor, GOOD_CARD)
+    make_refund(
+        order_id=plan.pk,
+        request=RefundRequest(
+            amount_cents=1000, reason="Lo deja", line_ids=frozenset(), cancels_plan=True
+        ),
+        batch="lo-deja",
+        user=User.objects.get(username=ADMIN_NAME),
+        seen_cents=6668,
+    )
+
+    visitor.press(visitor.pay_button("66,66 €"))
+
+    expect(page.get_by_text("Este pedido no tiene plazos pendientes.")).to_be_visible()
+    assert states(plan) == ["paid", "canceled", "canceled"]
 
 
 def test_wrong_link_shows_no_plan(visitor: Visitor, plan: Order) -> None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import pytest
 from django.conf import settings
+from django.core.management import call_command
 from playwright.sync_api import Locator, expect
 
 from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
@@ -33,10 +34,13 @@ from tests.browser.records import (
     text_of,
 )
 from tests.browser.visitor import (
+    BANK_DECLINED,
     CHALLENGED_CARD,
     DECLINED_CARD,
+    FORM_EXPIRED,
     GOOD_CARD,
     SLOW_CARD,
+    SLOWLY_DECLINED_CARD,
     Visitor,
     in_both_modes,
 )
@@ -268,6 +272,40 @@ def test_dialog_waits_for_a_bank_that_confirms_later(
     visitor.dialog.get_by_role("link", name="Ver el estado del pago").click()
     expect(visitor.page.get_by_role("heading", name="Tu banco está confirmando")).to_be_visible()
 
+    visitor.expect_success()
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_card_form_left_open_over_a_price_change_says_that_it_has_expired(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 400.*/confirm")
+    visitor.watch.expect("status of 409.*/api/process-checkout")
+    visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €").type_card()
+    maths.final_price = Decimal("210.00")
+    maths.save()
+    call_command("reconcile_payments", verbosity=0)
+
+    visitor.press(visitor.pay_button("190,00 €"))
+
+    visitor.expect_declined(FORM_EXPIRED)
+    visitor.press(visitor.pay_button("190,00 €"))
+    expect(visitor.pay_button("199,50 €")).to_be_visible()
+    assert only_order(email).status == Order.Status.CART
+
+
+def test_dialog_offers_another_card_when_the_bank_declines_later(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/complete-payment")
+    visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOWLY_DECLINED_CARD)
+    waiting = visitor.dialog.get_by_role("heading", name="Tu banco está confirmando el pago")
+    expect(waiting).to_be_visible()
+
+    visitor.expect_declined(BANK_DECLINED)
+
+    visitor.open_card_form("190,00 €").type_card()
+    visitor.press(visitor.pay_button("190,00 €"))
     visitor.expect_success()
     assert only_order(email).status == Order.Status.PAID
 

@@ -15,8 +15,16 @@ GOOD_CARD = "4242424242424242"
 DECLINED_CARD = "4000000000000002"
 CHALLENGED_CARD = "4000002760003184"
 SLOW_CARD = "4000009990000005"
+SLOWLY_DECLINED_CARD = "4000009990000013"
 
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+FORM_EXPIRED = (
+    "El formulario de pago ha caducado: ha pasado mucho tiempo o algo ha cambiado en tu compra. "
+    "No se ha cobrado nada. Pulsa otra vez «Pagar»."
+)
+BANK_DECLINED = (
+    "Tu banco no ha aceptado el pago. No se ha hecho ningún cargo. Prueba con otra tarjeta."
+)
 CARD_FRAME = "iframe[title='Marco de entrada de pago seguro']"
 CHALLENGE_FRAME = "body > iframe[title='Autenticación 3-D Secure']"
 in_both_modes = pytest.mark.parametrize("mode", ["embedded", "hosted"])

@@ -7,6 +7,7 @@ import { useOneAtATime } from "../../lib/useOneAtATime";
 import type { InstalmentPlan } from "../../schemas/instalments";
 import { CardForm, type CardHandle } from "../payment/CardForm";
 import { completePayment, successUrl } from "../payment/checkoutApi";
+import { BANK_DECLINED } from "../payment/refusals";
 import {
   errorMessage,
   type Link,
@@ -22,6 +23,8 @@ import {
 type Props = { plan: InstalmentPlan; link: Link; onChange(): Promise<void> };
 type Open = StartedPayment & { action: PlanAction };
 
+const PAID = "¡Pago exitoso!";
+const ASK_BANK_EVERY_MS = 10_000;
 const NOT_READY = "El formulario de pago no está listo...";
 
 /** Buttons to pay the next instalment, pay all of them or change the card; then the card form. */
@@ -39,6 +42,21 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
     if (previousOpen.current !== open) heading.current?.focus();
     previousOpen.current = open;
   }, [open]);
+
+  // While the bank confirms a payment, load the plan again until the bank has decided.
+  const paidWhileWaiting = useRef<number | null>(null);
+  useEffect(() => {
+    const paid = plan.instalments.filter((instalment) => instalment.state === "paid").length;
+    if (plan.inProgress) {
+      paidWhileWaiting.current = paid;
+      const timer = setInterval(onChange, ASK_BANK_EVERY_MS);
+      return () => clearInterval(timer);
+    }
+    if (paidWhileWaiting.current === null) return;
+    if (paid > paidWhileWaiting.current) toast({ title: PAID, tone: "success" });
+    else setError(BANK_DECLINED);
+    paidWhileWaiting.current = null;
+  }, [plan, onChange]);
 
   const run = (action: () => Promise<void>) =>
     oneAtATime(async () => {
@@ -66,12 +84,15 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
       const outcome = await card.current.confirm(`${window.location.origin}${back}`);
       if (outcome.kind === "declined") {
         setError(outcome.text);
-        if (outcome.final) setOpen(null);
+        if (outcome.final) {
+          setOpen(null);
+          await onChange();
+        }
         return;
       }
-      // Stripe has charged or saved the card. If telling the server fails, the webhook will tell it
-      // later.
-      const done = action === "card" ? "Tarjeta cambiada" : "¡Pago exitoso!";
+      // Stripe has charged or saved the card, or the bank is confirming the payment. If telling the
+      // server fails, the webhook will tell it later.
+      const done = action === "card" ? "Tarjeta cambiada" : PAID;
       const recorded = await (action === "card"
         ? reportCardSaved(link, reference)
         : completePayment(reference)
@@ -79,11 +100,13 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
         () => true,
         () => false,
       );
-      toast(
-        recorded
-          ? { title: done, tone: "success" }
-          : { title: done, text: "En unos minutos lo verás aquí.", tone: "success" },
-      );
+      if (outcome.kind === "charged") {
+        toast(
+          recorded
+            ? { title: done, tone: "success" }
+            : { title: done, text: "En unos minutos lo verás aquí.", tone: "success" },
+        );
+      }
       setOpen(null);
       await onChange();
     });
@@ -100,7 +123,8 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
   if (plan.inProgress) {
     return (
       <p className="notice" ref={heading} tabIndex={-1}>
-        Tu banco está confirmando un pago. Vuelve a mirar dentro de unos minutos.
+        Tu banco está confirmando un pago. Puede tardar unos minutos; no hace falta que pagues otra
+        vez.
       </p>
     );
   }

@@ -25,7 +25,8 @@ export function Instalments({ order, token, academy }: Props) {
         (error: Error) => {
           if (signal?.aborted) return;
           const text = error instanceof ApiError ? error.message : INVALID_LINK;
-          setState({ kind: "failed", text });
+          // A plan that is shown stays, although it could not be loaded again.
+          setState((shown) => (shown.kind === "loaded" ? shown : { kind: "failed", text }));
         },
       ),
     [order, token],

@@ -1,9 +1,10 @@
 /**
  * The last views of a purchase: charged but not recorded, confirmed later by the bank, or saved.
  */
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
+import { followPayment } from "../success/paymentResult";
 import { resendEmail, successUrl } from "./checkoutApi";
 import { formatCountdown, RESEND_ATTEMPTS, secondsUntil, waitAfter } from "./countdown";
 
@@ -85,8 +86,31 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaymentProps) {
   );
 }
 
-/** The bank has not confirmed the payment yet. */
-export function Processing({ paymentIntentId, email, academy }: PaymentProps) {
+/** The bank has not confirmed the payment yet. Asks for its decision while this is shown. */
+export function Processing({
+  paymentIntentId,
+  email,
+  academy,
+  onDeclined,
+}: PaymentProps & { onDeclined(): void }) {
+  const declined = useRef(onDeclined);
+  declined.current = onDeclined;
+  useEffect(() => {
+    if (!paymentIntentId) return;
+    const controller = new AbortController();
+    const reference = { sessionId: "", paymentIntentId };
+    followPayment(
+      reference,
+      ({ kind }) => {
+        if (kind === "not_paid" || kind === "declined") declined.current();
+        else if (kind !== "bank_is_confirming" && kind !== "error")
+          window.location.assign(successUrl(paymentIntentId));
+      },
+      controller.signal,
+    );
+    return () => controller.abort();
+  }, [paymentIntentId]);
+
   return (
     <div className="purchase__outcome">
       <p className="form__lead">

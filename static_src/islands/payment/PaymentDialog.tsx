@@ -44,10 +44,8 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
   const { cart, onCartChange, pricing, academy, bindingQuote, code } = props;
   // The promo field applies this code once each time the dialog opens.
   const linkCode = useRef(code);
-  const { purchase, dispatch, card, pay, buyAgain, saveForLater, setReminders } = usePurchase(
-    NEW_PURCHASE,
-    { onPaid: goTo },
-  );
+  const { purchase, dispatch, card, pay, buyAgain, saveForLater, setReminders, bankDeclined } =
+    usePurchase(NEW_PURCHASE, { onPaid: goTo });
   const student = useSignedInStudent();
   const area = useVisibleArea(open);
 
@@ -142,7 +140,13 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
       case "unrecorded":
         return <Unrecorded {...paymentProps} paymentIntentId={payment.paymentIntentId} />;
       case "processing":
-        return <Processing {...paymentProps} paymentIntentId={payment.paymentIntentId} />;
+        return (
+          <Processing
+            {...paymentProps}
+            paymentIntentId={payment.paymentIntentId}
+            onDeclined={bankDeclined}
+          />
+        );
       case "saved":
         return <Saved email={contact.email} onClose={close} />;
     }

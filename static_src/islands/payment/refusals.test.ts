@@ -130,6 +130,12 @@ describe("the message for a declined card", () => {
     );
   });
 
+  it("says that the form has expired when the shop has canceled the payment", () => {
+    expect(cardErrorMessage({ code: "payment_intent_unexpected_state" })).toBe(
+      "El formulario de pago ha caducado: ha pasado mucho tiempo o algo ha cambiado en tu compra. No se ha cobrado nada. Pulsa otra vez «Pagar».",
+    );
+  });
+
   it("exists for incomplete card data and for unknown codes", () => {
     expect(cardErrorMessage({ type: "validation_error" })).toBe(
       "Revisa los datos de la tarjeta: falta alguno o no es correcto.",

@@ -108,9 +108,15 @@ const CARD_ERROR_MESSAGES: Record<string, string> = {
   processing_error: "El banco no ha podido procesar el pago. Inténtalo de nuevo en un momento.",
   payment_intent_authentication_failure:
     "Tu banco no ha podido confirmar que eres tú. Inténtalo de nuevo o usa otra tarjeta.",
+  // The shop has canceled the payment: it was open for too long, or price, code or plan changed.
+  payment_intent_unexpected_state:
+    "El formulario de pago ha caducado: ha pasado mucho tiempo o algo ha cambiado en tu compra. No se ha cobrado nada. Pulsa otra vez «Pagar».",
 };
 const INCOMPLETE_CARD = "Revisa los datos de la tarjeta: falta alguno o no es correcto.";
 const CARD_DECLINED = "No se ha podido hacer el pago. Revisa los datos o prueba con otra tarjeta.";
+
+export const BANK_DECLINED =
+  "Tu banco no ha aceptado el pago. No se ha hecho ningún cargo. Prueba con otra tarjeta.";
 
 /** The Spanish message for a card error of Stripe. */
 export function cardErrorMessage(error: {

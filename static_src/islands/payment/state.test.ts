@@ -179,6 +179,20 @@ describe("paying", () => {
     expect(isFinished(purchase)).toBe(true);
   });
 
+  it("offers to pay the same order again when the bank has declined the payment", () => {
+    const purchase = given(
+      ...CONFIRMING,
+      { type: "bank_is_confirming", paymentIntentId: "pi_1" },
+      { type: "bank_declined", text: "Rechazado." },
+    );
+    expect(purchase).toMatchObject({
+      payment: { phase: "none" },
+      notice: { kind: "problem", text: "Rechazado." },
+      order: { orderId: 12 },
+    });
+    expect(isFinished(purchase)).toBe(false);
+  });
+
   it.each([
     { kind: "hosted", url: "https://checkout.example/1", sessionId: "cs_1" } as const,
     { kind: "completed", redirect: "/success?payment_intent_id=free_1" } as const,

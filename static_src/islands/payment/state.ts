@@ -98,6 +98,7 @@ export type PurchaseEvent =
   | { type: "card_declined"; text: string; final: boolean }
   | { type: "charged"; paymentIntentId: string }
   | { type: "bank_is_confirming"; paymentIntentId: string }
+  | { type: "bank_declined"; text: string }
   | { type: "completion_failed" };
 
 export const NEW_PURCHASE: Purchase = {
@@ -225,6 +226,13 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
         ...purchase,
         payment: { phase: "processing", paymentIntentId: event.paymentIntentId },
         notice: null,
+      };
+    case "bank_declined":
+      if (purchase.payment.phase !== "processing") return purchase;
+      return {
+        ...purchase,
+        payment: { phase: "none" },
+        notice: { kind: "problem", text: event.text },
       };
     case "completion_failed": {
       if (purchase.payment.phase !== "finishing") return purchase;

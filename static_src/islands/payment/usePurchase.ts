@@ -12,6 +12,7 @@ import {
 import { redirectToHostedCheckout } from "./hostedCheckout";
 import { rememberPayment } from "./pendingPayment";
 import {
+  BANK_DECLINED,
   cardErrorMessage,
   NO_SECRET_OR_URL,
   PAYMENT_ERROR,
@@ -36,6 +37,8 @@ type PurchaseActions = {
   /** Turn cart reminders on or off; an existing order is updated at the server. */
   setReminders(checkoutCart: CheckoutCart, ticked: boolean): void;
   card: RefObject<CardHandle | null>;
+  /** The bank was confirming the payment and has declined it: the buyer can use another card. */
+  bankDeclined(): void;
 };
 
 /**
@@ -160,8 +163,6 @@ export function usePurchase(
         return complete(paymentIntentId);
       case "bank_is_confirming":
         dispatch({ type: "bank_is_confirming", paymentIntentId });
-        // Tell the server now. If this call fails, the webhook will tell it later.
-        await completePayment(paymentIntentId).catch(() => undefined);
         return;
       case "declined":
         dispatch({ type: "card_declined", text: outcome.text, final: outcome.final });
@@ -180,10 +181,16 @@ export function usePurchase(
     );
   }
 
+  function bankDeclined(): void {
+    dispatch({ type: "bank_declined", text: BANK_DECLINED });
+    toast({ title: PAYMENT_ERROR, text: BANK_DECLINED, tone: "error" });
+  }
+
   return {
     purchase,
     dispatch,
     card,
+    bankDeclined,
     pay: (checkoutCart) =>
       oneAtATime(async () => {
         if (!canPay(purchase)) return;

@@ -27,7 +27,7 @@ function goHomeWithToast() {
 
 /** A saved order with its payment. */
 export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
-  const { purchase, dispatch, card, pay, buyAgain } = usePurchase(
+  const { purchase, dispatch, card, pay, buyAgain, bankDeclined } = usePurchase(
     purchaseOf(order, { order: String(order.id), token }),
     { onPaid: goHomeWithToast },
   );
@@ -59,7 +59,11 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
         {payment.phase === "unrecorded" ? (
           <Unrecorded {...paymentProps} paymentIntentId={payment.paymentIntentId} />
         ) : (
-          <Processing {...paymentProps} paymentIntentId={payment.paymentIntentId} />
+          <Processing
+            {...paymentProps}
+            paymentIntentId={payment.paymentIntentId}
+            onDeclined={bankDeclined}
+          />
         )}
       </div>
     );
