@@ -157,6 +157,10 @@ def _open_payments(findings: Findings, share: Share, since: datetime | None) -> 
                 findings.released += _cancel_quietly(row)
         except AcademyError as error:
             share.count_problem(error, findings)
+        # An unforeseen error with one payment or order must not keep the others from being checked.
+        except Exception:
+            logger.exception("payment %s could not be checked", row.reference)
+            findings.problems += 1
 
 
 def _is_outdated(row: Payment, order: Order) -> bool:
@@ -210,6 +214,9 @@ def _lost_answers(findings: Findings, share: Share, since: datetime) -> None:
                     findings.payments += 1
         except AcademyError as error:
             share.count_problem(error, findings)
+        except Exception:
+            logger.exception("the payments of order %s could not be checked", order.pk)
+            findings.problems += 1
 
 
 def _stale_reservations(findings: Findings, share: Share) -> None:
@@ -229,6 +236,10 @@ def _stale_reservations(findings: Findings, share: Share) -> None:
         except AcademyError as error:
             # Stripe did not answer, so a payment may still succeed: the use stays reserved.
             share.count_problem(error, findings)
+            continue
+        except Exception:
+            logger.exception("the payments of order %s could not be checked", order.pk)
+            findings.problems += 1
             continue
         release_reservation(order_id=order.pk)
         findings.released += 1

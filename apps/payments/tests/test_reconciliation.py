@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from apps.orders.models import Order, Payment
-from apps.payments import jobs
+from apps.payments import jobs, reconcile
 from tests.helpers.completion import assert_paid_once, deliver, event_body
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 
@@ -128,3 +128,23 @@ def test_reconciliation_continues_after_a_malformed_event(api, sandbox, placed):
         call_command("reconcile_payments")
 
     assert_paid_once(placed["order_id"])
+
+
+def test_reconciliation_continues_after_an_unforeseen_error_with_one_payment(
+    api, sandbox, placed, monkeypatch
+):
+    body = checkout_body(whole(make_subject("Física")), total="182.40", email="ana@example.com")
+    other = api.checkout({**body, "phone": "+34600111111"})
+    sandbox.confirm(other["client_secret"])
+    retrieve = reconcile.retrieve_payment
+
+    def retrieve_or_fail(row):
+        if row.order_id == placed["order_id"]:
+            raise RuntimeError("unforeseen")
+        return retrieve(row)
+
+    monkeypatch.setattr(reconcile, "retrieve_payment", retrieve_or_fail)
+    findings = reconcile.reconcile()
+
+    assert (findings.payments, findings.problems) == (1, 1)
+    assert Order.objects.get(pk=other["order_id"]).status == "paid"
