@@ -140,7 +140,7 @@ def recorded_payment(reference: str) -> Payment:
 
 
 def close_open_payments(order_id: int) -> None:
-    """Cancel the open payments of an order or a plan that a refund ends.
+    """Cancel the open payments of an order or a plan that a refund or a lost dispute ends.
 
     If Stripe does not answer, reconciliation cancels them later.
     """
@@ -183,5 +183,12 @@ def fetch_and_record_dispute(reference: str) -> bool:
 
 
 def record_reported_dispute(payment: str, dispute: ReportedDispute) -> bool:
-    payment_id = recorded_payment(payment).pk
-    return record_dispute(payment_id=payment_id, report=dispute, provider=PROVIDER)
+    """Record the state of a dispute of this payment. False if nothing changed.
+
+    Open payments of a plan that a lost dispute ends are canceled.
+    """
+    disputed = recorded_payment(payment)
+    changed = record_dispute(payment_id=disputed.pk, report=dispute, provider=PROVIDER)
+    if changed:
+        close_open_payments(disputed.order_id or 0)
+    return changed

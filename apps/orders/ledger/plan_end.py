@@ -10,7 +10,7 @@ from django.db.models import OuterRef, QuerySet
 
 from apps.core.money import to_cents, to_euros
 from apps.orders.ledger.balance import count_refunded, refund_cents
-from apps.orders.models import Order, Payment, Refund
+from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.models.statuses import CHANGED_BY_REFUND, DISPUTE_HELD, PLAN_RUNNING
 
 
@@ -33,8 +33,12 @@ def takes_instalments(order: Order) -> bool:
 
 
 def takes_no_payments(order: Order) -> bool:
-    """Whether an open payment of the order must be canceled, because a refund has ended it."""
-    return order.status in CHANGED_BY_REFUND or plan_is_ending(order)
+    """Whether an open payment must be canceled: a refund or a lost dispute has ended the order."""
+    return (
+        order.status in CHANGED_BY_REFUND
+        or plan_is_ending(order)
+        or Dispute.objects.filter(payment__order=order, status=Dispute.Status.LOST).exists()
+    )
 
 
 def refund_that_ended(order: Order) -> Refund | None:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.plan.plan_link import plan_url
 from apps.payments.reconcile import reconcile
+from apps.payments.reconcile_refunds import reconcile_returns
 from tests.helpers.plans import (
     charge_on,
     charges,
@@ -171,3 +172,18 @@ def test_locked_plan_refuses_payments(api, sandbox, plan):
 
     assert (status, answer["code"]) == (429, "too_many_requests")
     assert Instalment.objects.filter(status="due").count() == 2
+
+
+@pytest.mark.parametrize("outcome", ["won", "lost"])
+def test_lost_dispute_cancels_the_open_payment_by_hand(api, sandbox, plan, outcome):
+    control = sandbox.process.control
+    with time_machine.travel(day(20)):
+        _, paying = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
+        disputed = {"payment_intent": plan.payments.get(status="succeeded").reference}
+        dispute_id = control("POST", "disputes", disputed)["id"]
+        reconcile_returns()
+        control("POST", f"disputes/{dispute_id}", {"status": outcome})
+        reconcile_returns()
+
+    is_open = sandbox.payment(paying["payment_intent_id"])["status"] == "requires_payment_method"
+    assert is_open == plan.payments.open().exists() == (outcome == "won")

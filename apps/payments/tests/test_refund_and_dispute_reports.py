@@ -252,9 +252,7 @@ def test_dispute_pauses_the_access_and_mails_staff_once(sandbox, order, control,
     assert (order.status, order.disputed_at is not None) == ("paid", True)
     assert Enrolment.objects.get().state == "paused"
     assert Provisioning.objects.get().paused_for == ["dispute"]
-    assert (
-        Mail.objects.filter(key=f"staff-attention:dispute-{Dispute.objects.get().pk}").count() == 1
-    )
+    assert mails_about_dispute() == 1
     found = Dispute.objects.get()
     assert (found.status, found.amount_cents, found.reason) == ("open", 18240, "fraudulent")
 
@@ -269,10 +267,7 @@ def test_won_dispute_reopens_the_access(sandbox, order, control, learn):
     assert (order.status, order.disputed_at) == ("paid", None)
     assert Enrolment.objects.get().state == "open"
     assert Dispute.objects.get().status == "won"
-    assert (
-        Mail.objects.filter(key=f"staff-attention:dispute-{Dispute.objects.get().pk}-won").count()
-        == 1
-    )
+    assert mails_about_dispute("-won") == 1
 
 
 def test_lost_dispute_ends_the_access_and_stays_flagged(sandbox, order, control, learn):
@@ -286,10 +281,7 @@ def test_lost_dispute_ends_the_access_and_stays_flagged(sandbox, order, control,
     assert (order.status, order.disputed_at is not None) == ("paid", True)
     assert order.flag.startswith("Disputa perdida")
     assert Enrolment.objects.count() == 0
-    assert (
-        Mail.objects.filter(key=f"staff-attention:dispute-{Dispute.objects.get().pk}-lost").count()
-        == 1
-    )
+    assert mails_about_dispute("-lost") == 1
 
 
 @pytest.mark.parametrize("verdict", ["won", "lost"])
