@@ -31,7 +31,7 @@ class AlreadyBought(AcademyError):
 
     A checkout with `buy_again` is accepted. A visitor who is not signed in never gets this answer:
     what an address has bought is disclosed to that address only, by e-mail
-    (docs/decisions/0023-purchases-are-disclosed-by-email-only.md).
+    (docs/decisions/0023-earlier-purchases-are-disclosed-by-email-only.md).
     """
 
     status = 409

@@ -3,7 +3,7 @@
 A signed-in student sees them in the dialog. A visitor may have typed somebody else's address, so
 neither the answer nor its response time depends on that student's purchases: the worker looks them
 up for each order and mails the address (docs/rules.md, "Orders and their states", and
-docs/decisions/0023-purchases-are-disclosed-by-email-only.md).
+docs/decisions/0023-earlier-purchases-are-disclosed-by-email-only.md).
 """
 
 import hashlib

@@ -156,7 +156,7 @@ def check_friend(promo: PromoCode, *, email: str, order: Order | None) -> None:
     """Raise PromoRefused if the owner of this address may not use the friend code.
 
     The address must be known to be the buyer's. Their phone is left out: it may be somebody else's
-    (docs/decisions/0033-friend-codes-tell-nobody-who-has-bought.md).
+    (docs/decisions/0033-friend-codes-do-not-disclose-customers.md).
     """
     promo_checks.check_buyer(promo, buyer(promo, email=email, order=order))
 
