@@ -17,6 +17,7 @@ from apps.payments.stripe.client import (
     ProviderError,
     client,
     id_of,
+    number_of,
     path_id,
     provider_errors,
 )
@@ -208,10 +209,10 @@ def card_label(payment_method: str) -> str:
 
 
 def _card(setup: stripe.SetupIntent) -> ProviderCard:
-    order_id = (setup.metadata.to_dict() if setup.metadata else {}).get("order_id", "")
+    metadata = setup.metadata.to_dict() if setup.metadata else {}
     return ProviderCard(
         reference=setup.id,
-        order_id=int(order_id) if order_id.isdigit() else 0,
+        order_id=number_of(metadata.get("order_id")) or 0,
         customer=id_of(setup.customer),
         payment_method=id_of(setup.payment_method),
         saved=setup.status == "succeeded",

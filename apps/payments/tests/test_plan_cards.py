@@ -60,6 +60,15 @@ def test_eighth_declined_card_cancels_the_setup_and_locks_the_plan(api, sandbox,
     assert charges(sandbox, plan) == [3334]
 
 
+@pytest.mark.parametrize("number", ["²", "9" * 30, "A-17"])
+def test_setup_of_another_shop_with_an_odd_order_number_is_left_alone(sandbox, plan, number):
+    stray = sandbox.process.client().v1.setup_intents.create({"metadata": {"order_id": number}})
+
+    outcome = HANDLERS["setup_intent.succeeded"]({"data": {"object": {"id": stray.id}}})
+
+    assert outcome == f"{stray.id}: no es de esta tienda"
+
+
 def test_declined_setup_of_another_shop_is_not_counted(sandbox, plan):
     stray = sandbox.process.client().v1.setup_intents.create({"metadata": {"order_id": plan.pk}})
     event = {"id": "evt_1", "data": {"object": {"id": stray.id}}}
