@@ -18,7 +18,7 @@ from apps.backoffice.staff_powers import (
     may_manage,
     may_manage_group,
 )
-from apps.core.admin_base import DeskAdmin
+from apps.core.admin_base import AcademyModelAdmin
 
 if TYPE_CHECKING:
     _GroupAdmin = auth_admin.GroupAdmin
@@ -36,7 +36,7 @@ def _editor(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class _LimitedChoices(DeskAdmin):
+class _LimitedChoices(AcademyModelAdmin):
     """Offers only the permissions and groups that the editor may give away."""
 
     def formfield_for_manytomany(

@@ -1,4 +1,4 @@
-"""The groups of staff, each with the permissions of one desk (docs/rules.md, "Staff").
+"""The groups of staff, each with its permissions (docs/rules.md, "Staff").
 
 `manage.py staff_groups` creates them. The owner may change them afterwards in the admin.
 """
@@ -16,7 +16,7 @@ OUR_APPS = (
 
 
 @dataclass(frozen=True)
-class Desk:
+class GroupDefinition:
     """A group: the apps and models that it may view or work on, and single permissions.
 
     Apps are named by their label, models as "app.model". `permissions` are full names.
@@ -46,13 +46,13 @@ def _of(app_or_model: str) -> Q:
     return of_app & Q(content_type__model=model) if model else of_app
 
 
-DESKS = (
-    Desk(
+GROUP_DEFINITIONS = (
+    GroupDefinition(
         "Dirección",
         works_on=(*OUR_APPS, "auth.user", "auth.group"),
         permissions=("admin.view_logentry",),
     ),
-    Desk(
+    GroupDefinition(
         "Atención",
         views=("catalogue", "classroom", "leads", "orders", "pricing", "students"),
         permissions=(
@@ -66,7 +66,7 @@ DESKS = (
             "students.change_student",
         ),
     ),
-    Desk(
+    GroupDefinition(
         "Contenido",
         views=("leads.requestedsubject",),
         works_on=("catalogue", "classroom.moodlecourse", "classroom.semester", "pages", "pricing"),
@@ -78,7 +78,7 @@ DESKS = (
             "leads.change_requestedsubject",
         ),
     ),
-    Desk(
+    GroupDefinition(
         "Contabilidad",
         views=("orders", "payments", "pricing", "students.student"),
         permissions=(
@@ -100,9 +100,9 @@ def create_groups(*, reset: bool = False) -> list[str]:
     permissions.
     """
     done = []
-    for desk in DESKS:
-        group, is_new = Group.objects.get_or_create(name=desk.name)
+    for definition in GROUP_DEFINITIONS:
+        group, is_new = Group.objects.get_or_create(name=definition.name)
         if is_new or reset:
-            group.permissions.set(Permission.objects.filter(desk.filter()))
-            done.append(desk.name)
+            group.permissions.set(Permission.objects.filter(definition.filter()))
+            done.append(definition.name)
     return done

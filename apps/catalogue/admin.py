@@ -13,7 +13,7 @@ from apps.catalogue.services import prices_changed_by, set_lesson_status
 from apps.catalogue.text import search_form, sort_form
 from apps.core.admin_base import (
     NOTHING,
-    DeskAdmin,
+    AcademyModelAdmin,
     ReadOnlyAdmin,
     ReadOnlyRowsInline,
     RowsInline,
@@ -29,7 +29,7 @@ def sample_mark(university: University) -> str:
     return "Ejemplo" if university.is_sample else NOTHING
 
 
-class CatalogueAdmin(DeskAdmin):
+class CatalogueAdmin(AcademyModelAdmin):
     """Records who changes a price. The search ignores accents."""
 
     filed_in = "name_sort"

@@ -19,7 +19,7 @@ from apps.classroom.models import (
 )
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import retry_change
-from apps.core.admin_base import DeskAdmin, ReadOnlyAdmin, moment
+from apps.core.admin_base import AcademyModelAdmin, ReadOnlyAdmin, moment
 
 
 @admin.register(Provisioning)
@@ -127,7 +127,7 @@ class AccessChangeAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Semester)
-class SemesterAdmin(DeskAdmin):
+class SemesterAdmin(AcademyModelAdmin):
     """The days on which access ends. A change doesn't affect access that was already sold."""
 
     list_display = ("name", "last_day", "last_month")
@@ -165,7 +165,7 @@ class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
 
 
 @admin.register(MoodleCourse)
-class MoodleCourseAdmin(DeskAdmin):
+class MoodleCourseAdmin(AcademyModelAdmin):
     form = MoodleCourseForm
     list_display = ("subject", "lesson", "shortname", "full_name", "course_id")
     list_select_related = ("subject", "lesson")

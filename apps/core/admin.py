@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from apps.core.admin_base import NOTHING, DeskAdmin, ReadOnlyAdmin, moment
+from apps.core.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
 from apps.core.admin_log import log_reading
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.legal.placeholders import check_placeholders
@@ -28,7 +28,7 @@ from apps.core.staff_html import check_html
 
 
 @admin.register(SiteSettings)
-class SiteSettingsAdmin(DeskAdmin):
+class SiteSettingsAdmin(AcademyModelAdmin):
     """The single settings row. The list page redirects to its form."""
 
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
@@ -56,7 +56,7 @@ class LegalTextForm(ModelForm[LegalText]):
 
 
 @admin.register(LegalText)
-class LegalTextAdmin(DeskAdmin):
+class LegalTextAdmin(AcademyModelAdmin):
     """Staff add versions and never change one, because consents refer to them."""
 
     form = LegalTextForm

@@ -30,7 +30,7 @@ else:
 NOTHING = "–"
 
 
-class DeskAdmin(GuardedLookups, _ModelAdmin):
+class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
     """Base class for admin pages: 50 rows a page, no full count, look-ups by allow-list."""
 
     list_per_page = 50
@@ -81,7 +81,7 @@ class _ReadOnly:
         return False
 
 
-class ReadOnlyAdmin(_ReadOnly, DeskAdmin):
+class ReadOnlyAdmin(_ReadOnly, AcademyModelAdmin):
     pass
 
 

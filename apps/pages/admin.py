@@ -1,6 +1,6 @@
 from django.contrib import admin
 
-from apps.core.admin_base import NOTHING, DeskAdmin
+from apps.core.admin_base import NOTHING, AcademyModelAdmin
 from apps.pages.models import (
     Faq,
     Institution,
@@ -12,7 +12,7 @@ from apps.pages.models import (
 )
 
 
-class SampledAdmin(DeskAdmin):
+class SampledAdmin(AcademyModelAdmin):
     """Rows some of which are samples, which only a site with DEBUG shows."""
 
     list_editable = ("position",)
@@ -42,20 +42,20 @@ class InstitutionAdmin(SampledAdmin):
 
 
 @admin.register(Faq)
-class FaqAdmin(DeskAdmin):
+class FaqAdmin(AcademyModelAdmin):
     list_display = ("question", "position")
     list_editable = ("position",)
     search_fields = ("question", "answer")
 
 
 @admin.register(PricePlan)
-class PricePlanAdmin(DeskAdmin):
+class PricePlanAdmin(AcademyModelAdmin):
     list_display = ("name", "price", "price_from", "recommended", "position")
     list_editable = ("position",)
     search_fields = ("name",)
 
 
 @admin.register(Redirect)
-class RedirectAdmin(DeskAdmin):
+class RedirectAdmin(AcademyModelAdmin):
     list_display = ("old_path", "target")
     search_fields = ("old_path", "target")

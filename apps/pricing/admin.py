@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.price_history import recently_charged_prices
-from apps.core.admin_base import NOTHING, DeskAdmin, list_link
+from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link
 from apps.core.money import format_euros, list_price_cents, to_cents
 from apps.pricing.models import Campaign, PromoCode
 
@@ -32,7 +32,7 @@ def unproven_list_price_count(campaign: Campaign) -> int:
 
 
 @admin.register(Campaign)
-class CampaignAdmin(DeskAdmin):
+class CampaignAdmin(AcademyModelAdmin):
     list_display = ("name", "percent", "span", "active", "calculator", "cart", "banner", "runs_now")
     list_filter = ("active", "cart")
     search_fields = ("name",)
@@ -134,7 +134,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 @admin.register(PromoCode)
-class PromoCodeAdmin(DeskAdmin):
+class PromoCodeAdmin(AcademyModelAdmin):
     form = PromoCodeForm
     list_display = (
         "code",

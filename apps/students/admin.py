@@ -9,7 +9,7 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString
 
 from apps.core.admin_base import (
-    DeskAdmin,
+    AcademyModelAdmin,
     ReadOnlyAdmin,
     ReadOnlyRowsInline,
     links,
@@ -32,7 +32,7 @@ class ConsentRows(ReadOnlyRowsInline):
 
 
 @admin.register(Student)
-class StudentAdmin(DeskAdmin):
+class StudentAdmin(AcademyModelAdmin):
     list_display = ("email", "first_name", "last_name", "phone", moment("created_at", "alta"))
     search_fields = ("email", "first_name", "last_name", "phone")
     date_hierarchy = "created_at"

@@ -22,7 +22,7 @@ from tests.helpers.factories import whole
 from tools.dev.stack import Stack
 
 SIZES = {
-    "desk": {"viewport": {"width": 1440, "height": 900}},
+    "desktop": {"viewport": {"width": 1440, "height": 900}},
     "phone": {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True},
 }
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import URLPattern, reverse
 
-from apps.backoffice.staff_groups import DESKS, create_groups
+from apps.backoffice.staff_groups import GROUP_DEFINITIONS, create_groups
 from apps.catalogue.models import CatalogueUpload
 from apps.core.mail.outbox import deliver_mail
 from apps.core.models import Mail
@@ -85,7 +85,7 @@ POWERS = {
     "auth.change_group": {"Dirección"},
     "django_tasks_database.view_dbtaskresult": set(),
 }
-GROUPS = [desk.name for desk in DESKS]
+GROUPS = [definition.name for definition in GROUP_DEFINITIONS]
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ def test_every_action_asks_for_its_permission(who, rows):
     assert not LogEntry.objects.exists()
 
 
-def test_the_groups_have_the_powers_of_their_desks():
+def test_groups_have_the_permissions_of_their_definitions():
     create_groups()
     for permission, names in POWERS.items():
         app, _, codename = permission.partition(".")

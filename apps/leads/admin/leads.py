@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from apps.core.admin_base import (
     NOTHING,
-    DeskAdmin,
+    AcademyModelAdmin,
     ReadOnlyRowsInline,
     moment,
     money,
@@ -67,7 +67,7 @@ class SubjectRequestRow(ReadOnlyRowsInline):
 
 
 @admin.register(Lead)
-class LeadAdmin(DeskAdmin):
+class LeadAdmin(AcademyModelAdmin):
     """Leads. The visitor's data is read-only; staff set status, assignee and note."""
 
     list_display = (

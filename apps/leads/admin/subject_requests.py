@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
 from apps.core.admin_base import (
-    DeskAdmin,
+    AcademyModelAdmin,
     ReadOnlyRowsInline,
     moment,
 )
@@ -43,7 +43,7 @@ class RequestRows(ReadOnlyRowsInline):
 
 
 @admin.register(RequestedSubject)
-class RequestedSubjectAdmin(DeskAdmin):
+class RequestedSubjectAdmin(AcademyModelAdmin):
     list_display = (
         "name",
         "career",

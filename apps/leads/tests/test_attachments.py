@@ -270,7 +270,7 @@ def test_staff_download_attachments_as_opaque_files(carla):
     assert "no-store" in answer["Cache-Control"]
 
 
-@pytest.mark.parametrize("who", ["visitor", "student", "staff of another desk"])
+@pytest.mark.parametrize("who", ["visitor", "student", "staff of another group"])
 def test_attachment_download_requires_the_permission(who):
     upload(preview())
     attachment = Attachment.objects.get()
@@ -281,7 +281,7 @@ def test_attachment_download_requires_the_permission(who):
         client.force_login(user)
     answer = client.get(download_url(attachment))
 
-    assert answer.status_code == (403 if who == "staff of another desk" else 302)
+    assert answer.status_code == (403 if who == "staff of another group" else 302)
     assert PDF not in answer.content
 
 
