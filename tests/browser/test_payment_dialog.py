@@ -386,3 +386,15 @@ def test_response_with_a_url_redirects_to_it(at_step_2: Visitor) -> None:
     at_step_2.tick_boxes().pay_button("190,00 €").click()
 
     expect(at_step_2.page).to_have_url(re.compile("alojada=1"))
+
+
+def test_phone_shows_the_notice_of_a_changed_price_in_view(phone: Visitor, maths: Subject) -> None:
+    phone.watch.expect(r"status of 409.*/api/process-checkout")
+    phone.to_step_2(maths.degree, [maths]).tick_boxes()
+    maths.final_price = 210
+    maths.save()
+
+    phone.press(phone.pay_button("190,00 €"))
+
+    notice = phone.dialog.get_by_role("alert").filter(has_text="El precio ha cambiado.")
+    expect(notice).to_be_in_viewport(ratio=1)

@@ -195,3 +195,18 @@ def test_expired_promo_code_of_a_saved_order_is_named_and_removed(
     visitor.buy("190,00 €")
     expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
     assert only_order(email).total_cents == 19_000
+
+
+def test_phone_shows_a_price_that_changes_on_the_recovery_page_in_view(
+    phone: Visitor, maths: Subject, email: str
+) -> None:
+    phone.watch.expect(r"status of 409.*/api/process-checkout")
+    phone.page.goto(save_for_later(email, whole(maths), total="190"))
+    phone.tick_boxes()
+    maths.final_price = 220
+    maths.save()
+
+    phone.press(phone.pay_button("190,00 €"))
+
+    notice = phone.page.get_by_role("alert").filter(has_text="El precio ha cambiado.")
+    expect(notice).to_be_in_viewport(ratio=1)

@@ -1,4 +1,5 @@
 import type { UnavailableItem } from "../../schemas/checkout";
+import { RefusalNotice } from "./RefusalNotice";
 
 type Props = {
   items: UnavailableItem[];
@@ -16,7 +17,7 @@ export function AlreadyBought({ items, onBuyAgain, onRemove }: Props) {
   }
 
   return (
-    <div className="notice notice--warning" role="alert">
+    <RefusalNotice>
       <p>
         <strong>Ya lo has comprado:</strong>
       </p>
@@ -34,6 +35,6 @@ export function AlreadyBought({ items, onBuyAgain, onRemove }: Props) {
       <button type="button" className="button button--plain" onClick={buyAgain}>
         Comprar de todos modos
       </button>
-    </div>
+    </RefusalNotice>
   );
 }

@@ -16,6 +16,7 @@ import { PaymentTypeField } from "./PaymentTypeField";
 import { PayPanel } from "./PayPanel";
 import { PromoField } from "./PromoField";
 import { QuotedPrice } from "./QuotedPrice";
+import { RefusalNotice } from "./RefusalNotice";
 import { isBusy, type Purchase, type PurchaseEvent } from "./state";
 
 type Props = {
@@ -158,17 +159,17 @@ function ServerNotice({
   }
   if (notice?.kind === "price_changed") {
     return (
-      <div className="notice notice--warning" role="alert">
+      <RefusalNotice>
         <p>
           <strong>El precio ha cambiado.</strong> El total es ahora {formatEuros(totalCents)}.
           Revísalo y, si estás de acuerdo, pulsa otra vez «Pagar».
         </p>
-      </div>
+      </RefusalNotice>
     );
   }
   if (notice?.kind === "unavailable") {
     return (
-      <div className="notice notice--warning" role="alert">
+      <RefusalNotice>
         <p>
           <strong>Ya no se puede comprar:</strong>
         </p>
@@ -184,7 +185,7 @@ function ServerNotice({
         >
           Quitar del carrito
         </button>
-      </div>
+      </RefusalNotice>
     );
   }
   return null;

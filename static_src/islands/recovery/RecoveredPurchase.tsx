@@ -10,6 +10,7 @@ import { ACCEPTANCES, AcceptanceCheckbox } from "../payment/ContactStep";
 import { OrderSummary } from "../payment/OrderSummary";
 import { Processing, Unrecorded } from "../payment/Outcome";
 import { PayPanel } from "../payment/PayPanel";
+import { RefusalNotice } from "../payment/RefusalNotice";
 import { isBusy } from "../payment/state";
 import { usePurchase } from "../payment/usePurchase";
 import { changeMessage, checkoutItemsOf, purchaseOf } from "./recoveredOrder";
@@ -75,10 +76,12 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
         <h2 id="recovery-order">Tu matrícula</h2>
         <Changes order={order} />
         {purchase.notice?.kind === "price_changed" && (
-          <p className="notice notice--warning" role="alert">
-            El precio ha cambiado. El total es ahora {formatEuros(totalCents)}. Revísalo y, si estás
-            de acuerdo, pulsa otra vez «Pagar».
-          </p>
+          <RefusalNotice>
+            <p>
+              El precio ha cambiado. El total es ahora {formatEuros(totalCents)}. Revísalo y, si
+              estás de acuerdo, pulsa otra vez «Pagar».
+            </p>
+          </RefusalNotice>
         )}
         <ReloadNotice purchase={purchase} />
         {purchase.notice?.kind === "already_bought" && (
@@ -218,7 +221,7 @@ function ReloadNotice({ purchase }: { purchase: ReturnType<typeof usePurchase>["
     purchase.promoError ?? (names.length > 0 ? `Ya no se puede comprar: ${names.join(", ")}.` : "");
   if (!text) return null;
   return (
-    <div className="notice notice--warning" role="alert">
+    <RefusalNotice>
       <p>{text}</p>
       <button
         type="button"
@@ -227,6 +230,6 @@ function ReloadNotice({ purchase }: { purchase: ReturnType<typeof usePurchase>["
       >
         Actualizar la matrícula
       </button>
-    </div>
+    </RefusalNotice>
   );
 }
