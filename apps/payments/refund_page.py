@@ -17,8 +17,8 @@ from apps.core.errors import AcademyError
 from apps.core.fresh_password import fresh_password_required
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.ledger.plan_end import takes_instalments
-from apps.orders.models import Order, OrderLine, Refund
-from apps.orders.models.statuses import INSTALMENT_SETTLED
+from apps.orders.models import Dispute, Order, OrderLine, Refund
+from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
 from apps.orders.refunds.available import left_today_cents, lines_left, refundable_cents
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.preview import preview
@@ -95,6 +95,7 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
         "opts": Order._meta,
         "most": format_euros(most),
         "left_today": format_euros(left_today_cents(request.user)),
+        "notices": _notices(order),
         "preview": None,
     }
     if request.method != "POST":
@@ -126,6 +127,27 @@ def _refund(request: HttpRequest, order_id: int, context: dict[str, Any]) -> Htt
         except AcademyError as error:
             form.add_error(None, error.message)
     return _page(request, {**context, "form": form})
+
+
+def _notices(order: Order) -> list[str]:
+    """Why less than expected can be refunded: an unanswered refund, or a dispute."""
+    requested = Refund.objects.unanswered().filter(payment__order=order).order_by("pk")
+    disputes = Dispute.objects.filter(payment__order=order, status__in=DISPUTE_HELD).order_by("pk")
+    return [
+        f"Ya está pedida una devolución de {format_euros(refund.amount_cents)} y Stripe aún no ha "
+        "contestado. Se aclara sola en unos minutos: no la pidas otra vez."
+        for refund in requested
+    ] + [_about_dispute(dispute) for dispute in disputes]
+
+
+def _about_dispute(dispute: Dispute) -> str:
+    amount = format_euros(dispute.amount_cents)
+    if dispute.status == Dispute.Status.LOST:
+        return f"El banco ha devuelto ya al alumno {amount}: la disputa está perdida."
+    return (
+        f"El alumno ha reclamado {amount} a su banco. Ese pago no se puede devolver mientras el "
+        "banco no decida; se responde en el panel de Stripe."
+    )
 
 
 def _page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:

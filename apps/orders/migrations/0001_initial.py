@@ -375,8 +375,40 @@ class Migration(migrations.Migration):
                     models.CharField(blank=True, default="", editable=False, max_length=255),
                 ),
                 ("actor", models.CharField(max_length=80, verbose_name="quién")),
-                ("from_status", models.CharField(blank=True, max_length=20, verbose_name="de")),
-                ("to_status", models.CharField(blank=True, max_length=20, verbose_name="a")),
+                (
+                    "from_status",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("cart", "Carrito"),
+                            ("paying", "Pagando a plazos"),
+                            ("overdue", "Plazo vencido"),
+                            ("paid", "Pagado"),
+                            ("partially_refunded", "Devuelto en parte"),
+                            ("refunded", "Devuelto"),
+                            ("expired", "Caducado"),
+                        ],
+                        max_length=20,
+                        verbose_name="de",
+                    ),
+                ),
+                (
+                    "to_status",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("cart", "Carrito"),
+                            ("paying", "Pagando a plazos"),
+                            ("overdue", "Plazo vencido"),
+                            ("paid", "Pagado"),
+                            ("partially_refunded", "Devuelto en parte"),
+                            ("refunded", "Devuelto"),
+                            ("expired", "Caducado"),
+                        ],
+                        max_length=20,
+                        verbose_name="a",
+                    ),
+                ),
                 ("reason", models.CharField(max_length=600, verbose_name="motivo")),
                 (
                     "order",

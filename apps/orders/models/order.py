@@ -328,8 +328,8 @@ class OrderEvent(models.Model):
     kind = models.CharField("tipo", max_length=30, choices=EventKind.choices)
     external_id = models.CharField(max_length=255, blank=True, default="", editable=False)
     actor = models.CharField("quién", max_length=80)
-    from_status = models.CharField("de", max_length=20, blank=True)
-    to_status = models.CharField("a", max_length=20, blank=True)
+    from_status = models.CharField("de", max_length=20, blank=True, choices=OrderStatus.choices)
+    to_status = models.CharField("a", max_length=20, blank=True, choices=OrderStatus.choices)
     # A Spanish sentence. It may contain an id of the provider's, which may be long.
     reason = models.CharField("motivo", max_length=600)
 

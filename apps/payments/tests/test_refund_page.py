@@ -6,7 +6,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from apps.orders.models import Payment, Refund
+from apps.orders.models import Dispute, Payment, Refund
 from tests.helpers.refunds import buy, make_clerk
 
 pytestmark = pytest.mark.django_db
@@ -51,6 +51,14 @@ def test_order_page_links_to_the_refund_page_with_the_refundable_amount(client, 
     assert "se pueden devolver 182,40 €" in shown
     assert 'value="182,40"' in shown
     assert "Hoy te quedan 1000,00 €" in shown
+
+
+@pytest.mark.usefixtures("carla")
+def test_order_page_names_the_states_in_its_history_in_spanish(client, order):
+    shown = read(client.get(reverse("admin:orders_order_change", args=[order.pk])))
+
+    assert "<p>Carrito</p>" in shown
+    assert "<p>cart</p>" not in shown
 
 
 @pytest.mark.usefixtures("carla")
@@ -126,6 +134,38 @@ def test_refund_without_an_answer_is_shown_as_pending(client, order, sandbox):
     sandbox.process.control("DELETE", "faults")
 
     assert "Se aclara sola en unos minutos: no la pidas otra vez." in read(answer)
+
+
+@pytest.mark.usefixtures("carla")
+def test_form_says_that_a_refund_is_still_unanswered(client, order, sandbox):
+    sandbox.process.fault(calls="POST /v1/refunds", do="timeout_before", seconds=0)
+    shown = client.post(page(order), form())
+    client.post(page(order), form() | hidden(shown))
+    sandbox.process.control("DELETE", "faults")
+
+    shown = read(client.get(page(order)))
+
+    assert "Ya está pedida una devolución de 10,00 €" in shown
+    assert "se pueden devolver 172,40 €" in shown
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        ("open", "Ese pago no se puede devolver mientras el banco no decida"),
+        ("lost", "El banco ha devuelto ya al alumno 182,40 €: la disputa está perdida."),
+    ],
+)
+def test_form_says_why_a_disputed_payment_cannot_be_refunded(client, order, status, sentence):
+    Dispute.objects.create(
+        payment=order.payments.get(), reference="du_1", amount="182.40", status=status
+    )
+
+    shown = read(client.get(page(order)))
+
+    assert sentence in shown
+    assert "se pueden devolver 0,00 €" in shown
 
 
 def test_refund_button_and_page_require_the_permission(client, order):
