@@ -16,6 +16,7 @@ from apps.core.mail.outbox import queue_mail
 from apps.core.throttle import Limit, Mark, digest_of
 from apps.orders.ledger.refused_cards import count_refused_card
 from apps.orders.models import Order
+from apps.payments.stripe.declines import refusal_text
 
 HOUR = 3600
 BY_VISITOR = Limit("refused-cards-visitor", times=20, seconds=HOUR)
@@ -78,13 +79,16 @@ def is_testing_cards(order: Order) -> bool:
 
 
 def count_refusal(
-    order: Order, *, refusal_id: str, reason: str, fingerprint: str, actor: str
+    order: Order, *, refusal_id: str, code: str, fingerprint: str, actor: str
 ) -> None:
     """Count one refused card of the order, once for each `refusal_id`.
 
-    `fingerprint` is Stripe's digest of the card's number, empty if unknown.
+    `code` is Stripe's code of the decline. `fingerprint` is Stripe's digest of the card's number,
+    empty if unknown.
     """
-    counted = count_refused_card(order_id=order.pk, event_id=refusal_id, reason=reason, actor=actor)
+    counted = count_refused_card(
+        order_id=order.pk, event_id=refusal_id, reason=refusal_text(code), actor=actor
+    )
     if not counted:
         return
     buyer = email_identity(order.email)
@@ -118,14 +122,14 @@ def count_refusal_event(kind: str, payload: dict[str, Any]) -> None:
 
 
 def refusal_of(payload: dict[str, Any]) -> dict[str, str]:
-    """The id, reason and card of a refusal, from Stripe's event."""
+    """The id, code and card of a refusal, from Stripe's event."""
     sent = payload["data"]["object"]
     error = _part(sent, "last_payment_error") or _part(sent, "last_setup_error")
     card = _part(_part(error, "payment_method"), "card")
     return {
         # A payment that is fetched later names the charge, too. A setup has none.
         "refusal_id": str(error.get("charge") or payload["id"]),
-        "reason": str(error.get("decline_code") or error.get("code") or ""),
+        "code": str(error.get("decline_code") or error.get("code") or ""),
         "fingerprint": str(card.get("fingerprint") or ""),
     }
 

@@ -36,7 +36,7 @@ def start_card_change(order: Order, *, visitor: str) -> cards.ProviderCard:
 
 
 def count_refused_setup(
-    reference: str, *, refusal_id: str, reason: str, fingerprint: str, actor: str
+    reference: str, *, refusal_id: str, code: str, fingerprint: str, actor: str
 ) -> bool:
     """Count a card that was refused in a card set-up. False if the set-up is not this shop's.
 
@@ -50,7 +50,7 @@ def count_refused_setup(
     order = Order.objects.filter(pk=setup.order_id, customer_reference=setup.customer).first()
     if order is None or not setup.customer:
         return False
-    count_refusal(order, refusal_id=refusal_id, reason=reason, fingerprint=fingerprint, actor=actor)
+    count_refusal(order, refusal_id=refusal_id, code=code, fingerprint=fingerprint, actor=actor)
     order.refresh_from_db(fields=["locked_until"])
     if is_testing_cards(order):
         with suppress(AcademyError):

@@ -93,7 +93,7 @@ def _count_refused_card(order: Order, payment: ProviderPayment, *, actor: str) -
     count_refusal(
         order,
         refusal_id=refusal_id,
-        reason=payment.refusal_code,
+        code=payment.refusal_code,
         fingerprint=payment.refused_card,
         actor=actor,
     )

@@ -25,7 +25,7 @@ from apps.orders.rewards.service import cancel_reward
 
 @dataclass(frozen=True)
 class ReportedDispute:
-    """A dispute as the provider reports it now. `reason` is the provider's code."""
+    """A dispute as the provider reports it now. `reason` is in Spanish, for staff."""
 
     reference: str
     amount_cents: int

@@ -58,3 +58,9 @@ def refusal_kind(code: str) -> RefusalKind:
         RefusalKind.CARD_MISSING,
     )
     return RefusalKind(code) if code in kinds_with_own_code else RefusalKind.OTHER
+
+
+def refusal_text(code: str) -> str:
+    """The refusal in words for staff, with the code by which Stripe's dashboard names it."""
+    text = refusal_kind(code).label.lower()
+    return f"{text} ({code})" if code else text

@@ -39,6 +39,23 @@ DISPUTE_STATUS = {
     "prevented": Dispute.Status.WON,
     "lost": Dispute.Status.LOST,
 }
+# https://docs.stripe.com/api/disputes/object#dispute_object-reason
+DISPUTE_REASONS = {
+    "bank_cannot_process": "el banco no puede procesarlo",
+    "check_returned": "cheque devuelto",
+    "credit_not_processed": "no ha recibido una devolución prometida",
+    "customer_initiated": "a petición del cliente",
+    "debit_not_authorized": "cargo no autorizado",
+    "duplicate": "cobro duplicado",
+    "fraudulent": "fraude: no reconoce haber pagado",
+    "general": "sin motivo concreto",
+    "incorrect_account_details": "datos de la cuenta incorrectos",
+    "insufficient_funds": "sin saldo suficiente",
+    "product_not_received": "no ha recibido lo comprado",
+    "product_unacceptable": "lo comprado no es lo prometido",
+    "subscription_canceled": "suscripción cancelada",
+    "unrecognized": "no reconoce el cargo",
+}
 # https://docs.stripe.com/error-codes
 REJECTIONS = {
     "charge_disputed": "El pago está en disputa: decide el banco, y no se puede devolver.",
@@ -174,6 +191,6 @@ def _dispute(dispute: stripe.Dispute) -> tuple[str, ReportedDispute]:
         reference=dispute.id,
         amount_cents=dispute.amount,
         status=DISPUTE_STATUS.get(dispute.status, Dispute.Status.OPEN),
-        reason=dispute.reason,
+        reason=DISPUTE_REASONS.get(dispute.reason, dispute.reason),
         opened_at=datetime.fromtimestamp(dispute.created, UTC),
     )

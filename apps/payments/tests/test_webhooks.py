@@ -188,6 +188,8 @@ def test_eighth_decline_locks_the_order_for_an_hour(api, sandbox, placed, work):
         )
     work()
 
+    refused = Order.objects.get().events.filter(kind="card_refused")
+    assert refused[0].reason == "Tarjeta rechazada: rechazada por el banco (generic_decline)"
     assert sandbox.payment(placed["payment_intent_id"])["status"] == "canceled"
     body = checkout_body(whole(make_subject("Otra")), total="182.40")
     retry = {**body, "recovery_order_id": placed["order_id"], "token": placed["token"]}
