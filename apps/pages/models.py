@@ -1,43 +1,14 @@
 """Content of the public pages that staff edit."""
 
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.files.storage import FileSystemStorage
-from django.core.validators import FileExtensionValidator, MinValueValidator, RegexValidator
+from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
 from apps.core.money import to_cents
-
-PICTURE_TYPES = {
-    "jpg": b"\xff\xd8\xff",
-    "jpeg": b"\xff\xd8\xff",
-    "png": b"\x89PNG\r\n\x1a\n",
-    "webp": b"RIFF",
-}
-
-
-def picture_storage() -> FileSystemStorage:
-    """The folder of public pictures, separate from the private attachments of visitors."""
-    return FileSystemStorage(location=settings.VAR_DIR / "pictures", base_url="/imagenes/")
-
-
-def check_picture(file: models.fields.files.FieldFile) -> None:
-    """Refuse a file whose content does not match its extension. SVG is never allowed."""
-    file.open()
-    file.seek(0)
-    expected = PICTURE_TYPES.get((file.name or "").rpartition(".")[2].lower(), b"\0")
-    if not file.read(12).startswith(expected):
-        raise ValidationError("El archivo no es una imagen JPG, PNG o WebP.")
-    file.seek(0)
-
-
-PICTURE: list[Callable[[Any], None]] = [
-    FileExtensionValidator(sorted(PICTURE_TYPES)),
-    check_picture,
-]
+from apps.pages.pictures import PictureField
 
 
 class ShownQuerySet(models.QuerySet[models.Model]):
@@ -87,9 +58,7 @@ class TeamMember(Sampled):
 
     name = models.CharField("nombre", max_length=80)
     degree = models.CharField("titulación", max_length=80)
-    photo = models.FileField(
-        "foto", blank=True, storage=picture_storage, upload_to="equipo", validators=PICTURE
-    )
+    photo = PictureField("foto", blank=True, upload_to="equipo")
 
     class Meta(Sampled.Meta):
         verbose_name = "profesor"
@@ -108,12 +77,10 @@ class Institution(Sampled):
     """An institution where students work, for the logos on the home page."""
 
     name = models.CharField("nombre", max_length=80)
-    logo = models.FileField(
+    logo = PictureField(
         "logotipo",
         blank=True,
-        storage=picture_storage,
         upload_to="instituciones",
-        validators=PICTURE,
         help_text="Sin logotipo se muestra el nombre.",
     )
     width = models.PositiveSmallIntegerField("anchura (px)", default=160)

@@ -8,10 +8,9 @@ from xml.etree import ElementTree
 import pytest
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.files.base import ContentFile
 from django.test import Client
 
-from apps.pages.models import Faq, Redirect, TeamMember
+from apps.pages.models import Faq, Redirect
 
 INDEXABLE = (
     "/", "/servicios", "/nosotros", "/precios", "/compra", "/contenido-asignatura",
@@ -158,27 +157,3 @@ def test_redirect_never_hides_an_existing_page(client: Client) -> None:
 def test_admin_refuses_redirects_to_other_sites_or_themselves(old_path: str, target: str) -> None:
     with pytest.raises(ValidationError):
         Redirect(old_path=old_path, target=target).full_clean()
-
-
-PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
-
-
-def test_teacher_photo_is_shown_and_cached(client: Client) -> None:
-    member = TeamMember(name="Lucía Martín", degree="ADE")
-    member.photo.save("lucia.png", ContentFile(PNG))
-    member.full_clean()
-    html = client.get("/nosotros").content.decode()
-    assert f'src="{member.photo.url}"' in html
-    answer = client.get(member.photo.url)
-    assert (answer.status_code, answer["Content-Type"]) == (200, "image/png")
-    assert b"".join(answer.streaming_content) == PNG  # type: ignore[attr-defined]
-    assert "max-age" in answer["Cache-Control"]
-    for outside in ("/imagenes/../db.sqlite3", "/imagenes/%2e%2e/db.sqlite3"):
-        assert client.get(outside).status_code in (400, 404)
-
-
-@pytest.mark.parametrize(("name", "content"), [("foto.png", b"<svg/>"), ("foto.svg", b"<svg/>")])
-def test_file_that_is_no_picture_is_refused(name: str, content: bytes) -> None:
-    member = TeamMember(name="Lucía Martín", degree="ADE", photo=ContentFile(content, name))
-    with pytest.raises(ValidationError, match=r"imagen|extensión"):
-        member.full_clean()
