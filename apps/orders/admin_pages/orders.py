@@ -33,6 +33,10 @@ from apps.orders.models import (
 from apps.orders.models.statuses import EventKind
 from apps.pricing.models import PromoCode
 
+HOW_TO_SETTLE = (
+    "Cuando esté resuelto, márcalo en la lista de pedidos y elige «Dar por atendido el aviso»."
+)
+
 
 @admin.register(Order)
 class OrderAdmin(ReadOnlyAdmin):
@@ -113,6 +117,13 @@ class OrderAdmin(ReadOnlyAdmin):
         PromoUseRows,
         EventRows,
     )
+
+    def get_form(
+        self, request: HttpRequest, obj: Order | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        if obj is not None and obj.flag:
+            kwargs["help_texts"] = {"flag": HOW_TO_SETTLE}
+        return super().get_form(request, obj, change, **kwargs)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

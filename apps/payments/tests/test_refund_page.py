@@ -62,6 +62,18 @@ def test_order_page_names_the_states_in_its_history_in_spanish(client, order):
 
 
 @pytest.mark.usefixtures("carla")
+def test_order_page_says_how_a_flag_is_settled(client, order):
+    address = reverse("admin:orders_order_change", args=[order.pk])
+    assert "Dar por atendido el aviso" not in read(client.get(address))
+    order.flag = "Pagado dos veces"
+    order.save()
+
+    shown = read(client.get(address))
+
+    assert "Cuando esté resuelto, márcalo en la lista de pedidos" in shown
+
+
+@pytest.mark.usefixtures("carla")
 def test_preview_changes_nothing_and_confirmation_refunds(client, order):
     shown = client.post(page(order), form())
     assert "Vas a devolver 10,00 €" in read(shown)
