@@ -9,25 +9,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+
+from academy.environment import Env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
-class _Env(environ.Env):  # type: ignore[misc]
-    """Reads settings. A value that can't be read is one Spanish sentence."""
-
-    def get_value(self, var: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().get_value(var, *args, **kwargs)
-        except ValueError as error:
-            raise ImproperlyConfigured(f"{var} tiene un valor que no se entiende.") from error
-
-
-env = _Env()
-environ.Env.read_env(BASE_DIR / env.str("ENV_FILE", default=".env"))
+env = Env()
+Env.read_env(BASE_DIR / env.str("ENV_FILE", default=".env"))
 # `make run` writes the settings of its shop to var/dev.env, so that `manage.py` works on the same
 # shop. Only `manage.py` reads the file, and only if no setting suggests a deployment: a deployment
 # that forgot its SECRET_KEY must not start in debug mode.
@@ -35,7 +26,7 @@ _deployed = any(
     env.str(name, default="") for name in ("ENV_FILE", "DEBUG", "SECRET_KEY", "ALLOWED_HOSTS")
 ) or env.str("SITE_URL", default="").startswith("https:")
 if Path(sys.argv[0]).name == "manage.py" and not _deployed:
-    environ.Env.read_env(BASE_DIR / "var" / "dev.env")
+    Env.read_env(BASE_DIR / "var" / "dev.env")
 
 # ---------------------------------------------------------------- deployment
 DEBUG = env.bool("DEBUG", default=False)

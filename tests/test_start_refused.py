@@ -14,6 +14,7 @@ SQLITE = "django.db.backends.sqlite3"
 GOOD = {
     "DEBUG": False,
     "SECRET_KEY": DEPLOYMENT["SECRET_KEY"],
+    "SECRET_KEY_FALLBACKS": [],
     "ALLOWED_HOSTS": ["shop.test"],
     "SITE_URL": "https://shop.test",
     "EMAIL_BACKEND": "django.core.mail.backends.smtp.EmailBackend",
@@ -30,6 +31,7 @@ GOOD = {
     "ALLOW_LOCAL_SITE": False,
 }
 PK = "STRIPE_PUBLISHABLE_KEY debe empezar por pk_: se entrega a los visitantes."
+SITE = "SITE_URL debe ser una dirección como https://midominio.es, sin nada detrás."
 TEST = {
     "STRIPE_SECRET_KEY": "sk_test_1",
     "STRIPE_PUBLISHABLE_KEY": "pk_test_1",
@@ -52,16 +54,34 @@ REFUSED = [
         {"EMAIL_BACKEND": "apps.core.mail.backends.FileBackend"},
         "Falta un proveedor de correo: EMAIL_URL o ANYMAIL_BACKEND.",
     ),
+    *(
+        (
+            {"EMAIL_BACKEND": f"django.core.mail.backends.{name}.EmailBackend"},
+            "Falta un proveedor de correo: EMAIL_URL o ANYMAIL_BACKEND.",
+        )
+        for name in ("console", "dummy", "filebased", "locmem")
+    ),
     (
         {"EMAIL_BACKEND": "anymail.backends.unknown.EmailBackend"},
         "ANYMAIL_BACKEND no es un proveedor de django-anymail.",
     ),
     ({"SITE_URL": "http://shop.test"}, "SITE_URL debe empezar por https://."),
     (
-        {"SITE_URL": "https://127.0.0.1:8000"},
+        {"SITE_URL": "https://127.0.0.1:8000", "ALLOWED_HOSTS": ["127.0.0.1"]},
         "SITE_URL apunta a esta máquina; debe ser la dirección pública.",
     ),
-    ({"SITE_URL": "https://shop.example"}, "SITE_URL es una dirección de ejemplo."),
+    (
+        {"SITE_URL": "https://shop.example", "ALLOWED_HOSTS": ["shop.example"]},
+        "SITE_URL es una dirección de ejemplo.",
+    ),
+    (
+        {"SITE_URL": "https://shop.example.", "ALLOWED_HOSTS": ["shop.example"]},
+        "SITE_URL es una dirección de ejemplo.",
+    ),
+    ({"SITE_URL": "https://"}, SITE),
+    ({"SITE_URL": "https://["}, SITE),
+    ({"SITE_URL": "https://shop.test/tienda"}, SITE),
+    ({"SITE_URL": "https://otra.test"}, "El dominio de SITE_URL no está en ALLOWED_HOSTS."),
     (
         {"DEFAULT_FROM_EMAIL": "Academia <hola@academia.example>"},
         "DEFAULT_FROM_EMAIL es una dirección de ejemplo.",
@@ -82,6 +102,11 @@ REFUSED = [
         {"SECRET_KEY": "short"},
         "SECRET_KEY debe ser aleatoria y tener al menos 50 caracteres.",
     ),
+    (
+        {"SECRET_KEY_FALLBACKS": [DEPLOYMENT["SECRET_KEY"], "only-for-development"]},
+        "Cada clave de SECRET_KEY_FALLBACKS debe ser aleatoria y tener al menos 50 caracteres.",
+    ),
+    ({"TRUSTED_PROXIES": -1}, "TRUSTED_PROXIES no puede ser negativo."),
     ({"RATE_LIMIT_SCALE": -1.0}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
     ({"RATE_LIMIT_SCALE": float("nan")}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
     ({"RATE_LIMIT_SCALE": 1000.0}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
@@ -151,6 +176,14 @@ def test_setting_that_cannot_be_read_is_one_sentence():
     done = run(ROOT, "manage.py", "check", **_deployment(RATE_LIMIT_SCALE="mucho"))
 
     sentence = "RATE_LIMIT_SCALE tiene un valor que no se entiende."
+    assert (done.returncode, done.stderr.splitlines()) == (1, [sentence])
+
+
+@pytest.mark.parametrize(("name", "value"), [("DATABASE_URL", "nada"), ("EMAIL_URL", "nada")])
+def test_address_that_cannot_be_read_is_one_sentence(name, value):
+    done = run(ROOT, "manage.py", "check", **_deployment(**{name: value}))
+
+    sentence = f"{name} tiene un valor que no se entiende."
     assert (done.returncode, done.stderr.splitlines()) == (1, [sentence])
 
 

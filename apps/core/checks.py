@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
+from django.http.request import split_domain_port, validate_host
 
 # The web process runs the checks with this tag, all other processes run all checks.
 START = "start"
@@ -17,6 +18,16 @@ SHORTEST_SECRET_KEY = 50
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
 CLASSROOMS = ("local", "moodle")
 MAILS_PER_RECIPIENT_FROM = 4
+# Mails are kept as files, printed or dropped: nobody gets them.
+MAIL_NOT_SENT = (
+    "apps.core.mail.backends.FileBackend",
+    *(
+        f"django.core.mail.backends.{name}.EmailBackend"
+        for name in ("console", "dummy", "filebased", "locmem")
+    ),
+    "anymail.backends.console.EmailBackend",
+    "anymail.backends.test.EmailBackend",
+)
 
 
 def deployment_problems() -> list[str]:
@@ -44,14 +55,29 @@ def _impossible_values() -> list[str]:
         problems.append(f"MAILS_PER_RECIPIENT debe ser al menos {MAILS_PER_RECIPIENT_FROM}.")
     if settings.REFUSED_CARDS_PER_MINUTE < 1:
         problems.append("REFUSED_CARDS_PER_MINUTE debe ser al menos 1.")
+    if settings.TRUSTED_PROXIES < 0:
+        problems.append("TRUSTED_PROXIES no puede ser negativo.")
     return problems
 
 
 def _secret_key() -> list[str]:
-    key = settings.SECRET_KEY
-    if len(key) < SHORTEST_SECRET_KEY or len(set(key)) < 5 or key.startswith("django-insecure-"):
-        return [f"SECRET_KEY debe ser aleatoria y tener al menos {SHORTEST_SECRET_KEY} caracteres."]
-    return []
+    problems = []
+    if not _is_hard_to_guess(settings.SECRET_KEY):
+        problems.append(
+            f"SECRET_KEY debe ser aleatoria y tener al menos {SHORTEST_SECRET_KEY} caracteres."
+        )
+    # Signatures of former keys are accepted, too.
+    if not all(_is_hard_to_guess(key) for key in settings.SECRET_KEY_FALLBACKS):
+        problems.append(
+            "Cada clave de SECRET_KEY_FALLBACKS debe ser aleatoria y tener al menos "
+            f"{SHORTEST_SECRET_KEY} caracteres."
+        )
+    return problems
+
+
+def _is_hard_to_guess(key: str) -> bool:
+    is_long = len(key) >= SHORTEST_SECRET_KEY and len(set(key)) >= 5
+    return is_long and not key.startswith("django-insecure-")
 
 
 def _rate_limits() -> list[str]:
@@ -71,8 +97,17 @@ def _hosts() -> list[str]:
 
 def _site() -> list[str]:
     problems = []
-    site = urlsplit(settings.SITE_URL)
-    host = site.hostname or ""
+    try:
+        site = urlsplit(settings.SITE_URL)
+        host = (site.hostname or "").removesuffix(".")
+        is_origin = bool(host) and f"{site.scheme}://{site.netloc}" == settings.SITE_URL
+    except ValueError:
+        is_origin = False
+    if not is_origin:
+        return ["SITE_URL debe ser una dirección como https://midominio.es, sin nada detrás."]
+    hosts = settings.ALLOWED_HOSTS
+    if hosts and not validate_host(split_domain_port(site.netloc)[0], hosts):
+        problems.append("El dominio de SITE_URL no está en ALLOWED_HOSTS.")
     if site.scheme != "https":
         problems.append("SITE_URL debe empezar por https://.")
     if host in LOCAL_HOSTS or host.endswith((".localhost", ".local")):
@@ -84,7 +119,7 @@ def _site() -> list[str]:
 
 def _mail() -> list[str]:
     problems = []
-    if settings.EMAIL_BACKEND == "apps.core.mail.backends.FileBackend":
+    if settings.EMAIL_BACKEND in MAIL_NOT_SENT:
         problems.append("Falta un proveedor de correo: EMAIL_URL o ANYMAIL_BACKEND.")
     elif not _exists(settings.EMAIL_BACKEND):
         problems.append("ANYMAIL_BACKEND no es un proveedor de django-anymail.")
