@@ -8,10 +8,10 @@ import secrets
 from django.conf import settings
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
-from django.utils.crypto import constant_time_compare, salted_hmac
 from rest_framework.request import Request
 
 from apps.core.identity import email_identity
+from apps.core.keyed_digest import keyed_digest, matches
 from apps.students.models import Student
 from apps.students.session import current_student
 
@@ -25,7 +25,8 @@ def cookie_name() -> str:
 
 def remember_device(response: HttpResponse, student: Student) -> None:
     """Set a cookie that names the device and, as a digest, its student. It opens nothing."""
-    value = signing.dumps([secrets.token_urlsafe(12), _digest(student.email)], salt=_SALT)
+    digest = keyed_digest(_SALT, email_identity(student.email))
+    value = signing.dumps([secrets.token_urlsafe(12), digest], salt=_SALT)
     response.set_cookie(
         cookie_name(),
         value,
@@ -44,7 +45,7 @@ def known_device(request: HttpRequest | Request, email: str) -> str:
         )
     except signing.BadSignature:
         return ""
-    return str(device) if constant_time_compare(digest, _digest(email)) else ""
+    return str(device) if matches(_SALT, email_identity(email), digest) else ""
 
 
 def is_known_buyer(request: Request, email: str) -> bool:
@@ -52,7 +53,3 @@ def is_known_buyer(request: Request, email: str) -> bool:
     student = current_student(request)
     signed_in = student is not None and email_identity(student.email) == email_identity(email)
     return signed_in or bool(known_device(request, email))
-
-
-def _digest(email: str) -> str:
-    return salted_hmac(_SALT, email_identity(email), algorithm="sha256").hexdigest()[:32]

@@ -11,8 +11,8 @@ from django.core import signing
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.crypto import constant_time_compare, salted_hmac
 
+from apps.core.keyed_digest import keyed_digest, matches
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.students.models import SignInLink, Student
@@ -37,7 +37,7 @@ def send_sign_in_link(email: str) -> None:
 
 
 def link_url(link: SignInLink) -> SecretUrl:
-    token = signing.dumps([link.pk, _email_digest(link)], salt=_SALT)
+    token = signing.dumps([link.pk, keyed_digest(_SALT, link.student.email)], salt=_SALT)
     return SecretUrl(absolute_url(f"{reverse('login-link')}?enlace={token}"))
 
 
@@ -64,9 +64,5 @@ def _usable_link(token: str) -> SignInLink | None:
     since = timezone.now() - LINK_LIFETIME
     links = SignInLink.objects.filter(pk=link_id, used_at=None, created_at__gt=since)
     link = links.select_related("student").first() if settings.STUDENT_LOGIN else None
-    return link if link and constant_time_compare(digest, _email_digest(link)) else None
-
-
-def _email_digest(link: SignInLink) -> str:
-    """A digest of the student's address: a link is invalid after the address has changed."""
-    return salted_hmac(_SALT, link.student.email, algorithm="sha256").hexdigest()[:16]
+    # A link is invalid after the address has changed.
+    return link if link and matches(_SALT, link.student.email, digest) else None

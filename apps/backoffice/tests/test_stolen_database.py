@@ -1,6 +1,7 @@
 """A copy of the database grants no access: it has digests of keys, not the keys."""
 
 import json
+from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
 import pytest
@@ -10,13 +11,18 @@ from django.core import serializers
 from django.test import Client
 
 from apps.backoffice.models import Authenticator, BackupCodes
+from apps.classroom.access_links import account_for, make_token
+from apps.classroom.models import Account
 from apps.core.models import Mail
 from apps.orders.models import Order
 from apps.orders.plan.plan_link import open_plan, plan_token
 from apps.payments.stripe.events import SignedEvent
 from apps.payments.webhooks import store
-from apps.students.models import SignIn
+from apps.students.devices import known_device
+from apps.students.models import SignIn, SignInLink
 from apps.students.session import SESSION_KEY, current_student, end_sessions, sign_in
+from apps.students.sign_in_links import link_url, student_for_link
+from tests.helpers.devices import know_device
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.one_of_everything import make_one_of_everything
 
@@ -109,6 +115,29 @@ def test_the_links_of_an_order_outlast_a_change_of_the_key_and_then_end(settings
     assert order.auth_token != token
     settings.SECRET_KEY_FALLBACKS = []
     assert not order.opens_with(token)
+
+
+def test_links_and_devices_of_a_student_outlast_a_change_of_the_key_and_then_end(rf, settings):
+    settings.STUDENT_LOGIN = True
+    student = make_one_of_everything().student
+    account = Account.objects.get(student=student)
+    link = SignInLink.objects.create(student=student)
+    sign_in_token = parse_qs(urlsplit(link_url(link)).query)["enlace"][0]
+    access_token = make_token(account)
+    device = Client()
+    know_device(device, student.email)
+    request = rf.get("/")
+    request.COOKIES = {name: cookie.value for name, cookie in device.cookies.items()}
+
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another-key"
+    assert account_for(access_token) == account
+    assert student_for_link(sign_in_token) == student
+    assert known_device(request, student.email)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert account_for(access_token) is None
+    assert student_for_link(sign_in_token) is None
+    assert not known_device(request, student.email)
 
 
 def test_mails_and_events_are_stored_without_their_secrets():
