@@ -1,21 +1,25 @@
-"""The admin's page that asks for the password again (`core.fresh_password`)."""
+"""The admin's pages that ask for the user's own password.
+
+One asks for it again (`core.fresh_password`), the other one changes it.
+"""
 
 from typing import Any
 
 from django import forms
-from django.contrib.auth import authenticate
+from django.contrib.admin.forms import AdminPasswordChangeForm
+from django.contrib.auth.views import PasswordChangeView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
+from django.urls import reverse, reverse_lazy
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 
-from apps.backoffice.sign_in import count_attempt
+from apps.backoffice.sign_in import check_own_password
 from apps.core.fresh_password import note_password
 
 
 class PasswordForm(forms.Form):
-    """Asks for the user's own password. `authenticate` counts and logs the wrong ones."""
+    """Asks for the user's own password."""
 
     password = forms.CharField(
         label="Tu contraseña",
@@ -29,11 +33,29 @@ class PasswordForm(forms.Form):
 
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
-        name = self.request.user.get_username()
-        count_attempt(self.request, name)
-        if authenticate(self.request, username=name, password=password) is None:
-            raise forms.ValidationError("Esta no es tu contraseña.")
+        check_own_password(self.request, password)
         return password
+
+
+class ChangeForm(AdminPasswordChangeForm):
+    """Django's form of the admin, with a limit of attempts for the old password."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+
+    def clean_old_password(self) -> str:
+        password: str = self.cleaned_data["old_password"]
+        check_own_password(self.request, password)
+        return password
+
+
+class ChangePassword(PasswordChangeView):
+    form_class = ChangeForm
+    success_url = reverse_lazy("admin:password_change_done")
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "request": self.request}
 
 
 @sensitive_post_parameters("password")

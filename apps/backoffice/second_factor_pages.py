@@ -1,5 +1,6 @@
 """The admin's pages of the second factor: typing a code, and setting up an authenticator app."""
 
+import logging
 from base64 import b32encode
 from typing import Any, cast
 
@@ -18,8 +19,9 @@ from apps.backoffice.password_page import next_page
 from apps.core.admin_log import log_rows
 from apps.core.errors import TooManyRequests
 from apps.core.fresh_password import fresh_password_required
-from apps.core.throttle import Limit, client_network
+from apps.core.throttle import Limit, client_address, client_network
 
+logger = logging.getLogger(__name__)
 # In addition to django-otp's own pause after each wrong code.
 CODES = Limit("second-factor", times=20, seconds=900)
 WRONG = "Este código no vale. Espera unos segundos y escribe el siguiente que salga."
@@ -49,6 +51,13 @@ def _count(request: HttpRequest, form: CodeForm) -> bool:
     return True
 
 
+def _refuse(request: HttpRequest, form: CodeForm) -> None:
+    """Show and log a wrong code. Whoever typed it has the password, which may be stolen."""
+    form.add_error("code", WRONG)
+    name, address = request.user.get_username(), client_address(request)
+    logger.warning("Second factor refused: %s from %s", name, address)
+
+
 @sensitive_post_parameters("code")
 def check_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """Ask for a code, then redirect to the requested page."""
@@ -61,7 +70,7 @@ def check_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and _count(request, form):
         if second_factor.give(request, form.cleaned_data["code"]):
             return HttpResponseRedirect(target)
-        form.add_error("code", WRONG)
+        _refuse(request, form)
     context = {**context, "title": "Segundo factor", "form": form, "next": target}
     return TemplateResponse(request, "backoffice/second_factor.html", context)
 
@@ -85,7 +94,7 @@ def _set_up(request: HttpRequest, context: dict[str, Any], user: User) -> HttpRe
             log_rows(request, User, [user.pk], "Segundo factor activado")
             context = {**context, "title": "Códigos de reserva", "codes": codes}
             return TemplateResponse(request, "backoffice/backup_codes.html", context)
-        form.add_error("code", WRONG)
+        _refuse(request, form)
     device = second_factor.new_authenticator(request)
     context = {
         **context,

@@ -1,10 +1,11 @@
-"""Sign-in of staff, limited by user and address together, and by address."""
+"""Passwords of staff, limited by user and address together, and by address."""
 
 import logging
 from typing import Any
 
 from django import forms
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth import authenticate
 from django.http import HttpRequest
 
 from apps.core.errors import TooManyRequests
@@ -28,6 +29,17 @@ def count_attempt(request: HttpRequest, username: str) -> None:
     except TooManyRequests as refusal:
         logger.warning("Staff password not checked: too many attempts from %s", visitor)
         raise forms.ValidationError(refusal.message, code="too_many") from refusal
+
+
+def check_own_password(request: HttpRequest, password: str) -> None:
+    """Raise ValidationError unless this is the signed-in user's password.
+
+    Every attempt counts. `authenticate` logs the wrong ones.
+    """
+    name = request.user.get_username()
+    count_attempt(request, name)
+    if authenticate(request, username=name, password=password) is None:
+        raise forms.ValidationError("Esta no es tu contraseña.")
 
 
 class StaffSignInForm(AdminAuthenticationForm):

@@ -148,6 +148,14 @@ class BackofficeSite(admin.AdminSite):
 
         return confirm_password(request, self._step_context(request))
 
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> Any:  # TemplateResponse in Django's types, which lack the redirect
+        from apps.backoffice.password_page import ChangePassword
+
+        context = {**self.each_context(request), **(extra_context or {})}
+        return ChangePassword.as_view(extra_context=context)(request)
+
     def refund_order(self, request: HttpRequest, order_id: int) -> HttpResponse:
         from apps.payments.refund_page import refund_page
 

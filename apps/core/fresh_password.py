@@ -1,4 +1,4 @@
-"""Asks staff for their password again before actions that can't be undone: refunds and exports."""
+"""Asks staff for their password again before refunds and exports, and before changing accounts."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,5 +1,6 @@
 """The second factor of staff."""
 
+import logging
 import re
 from base64 import b32decode
 from datetime import timedelta
@@ -119,6 +120,19 @@ def test_codes_can_not_be_guessed(clock):
         thief.post(CHECK, {"code": f"{number:06}"})
     assert thief.post(CHECK, {"code": f"{totp(key):06}"}).status_code == 200
     assert thief.get("/admin/").status_code == 302
+
+
+def test_wrong_codes_are_logged(clock, monkeypatch):
+    lines = []
+    logger = logging.getLogger("apps.backoffice.second_factor_pages")
+    monkeypatch.setattr(logger, "warning", lambda text, *args: lines.append(text % args))
+    user = member("Dirección")
+    owner, thief = signed_in(user), signed_in(user)
+    owner.post(SETUP, {"code": "abcdef"})
+    set_up(owner)
+    thief.post(CHECK, {"code": "abcdef"})
+
+    assert lines == ["Second factor refused: eva from 127.0.0.1"] * 2
 
 
 def test_a_backup_code_counts_once(clock):

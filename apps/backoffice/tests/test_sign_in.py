@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.test import Client
@@ -140,6 +140,49 @@ def test_the_password_can_not_be_guessed_where_it_is_asked_again():
     for _ in range(10):
         client.post("/admin/clave", {"password": "equivocada"})
     assert client.post("/admin/clave", {"password": PASSWORD}).status_code == 200
+
+
+@pytest.mark.usefixtures("carla")
+def test_the_old_password_can_not_be_guessed_where_a_new_one_is_set():
+    client, _ = sign_in()
+    new = {"new_password1": "otra-clave-de-prueba", "new_password2": "otra-clave-de-prueba"}
+    wrong = client.post("/admin/password_change/", {"old_password": "equivocada", **new})
+    assert "Esta no es tu contraseña." in wrong.text
+    for _ in range(9):
+        client.post("/admin/password_change/", {"old_password": "equivocada", **new})
+    page = client.post("/admin/password_change/", {"old_password": PASSWORD, **new})
+    assert "Demasiad" in page.text
+
+
+@pytest.mark.usefixtures("carla")
+def test_staff_change_their_own_password():
+    client, _ = sign_in()
+    new = {"new_password1": "otra-clave-de-prueba", "new_password2": "otra-clave-de-prueba"}
+    answer = client.post("/admin/password_change/", {"old_password": PASSWORD, **new})
+    assert answer["Location"] == "/admin/password_change/done/"
+    assert sign_in("otra-clave-de-prueba")[1].status_code == 302
+
+
+def test_a_stolen_cookie_sets_no_password_and_makes_no_account(carla):
+    passwords = {"password1": "clave-de-un-ladron", "password2": "clave-de-un-ladron"}
+    group = Group.objects.create(name="Dirección")
+    with time_machine.travel(timezone.now(), tick=False) as clock:
+        client, _ = sign_in()
+        clock.shift(FRESH + timedelta(seconds=1))
+        for url, data in (
+            (reverse("admin:auth_user_password_change", args=[carla.pk]), passwords),
+            (reverse("admin:auth_user_change", args=[carla.pk]), {"username": "mallory"}),
+            (reverse("admin:auth_user_add"), {"username": "mallory", **passwords}),
+            (reverse("admin:auth_group_add"), {"name": "Ladrones"}),
+            (reverse("admin:auth_group_change", args=[group.pk]), {"name": "Ladrones"}),
+        ):
+            answer = client.post(url, {"usable_password": "true", **data})
+            assert isinstance(answer, PasswordConfirmation), url
+
+    carla.refresh_from_db()
+    assert carla.check_password(PASSWORD)
+    assert not User.objects.filter(username="mallory").exists()
+    assert not Group.objects.filter(name="Ladrones").exists()
 
 
 def test_passwords_of_staff_have_at_least_12_characters(carla):
