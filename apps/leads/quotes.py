@@ -109,6 +109,7 @@ def _usable_referral_code(
             subtotal_cents=sum(to_cents(subject.final_price) for subject in subjects),
             email=email,
             phone=_phone_or_blank(phone),
+            check_purchases=False,
         )
     except PromoRefused:
         return None

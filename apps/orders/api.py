@@ -72,7 +72,7 @@ def _priced_promo(
         subtotal_cents=sum(line.item.price_cents for line in lines) if lines else total_cents,
         email=data["email"] or "",
         order=_order_of(data),
-        buyer_is_known=buyer_is_known,
+        check_purchases=buyer_is_known,
     )
     if not lines:
         return promo, promo_discount_cents(promo.terms(), total_cents)

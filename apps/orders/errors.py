@@ -18,6 +18,10 @@ class PriceChanged(AcademyError):
     message = "El precio ha cambiado. Revisa el nuevo total antes de pagar."
 
 
+class FriendDiscountLost(PriceChanged):
+    """The price has changed because the buyer of a quote may not use its friend code."""
+
+
 class Unavailable(AcademyError):
     """Some items can't be bought. `items` lists them: subject_id, lesson_id, name."""
 

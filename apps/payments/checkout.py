@@ -14,6 +14,7 @@ from apps.orders.checkout.write import OrderMadeMeanwhile
 from apps.orders.errors import (
     AlreadyPaid,
     FriendCodeReserved,
+    FriendDiscountLost,
     InstalmentsUnavailable,
     OpenPaymentInTheWay,
     PaymentInProgress,
@@ -26,12 +27,16 @@ from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.mark_paid import complete_free
 from apps.payments.card_testing import refuse_card_testing
 from apps.payments.closing import cancel_open_payment
+from apps.payments.customer_questions import (
+    count_question_about_customer,
+    refuse_questions_about_customers,
+)
 from apps.payments.opening import payment_for
 from apps.payments.stripe.client import ProviderError
 from apps.payments.stripe.intents import (
     ProviderPayment,
 )
-from apps.pricing.promo_checks import PromoRefused
+from apps.pricing.promo_checks import BuyerRefused, PromoRefused
 
 # Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
 CARD_MINIMUM_CENTS = 50
@@ -82,6 +87,7 @@ def start(checkout: Checkout, *, visitor: str = "") -> Started:
     confirmed. `visitor` is the buyer's network. Raises the errors of `place`, of
     `refuse_card_testing` and of `payment_for`.
     """
+    refuse_questions_about_customers(checkout, visitor)
     for _ in range(TRIES):
         try:
             placed = place(checkout)
@@ -93,7 +99,9 @@ def start(checkout: Checkout, *, visitor: str = "") -> Started:
             continue
         except OrderMadeMeanwhile:
             continue
-        except OFFER_REFUSALS:
+        except OFFER_REFUSALS as refusal:
+            if isinstance(refusal, BuyerRefused | FriendDiscountLost):
+                count_question_about_customer(checkout, visitor)
             # The open payment has the old price, so it must not be paid after this answer.
             _close_open_payment(checkout)
             raise

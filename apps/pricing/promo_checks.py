@@ -15,6 +15,10 @@ class PromoRefused(AcademyError):
     message = "El código promocional no es válido"
 
 
+class BuyerRefused(PromoRefused):
+    """Earlier purchases refuse the code. The answer tells that the buyer has bought before."""
+
+
 @dataclass(frozen=True)
 class PromoItem:
     """The data of a cart line that restrictions of a code look at."""
@@ -57,12 +61,12 @@ def check_uses_left(promo: PromoCode, *, held: bool = False) -> None:
 def check_buyer(promo: PromoCode, buyer: PromoBuyer) -> None:
     """Raise PromoRefused if this buyer may not use the code."""
     if promo.max_uses_per_student is not None and buyer.uses >= promo.max_uses_per_student:
-        raise PromoRefused("Ya has usado este código.")
+        raise BuyerRefused("Ya has usado este código.")
     if promo.is_referral_code:
         if buyer.owns_code:
-            raise PromoRefused("No puedes usar tu propio código de amigo.")
+            raise BuyerRefused("No puedes usar tu propio código de amigo.")
         if buyer.has_bought:
-            raise PromoRefused("Los códigos de amigo son solo para la primera compra.")
+            raise BuyerRefused("Los códigos de amigo son solo para la primera compra.")
 
 
 def check_total(promo: PromoCode, total_cents: int) -> None:

@@ -17,7 +17,7 @@ from apps.orders.models import Order, UsedQuote
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.promo_checks import PromoRefused, check_uses_left
+from apps.pricing.promo_checks import BuyerRefused, PromoRefused, check_buyer, check_uses_left
 from apps.pricing.rules import QuoteTerms, quote_mismatch
 
 TODAY = "Se aplican los precios de hoy."
@@ -89,6 +89,8 @@ class BindingPrice:
     price_cents: int | None = None
     friend_code: PromoCode | None = None
     notice: str = ""
+    # Earlier purchases took the friend code's discount away.
+    buyer_refused: bool = False
 
     @property
     def number(self) -> int | None:
@@ -126,14 +128,15 @@ def binding_price(
     payment_type: PaymentType,
     email: str,
     order: Order | None,
-    buyer_is_known: bool = False,
+    phone: str,
+    check_purchases: bool,
 ) -> BindingPrice:
     """The price that the quote binds for this cart and buyer, at this moment.
 
     A friend code that was switched off after the quote was sent still counts. It does not count for
     a buyer who has bought before, for the code's owner, or once its uses are taken: then the price
-    binds without the discount, and `notice` says so. The buyer is checked only if `buyer_is_known`
-    (`promo.uses.check`).
+    binds without the discount, and `notice` says so. Earlier purchases count only if
+    `check_purchases` is true (`promo.uses.check`).
     """
     if quote is None:
         return BindingPrice(notice=UNKNOWN)
@@ -141,16 +144,18 @@ def binding_price(
         return BindingPrice(notice=expired_notice(quote.valid_until))
     if is_used(quote.number, but_for=order):
         return BindingPrice(notice=USED)
-    notice, friend_code, terms = "", quote.friend_code, quote.terms
+    notice, friend_code, terms, buyer_refused = "", quote.friend_code, quote.terms, False
     if friend_code is not None:
         held = order is not None and promo_uses.holds(order, friend_code)
         try:
             check_uses_left(friend_code, held=held)
-            if buyer_is_known:
-                promo_uses.check_friend(friend_code, email=email, order=order)
+            if check_purchases:
+                person = promo_uses.buyer(friend_code, email=email, phone=phone, order=order)
+                check_buyer(friend_code, person)
         except PromoRefused as refusal:
             notice = f"Tu presupuesto va sin el descuento de amigo. {refusal.message}"
             friend_code = None
+            buyer_refused = isinstance(refusal, BuyerRefused)
             terms = QuoteTerms(
                 terms.subject_ids, terms.payment_type, terms.price_cents + quote.friend_cents
             )
@@ -162,4 +167,4 @@ def binding_price(
         return BindingPrice(notice=f"El precio de tu presupuesto es para {how}. {TODAY}")
     if mismatch is not None:
         return BindingPrice(notice=MISMATCHES[mismatch])
-    return BindingPrice(quote, terms.price_cents, friend_code, notice)
+    return BindingPrice(quote, terms.price_cents, friend_code, notice, buyer_refused)

@@ -14,7 +14,7 @@ def changes_since_placed(order: Order) -> list[str]:
     Compares the order's prices, discounts, promo code, quote and availability with those of this
     moment. The new total comes first. [] if nothing differs.
     """
-    now = recovered_now(order)
+    now = recovered_now(order, check_purchases=True)
     total_changed = now.quote.total_cents != order.total_cents
     phrases = [
         _phrase(change) for change in now.changes if total_changed or change["kind"] in ALWAYS

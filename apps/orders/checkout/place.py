@@ -17,6 +17,7 @@ from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.errors import (
     AlreadyBought,
     FriendCodeReserved,
+    FriendDiscountLost,
     InstalmentsUnavailable,
     OpenPaymentInTheWay,
     PriceChanged,
@@ -72,7 +73,8 @@ def place(checkout: Checkout) -> Placed:
             sentence = INSTALMENT_REFUSALS[refusal]
             raise InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]})
     if quote.total_cents != checkout.expected_total_cents:
-        raise PriceChanged(**lines_as_json(lines, quote), **notice_as_json(binding.notice))
+        changed = FriendDiscountLost if binding.buyer_refused else PriceChanged
+        raise changed(**lines_as_json(lines, quote), **notice_as_json(binding.notice))
 
     priced = PricedCheckout(checkout, lines, quote, promo, binding.number)
     if order is None:
@@ -174,8 +176,9 @@ def _binding_price(
         lines,
         payment_type=checkout.payment_type,
         email=checkout.email,
+        phone=checkout.phone,
         order=order,
-        buyer_is_known=checkout.buyer_is_known,
+        check_purchases=checkout.checks_purchases,
     )
 
 
@@ -200,6 +203,6 @@ def _checked_promo(
         email=checkout.email,
         phone=checkout.phone,
         order=order,
-        buyer_is_known=checkout.buyer_is_known,
+        check_purchases=checkout.checks_purchases,
     )
     return promo

@@ -57,12 +57,18 @@ class Recovered:
 
 
 def recover(*, order_id: int, token: str) -> Recovered:
-    """The unpaid order of a recovery link, at today's prices. Raises the errors of `open_order`."""
-    return recovered_now(open_order(order_id=order_id, token=token))
+    """The unpaid order of a recovery link, at today's prices. Raises the errors of `open_order`.
+
+    Earlier purchases do not count here: anybody can save a cart under somebody else's address.
+    """
+    return recovered_now(open_order(order_id=order_id, token=token), check_purchases=False)
 
 
-def recovered_now(order: Order) -> Recovered:
-    """The order as it would be placed now. Writes nothing."""
+def recovered_now(order: Order, *, check_purchases: bool) -> Recovered:
+    """The order as it would be placed now. Writes nothing.
+
+    `check_purchases` says whether its promo code is checked against earlier purchases.
+    """
     rows = list(order.lines.all())
     items = items_of(rows)
     lines, missing = on_sale(items)
@@ -87,10 +93,14 @@ def recovered_now(order: Order) -> Recovered:
         {"kind": "expired", "name": names[item["subject_id"], item["lesson_id"]]}  # type: ignore[index]
         for item in missing
     ]
-    binding = _binding_price_now(order, [line for _, line in kept], changes)
+    binding = _binding_price_now(
+        order, [line for _, line in kept], changes, check_purchases=check_purchases
+    )
     # A friend code inside a quote's price is checked with the quote. The buyer has not typed it.
     promo = (
-        _still_valid_promo(order, [line for _, line in kept], changes)
+        _still_valid_promo(
+            order, [line for _, line in kept], changes, check_purchases=check_purchases
+        )
         if order.quote_number is None
         else None
     )
@@ -130,7 +140,11 @@ def items_of(rows: Sequence[OrderLine]) -> list[CheckoutItem]:
 
 
 def _binding_price_now(
-    order: Order, lines: list[CartLine], changes: list[dict[str, object]]
+    order: Order,
+    lines: list[CartLine],
+    changes: list[dict[str, object]],
+    *,
+    check_purchases: bool,
 ) -> BindingPrice:
     """The price that the order's quote binds now. If none, `changes` gets the reason."""
     if order.quote_number is None:
@@ -140,7 +154,9 @@ def _binding_price_now(
         lines,
         payment_type=PaymentType(order.payment_type),
         email=order.email,
+        phone=order.phone,
         order=order,
+        check_purchases=check_purchases,
     )
     if binding.notice:
         changes.append({"kind": "quote", "name": QUOTE_NAME, "reason": binding.notice})
@@ -148,7 +164,11 @@ def _binding_price_now(
 
 
 def _still_valid_promo(
-    order: Order, lines: list[CartLine], changes: list[dict[str, object]]
+    order: Order,
+    lines: list[CartLine],
+    changes: list[dict[str, object]],
+    *,
+    check_purchases: bool,
 ) -> PromoCode | None:
     promo = order.promo_code
     if promo is None:
@@ -161,6 +181,7 @@ def _still_valid_promo(
             email=order.email,
             phone=order.phone,
             order=order,
+            check_purchases=check_purchases,
         )
     except AcademyError as refusal:
         changes.append({"kind": "promo", "name": promo.code, "reason": refusal.message})

@@ -44,6 +44,14 @@ class Checkout:
     # The buyer has signed in with this address, now or earlier on this device.
     buyer_is_known: bool = False
 
+    @property
+    def checks_purchases(self) -> bool:
+        """Whether a promo code is checked against earlier purchases of the address and phone.
+
+        It is once the buyer wants to pay. A cart that anybody saves must not tell who has bought.
+        """
+        return self.buyer_is_known or not self.save_for_later
+
 
 @dataclass(frozen=True)
 class Placed:

@@ -130,35 +130,24 @@ def check(
     email: str,
     phone: str = "",
     order: Order | None = None,
-    buyer_is_known: bool = False,
+    check_purchases: bool,
 ) -> None:
     """Raise PromoRefused if this buyer may not use the code for this cart.
 
     Each reason has its own sentence. Checks that need the buyer are skipped if `email` is empty,
     checks that need the items if `items` is empty. Checkout repeats all checks with both.
 
-    `buyer_is_known` says that the buyer has shown that the address is theirs. For anybody else a
-    friend code is not checked against earlier purchases: the answer would tell who has bought.
+    `check_purchases` says whether earlier purchases of this address and phone count. Before the
+    buyer presses "Pagar" they count only for a buyer who has shown that the address is theirs
+    (docs/decisions/0033-friend-codes-do-not-disclose-customers.md).
     """
     held = order is not None and holds(order, promo)
     promo_checks.check_usable(promo, now=timezone.now(), held=held)
-    if email and promo.is_referral_code:
-        if buyer_is_known:
-            check_friend(promo, email=email, order=order)
-    elif email:
+    if email and check_purchases:
         promo_checks.check_buyer(promo, buyer(promo, email=email, phone=phone, order=order))
     promo_checks.check_total(promo, subtotal_cents)
     if items:
         promo_checks.check_items(promo, items)
-
-
-def check_friend(promo: PromoCode, *, email: str, order: Order | None) -> None:
-    """Raise PromoRefused if the owner of this address may not use the friend code.
-
-    The address must be known to be the buyer's. Their phone is left out: it may be somebody else's
-    (docs/decisions/0033-friend-codes-do-not-disclose-customers.md).
-    """
-    promo_checks.check_buyer(promo, buyer(promo, email=email, order=order))
 
 
 def reserve(promo: PromoCode, order: Order) -> None:

@@ -189,38 +189,80 @@ def test_friend_code_is_refused_after_a_first_purchase(api, referral, sandbox):
     )
 
 
-@pytest.mark.parametrize("known_as", [None, "zoe@example.com"])
-def test_friend_code_does_not_tell_strangers_who_has_bought(api, referral, sandbox, known_as):
-    """The answers for addresses and phones of customers are those for unknown ones."""
+NOBODY = {"email": "zoe@example.com", "phone": "+34600999999"}
+# Somebody else's addresses and phones, beside those of nobody. Bruno has bought, Ana owns the code.
+PEOPLE = [
+    NOBODY,
+    {**NOBODY, "phone": BRUNO["phone"]},
+    {**NOBODY, "phone": ANA["phone"]},
+    {**NOBODY, "email": BRUNO["email"]},
+    {**NOBODY, "email": ANA["email"]},
+]
+
+
+@pytest.fixture
+def customer(api, referral, sandbox):
+    """The subject that Bruno has bought."""
     make_promo("GRATIS100", value="100")
     subject = make_subject(price="200.00")
     api.checkout(checkout_body(whole(subject), total="0", promo_code="GRATIS100"))
+    return subject
+
+
+@pytest.mark.parametrize("known_as", [None, "zoe@example.com"])
+@pytest.mark.parametrize("code", ["ANA15", "UNAVEZ"])
+def test_strangers_do_not_learn_before_payment_who_has_bought(customer, known_as, code):
+    make_promo("UNAVEZ", kind="FIJO", value="15", max_uses_per_student=0)
     stranger = Api()
     if known_as:
         know_device(stranger.client, known_as)
-    nobody = {"email": "zoe@example.com", "phone": "+34600999999"}
-    people = [nobody, {**nobody, "phone": BRUNO["phone"]}, {**nobody, "phone": ANA["phone"]}]
-    people += [{**nobody, "email": BRUNO["email"]}, {**nobody, "email": ANA["email"]}]
+        people = PEOPLE[1:]
+    else:
+        people = PEOPLE
 
     checked = [
-        stranger.post("validate-promo-code", {"code": "ANA15", "email": one["email"]})
+        stranger.post("validate-promo-code", {"code": code, "email": one["email"]})
         for one in people
+        if one["email"] != known_as
     ]
     saved = [
-        checkout_of(stranger, subject, save_for_later=True, **one)[1]["token"] for one in people[:2]
+        checkout_of(stranger, customer, code, save_for_later=True, **one)
+        for one in people
+        if one["email"] != known_as
     ]
-    placed = [checkout_of(stranger, subject, **one) for one in people]
 
-    assert all(answer == checked[0] for answer in checked)
-    assert len(set(saved)) == 2
-    assert {(status, answer["total_amount"]) for status, answer in placed} == {(200, 175.0)}
-    for _, answer in placed:
+    assert {answer["is_valid"] for _, answer in checked} == {True}
+    assert {(status, answer["total_amount"]) for status, answer in saved} == {(200, 175.0)}
+    for _, answer in saved:
         token = {"order": answer["order_id"], "token": answer["token"]}
         assert stranger.get("orders/recover", **token)[1]["changes"] == []
 
 
-def checkout_of(api, subject, **person):
-    body = checkout_body(whole(subject), total="175.00", promo_code="ANA15", **person)
+@pytest.mark.parametrize("person", PEOPLE[1:])
+def test_friend_code_is_refused_at_payment_with_the_price_without_it(customer, person):
+    stranger = Api()
+
+    status, answer = checkout_of(stranger, customer, "ANA15", **person)
+
+    assert (status, answer["code"], answer["total_amount"]) == (409, "promo_refused", 190.0)
+    body = checkout_body(whole(customer), total="190.00", **person)
+    assert stranger.post("process-checkout", body)[0] == 200
+
+
+def test_visitor_is_told_about_ten_customers_a_day_at_most(customer):
+    stranger = Api()
+    answers = [
+        checkout_of(stranger, customer, "ANA15", **{**NOBODY, "email": email})
+        for email in [BRUNO["email"], ANA["email"]] * 5 + [BRUNO["email"], NOBODY["email"]]
+    ]
+
+    assert [status for status, _ in answers] == [409] * 10 + [429] * 2
+    body = checkout_body(whole(customer), total="190.00", **NOBODY)
+    assert stranger.post("process-checkout", body)[0] == 200
+
+
+def checkout_of(api, subject, code, **person):
+    body = checkout_body(whole(subject), total="175.00", promo_code=code, **person)
     return api.post("process-checkout", body)
 
 
