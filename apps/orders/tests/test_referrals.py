@@ -48,7 +48,8 @@ def test_friend_code_is_misused_by_a_buyer_whose_address_staff_changed(subject, 
     first = buy_subject(subject, total=17500, code=code.code)
     changed = {"email": "bruno.nuevo@example.com", "phone": "+34600777777"}
     placed = place_order(subject, total=17500, code=code.code, **changed)
-    Order.objects.filter(pk=placed.order.pk).update(student=first.student)
+    Student.objects.filter(pk=placed.order.student.pk).update(email="free@example.com")
+    Student.objects.filter(pk=first.student.pk).update(email=changed["email"])
 
     order = pay_order(placed)
 
