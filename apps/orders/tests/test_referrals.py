@@ -17,6 +17,7 @@ from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import mark_canceled
 from apps.pricing.models import PromoCode
 from apps.pricing.promo_checks import PromoRefused
+from apps.students.models import Student
 from tests.helpers.factories import ANA, BRUNO, make_promo, make_subject
 from tests.helpers.parallel import in_parallel
 from tests.helpers.referrals import NOVEMBER, buy_subject, pay_order, place_order
