@@ -1,5 +1,6 @@
 """Base classes and helpers for the admin pages of all apps."""
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ else:
     _TabularInline = admin.TabularInline
 
 NOTHING = "–"
+# Where the form of a list with editable columns names a row.
+_ROW_NUMBER = re.compile(r"form-\d+-id")
 
 
 class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
@@ -40,6 +43,15 @@ class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
     # Skip the extra query that counts all rows beside a filtered list.
     show_full_result_count = False
 
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Refuse a saved list with a row number that no database stores (`list_editable`)."""
+        numbers = (request.POST[name] for name in request.POST if _ROW_NUMBER.fullmatch(name))
+        if not all(_is_row_number(number) for number in numbers):
+            raise SuspiciousOperation
+        return super().changelist_view(request, extra_context)
+
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
@@ -47,7 +59,7 @@ class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
 
         A page in answer (Django's type for it is TemplateResponse) only asks whether to go on.
         """
-        if not all(pk.isdecimal() and len(pk) < 19 for pk in _chosen(request)):
+        if not all(map(_is_row_number, _chosen(request))):
             raise SuspiciousOperation
         chosen = self.get_actions(request).get(request.POST.get("action", ""))
         ids = self._chosen_ids(request, queryset) if chosen else []
@@ -62,6 +74,10 @@ class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
         if request.POST.get("select_across") == "1":
             return [str(pk) for pk in queryset.values_list("pk", flat=True)]
         return _chosen(request)
+
+
+def _is_row_number(text: str) -> bool:
+    return text.isdecimal() and len(text) < 19
 
 
 def _chosen(request: HttpRequest) -> list[str]:

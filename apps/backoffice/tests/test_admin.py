@@ -25,6 +25,7 @@ from apps.orders.models import (
     ReferralReward,
     Refund,
 )
+from apps.pages.models import Faq
 from apps.payments.models import ProviderEvent
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from tests.helpers.admin import admin_url, count_queries
@@ -180,3 +181,12 @@ def test_links_to_related_lists_filter_by_the_row(client):
             assert answer.status_code == 200, href
             # An unknown filter would redirect, and an ignored one would list both rows.
             assert answer.context["cl"].queryset.count() < 4, href
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize("number", ["9" * 25, "x", ""])
+def test_row_number_that_no_database_stores_is_refused_in_a_saved_list(client, number):
+    rows = {"form-TOTAL_FORMS": "1", "form-INITIAL_FORMS": "1", "_save": "Guardar"}
+    sent = {**rows, "form-0-id": number, "form-0-position": "1"}
+
+    assert client.post(admin_url(Faq, "changelist"), sent).status_code == 400
