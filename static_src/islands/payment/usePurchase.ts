@@ -114,7 +114,12 @@ export function usePurchase(
     const paymentIntentId = refusal.paymentIntentId ?? purchase.lastPaymentId;
     if (refusal.kind === "already_paid") {
       if (paymentIntentId) onPaid(successUrl(paymentIntentId));
-      else toast({ title: "Este pedido ya está pagado", tone: "info" });
+      else
+        toast({
+          title: "Este pedido ya está pagado",
+          text: "No se ha cobrado nada más. La confirmación está en tu correo.",
+          tone: "info",
+        });
       return;
     }
     const completion = paymentIntentId
