@@ -31,7 +31,7 @@ QUOTE_LIFE = timedelta(days=14)
 
 @dataclass(frozen=True)
 class Budget:
-    """What the visitor chose in the calculator. Names and prices come from the catalogue."""
+    """A visitor's choices in the calculator. Names and prices come from the catalogue."""
 
     subject_ids: tuple[int, ...]
     full_payment: bool

@@ -313,6 +313,19 @@ def test_friend_discount_is_removed_for_buyers_who_may_not_use_the_code(
     assert PromoUse.objects.count() == 0
 
 
+def test_visitor_is_told_by_quotes_about_ten_customers_a_day_at_most(api, sandbox, pair, invited):
+    bruno = Student.objects.create(**BRUNO)
+    Order.objects.create(
+        student=bruno, **BRUNO, total_amount=10, status="paid", payment_type="full_payment"
+    )
+    body = in_parts(invited, pair, "347.50")
+
+    answers = [api.post("process-checkout", body) for _ in range(11)]
+
+    codes = [(status, answer["code"]) for status, answer in answers]
+    assert codes == [(409, "price_changed")] * 10 + [(429, "too_many_requests")]
+
+
 def test_friend_code_is_not_locked_next_to_a_typed_code(
     api, sandbox, pair, invited, friend_code, monkeypatch
 ):
