@@ -262,7 +262,7 @@ STRIPE_SCRIPT_URL = (
 )
 
 _stripe_hosts = ["https://js.stripe.com", "https://*.js.stripe.com"]
-# What the content policy of pages that pay allows beyond that of all pages.
+# Additions to the content policy of all pages, for the pages that pay.
 STRIPE_POLICY = {
     "script-src": [STRIPE_API_BASE] if STRIPE_SANDBOX else _stripe_hosts,
     "connect-src": [STRIPE_API_BASE] if STRIPE_SANDBOX else ["https://api.stripe.com"],

@@ -1,4 +1,4 @@
-"""What the classroom does when something happens to a student."""
+"""Receivers of signals about students: the classroom follows changes of their accounts."""
 
 from typing import Any
 

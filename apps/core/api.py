@@ -133,7 +133,7 @@ class PublicAPIView(APIView):
     limits: ClassVar[tuple[Limit, ...]] = ()
     # The errors of this view beyond those of any request, for the API's document.
     errors: ClassVar[tuple[type[AcademyError], ...]] = ()
-    # What can be asked next with this view's answer, as OpenAPI links by their name.
+    # OpenAPI links by name: the calls that can follow with values of this view's answer.
     links: ClassVar[dict[str, Any]] = {}
     # False for views that other sites' programs call, such as the webhook.
     own_site_only: ClassVar[bool] = True

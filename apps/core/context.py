@@ -22,7 +22,7 @@ def site(request: HttpRequest) -> dict[str, object]:
 
 
 def rehearsal_notes() -> list[str]:
-    """What the badge says on every page of a rehearsal; empty in a real shop."""
+    """The badge's text on every page of a rehearsal; empty in a real shop."""
     notes = []
     if settings.ALLOW_TEST_KEYS:
         notes.append("Claves de Stripe de prueba: no se cobra nada.")

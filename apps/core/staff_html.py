@@ -6,8 +6,8 @@ import nh3
 from django.core.exceptions import ValidationError
 from django.utils.safestring import SafeString, mark_safe
 
-# What a text needs. No pictures, forms, frames, styles, identifiers, classes or data attributes:
-# a page's own scripts look for those.
+# The elements that a text needs. Pictures, forms, frames, styles, identifiers, classes and data
+# attributes are left out: a page's own scripts look for those.
 TAGS = {
     "a", "abbr", "b", "blockquote", "br", "caption", "dd", "dl", "dt", "em", "h2", "h3", "h4", "hr",
     "i", "li", "ol", "p", "small", "strong", "sub", "sup", "table", "tbody", "td", "tfoot", "th",

@@ -1,4 +1,4 @@
-"""Who may open which page of the admin and run which action."""
+"""Permissions of admin pages and actions: each group gets its own, all others get none."""
 
 from urllib.parse import urlencode
 
@@ -67,7 +67,7 @@ ACTIONS = {
     "core.Mail:send_again": "core.change_mail",
     "core.ScheduledJob:run_now": "core.change_scheduledjob",
 }
-# What decides about money, data and other accounts, and the groups that have it.
+# Permissions over money, data and other accounts, with the groups that have them.
 POWERS = {
     "orders.refund_order": {"Dirección", "Contabilidad"},
     "orders.pay_referralreward": {"Dirección", "Contabilidad"},

@@ -1,4 +1,4 @@
-"""What the models cannot say: bytewise sorting of names and the search index, on PostgreSQL."""
+"""Bytewise sorting of names and the search index on PostgreSQL, which models cannot declare."""
 
 from django.db import migrations
 
