@@ -21,25 +21,37 @@ OF_ADDRESS = Limit("staff-password-address", times=50, seconds=900)
 def count_attempt(request: HttpRequest, username: str) -> None:
     """Count a password before it is checked. Raises ValidationError above the limit."""
     visitor = client_network(request)
-    key = f"{username.casefold()}|{visitor}"
     try:
-        OF_ADDRESS.count_key(visitor)
-        OF_USER_IN_A_DAY.count_key(key)
-        OF_USER.count_key(key)
+        for limit, key in _limits(request, username):
+            limit.count_key(key)
     except TooManyRequests as refusal:
         logger.warning("Staff password not checked: too many attempts from %s", visitor)
         raise forms.ValidationError(refusal.message, code="too_many") from refusal
 
 
+def take_attempt_back(request: HttpRequest, username: str) -> None:
+    """Undo `count_attempt` after a right password, so that only wrong ones use the limits up."""
+    for limit, key in _limits(request, username):
+        limit.take_back(key)
+
+
+def _limits(request: HttpRequest, username: str) -> list[tuple[Limit, str]]:
+    """The limits of a password, each with the key that it counts."""
+    visitor = client_network(request)
+    key = f"{username.casefold()}|{visitor}"
+    return [(OF_ADDRESS, visitor), (OF_USER_IN_A_DAY, key), (OF_USER, key)]
+
+
 def check_own_password(request: HttpRequest, password: str) -> None:
     """Raise ValidationError unless this is the signed-in user's password.
 
-    Every attempt counts. `authenticate` logs the wrong ones.
+    Wrong attempts count, and `authenticate` logs them.
     """
     name = request.user.get_username()
     count_attempt(request, name)
     if authenticate(request, username=name, password=password) is None:
         raise forms.ValidationError("Esta no es tu contraseña.")
+    take_attempt_back(request, name)
 
 
 class StaffSignInForm(AdminAuthenticationForm):
@@ -50,4 +62,6 @@ class StaffSignInForm(AdminAuthenticationForm):
         if username and self.request is not None:
             count_attempt(self.request, username)
         cleaned: dict[str, Any] = super().clean()
+        if username and self.request is not None:
+            take_attempt_back(self.request, username)
         return cleaned

@@ -97,6 +97,11 @@ class Limit:
                 RateCount.objects.filter(expires_at__lt=now).delete()
         return used
 
+    def take_back(self, key: str) -> None:
+        """Undo one `count_key` of this window, for an attempt that turned out to be no guess."""
+        slot = self._slot(key)
+        RateCount.objects.filter(slot=slot, times__gt=0).update(times=F("times") - 1)
+
     def seconds_until_free(self, key: str, *, windows: int = 1, is_digest: bool = False) -> int:
         """Seconds that `key` has to wait; 0 if its uses are below the limit.
 

@@ -46,6 +46,15 @@ def test_passwords_can_not_be_guessed_and_nobody_elsewhere_is_locked_out():
 
 
 @pytest.mark.usefixtures("carla")
+def test_right_passwords_do_not_use_the_limit_up():
+    client = sign_in()[0]
+    page = reverse("admin:confirm_password")
+    for _ in range(12):
+        assert sign_in()[1].status_code == 302
+        assert client.post(page, {"password": PASSWORD}).status_code == 302
+
+
+@pytest.mark.usefixtures("carla")
 def test_one_address_can_not_try_one_password_on_many_names():
     for number in range(50):
         sign_in("equivocada", name=f"nadie{number}")
