@@ -16,7 +16,7 @@ let trigger: HTMLElement | undefined;
 let timer = 0;
 let closedAt = Number.NEGATIVE_INFINITY;
 
-/** Start the tooltips. `first` is the element that has the pointer or the focus already. */
+/** Start the tooltips. `first` had the pointer or the focus when this code was asked for. */
 export function startTooltips(first: Element): void {
   const onEnter = ({ target }: Event) => enter(target as Element);
   addEventListener("pointerover", onEnter);
@@ -27,7 +27,8 @@ export function startTooltips(first: Element): void {
   addEventListener("keydown", ({ key }) => {
     if (key === "Escape") close();
   });
-  enter(first);
+  // The visitor may have left the element while this code was loading.
+  if (first.matches(":hover, :focus")) enter(first);
 }
 
 function enter(target: Element): void {

@@ -371,8 +371,9 @@ def test_tooltip_opens_after_700_ms_and_the_next_one_at_once_within_300_ms(
     visitor.stop_the_clock()
     page.clock.run_for(4100)
     # Pointing at the first element with a tooltip loads the code of all tooltips.
-    with page.expect_response(lambda answer: "/tooltip-" in answer.url):
+    with page.expect_response(lambda answer: "/tooltip-" in answer.url) as code:
         page.locator(".help summary").click()
+    page.evaluate("(url) => import(url).then(() => undefined)", code.value.url)
     tooltip = page.locator(".tooltip")
     page.mouse.move(5, 300)
     page.clock.run_for(2000)
