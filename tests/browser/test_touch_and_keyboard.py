@@ -53,7 +53,7 @@ def test_touch_targets_of_the_dialog_are_large_enough(
         f"{target.inner_text()}: {place['height']:.0f}"
         for role in ("button", "textbox")
         for target in phone.dialog.get_by_role(role).all()
-        if (place := target.bounding_box()) and place["height"] < 44
+        if (place := target.bounding_box()) and round(place["height"]) < 44
     ]
     assert small == []
 

@@ -8,20 +8,30 @@ from typing import Any
 from tools.dev.processes import SetupError, run_to_end
 
 
+# Debian's packages. The headless shell is Chromium without windows: a journey costs 40 % less CPU.
+PACKAGES = ("chromium-headless-shell", "chromium")
+
+
 def install_chromium() -> str | None:
     """Install Chromium if there is none. Returns its path, or None for Playwright's own.
 
-    CHROMIUM_PATH in the environment wins. For root on a machine with apt it is Debian's package.
+    CHROMIUM_PATH in the environment wins. For root on a machine with apt it is Debian's headless
+    shell, or Debian's whole Chromium where there is no such package.
     """
-    if path := find_chromium():
-        return path
+    found = find_chromium()
+    if os.environ.get("CHROMIUM_PATH") or shutil.which(PACKAGES[0]):
+        return found
     if os.geteuid() == 0 and shutil.which("apt-get"):
         print("Instalando Chromium con apt…", flush=True)
         apt, env = ["apt-get", "--yes", "-qq"], {"DEBIAN_FRONTEND": "noninteractive"}
         run_to_end([*apt, "update"], env=env)
-        run_to_end([*apt, "install", "--no-install-recommends", "chromium"], env=env)
-        if path := find_chromium():
-            return path
+        for package in PACKAGES:
+            run_to_end([*apt, "install", "--no-install-recommends", package], env=env)
+            if shutil.which(package):
+                break
+        found = find_chromium()
+    if found:
+        return found
     # Downloads nothing if Playwright has its Chromium already.
     if run_to_end([sys.executable, "-m", "playwright", "install", "chromium"]) != 0:
         raise SetupError("No se puede instalar Chromium: indica el tuyo con CHROMIUM_PATH.")
@@ -34,7 +44,7 @@ def find_chromium() -> str | None:
         if not os.access(configured, os.X_OK):
             raise SetupError(f"CHROMIUM_PATH indica {configured}, que no es un programa.")
         return configured
-    return shutil.which("chromium") or shutil.which("google-chrome")
+    return next(filter(None, map(shutil.which, (*PACKAGES, "google-chrome"))), None)
 
 
 def launch_options() -> dict[str, Any]:
