@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import SuspiciousOperation
+from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -24,19 +26,34 @@ from apps.core.money import format_euros, to_cents
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
     _TabularInline = admin.TabularInline[Any, Any]
+    _Paginator = Paginator[Any]
 else:
     _ModelAdmin = admin.ModelAdmin
     _TabularInline = admin.TabularInline
+    _Paginator = Paginator
 
 NOTHING = "–"
 # Where the form of a list with editable columns names a row.
 _ROW_NUMBER = re.compile(r"form-\d+-id")
+# The most rows that a list counts and offers pages for. Older rows are found by search and filter.
+MOST_COUNTED = 2_000
+
+
+class BoundedPaginator(_Paginator):
+    """Counts rows up to `MOST_COUNTED`, because PostgreSQL reads every row that it counts."""
+
+    @cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        # The order does not change the count, and sorting would read all rows.
+        return int(rows.order_by()[:MOST_COUNTED].count())
 
 
 class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
     """Base class for admin pages: 50 rows a page, no full count, look-ups by allow-list."""
 
     list_per_page = 50
+    paginator = BoundedPaginator
     empty_value_display = NOTHING
     # Actions that add log entries of their own, one for each row.
     logged_by_row: tuple[str, ...] = ("delete_selected",)
