@@ -7,7 +7,6 @@ from typing import Any
 
 from tools.dev.processes import SetupError, run_to_end
 
-
 # Debian's packages. The headless shell is Chromium without windows: a journey costs 40 % less CPU.
 PACKAGES = ("chromium-headless-shell", "chromium")
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import environ
@@ -17,6 +17,9 @@ from tools.dev.chromium import install_chromium
 from tools.dev.processes import ROOT, SetupError, end, start
 
 AT_ONCE = 2
+# A test that fails while the steps share two cores may be right: up to so many failed tests of a
+# step are repeated alone. More of them are no accident.
+MOST_REPEATED = 5
 REPORTS = ROOT / "var" / "test-results"
 # The checks load Django's settings and must not create a database.
 SETTINGS = {"DEBUG": "true", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
@@ -26,12 +29,16 @@ STRIPE_KEY = "STRIPE_TEST_SECRET_KEY"
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a run. `report` is its JUnit file; without one the step counts as one test."""
+    """One command of a run. `report` is its JUnit file; without one the step counts as one test.
+
+    `again` are the options with which the command repeats only the tests that failed.
+    """
 
     name: str
     command: Sequence[str]
     env: dict[str, str] = field(default_factory=dict)
     report: Path | None = None
+    again: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -88,12 +95,9 @@ def python_tests() -> list[Step]:
 
 
 def browser_tests() -> list[Step]:
-    """The journeys in Chromium. They mostly wait, so there are four shops side by side.
-
-    On two cores a test may time out, so a failed test is repeated once, which the output shows.
-    """
+    """The journeys in Chromium. They mostly wait, so there are four shops side by side."""
     env = {"CHROMIUM_PATH": install_chromium() or ""}
-    options = ["--stack", "--numprocesses=4", "--dist=worksteal", "--reruns=1"]
+    options = ["--stack", "--numprocesses=4", "--dist=worksteal"]
     options += ["--screenshot=only-on-failure", f"--output={REPORTS / 'browser'}", "tests/browser"]
     return [_pytest("pytest, Chromium", "browser", *options, env=env)]
 
@@ -162,7 +166,10 @@ def run_all(steps: Sequence[Step]) -> int:
     """Run all steps and print a summary. Returns 1 if any of them failed."""
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir(parents=True)
-    outcomes = run_steps(steps)
+    outcomes = [
+        _repeat(step, outcome) if step.again and 0 < outcome.failed <= MOST_REPEATED else outcome
+        for step, outcome in zip(steps, run_steps(steps), strict=True)
+    ]
     print(summary(outcomes), flush=True)
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
@@ -193,21 +200,35 @@ class Run:
         return Outcome(step.name, int(passed), failed, skipped, seconds)
 
 
+def _repeat(step: Step, outcome: Outcome) -> Outcome:
+    """Repeat the failed tests alone. The output names them, and has the reason of each failure."""
+    name = f"{step.name}: repetir {outcome.failed} sin otra carga"
+    [repeated] = run_steps([replace(step, name=name, command=[*step.command, *step.again])])
+    if repeated.passed + repeated.failed != outcome.failed:  # The step broke off.
+        return outcome
+    passed = outcome.passed + repeated.passed
+    seconds = outcome.seconds + repeated.seconds
+    return replace(outcome, passed=passed, failed=repeated.failed, seconds=seconds)
+
+
 def run_steps(steps: Sequence[Step]) -> list[Outcome]:
-    """Run steps, AT_ONCE side by side. An interruption ends those under way."""
-    waiting, running, outcomes = list(steps), list[Run](), list[Outcome]()
+    """Run steps, AT_ONCE side by side, and return their outcomes in the order of the steps.
+
+    An interruption ends those under way.
+    """
+    waiting, running, outcomes = list(steps), list[Run](), dict[str, Outcome]()
     try:
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
                 running.append(Run(waiting.pop(0)))
             for run in [run for run in running if run.process.poll() is not None]:
                 running.remove(run)
-                outcomes.append(run.outcome())
+                outcomes[run.step.name] = run.outcome()
             time.sleep(0.05)
     finally:
         # Test runs stop servers and databases of their own, which takes longer.
         end(*(run.process for run in running), seconds=20)
-    return outcomes
+    return [outcomes[step.name] for step in steps]
 
 
 def read_report(path: Path) -> tuple[int, int, int]:
@@ -241,5 +262,8 @@ def _python(*arguments: str) -> list[str]:
 
 def _pytest(name: str, report: str, *options: str, env: dict[str, str] | None = None) -> Step:
     path = REPORTS / f"{report}.xml"
-    command = _python("-m", "pytest", "--quiet", f"--junit-xml={path}", *options)
-    return Step(name, command, env or {}, path)
+    # Each run keeps its own list of failed tests.
+    kept = ["-o", f"cache_dir={REPORTS / report}-cache"]
+    command = _python("-m", "pytest", "--quiet", f"--junit-xml={path}", *kept, *options)
+    again = ["--last-failed", "--last-failed-no-failures=none", "--numprocesses=0"]
+    return Step(name, command, env or {}, path, again)
