@@ -62,6 +62,7 @@ const islands = readdirSync(join(source, "islands"), { withFileTypes: true })
 const entryPoints = [
   { in: join(source, "main.ts"), out: "main" },
   { in: join(source, "styles", "main.css"), out: "site" },
+  { in: join(source, "styles", "admin", "main.css"), out: "admin" },
   { in: join(source, "images", "favicon.svg"), out: "favicon" },
   ...readdirSync(join(source, "images"))
     .filter((file) => file.endsWith(".png"))

@@ -63,6 +63,14 @@ class BackofficeSite(admin.AdminSite):
             section["models"].sort(key=lambda model: _rank(MODELS, model["object_name"]))
         return sorted(sections, key=lambda section: _rank(SECTIONS, section["app_label"]))
 
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Django's context of every page, with the navigation of the signed-in member of staff."""
+        from apps.backoffice.navigation import sections
+
+        context = super().each_context(request)
+        is_staff = self.has_permission(request)
+        return {**context, "navigation": sections(request.user, request.path) if is_staff else []}
+
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
         """Register models. The pages of packages get the allow-list of look-ups that ours have."""
         page = admin_class or admin.ModelAdmin
@@ -119,7 +127,7 @@ class BackofficeSite(admin.AdminSite):
 
     def _step_context(self, request: HttpRequest) -> dict[str, Any]:
         """The context of a page of the sign-in, which leads nowhere else yet."""
-        without_lists = {"available_apps": [], "is_nav_sidebar_enabled": False}
+        without_lists: dict[str, Any] = {"available_apps": [], "navigation": []}
         return {**self.each_context(request), **without_lists}
 
     def second_factor(self, request: HttpRequest) -> HttpResponse:
