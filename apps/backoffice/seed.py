@@ -1,5 +1,7 @@
 """Sample buyers with orders, and the sample admin account, for development only."""
 
+from typing import Any
+
 from django.contrib.auth import get_user_model
 
 from apps.catalogue.models import Subject
@@ -22,11 +24,11 @@ ADMIN_NAME, ADMIN_PASSWORD = "admin", "academia-demo"
 ACTOR = "datos de ejemplo"
 
 
-def seed_admin() -> None:
+def seed_admin() -> Any:
     """Add the admin account that `make run` prints. An existing account keeps its password."""
     users = get_user_model().objects
-    if not users.filter(username=ADMIN_NAME).exists():
-        users.create_superuser(ADMIN_NAME, "admin@example.com", ADMIN_PASSWORD)
+    admin = users.filter(username=ADMIN_NAME).first()
+    return admin or users.create_superuser(ADMIN_NAME, "admin@example.com", ADMIN_PASSWORD)
 
 
 def seed_orders() -> None:

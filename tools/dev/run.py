@@ -27,7 +27,7 @@ def run() -> int:
         django.setup()
     except ImproperlyConfigured as error:
         raise SetupError(str(error)) from error
-    prepare()
+    prepare(trade=True)
     stack = Stack()
     try:
         stack.start()

@@ -50,8 +50,11 @@ def use_empty_shop(var_dir: Path, **changes: str) -> None:
     os.environ.update(env, DJANGO_SETTINGS_MODULE="academy.settings")
 
 
-def prepare() -> None:
-    """Migrate the database and fill an empty one with sample data; Django must be set up."""
+def prepare(*, trade: bool = False) -> None:
+    """Migrate the database and fill an empty one with sample data; Django must be set up.
+
+    With `trade` the sample data include a year of orders.
+    """
     from apps.core.checks import START
 
     if problems := [problem.msg for problem in run_checks(tags=[START]) if problem.is_serious()]:
@@ -59,7 +62,7 @@ def prepare() -> None:
     try:
         call_command("migrate", interactive=False, verbosity=0)
         if settings.DEBUG:
-            call_command("seed", if_empty=True, stdout=StringIO())
+            call_command("seed", if_empty=True, trade=trade, stdout=StringIO())
     except (CommandError, OperationalError) as error:
         raise SetupError(f"{str(error).strip()}\n\nNo se puede preparar la tienda.") from error
     connections.close_all()

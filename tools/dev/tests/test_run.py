@@ -26,7 +26,7 @@ sys.path.insert(0, "")
 from tools.dev import __main__, processes, run, stack
 processes.ROOT = Path(sys.argv[1])
 stack.PROCFILE = processes.ROOT / "Procfile"
-stack.Stack.wait_ready = run.prepare = run.keep = lambda *_: None
+stack.Stack.wait_ready = run.prepare = run.keep = lambda *_, **__: None
 sys.exit(__main__.main(["run"]))
 """
 

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from apps.backoffice.sample_trade import seed_trade
 from apps.backoffice.seed import seed_admin, seed_orders
 from apps.backoffice.staff_groups import create_groups
 from apps.catalogue.models import Subject, University
@@ -41,6 +42,11 @@ class Command(BaseCommand):
             metavar="N",
             help="llena el catálogo hasta N asignaturas inventadas, siempre las mismas",
         )
+        parser.add_argument(
+            "--trade",
+            action="store_true",
+            help="con DEBUG: también un año de pedidos, alumnos, contactos y correos inventados",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.DEBUG and not options["sample"]:
@@ -50,7 +56,7 @@ class Command(BaseCommand):
         if options["if_empty"] and University.objects.exists():
             self.stdout.write("Ya hay datos: no se añade nada.")
             return
-        self._seed(options["subjects"])
+        self._seed(options["subjects"], trade=options["trade"])
         if options["subjects"]:
             refresh_statistics()
         self.stdout.write(
@@ -59,7 +65,7 @@ class Command(BaseCommand):
         )
 
     @transaction.atomic
-    def _seed(self, subjects: int) -> None:
+    def _seed(self, subjects: int, *, trade: bool) -> None:
         seed_catalogue()
         # The subjects of the small catalogue count towards N.
         more = max(0, subjects - SUBJECTS)
@@ -71,5 +77,7 @@ class Command(BaseCommand):
         # Never on a real site: codes for free purchases and accounts with a known password.
         if settings.DEBUG:
             seed_promo_codes()
+            admin = seed_admin()
+            if trade:  # Before the sample orders, which are of today: numbers rise with time.
+                seed_trade(admin)
             seed_orders()
-            seed_admin()

@@ -1,0 +1,63 @@
+"""Invented people and texts for the sample trade, always the same ones."""
+
+FIRST_NAMES = (
+    "Lucía", "Marta", "Nerea", "Álvaro", "Paula", "Sergio", "Inés", "Hugo", "Rocío", "Adrián",
+    "Sofía", "Iván", "Carmen", "Daniel", "Noelia", "Javier", "Irene", "Pablo", "Andrea", "Rubén",
+    "Elena", "Óscar", "Laura", "Víctor", "Aitana", "Diego", "Cristina", "Gonzalo", "Silvia",
+    "Mateo", "Begoña", "Jorge", "Raquel", "Íñigo", "Mónica", "Samuel", "Esther", "Nicolás",
+    "Yolanda", "Martín",
+)  # fmt: skip
+LAST_NAMES = (
+    "García", "Fernández", "López", "Martínez", "Sánchez", "Pérez", "Gómez", "Ruiz", "Díaz",
+    "Moreno", "Muñoz", "Álvarez", "Romero", "Navarro", "Torres", "Domínguez", "Vázquez", "Ramos",
+    "Gil", "Serrano", "Blanco", "Molina", "Ortega", "Delgado", "Castro", "Ortiz", "Rubio", "Marín",
+    "Sanz", "Núñez", "Iglesias", "Medina", "Cortés", "Castillo", "Santos", "Lozano", "Guerrero",
+    "Cano", "Prieto", "Calvo", "Peña", "Cabrera", "Ibáñez", "Herrero", "Nieto",
+)  # fmt: skip
+
+# What visitors write in the contact form.
+CONTACTS = (
+    "Hola, ¿los vídeos de Derecho romano sirven para el examen de febrero? Me examino en Madrid.",
+    "Buenas, me he matriculado de dos asignaturas y no me llega el correo con la contraseña.",
+    "¿Hacéis factura a nombre de empresa? Me paga el curso el trabajo y me piden el NIF.",
+    "Quería saber si puedo pagar en plazos con una tarjeta de débito.",
+    "He comprado Microeconomía por error, era Macroeconomía. ¿Me la podéis cambiar?",
+    "¿Hasta cuándo tengo acceso a las clases si me apunto ahora?",
+    "Soy opositora y solo necesito la PEC 3 de Estadística. ¿Se puede comprar suelta?",
+    "No me deja usar el código que me pasó mi compañera. Dice que ya está usado.",
+    "¿Cuándo abrís la Universidad a Distancia de Poniente? Me interesa Psicología.",
+    "Me gustaría hablar con alguien por teléfono antes de matricularme, por las tardes.",
+    "La PEC 2 de Contabilidad de costes no se me abre en el móvil, se queda en negro.",
+    "¿Las tutorías son en directo o por correo? Trabajo a turnos y no siempre puedo.",
+    "Os escribo porque me habéis cobrado dos veces el segundo plazo. Adjunto lo que puedo.",
+    "¿Puedo cambiar mi correo? He perdido el acceso al de la universidad.",
+    "Gracias por la ayuda con el examen, lo he sacado con un 7. ¿Tenéis algo para el TFG?",
+    "Necesito darme de baja de los avisos, me llegan dos veces.",
+)
+
+# Subjects that visitors ask for: (subject, degree, university).
+MISSING_SUBJECTS = (
+    ("Psicofarmacología", "Psicología", "Universidad Abierta del Mediodía"),
+    ("Derecho internacional privado", "Derecho", "Universidad Abierta del Mediodía"),
+    ("Econometría II", "Economía", "Universidad Abierta del Mediodía"),
+    ("Criminología clínica", "Criminología", "Universidad a Distancia de Poniente"),
+    ("Biología molecular", "Biología", "Universidad en Línea del Duero"),
+    ("Historia medieval", "Historia", "Universidad Virtual de Levante"),
+    ("Programación orientada a objetos", "Informática", "Universidad Abierta del Mediodía"),
+)
+
+# Answers that staff have noted.
+NOTES = (
+    "Llamada el martes: se lo piensa.",
+    "Le mandé el temario por correo.",
+    "Prefiere que le escribamos por la tarde.",
+    "Ya es alumna, lo miró en el aula.",
+)
+
+REFUND_REASONS = (
+    "Se equivocó de asignatura",
+    "Desistimiento dentro de plazo",
+    "Cambio de universidad",
+    "No se abre el semestre que necesita",
+    "Compra repetida",
+)

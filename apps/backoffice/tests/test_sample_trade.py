@@ -1,0 +1,91 @@
+"""The year of sample trade that `make run` begins with."""
+
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from django.core.management import call_command
+from django.db.models import Count, F
+from django.utils import timezone
+
+from apps.catalogue.models import PriceChange, Subject
+from apps.classroom.models import Enrolment
+from apps.core.mail.registry import NoLongerDue, render_mail
+from apps.core.models import Mail
+from apps.leads.models import Lead
+from apps.orders.models import Dispute, Instalment, Order, Payment, ReferralReward, Refund
+from apps.orders.reads import paid_without_access
+from apps.payments.audit import audit
+from apps.payments.reconcile import reconcile
+from apps.pricing.models import PromoCode
+from apps.students.models import Consent
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def trade(settings):
+    settings.DEBUG = True
+    settings.STRIPE_API_BASE = "http://127.0.0.1:9"
+    call_command("seed", "--trade", verbosity=0)
+
+
+def statuses(model):
+    return set(model.objects.values_list("status", flat=True))
+
+
+@pytest.mark.usefixtures("trade")
+def test_trade_shows_every_state_and_the_books_agree():
+    assert audit(offline=True).differences == []
+    assert Order.objects.count() == 603
+    assert statuses(Order) == set(Order.Status.values)
+    assert statuses(Instalment) == {"due", "paid", "failed"}
+    assert statuses(Dispute) == {"open", "won", "lost"}
+    assert statuses(Lead) == set(Lead.Status.values)
+    assert {"held", "owed", "paid"} <= statuses(ReferralReward)
+    assert Refund.objects.count() > 20
+    assert Mail.objects.filter(status=Mail.Status.FAILED).count() == 2
+    assert paid_without_access().filter(access_problem__gt="").count() == 1
+    assert PriceChange.objects.filter(before__isnull=False).count() > 50
+    # Stripe is asked about no sample payment: the one problem is the list of all charges.
+    findings = reconcile()
+    assert (findings.payments, findings.expired, findings.problems) == (0, 0, 1)
+
+
+@pytest.mark.usefixtures("trade")
+def test_second_seed_of_trade_adds_nothing():
+    before = (Order.objects.count(), Mail.objects.count(), PromoCode.objects.count())
+
+    call_command("seed", "--trade", verbosity=0)
+
+    assert (Order.objects.count(), Mail.objects.count(), PromoCode.objects.count()) == before
+
+
+@pytest.mark.usefixtures("trade")
+def test_trade_is_as_the_shop_would_have_written_it():
+    now = timezone.now()
+    oldest, newest = Order.objects.order_by("pk").first(), Order.objects.order_by("-pk").first()
+    assert now - timedelta(days=366) < oldest.created_at < now - timedelta(days=340)
+    assert newest.created_at <= timezone.now()
+    assert not Payment.objects.filter(succeeded_at__gt=timezone.now()).exists()
+    due = Instalment.objects.filter(status="due", charge_on__lt=timezone.localdate())
+    assert not due.exists()
+    # Each order has its consents, and each last price change leads to the price of today.
+    consented = set(Consent.objects.values_list("order_id", flat=True))
+    assert consented == set(Order.objects.values_list("pk", flat=True))
+    for subject in Subject.objects.prefetch_related("price_changes"):
+        assert subject.price_changes.first().after == subject.final_price
+    counted = Subject.objects.annotate(students=Count("enrolments__student", distinct=True))
+    assert not counted.exclude(enrolled_counted=F("students")).exists()
+    assert Enrolment.objects.exists()
+    for template in set(Mail.objects.values_list("template", flat=True)):
+        mail = Mail.objects.filter(template=template).order_by("-pk").first()
+        with suppress(NoLongerDue):
+            assert render_mail(mail.template, mail.context, reveal=True).subject
+
+
+def test_trade_is_not_seeded_without_debug():
+    call_command("seed", "--sample", "--trade", verbosity=0)
+
+    assert not Order.objects.exists()
+    assert not Lead.objects.exists()
