@@ -16,6 +16,7 @@ urlpatterns = [
     path("readyz", readyz),
     path("", include("apps.classroom.urls")),
     path("", include("apps.payments.urls")),
+    path("", include("apps.leads.withdrawal.urls")),
     path("", include("apps.pages.urls")),
     # Last: with DEBUG too, an unknown address gets the page that visitors get.
     re_path(r"^.*$", not_found),

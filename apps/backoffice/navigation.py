@@ -80,6 +80,7 @@ ENTRIES = (
     _list("Promociones", "Usos de códigos", "orders.promouse"),
     _list("Promociones", "Recompensas por amigos", "orders.referralreward"),
     _list("Contactos", "Solicitudes", "leads.lead"),
+    _list("Contactos", "Desistimientos", "leads.withdrawal"),
     _list("Contactos", "Presupuestos", "leads.quote"),
     _list("Contactos", "Asignaturas pedidas", "leads.requestedsubject"),
     _list("Contenido", "Planes", "pages.priceplan"),

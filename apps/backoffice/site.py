@@ -31,7 +31,7 @@ SECTIONS = (
 UNLISTED = {"django_tasks_database"}
 MODELS = (
     "Order", "Payment", "Refund", "Dispute", "Instalment", "PromoUse", "OrderLine", "OrderEvent",
-    "Lead", "Quote", "RequestedSubject",
+    "Lead", "Quote", "RequestedSubject", "Withdrawal",
     "Student", "Consent", "SignIn", "ErasureRequest",
     "Provisioning", "AccessChange", "Enrolment", "Account", "Semester", "MoodleCourse",
     "University", "Degree", "Subject", "Lesson", "PriceChange",

@@ -62,6 +62,7 @@ GROUP_DEFINITIONS = (
             "core.view_mail",
             "leads.change_lead",
             "leads.change_requestedsubject",
+            "leads.change_withdrawal",
             "orders.change_order",
             "students.change_student",
         ),
@@ -80,8 +81,9 @@ GROUP_DEFINITIONS = (
     ),
     GroupDefinition(
         "Contabilidad",
-        views=("orders", "payments", "pricing", "students.student"),
+        views=("leads.withdrawal", "orders", "payments", "pricing", "students.student"),
         permissions=(
+            "leads.change_withdrawal",
             "orders.change_instalment",
             "orders.change_order",
             "orders.change_payment",

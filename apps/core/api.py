@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import Http404
+from django.http import Http404, HttpRequest
 from rest_framework import exceptions, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -111,7 +111,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     return None
 
 
-def refuse_cross_site(request: Request) -> None:
+def refuse_cross_site(request: HttpRequest | Request) -> None:
     """Raise CrossSite if the request comes from another site (docs/rules.md, "Cross-site
     protection").
 

@@ -11,8 +11,10 @@ class LeadsConfig(AppConfig):
         from apps.leads.attachments import remove_file_after_commit
         from apps.leads.models import Attachment
         from apps.leads.quote_lookup import SentQuotes
+        from apps.leads.withdrawal import mails as withdrawal_mails
         from apps.orders.checkout.binding_quotes import look_up_quotes_in
 
         mails.register()
+        withdrawal_mails.register()
         look_up_quotes_in(SentQuotes())
         post_delete.connect(remove_file_after_commit, sender=Attachment)

@@ -75,6 +75,44 @@ def _subject_published() -> dict[str, dict[str, Any]]:
     }
 
 
+def _withdrawal_acknowledged() -> dict[str, dict[str, Any]]:
+    statement = [
+        ("Nombre", "Ana Ejemplo Pérez"),
+        ("Correo", "ana.ejemplo@example.com"),
+        ("Número de pedido", "12"),
+        ("Qué indica", "Desisto solo de Estadística descriptiva."),
+    ]
+    known = {"number": 3, "received_at": timezone.now(), "facts": statement}
+    return {
+        "De quien ha comprado": known,
+        "De un correo sin compras": {**known, "facts": statement[1:3]},
+    }
+
+
+def _withdrawal_received() -> dict[str, dict[str, Any]]:
+    return {
+        "Ejemplo": {
+            **_withdrawal_acknowledged()["De quien ha comprado"],
+            "who": "Ana Ejemplo Pérez",
+            "refund_by": timezone.localdate() + timedelta(days=14),
+            "reply_to": "ana.ejemplo@example.com",
+            "admin_url": absolute_url(reverse("admin:leads_withdrawal_change", args=[1])),
+        }
+    }
+
+
+preview_mail(
+    "withdrawal_acknowledged",
+    when="Cuando alguien confirma su desistimiento en el sitio, al momento",
+    to=VISITOR,
+    samples=_withdrawal_acknowledged,
+)
+preview_mail(
+    "withdrawal_received",
+    when="Cuando llega un desistimiento",
+    to=STAFF,
+    samples=_withdrawal_received,
+)
 preview_mail(
     "lead_received",
     when="Cuando alguien envía un formulario del sitio",

@@ -11,8 +11,21 @@ from django.utils import timezone
 
 from apps.catalogue.models import Subject
 from apps.core.models import LegalText
+from apps.leads.withdrawal.models import Withdrawal
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
+
+__all__ = [
+    "Attachment",
+    "Lead",
+    "LeadConsent",
+    "Quote",
+    "QuoteDiscount",
+    "QuoteSubject",
+    "RequestedSubject",
+    "SubjectRequest",
+    "Withdrawal",
+]
 
 # Wider than one price: it holds the sum of six of the largest prices.
 EUROS: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}

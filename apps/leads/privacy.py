@@ -12,6 +12,7 @@ from apps.core.mail.outbox import delete_mails_about
 from apps.core.privacy import PersonalData, counted, register_personal_data, register_retention
 from apps.leads import attachments
 from apps.leads.models import Attachment, Lead, Quote
+from apps.leads.withdrawal import privacy as _withdrawals  # noqa: F401  (registers its rules)
 
 LEADS_KEPT = timedelta(days=365)
 ATTACHMENTS_KEPT = timedelta(days=90)

@@ -60,6 +60,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "portal_url": _portal_url(),
         "waived_on": now,
         "waiver": WORDINGS[Consent.Kind.WITHDRAWAL],
+        "withdrawal_url": absolute_url("/desistimiento?pedido=12"),
         "terms": sample(title="Términos y condiciones", version=3, published_on=today),
         "terms_url": absolute_url("/terminos?version=3"),
     }

@@ -94,6 +94,7 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
         "portal_url": absolute_url(SiteSettings.current().portal),
         "waived_on": withdrawal and withdrawal.accepted_at,
         "waiver": withdrawal and withdrawal.wording,
+        "withdrawal_url": absolute_url(f"/desistimiento?pedido={order.pk}"),
         "terms": terms and terms.legal_text,
         "terms_url": terms and absolute_url(f"/terminos?version={terms.legal_text.version}"),
     }

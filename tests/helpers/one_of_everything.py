@@ -15,7 +15,7 @@ from apps.classroom.models import (
     Semester,
 )
 from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
-from apps.leads.models import Lead, Quote, RequestedSubject, SubjectRequest
+from apps.leads.models import Lead, Quote, RequestedSubject, SubjectRequest, Withdrawal
 from apps.orders.models import (
     Dispute,
     Instalment,
@@ -105,6 +105,10 @@ def make_one_of_everything():
     )  # fmt: skip
     ScheduledJob.objects.get_or_create(name="send_due_mails", defaults={"due_at": timezone.now()})
     make_leads(n, subject=subject)
+    Withdrawal.objects.create(
+        name="Ana", email=order.email, email_identity=order.email, contract_key=f"{order.pk}",
+        order_number=f"{order.pk}", order=order, status="declined",
+    )  # fmt: skip
     SiteSettings.current()
     pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy bien.")
     pages.TeamMember.objects.create(name="Lucía Martín", degree="ADE", is_sample=True)

@@ -154,9 +154,17 @@ def test_confirmation_contains_the_waiver_and_the_version_of_the_terms():
     assert 'href="https://academia.example/terminos?version=1"' in mail.html
 
 
+def test_confirmation_links_the_page_for_withdrawing_from_the_order():
+    order = make_order()
+    mail = confirmation(order)
+    link = f"https://academia.example/desistimiento?pedido={order.pk}"
+    assert f"Desistir del contrato aquí: {link}" in mail.text
+    assert link in mail.html
+
+
 def test_confirmation_without_a_waiver_does_not_mention_one():
     mail = confirmation(make_order())
-    assert "desistimiento" not in mail.text + mail.html
+    assert "confirmación sobre el desistimiento" not in (mail.text + mail.html).lower()
 
 
 def test_saved_cart_mail_contains_the_recovery_link():

@@ -1,0 +1,281 @@
+"""/desistimiento: two steps, one case for each contract, a stamped acknowledgement."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+import time_machine
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.utils import timezone
+
+from apps.core.mail.registry import render_for_staff
+from apps.core.models import Mail
+from apps.core.privacy import CannotErase, erase_all, export_all, preview_erasure
+from apps.leads.models import Withdrawal
+from apps.leads.withdrawal.models import last_day_to_withdraw
+from apps.leads.withdrawal.privacy import KEPT_WITHOUT_ORDER, _purge
+from apps.orders.models import Order, Payment, Refund
+from apps.students.models import Student
+from tests.helpers.admin import admin_url
+from tests.helpers.parallel import in_parallel
+
+pytestmark = pytest.mark.django_db
+MADRID = ZoneInfo("Europe/Madrid")
+PAGE = "/desistimiento"
+CONFIRM = "Confirmar desistimiento"
+
+
+@pytest.fixture
+def order():
+    return make_order("ana@example.com")
+
+
+def make_order(email, **fields):
+    student = Student.objects.create(email=email)
+    fields = {"status": Order.Status.PAID, "paid_at": timezone.now(), **fields}
+    return Order.objects.create(
+        student=student, email=email, phone="+34600111222", total_amount=Decimal("190.00"),
+        payment_type="full_payment", **fields,
+    )  # fmt: skip
+
+
+def statement(order=None, **changes):
+    number = str(order.pk) if order else ""
+    return {"name": "Ana Gil", "email": "ana@example.com", "order_number": number, **changes}
+
+
+def confirm(client, order=None, **changes):
+    return client.post(PAGE, {**statement(order, **changes), "confirm": "1"})
+
+
+def mails(template):
+    return list(Mail.objects.filter(template=template))
+
+
+def test_the_statement_is_shown_before_it_is_confirmed(client, order):
+    form = client.get(f"{PAGE}?pedido={order.pk}")
+    assert "Desistir del contrato aquí</button>" in form.content.decode()
+    assert f'value="{order.pk}"' in form.content.decode()
+    assert not form.cookies
+
+    review = client.post(PAGE, statement(order)).content.decode()
+    assert f"{CONFIRM}</button>" in review
+    assert not Withdrawal.objects.exists()
+    assert not Mail.objects.exists()
+
+    corrected = client.post(PAGE, {**statement(order), "change": "1"}).content.decode()
+    assert 'value="Ana Gil"' in corrected
+    assert not Withdrawal.objects.exists()
+
+
+def test_a_confirmed_statement_is_acknowledged_with_content_date_and_time(client, order):
+    with time_machine.travel(datetime(2026, 11, 22, 10, 30, 15, tzinfo=MADRID), tick=False):
+        page = confirm(client, order, details="Solo Álgebra").content.decode()
+        case = Withdrawal.objects.get()
+    assert (case.order, case.status, case.acknowledged) == (order, "open", True)
+    assert "22 de noviembre de 2026 a las 10:30:15" in page
+
+    [mail] = mails("withdrawal_acknowledged")
+    assert mail.to == "ana@example.com"
+    text = render_for_staff(mail).text
+    for part in (
+        "22 de noviembre de 2026 a las 10:30:15",
+        "Ana Gil",
+        f"{order.pk}",
+        "Solo Álgebra",
+    ):
+        assert part in text
+    [to_staff] = mails("withdrawal_received")
+    assert "06/12/2026" in render_for_staff(to_staff).text
+
+
+def test_a_repeated_statement_makes_no_second_case_and_no_second_mail(client, order):
+    confirm(client, order)
+    again = {"email": " Ana+x@Example.com", "order_number": f"Pedido n.º 0{order.pk}"}
+    assert confirm(client, **again).status_code == 200
+
+    assert Withdrawal.objects.count() == 1
+    assert Mail.objects.count() == 2
+
+
+def test_a_later_statement_with_another_text_is_kept_and_reopens_the_case(client, order):
+    confirm(client, order)
+    Withdrawal.objects.update(status="declined", resolved_at=timezone.now())
+    for _ in range(2):
+        confirm(client, order, details="También de\nÁlgebra")
+
+    case = Withdrawal.objects.get()
+    assert (case.status, case.resolved_at) == ("open", None)
+    assert case.later_statements.count("Ana Gil: También de Álgebra") == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_the_same_statement_sent_twice_at_once_makes_one_case(order):
+    in_parallel(lambda: confirm(Client(), order), 2)
+    assert Withdrawal.objects.count() == 1
+    assert Mail.objects.count() == 2
+
+
+def test_the_page_does_not_disclose_whether_order_or_address_exist(client, order):
+    confirm(client, order, name="Texto de Ana", details="Mi secreto")
+    with time_machine.travel(timezone.now(), tick=False):
+        pages = {
+            confirm(client, name="X", email=email, order_number=number).content.decode()
+            .replace(email, "E").replace(f"<dd>{number}</dd>", "N")
+            for email, number in (
+                ("ana@example.com", f"{order.pk}"),
+                ("ana@example.com", "999999"),
+                ("nadie@example.com", f"{order.pk}"),
+            )
+        }  # fmt: skip
+    assert len(pages) == 1
+    assert "secreto" not in pages.pop()
+
+
+def test_a_number_of_somebody_else_is_not_linked(client, order):
+    confirm(client, order, email="bruno@example.com")
+    case = Withdrawal.objects.get()
+    assert (case.order, case.from_buyer) == (None, False)
+
+
+def test_a_mail_to_an_unknown_address_repeats_no_typed_text(client, order):
+    confirm(client, email="x@example.com", name="Gana dinero", details="http://spam.example")
+    [mail] = mails("withdrawal_acknowledged")
+    text = render_for_staff(mail).text
+    assert "Gana dinero" not in text
+    assert "spam.example" not in text
+
+
+def test_statements_above_the_budget_of_a_mailbox_are_kept_without_a_mail(client, order, settings):
+    settings.MAILS_PER_RECIPIENT = 4  # One, and three that are kept for links.
+    for details in ("uno", "dos"):
+        assert confirm(client, details=details).status_code == 200
+    assert Withdrawal.objects.filter(acknowledged=False).count() == 1
+    confirm(client, order)  # The order is of this address, so that its mail is always sent.
+
+    assert len(mails("withdrawal_acknowledged")) == 2
+
+
+def test_a_visitor_may_confirm_ten_statements_in_ten_minutes(client, settings):
+    settings.RATE_LIMIT_SCALE = 1
+    with time_machine.travel(datetime(2026, 11, 22, 10, 0, tzinfo=MADRID), tick=False):
+        answers = [confirm(client, details=f"Compra {n}") for n in range(11)]
+    assert [answer.status_code for answer in answers] == [200] * 10 + [429]
+    assert int(answers[-1]["Retry-After"]) > 0
+    assert "Compra 10" in answers[-1].content.decode()
+    assert Withdrawal.objects.count() == 10
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": ""},
+        {"email": "no"},
+        {"order_number": "", "details": ""},
+        {"order_number": "9" * 13},
+        {"order_number": "doce"},
+        {"name": "a\0b", "details": "x"},
+        {"details": "x" * 501},
+    ],
+    ids=repr,
+)
+def test_a_bad_field_is_refused_with_the_form(client, changes):
+    page = confirm(client, **{"order_number": "1", **changes})
+    assert page.status_code == 200
+    assert "field__error" in page.content.decode()
+    assert not Withdrawal.objects.exists()
+
+
+def test_another_site_can_not_send_a_statement(client, order):
+    headers = {"Origin": "https://other.example"}
+    answer = client.post(PAGE, {**statement(order), "confirm": "1"}, headers=headers)
+    assert answer.status_code == 403
+    assert not Withdrawal.objects.exists()
+
+
+def test_a_period_that_ends_on_a_weekend_lasts_until_monday():
+    bought = datetime(2026, 11, 6, 23, 30, tzinfo=MADRID)  # 14 days later is a Friday.
+    assert f"{last_day_to_withdraw(bought):%d/%m}" == "20/11"
+    assert f"{last_day_to_withdraw(bought + timedelta(days=1)):%d/%m}" == "23/11"
+
+
+def test_open_cases_leave_out_refunded_orders_and_know_late_ones(client, order):
+    confirm(client, order)
+    assert Withdrawal.objects.open().count() == 1
+    assert Withdrawal.objects.overdue(timezone.now()).count() == 0
+    assert Withdrawal.objects.overdue(timezone.now() + timedelta(days=15)).count() == 1
+    Order.objects.update(status=Order.Status.REFUNDED)
+    assert Withdrawal.objects.open().count() == 0
+
+
+@pytest.fixture
+def clerk(client):
+    user = User.objects.create_user("carla", is_staff=True)
+    names = ("view_withdrawal", "change_withdrawal", "refund_order", "view_order")
+    user.user_permissions.set(Permission.objects.filter(codename__in=names))
+    client.force_login(user)
+    return client
+
+
+def test_a_case_shows_what_was_used_and_counts_as_refunded_only_after_a_refund(clerk, order):
+    confirm(clerk, order)
+    case = Withdrawal.objects.get()
+    page = clerk.get(admin_url(Withdrawal, "change", case.pk)).content.decode()
+    assert "El acceso no se ha creado." in page
+    assert f"/admin/devolver/{order.pk}" in page
+
+    url = admin_url(Withdrawal, "change", case.pk)
+    answer = clerk.post(url, {"status": "refunded", "order": order.pk, "note": ""})
+    assert "hazla primero" in answer.content.decode()
+    payment = Payment.objects.create(
+        order=order, reference="pi_1", amount=190, status="succeeded", refunded=10
+    )
+    Refund.objects.create(
+        payment=payment, batch="b", amount=10, reason="Desiste", actor="carla", status="succeeded"
+    )
+    assert clerk.post(url, {"status": "refunded", "order": order.pk}).status_code == 302
+    case.refresh_from_db()
+    assert case.status == "refunded"
+    assert case.resolved_at is not None
+
+
+def test_a_declined_case_needs_a_reason(clerk, order):
+    confirm(clerk, order)
+    url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
+    answer = clerk.post(url, {"status": "declined", "order": order.pk, "note": ""})
+    assert "Escribe por qué no procede." in answer.content.decode()
+
+
+def test_staff_send_an_acknowledgement_that_was_held_back(clerk, order):
+    confirm(clerk, order)
+    Mail.objects.all().delete()
+    case = Withdrawal.objects.get()
+    Withdrawal.objects.update(acknowledged=False)
+    ticked = {"action": "send_acknowledgement", "_selected_action": [case.pk]}
+    for _ in range(2):
+        clerk.post(admin_url(Withdrawal, "changelist"), ticked)
+    assert len(mails("withdrawal_acknowledged")) == 1
+
+
+def test_personal_data_of_a_case_can_be_exported_and_erased_once_it_is_resolved(client, order):
+    confirm(client, order, details="Mi texto")
+    assert export_all("ana@example.com")["desistimientos"][0]["indica"] == "Mi texto"
+    with pytest.raises(CannotErase):
+        preview_erasure("ana@example.com")
+    Withdrawal.objects.update(status="declined")
+    erase_all("ana@example.com")
+    case = Withdrawal.objects.get()
+    assert (case.name, case.email, case.email_identity, case.details) == ("", "", "", "")
+    assert case.order_id == order.pk
+    assert not Mail.objects.filter(template__startswith="withdrawal").exists()
+
+
+def test_cases_without_an_order_are_deleted_after_a_year(client, order):
+    confirm(client, order)
+    confirm(client, details="Una compra")
+    assert _purge(timezone.now() + KEPT_WITHOUT_ORDER - timedelta(days=1)) == 0
+    assert _purge(timezone.now() + KEPT_WITHOUT_ORDER + timedelta(days=1)) == 1
+    assert Withdrawal.objects.get().order == order

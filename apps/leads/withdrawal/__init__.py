@@ -1,0 +1,1 @@
+"""The online function for withdrawing from a contract (docs/rules.md, "Withdrawal")."""

@@ -1,0 +1,216 @@
+"""The cases of withdrawal in the admin: what was declared, what was used, and the refund."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from apps.classroom.models import Account, Provisioning
+from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
+from apps.leads.withdrawal.models import Withdrawal, last_day_to_withdraw
+from apps.leads.withdrawal.services import acknowledge
+from apps.orders.models import Order, Refund
+from apps.orders.models.statuses import EVER_PAID, REFUND_COUNTED
+from apps.students.models import Consent
+
+# An address rarely has more orders; the list of orders shows them all.
+ORDERS_SHOWN = 10
+
+
+def refunds_of(order: Order) -> QuerySet[Refund]:
+    """The order's refunds that are made or on their way."""
+    counted = (*REFUND_COUNTED, Refund.Status.OUTSIDE)
+    return Refund.objects.filter(payment__order=order, status__in=counted).order_by("created_at")
+
+
+class WithdrawalForm(forms.ModelForm[Withdrawal]):
+    class Meta:
+        model = Withdrawal
+        fields = ("status", "order", "note")
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean() or {}
+        order = data.get("order", self.instance.order)
+        if data.get("status") == Withdrawal.Status.REFUNDED and (
+            order is None or not refunds_of(order).exists()
+        ):
+            self.add_error("status", "Ese pedido no tiene ninguna devolución: hazla primero.")
+        if data.get("status") == Withdrawal.Status.DECLINED and not data.get("note"):
+            self.add_error("note", "Escribe por qué no procede.")
+        return data
+
+
+@admin.register(Withdrawal)
+class WithdrawalAdmin(AcademyModelAdmin):
+    """What the consumer declared is read-only. Staff set order, status and note."""
+
+    form = WithdrawalForm
+    list_display = (
+        "number",
+        "who",
+        "order_link",
+        moment("received_at", "recibido"),
+        "deadline",
+        "status",
+    )
+    list_filter = ("status", "received_at")
+    search_fields = ("name", "email", "order_number", "note")
+    date_hierarchy = "received_at"
+    list_select_related = ("order",)
+    autocomplete_fields = ("order",)
+    actions = ("send_acknowledgement",)
+    fieldsets = (
+        (None, {"fields": ("status", "order", "note")}),
+        (
+            "Plazos",
+            {"fields": ("received", "deadline", "in_time_shown", "acknowledged", "resolved_at")},
+        ),
+        (
+            "Lo que ha declarado",
+            {"fields": ("name", "email", "order_number", "details", "later_statements")},
+        ),
+        ("El contrato", {"fields": ("contract", "waiver", "used", "refunds", "other_orders")}),
+    )
+    readonly_fields = (
+        "received", "deadline", "in_time_shown", "acknowledged", "resolved_at", "name", "email",
+        "order_number", "details", "later_statements", "contract", "waiver", "used", "refunds",
+        "other_orders",
+    )  # fmt: skip
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # The statement is proof. It goes with the person's data or after its time.
+        return False
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        # Whether the link to the refund is shown. The page itself checks the permission.
+        self.may_refund = request.user.has_perm("orders.refund_order")
+        return super().get_form(request, *args, **kwargs)
+
+    def save_model(
+        self, request: HttpRequest, obj: Withdrawal, form: forms.ModelForm[Withdrawal], change: bool
+    ) -> None:
+        if "status" in form.changed_data:
+            is_open = obj.status == Withdrawal.Status.OPEN
+            obj.resolved_at = None if is_open else timezone.now()
+        super().save_model(request, obj, form, change)
+
+    @admin.action(description="Enviar el acuse de recibo que falta", permissions=["change"])
+    def send_acknowledgement(self, request: HttpRequest, cases: QuerySet[Withdrawal]) -> None:
+        sent = sum(acknowledge(pk) for pk in cases.values_list("pk", flat=True))
+        self.message_user(request, f"Acuses de recibo enviados: {sent}.", messages.SUCCESS)
+
+    @admin.display(description="desistimiento", ordering="pk")
+    def number(self, case: Withdrawal) -> str:
+        return f"N.º {case.pk}"
+
+    @admin.display(description="de", ordering="email")
+    def who(self, case: Withdrawal) -> str:
+        return f"{case.name} <{case.email}>" if case.email else NOTHING
+
+    @admin.display(description="pedido", ordering="order")
+    def order_link(self, case: Withdrawal) -> str:
+        if case.order_id is None:
+            return "Sin pedido reconocido"
+        url = reverse("admin:orders_order_change", args=[case.order_id])
+        return format_html('<a href="{}">Pedido {}</a>', url, case.order_id)
+
+    @admin.display(description="devolver hasta", ordering="received_at")
+    def deadline(self, case: Withdrawal) -> str:
+        day = f"{case.refund_by:%d/%m/%Y}"
+        is_late = case.status == Withdrawal.Status.OPEN and case.refund_by < timezone.localdate()
+        return f"{day} (vencido)" if is_late else day
+
+    @admin.display(description="recibido")
+    def received(self, case: Withdrawal) -> str:
+        return f"{timezone.localtime(case.received_at):%d/%m/%Y %H:%M:%S}"
+
+    @admin.display(description="dentro de plazo")
+    def in_time_shown(self, case: Withdrawal) -> str:
+        if case.in_time is None or case.order is None or case.order.paid_at is None:
+            return NOTHING
+        last = f"{last_day_to_withdraw(case.order.paid_at):%d/%m/%Y}"
+        return f"Sí, hasta el {last}" if case.in_time else f"No: terminó el {last}"
+
+    @admin.display(description="pedido")
+    def contract(self, case: Withdrawal) -> SafeString | str:
+        order = case.order
+        if order is None:
+            return "El número y el correo no coinciden con ningún pedido pagado."
+        paid = f"{timezone.localtime(order.paid_at):%d/%m/%Y}" if order.paid_at else NOTHING
+        url = reverse("admin:orders_order_change", args=[order.pk])
+        text = f"{money(order.total_amount)} · pagado el {paid} · {order.get_status_display()}"
+        return format_html('<a href="{}">{}</a> · {}', url, order, text)
+
+    @admin.display(description="renuncia al desistimiento")
+    def waiver(self, case: Withdrawal) -> str:
+        if case.order is None:
+            return NOTHING
+        consents = Consent.objects.filter(order_id=case.order.pk, kind=Consent.Kind.WITHDRAWAL)
+        consent = consents.order_by("-accepted_at").first()
+        if consent is None:
+            return "No consta"
+        return f"{timezone.localtime(consent.accepted_at):%d/%m/%Y %H:%M}: «{consent.wording}»"
+
+    @admin.display(description="qué se ha usado")
+    def used(self, case: Withdrawal) -> str:
+        """The access that the order opened, and the last sign-in. Opened lessons are not stored."""
+        if case.order is None:
+            return NOTHING
+        access = Provisioning.objects.filter(order_id=case.order.pk).first()
+        if access is None or access.status != Provisioning.Status.CREATED:
+            return "El acceso no se ha creado."
+        account = Account.objects.filter(student=case.order.student_id).first()
+        opened = f"Acceso creado el {timezone.localtime(access.updated_at):%d/%m/%Y %H:%M}."
+        if account is None or not account.password:
+            return f"{opened} No ha llegado a entrar: no tiene contraseña en el aula."
+        if account.last_sign_in_at is None:
+            return f"{opened} No consta si ha entrado en el aula."
+        last = f"{timezone.localtime(account.last_sign_in_at):%d/%m/%Y %H:%M}"
+        return f"{opened} Última entrada en el aula: {last}. No se registra qué lecciones abre."
+
+    @admin.display(description="devoluciones")
+    def refunds(self, case: Withdrawal) -> SafeString | str:
+        if case.order is None:
+            return NOTHING
+        made = format_html_join(
+            SafeString(""),
+            "{} · {} · {}<br>",
+            (
+                (
+                    f"{timezone.localtime(refund.created_at):%d/%m/%Y}",
+                    money(refund.amount),
+                    refund.get_status_display(),
+                )
+                for refund in refunds_of(case.order)
+            ),
+        )
+        if not self.may_refund:
+            return made or "Ninguna"
+        url = reverse("admin:refund_order", args=[case.order.pk])
+        return format_html('{}<a href="{}">Devolver…</a>', made, url)
+
+    @admin.display(description="otros pedidos con este correo")
+    def other_orders(self, case: Withdrawal) -> SafeString | str:
+        """Paid orders of the mailbox, for staff who look for the one that is meant."""
+        if not case.email_identity:
+            return NOTHING
+        orders = Order.objects.filter(email_identity=case.email_identity, status__in=EVER_PAID)
+        others = orders.exclude(pk=case.order.pk) if case.order else orders
+        found = others.order_by("-pk")[:ORDERS_SHOWN]
+        return (
+            format_html_join(
+                SafeString(" · "),
+                "{}",
+                ((list_link(str(order), "orders_order", id__exact=order.pk),) for order in found),
+            )
+            or "Ninguno"
+        )

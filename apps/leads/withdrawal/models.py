@@ -1,0 +1,108 @@
+from datetime import date, datetime, timedelta
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.orders.models import Order
+from apps.orders.models.statuses import OrderStatus
+
+# Article 104 of the Spanish consumer law (TRLGDCU): the days to withdraw from a contract.
+DAYS_TO_WITHDRAW = 14
+# Article 107 of the same law: the days to refund, counted from the statement.
+DAYS_TO_REFUND = 14
+SATURDAY = 5
+
+
+def last_day_to_withdraw(bought_at: datetime) -> date:
+    """The last day of the withdrawal period; a weekend moves it to Monday.
+
+    Regulation (EEC) 1182/71, article 3.4. Public holidays are not known here.
+    """
+    day = timezone.localdate(bought_at) + timedelta(days=DAYS_TO_WITHDRAW)
+    while day.weekday() >= SATURDAY:
+        day += timedelta(days=1)
+    return day
+
+
+class WithdrawalQuerySet(models.QuerySet["Withdrawal"]):
+    def open(self) -> "WithdrawalQuerySet":
+        """Cases without a decision, except those whose order has been refunded in full."""
+        return self.filter(status=Withdrawal.Status.OPEN).exclude(
+            order__status=OrderStatus.REFUNDED
+        )
+
+    def overdue(self, now: datetime) -> "WithdrawalQuerySet":
+        """Open cases whose refund is late."""
+        return self.open().filter(received_at__lt=now - timedelta(days=DAYS_TO_REFUND))
+
+
+class Withdrawal(models.Model):
+    """A consumer's statement of withdrawal, and what staff decided about it.
+
+    The texts are as typed. `order` is set if the number and the address belong together, or by
+    staff.
+    """
+
+    class Status(models.TextChoices):
+        OPEN = "open", "Por resolver"
+        REFUNDED = "refunded", "Devuelto"
+        DECLINED = "declined", "No procede"
+
+    name = models.CharField("nombre", max_length=120)
+    email = models.EmailField("correo", max_length=254)
+    email_identity = models.CharField(max_length=254, editable=False)
+    order_number = models.CharField("pedido que indica", max_length=12, blank=True)
+    details = models.TextField("lo que indica", max_length=500, blank=True)
+    # Further statements about the same contract that say something else, each with its date.
+    later_statements = models.TextField("declaraciones posteriores", blank=True, default="")
+    # What identifies the contract: the number, or a digest of the text. With the address it makes
+    # repeated statements one case.
+    contract_key = models.CharField(max_length=64, editable=False)
+    order = models.ForeignKey(
+        Order,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="withdrawals",
+        verbose_name="pedido",
+    )
+    # Whether the address belonged to a buyer. Only then the acknowledgement repeats typed texts.
+    from_buyer = models.BooleanField("de un comprador", default=False, editable=False)
+    # Whether the acknowledgement was queued. Mails to strangers have a limit.
+    acknowledged = models.BooleanField("acuse enviado", default=False, editable=False)
+    received_at = models.DateTimeField("recibido", default=timezone.now)
+    status = models.CharField("estado", max_length=10, choices=Status.choices, default=Status.OPEN)
+    note = models.TextField("nota interna", blank=True)
+    resolved_at = models.DateTimeField("resuelto", null=True, blank=True)
+
+    objects = WithdrawalQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "desistimiento"
+        verbose_name_plural = "desistimientos"
+        ordering = ("-received_at", "-pk")
+        constraints = (
+            # Erasing a person's data empties the identity.
+            models.UniqueConstraint(
+                fields=("email_identity", "contract_key"),
+                condition=~Q(email_identity=""),
+                name="withdrawal_once_per_contract",
+            ),
+        )
+        indexes = (models.Index(fields=("status", "-received_at"), name="withdrawal_by_status"),)
+
+    def __str__(self) -> str:
+        return f"Desistimiento n.º {self.pk}"
+
+    @property
+    def refund_by(self) -> date:
+        """The last day for the refund, if the withdrawal is justified."""
+        return timezone.localdate(self.received_at) + timedelta(days=DAYS_TO_REFUND)
+
+    @property
+    def in_time(self) -> bool | None:
+        """Whether it was sent within the withdrawal period. None without a paid order."""
+        if self.order is None or self.order.paid_at is None:
+            return None
+        return timezone.localdate(self.received_at) <= last_day_to_withdraw(self.order.paid_at)
