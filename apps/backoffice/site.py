@@ -37,7 +37,7 @@ MODELS = (
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
     "PricePlan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
-    "Mail", "ScheduledJob", "LegalText", "SiteSettings",
+    "Mail", "ScheduledJob", "Heartbeat", "LegalText", "SiteSettings",
 )  # fmt: skip
 # The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
@@ -82,13 +82,9 @@ class BackofficeSite(admin.AdminSite):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
         # Imported here because the site is created before the models are loaded.
-        from apps.backoffice.dashboard import orders_without_access, tiles
+        from apps.backoffice.today.page import today_for
 
-        context = {
-            "tiles": tiles(request.user),
-            "without_access": orders_without_access(request.user),
-        }
-        return super().index(request, {**(extra_context or {}), **context})
+        return super().index(request, {**(extra_context or {}), "today": today_for(request.user)})
 
     @property
     def login_form(self) -> Any:  # type: ignore[override]  # an attribute in Django

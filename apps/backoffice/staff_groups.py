@@ -89,6 +89,7 @@ GROUP_DEFINITIONS = (
             "orders.change_payment",
             "orders.export_referralreward",
             "orders.pay_referralreward",
+            "orders.read_takings",
             "orders.refund_order",
         ),
     ),

@@ -76,7 +76,12 @@ class Provisioning(RetriedWork):
         verbose_name = "alta en el aula"
         verbose_name_plural = "altas en el aula"
         ordering = ("-created_at",)
-        indexes = (models.Index(fields=("status", "due_at"), name="provisioning_by_due"),)
+        indexes = (
+            models.Index(fields=("status", "due_at"), name="provisioning_by_due"),
+            models.Index(
+                fields=("order_id",), condition=~Q(status="created"), name="provisioning_unfinished"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"Pedido {self.order_id} ({self.get_status_display()})"

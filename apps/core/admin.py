@@ -22,7 +22,14 @@ from apps.core.legal.placeholders import check_placeholders
 from apps.core.mail.outbox import retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import render_for_staff
-from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
+from apps.core.models import (
+    PROCESSES,
+    Heartbeat,
+    LegalText,
+    Mail,
+    ScheduledJob,
+    SiteSettings,
+)
 from apps.core.response_headers import NO_STORE
 from apps.core.staff_html import check_html
 
@@ -119,6 +126,17 @@ class LegalTextAdmin(AcademyModelAdmin):
         super().save_model(request, obj, form, change)
 
 
+class StuckFilter(admin.SimpleListFilter):
+    title = "entrega"
+    parameter_name = "entrega"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("parada", "Fallidos o más de 15 minutos esperando")]
+
+    def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        return rows.stuck() if self.value() == "parada" else None
+
+
 @admin.register(Mail)
 class MailAdmin(ReadOnlyAdmin):
     """The outbox. Staff read the mails here, without their secret links; readings are logged."""
@@ -132,7 +150,7 @@ class MailAdmin(ReadOnlyAdmin):
         moment("sent_at", "enviado"),
         "last_error",
     )
-    list_filter = ("status", "template")
+    list_filter = (StuckFilter, "status", "template")
     search_fields = ("to", "key", "message_id")
     date_hierarchy = "created_at"
     actions = ("send_again",)
@@ -231,6 +249,48 @@ class MailAdmin(ReadOnlyAdmin):
         return request.user.has_perm("core.change_mail")
 
 
+class SilentFilter(admin.SimpleListFilter):
+    title = "señal"
+    parameter_name = "senal"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("no", "Sin señal desde hace 2 minutos")]
+
+    def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        return rows.silent() if self.value() == "no" else None
+
+
+@admin.register(Heartbeat)
+class HeartbeatAdmin(ReadOnlyAdmin):
+    """The clock and the workers, with their last sign of life."""
+
+    list_display = ("title", "alive", moment("seen_at", "última señal"))
+    list_filter = (SilentFilter,)
+    search_fields = ("name",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Heartbeat]:
+        return Heartbeat.objects.filter(name__in=PROCESSES)
+
+    @admin.display(description="proceso", ordering="name")
+    def title(self, row: Heartbeat) -> str:
+        return str(row)
+
+    @admin.display(description="en marcha", boolean=True)
+    def alive(self, row: Heartbeat) -> bool:
+        return row.is_alive
+
+
+class FailedFilter(admin.SimpleListFilter):
+    title = "resultado"
+    parameter_name = "resultado"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("fallo", "Con fallo")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        return rows.filter(failures__gt=0) if self.value() == "fallo" else None
+
+
 @admin.register(ScheduledJob)
 class ScheduledJobAdmin(ReadOnlyAdmin):
     """The scheduled jobs with their last run, duration, result, error and next run."""
@@ -246,6 +306,7 @@ class ScheduledJobAdmin(ReadOnlyAdmin):
         moment("due_at", "próxima vez"),
     )
     search_fields = ("name", "last_result", "last_error")
+    list_filter = (FailedFilter,)
     actions = ("run_now",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ScheduledJob]:

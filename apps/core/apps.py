@@ -12,6 +12,7 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.core import checks, retention  # noqa: F401  (registers the system checks)
+        from apps.core.heartbeats import create_missing_rows
         from apps.core.mail.registry import absolute_url, register_mail
 
         register_mail(
@@ -25,6 +26,7 @@ class CoreConfig(AppConfig):
         # Each app's `mail_samples.py` describes its mails.
         autodiscover_modules("mail_samples")
         post_migrate.connect(publish_first_versions, sender=self)
+        post_migrate.connect(create_missing_rows, sender=self)
         # Each app's `jobs.py` registers its scheduled jobs.
         autodiscover_modules("jobs")
         # Each app's `privacy.py` registers its personal data and its retention rules.

@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 from django.conf import settings
 from django.db import close_old_connections, connection, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
@@ -219,9 +219,9 @@ def run_soon(name: str) -> None:
     ScheduledJob.objects.filter(name=name).update(due_at=timezone.now())
 
 
-def failing_jobs() -> int:
-    """How many jobs failed in their last run."""
-    return ScheduledJob.objects.filter(name__in=_jobs, failures__gt=0).count()
+def failing_jobs() -> QuerySet[ScheduledJob]:
+    """The jobs that failed in their last run."""
+    return ScheduledJob.objects.filter(name__in=_jobs, failures__gt=0)
 
 
 def clock_is_running() -> bool:

@@ -1,10 +1,10 @@
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
@@ -17,6 +17,17 @@ PORTAL_ADDRESS = RegexValidator(
     r"^(https://[^\s/\\]\S*|/(?![/\\])\S*)\Z",
     "Así: https://aula.midominio.es, o /aula en este sitio.",
 )
+# The processes that send signs of life, with their names for staff. Workers have the names of their
+# queues (TASKS in academy/settings.py).
+PROCESSES = {
+    "clock": "Reloj de tareas programadas",
+    "access": "Altas en el aula",
+    "mail": "Envío de correos",
+    "provider": "Avisos de Stripe",
+}
+SILENT_AFTER = timedelta(minutes=2)
+# A mail that waits for longer than this needs a person.
+MAIL_WAITS_TOO_LONG = timedelta(minutes=15)
 CHAT_GREETING = "Hola, me gustaría recibir más información."
 
 
@@ -142,6 +153,15 @@ class LegalText(models.Model):
         return fill_placeholders(self.body, {name: getattr(owner, name) for name in OWNER_FIELDS})
 
 
+class MailQuerySet(models.QuerySet["Mail"]):
+    def stuck(self) -> "MailQuerySet":
+        """Mails that failed for good, and mails that have waited for more than 15 minutes."""
+        since = timezone.now() - MAIL_WAITS_TOO_LONG
+        return self.filter(
+            Q(status=Mail.Status.FAILED) | Q(status=Mail.Status.QUEUED, created_at__lt=since)
+        )
+
+
 class Mail(RetriedWork):
     """A queued e-mail, stored in the transaction that makes it due.
 
@@ -169,6 +189,8 @@ class Mail(RetriedWork):
     sent_at = models.DateTimeField("enviado", null=True, blank=True)
     # Delayed because the mail server was unreachable, not because of this mail.
     waits_for_server = models.BooleanField("espera al servidor", default=False)
+
+    objects = MailQuerySet.as_manager()
 
     class Meta:
         verbose_name = "correo"
@@ -235,3 +257,34 @@ class ScheduledJob(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class HeartbeatQuerySet(models.QuerySet["Heartbeat"]):
+    def silent(self) -> "HeartbeatQuerySet":
+        """Processes without a sign of life for two minutes, or without any so far."""
+        since = timezone.now() - SILENT_AFTER
+        return self.filter(Q(seen_at=None) | Q(seen_at__lt=since), name__in=PROCESSES)
+
+
+class Heartbeat(models.Model):
+    """The last sign of life of a process that runs beside the web process.
+
+    `core.heartbeats` writes it. After each migration every process of `PROCESSES` has its row.
+    """
+
+    name = models.CharField("proceso", max_length=40, unique=True)
+    seen_at = models.DateTimeField("última señal", null=True, blank=True)
+
+    objects = HeartbeatQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "proceso"
+        verbose_name_plural = "procesos"
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return PROCESSES.get(self.name, self.name)
+
+    @property
+    def is_alive(self) -> bool:
+        return self.seen_at is not None and timezone.now() - self.seen_at <= SILENT_AFTER

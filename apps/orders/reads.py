@@ -1,11 +1,20 @@
 """Queries about orders for staff and for the student's account."""
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import CharField, Exists, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Cast, Concat
+from django.utils import timezone
 
 from apps.classroom.models import Provisioning
+from apps.core.models import Mail
 from apps.orders.models import Order
 from apps.orders.models.statuses import ACTIVE
 from apps.students.models import Student
+
+# An order that was paid longer ago than this had a provisioning.
+UNPROVISIONED_WITHIN = timedelta(days=7)
 
 
 def paid_without_access() -> QuerySet[Order]:
@@ -13,16 +22,36 @@ def paid_without_access() -> QuerySet[Order]:
 
     Annotated with the error of the last attempt (`access_problem`) and the time of the next
     (`access_due_at`). Both are null before the first attempt.
+
+    Both parts use small partial indexes. An order without a provisioning can only be an error of
+    the last days: years later the provisioning is deleted with the account.
     """
     access = Provisioning.objects.filter(order_id=OuterRef("pk"))
-    return Order.objects.filter(
-        ~Exists(access.filter(status=Provisioning.Status.CREATED)), status__in=ACTIVE
-    ).annotate(
+    unfinished = Provisioning.objects.exclude(status=Provisioning.Status.CREATED)
+    without = Order.objects.filter(
+        ~Exists(access), paid_at__gt=timezone.now() - UNPROVISIONED_WITHIN
+    )
+    numbers = (
+        unfinished.order_by().values("order_id").union(without.order_by().values("pk"), all=True)
+    )
+    return Order.objects.filter(pk__in=numbers, status__in=ACTIVE).annotate(
         access_problem=Subquery(access.values("last_error")[:1]),
         access_due_at=Subquery(
             access.filter(status=Provisioning.Status.PENDING).values("due_at")[:1]
         ),
     )
+
+
+def paid_after_reminder(*, since: datetime) -> QuerySet[Order]:
+    """Orders paid since then whose buyer was mailed a reminder of the unpaid cart before."""
+    keys = [
+        Concat(Value("cart-reminder:"), Cast(OuterRef("pk"), CharField()), Value(f":{hours}"))
+        for hours in settings.CART_REMINDER_HOURS
+    ]
+    if not keys:
+        return Order.objects.none()
+    reminders = Mail.objects.filter(key__in=keys, sent_at__lt=OuterRef("paid_at"))
+    return Order.objects.filter(Exists(reminders), paid_at__gte=since)
 
 
 def orders_of(student: Student) -> QuerySet[Order]:

@@ -12,7 +12,7 @@ from apps.classroom.models import (
     Enrolment,
     Provisioning,
 )
-from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
+from apps.core.models import Heartbeat, LegalText, Mail, ScheduledJob, SiteSettings
 from apps.leads.models import Lead, Quote, RequestedSubject, Withdrawal
 from apps.orders.models import (
     Dispute,
@@ -48,7 +48,7 @@ ASKED_FOR = {
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
     PriceChange, Mail, ScheduledJob, Provisioning, AccessChange, Enrolment, Account, Quote,
-    RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute, Withdrawal,
+    RequestedSubject, Heartbeat, SignIn, ErasureRequest, ReferralReward, Refund, Dispute, Withdrawal,
 }  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def test_a_failure_is_stored_mailed_once_a_day_and_stops_no_other_job(registered
         jobs.run_due_jobs()
         broken = ScheduledJob.objects.get(name="broken")
         assert (broken.failures, broken.last_error) == (2, "RuntimeError: sin conexión")
-        assert jobs.failing_jobs() == 1
+        assert jobs.failing_jobs().count() == 1
         mail = Mail.objects.get()
         assert (mail.template, mail.to) == ("job_failed", settings.STAFF_EMAIL)
         assert "Ha fallado una tarea: Contar" in render_for_staff(mail).subject

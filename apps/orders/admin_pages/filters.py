@@ -3,10 +3,11 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from apps.orders.reads import paid_without_access
+from apps.core.dates import month_start
+from apps.orders.reads import paid_after_reminder, paid_without_access
 
 
 class AttentionFilter(admin.SimpleListFilter):
@@ -21,10 +22,10 @@ class AttentionFilter(admin.SimpleListFilter):
 
 
 class OrderAttentionFilter(AttentionFilter):
-    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+    def queryset(self, request: HttpRequest, rows: Any) -> Any:
         if self.value() != "si":
             return None
-        return rows.filter(~Q(flag="") | Q(disputed_at__isnull=False))
+        return rows.needing_attention()
 
 
 class AccessFilter(admin.SimpleListFilter):
@@ -38,3 +39,38 @@ class AccessFilter(admin.SimpleListFilter):
         if self.value() != "no":
             return None
         return rows.filter(pk__in=paid_without_access().values("pk"))
+
+
+class RecoveredFilter(admin.SimpleListFilter):
+    title = "recuperados"
+    parameter_name = "recuperado"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("mes", "Pagados este mes tras un aviso")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        if self.value() != "mes":
+            return None
+        return rows.filter(pk__in=paid_after_reminder(since=month_start()).values("pk"))
+
+
+class LateFilter(admin.SimpleListFilter):
+    title = "situación"
+    parameter_name = "situacion"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("vencido", "Rechazado o vencido")]
+
+    def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        return rows.late() if self.value() == "vencido" else None
+
+
+class UnmatchedFilter(admin.SimpleListFilter):
+    title = "pedido"
+    parameter_name = "pedido"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("ninguno", "Sin pedido y sin atender")]
+
+    def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        return rows.unmatched() if self.value() == "ninguno" else None

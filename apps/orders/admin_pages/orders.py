@@ -17,7 +17,7 @@ from apps.core.admin_base import (
     moment,
     money,
 )
-from apps.orders.admin_pages.filters import AccessFilter, OrderAttentionFilter
+from apps.orders.admin_pages.filters import AccessFilter, OrderAttentionFilter, RecoveredFilter
 from apps.orders.admin_pages.rows import (
     DiscountRows,
     EventRows,
@@ -50,7 +50,14 @@ class OrderAdmin(ReadOnlyAdmin):
         "code",
     )
     list_select_related = ("promo_code",)
-    list_filter = (OrderAttentionFilter, AccessFilter, "status", "payment_type", "created_at")
+    list_filter = (
+        OrderAttentionFilter,
+        AccessFilter,
+        RecoveredFilter,
+        "status",
+        "payment_type",
+        "created_at",
+    )
     search_fields = (
         "email",
         "phone",

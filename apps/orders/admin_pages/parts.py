@@ -11,7 +11,7 @@ from apps.core.admin_base import (
     moment,
     money,
 )
-from apps.orders.admin_pages.filters import AttentionFilter
+from apps.orders.admin_pages.filters import AttentionFilter, LateFilter, UnmatchedFilter
 from apps.orders.admin_pages.rows import AttemptRows
 from apps.orders.models import (
     Instalment,
@@ -57,7 +57,7 @@ class InstalmentAdmin(OfOrderAdmin):
         "charge_on",
         moment("paid_at", "pagado"),
     )
-    list_filter = ("status", "due_on")
+    list_filter = (LateFilter, "status", "due_on")
     search_fields = ("order__email",)
     date_hierarchy = "due_on"
     actions = ("charge_again",)
@@ -104,7 +104,7 @@ class PaymentAdmin(OfOrderAdmin):
         moment("created_at", "creado"),
         "flag",
     )
-    list_filter = (AttentionFilter, "status", "created_at")
+    list_filter = (UnmatchedFilter, AttentionFilter, "status", "created_at")
     search_fields = ("reference", "order__email", "flag")
     date_hierarchy = "created_at"
     link_lookups = ("succeeded_at__date",)

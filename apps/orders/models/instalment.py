@@ -4,9 +4,25 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from apps.core.dates import today
 from apps.core.money import to_cents
 from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, Order
-from apps.orders.models.statuses import AttemptKind, AttemptOutcome, InstalmentStatus
+from apps.orders.models.statuses import (
+    INSTALMENT_UNPAID,
+    AttemptKind,
+    AttemptOutcome,
+    InstalmentStatus,
+)
+
+
+class InstalmentQuerySet(models.QuerySet["Instalment"]):
+    def unpaid(self) -> "InstalmentQuerySet":
+        """Instalments that are still to be paid, due or refused."""
+        return self.filter(status__in=INSTALMENT_UNPAID)
+
+    def late(self) -> "InstalmentQuerySet":
+        """Unpaid instalments that the bank refused, or whose day has passed."""
+        return self.unpaid().filter(Q(status=InstalmentStatus.FAILED) | Q(due_on__lt=today()))
 
 
 class Instalment(models.Model):
@@ -28,6 +44,8 @@ class Instalment(models.Model):
     noticed_at = models.DateTimeField("aviso previo", null=True, blank=True)
     paid_at = models.DateTimeField("pagado", null=True, blank=True)
 
+    objects = InstalmentQuerySet.as_manager()
+
     class Meta:
         verbose_name = "plazo"
         verbose_name_plural = "plazos"
@@ -36,7 +54,14 @@ class Instalment(models.Model):
             models.UniqueConstraint(fields=("order", "number"), name="instalment_number_once"),
             models.CheckConstraint(condition=Q(amount__gte=0), name="instalment_not_negative"),
         )
-        indexes = (models.Index(fields=("status", "charge_on"), name="instalment_by_charge"),)
+        indexes = (
+            models.Index(fields=("status", "charge_on"), name="instalment_by_charge"),
+            models.Index(
+                fields=("due_on",),
+                condition=Q(status__in=("due", "failed")),
+                name="instalment_unpaid",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"Plazo {self.number} de {self.order.instalment_count}"

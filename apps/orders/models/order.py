@@ -34,6 +34,10 @@ _ORDER_KEY_SALT = "orders.order-key"
 
 
 class OrderQuerySet(models.QuerySet["Order"]):
+    def needing_attention(self) -> "OrderQuerySet":
+        """Orders that are flagged or disputed."""
+        return self.filter(~Q(flag="") | Q(disputed_at__isnull=False))
+
     def with_key(self, order_key: UUID | None) -> "OrderQuerySet":
         """The order that a page made up this key for."""
         if order_key is None:
@@ -145,13 +149,27 @@ class Order(models.Model):
         verbose_name = "pedido"
         verbose_name_plural = "pedidos"
         ordering = ("-created_at",)
-        permissions = (("refund_order", "Puede devolver pagos"),)
+        permissions = (
+            ("refund_order", "Puede devolver pagos"),
+            # Not "view_…": whoever views orders need not see what the academy earns.
+            ("read_takings", "Puede ver la recaudación"),
+        )
         constraints = (
             models.CheckConstraint(
                 condition=Q(total_amount__gte=0), name="order_total_not_negative"
             ),
         )
-        indexes = (models.Index(fields=("status", "created_at"), name="order_by_status"),)
+        indexes = (
+            models.Index(fields=("status", "created_at"), name="order_by_status"),
+            models.Index(
+                fields=("paid_at",), condition=Q(paid_at__isnull=False), name="order_by_payment"
+            ),
+            models.Index(
+                fields=("created_at",),
+                condition=~Q(flag="") | Q(disputed_at__isnull=False),
+                name="order_flagged",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"Pedido {self.pk}"

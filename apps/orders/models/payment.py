@@ -16,6 +16,10 @@ class PaymentQuerySet(models.QuerySet["Payment"]):
     def open(self) -> "PaymentQuerySet":
         return self.filter(status__in=PAYMENT_OPEN)
 
+    def unmatched(self) -> "PaymentQuerySet":
+        """Payments that belong to no order and that staff have not attended to."""
+        return self.filter(order=None).exclude(flag="")
+
     def named(self, provider_id: str) -> "PaymentQuerySet":
         """Payments with this id at the provider: of the payment, or of its Checkout Session."""
         return self.filter(Q(reference=provider_id) | Q(session=provider_id))
@@ -80,6 +84,16 @@ class Payment(models.Model):
                 condition=Q(refunded__gte=0, refunded__lte=models.F("amount")),
                 name="payment_refunded_within_amount",
             ),
+        )
+        indexes = (
+            # The takings of a day, week or month, with the amounts in the index.
+            models.Index(
+                fields=("succeeded_at",),
+                include=("amount",),
+                condition=Q(status="succeeded", currency="eur", order__isnull=False),
+                name="payment_by_success",
+            ),
+            models.Index(fields=("created_at",), condition=~Q(flag=""), name="payment_flagged"),
         )
 
     def __str__(self) -> str:

@@ -18,6 +18,10 @@ class RefundQuerySet(models.QuerySet["Refund"]):
         """Refunds that are recorded and that the provider has not answered yet."""
         return self.filter(status=RefundStatus.REQUESTED)
 
+    def money_back(self) -> "RefundQuerySet":
+        """Refunds whose money goes back to the buyer. Rejected refunds do not count."""
+        return self.exclude(status=RefundStatus.FAILED)
+
     def ending_plan(self) -> "RefundQuerySet":
         """Refunds that were confirmed to end the order or its plan of instalments."""
         return self.filter(Q(ends_order=True) | Q(cancels_plan=True))
@@ -89,7 +93,15 @@ class Refund(models.Model):
                 fields=("reference",), condition=~Q(reference=""), name="refund_reference_once"
             ),
         )
-        indexes = (models.Index(fields=("status", "created_at"), name="refund_by_status"),)
+        indexes = (
+            models.Index(fields=("status", "created_at"), name="refund_by_status"),
+            models.Index(
+                fields=("created_at",),
+                include=("amount",),
+                condition=~Q(status="failed"),
+                name="refund_by_date",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"Devolución {self.pk}"
@@ -101,6 +113,11 @@ class Refund(models.Model):
     @property
     def idempotency_key(self) -> str:
         return f"refund-{self.key_id}"
+
+
+class DisputeQuerySet(models.QuerySet["Dispute"]):
+    def open(self) -> "DisputeQuerySet":
+        return self.filter(status=DisputeStatus.OPEN)
 
 
 class Dispute(models.Model):
@@ -117,6 +134,10 @@ class Dispute(models.Model):
     status = models.CharField("estado", max_length=10, choices=Status.choices)
     opened_at = models.DateTimeField("abierta", default=timezone.now)
     closed_at = models.DateTimeField("cerrada", null=True, blank=True)
+    # The provider's deadline for the academy's evidence.
+    respond_by = models.DateTimeField("plazo para responder", null=True, blank=True)
+
+    objects = DisputeQuerySet.as_manager()
 
     class Meta:
         verbose_name = "disputa"

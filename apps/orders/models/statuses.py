@@ -38,6 +38,8 @@ class InstalmentStatus(models.TextChoices):
     CANCELED = "canceled", "Anulado"
 
 
+# These instalments are still to be paid.
+INSTALMENT_UNPAID = (InstalmentStatus.DUE, InstalmentStatus.FAILED)
 # Nothing more is to be paid for these instalments.
 INSTALMENT_SETTLED = (InstalmentStatus.PAID, InstalmentStatus.CANCELED)
 

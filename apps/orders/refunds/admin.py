@@ -79,6 +79,7 @@ class DisputeAdmin(_OfPaymentAdmin):
         "worth",
         "status",
         "reason",
+        moment("respond_by", "responder antes de"),
         moment("opened_at", "abierta"),
         moment("closed_at", "cerrada"),
     )
@@ -91,6 +92,7 @@ class DisputeAdmin(_OfPaymentAdmin):
         "worth",
         "status",
         "reason",
+        "respond_by",
         "opened_at",
         "closed_at",
     )

@@ -32,6 +32,7 @@ class ReportedDispute:
     status: DisputeStatus
     reason: str
     opened_at: datetime
+    respond_by: datetime | None = None
 
 
 @transaction.atomic
@@ -66,6 +67,7 @@ def _row_of(payment: Payment, report: ReportedDispute) -> tuple[Dispute, bool]:
             "reason": report.reason[:60],
             "status": report.status,
             "opened_at": report.opened_at,
+            "respond_by": report.respond_by,
         },
     )
 

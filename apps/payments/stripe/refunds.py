@@ -187,10 +187,13 @@ def _uuid(text: str) -> UUID | None:
 
 def _dispute(dispute: stripe.Dispute) -> tuple[str, ReportedDispute]:
     payment = id_of(dispute.payment_intent)
+    # Events of old versions of the API lack the details, and lost disputes the day.
+    due_by = getattr(getattr(dispute, "evidence_details", None), "due_by", None)
     return payment, ReportedDispute(
         reference=dispute.id,
         amount_cents=dispute.amount,
         status=DISPUTE_STATUS.get(dispute.status, Dispute.Status.OPEN),
         reason=DISPUTE_REASONS.get(dispute.reason, dispute.reason),
         opened_at=datetime.fromtimestamp(dispute.created, UTC),
+        respond_by=datetime.fromtimestamp(due_by, UTC) if due_by else None,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, close_old_connections
 
+from apps.core.heartbeats import beat, beating
 from apps.core.jobs import run_due_jobs
 
 PAUSE_S = 60.0
@@ -29,12 +30,18 @@ class Command(BaseCommand):
             stopped.set()
 
         if options["once"]:
+            beat(["clock"])
             ran = run_due_jobs()
             self.stdout.write(f"Tareas ejecutadas: {', '.join(ran) or 'ninguna'}.")
             return
         # A running job is finished before the process stops.
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
+        with beating(["clock"]):
+            self._run_until(stopped)
+
+    @staticmethod
+    def _run_until(stopped: threading.Event) -> None:
         while not stopped.is_set():
             # The database may have closed the connection between rounds.
             close_old_connections()

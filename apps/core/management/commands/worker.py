@@ -2,8 +2,11 @@ import logging
 import time
 from typing import Any
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connections
 from django_tasks_db.management.commands import db_worker
+
+from apps.core.heartbeats import beating
 
 logger = logging.getLogger(__name__)
 # How long the worker waits after a database error, in seconds.
@@ -41,4 +44,14 @@ class Command(db_worker.Command):
     def handle(self, **options: Any) -> None:
         # The package's command builds the worker itself and offers no other way to replace it.
         db_worker.Worker = PersistentWorker  # type: ignore[misc]
-        super().handle(**options)
+        if options["batch"]:
+            super().handle(**options)
+            return
+        with beating(_queues(options["queue_name"])):
+            super().handle(**options)
+
+
+def _queues(names: str) -> list[str]:
+    """The queues that the command line names, as the package reads them."""
+    known = settings.TASKS["default"]["QUEUES"]
+    return list(known) if names == "*" else names.split(",")

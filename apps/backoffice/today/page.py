@@ -1,0 +1,94 @@
+"""What the start page shows to one member of staff."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+
+from apps.backoffice.today import takings
+from apps.backoffice.today.one_statement import answers
+from apps.backoffice.today.takings import Expected, Takings
+from apps.backoffice.today.tiles import TILES, Permitted
+from apps.orders.models import Order
+from apps.orders.reads import paid_without_access
+
+# The tile's link leads to all of them.
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A count with the address of its list, and a deadline if the tile has one."""
+
+    label: str
+    count: int
+    url: str
+    earliest: datetime | None = None
+    earliest_label: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        return self.count > 0
+
+
+@dataclass(frozen=True)
+class Money:
+    """The money figures. `recovered_url` is the list of the carts paid after a reminder."""
+
+    takings: list[Takings]
+    expected: Expected
+    recovered_cents: int
+    recovered_url: str
+
+
+@dataclass(frozen=True)
+class Today:
+    tiles: list[Tile] = field(default_factory=list)
+    money: Money | None = None
+    without_access: list[Order] = field(default_factory=list)
+
+
+def today_for(user: Permitted) -> Today:
+    """The tiles, figures and orders that this user may see."""
+    definitions = [tile for tile in TILES if user.has_perm(tile.permission)]
+    of_tiles = [question for tile in definitions for question in tile.questions()]
+    sees_money = user.has_perm(takings.PERMISSION)
+    of_money = takings.questions() if sees_money else []
+    found = answers([*of_tiles, *of_money])
+    given = iter(found[: len(of_tiles)])
+    tiles = [
+        Tile(
+            tile.label,
+            next(given),
+            tile.url,
+            _moment(next(given)) if tile.earliest else None,
+            tile.earliest_label,
+        )
+        for tile in definitions
+    ]
+    money = _money(found[len(of_tiles) :]) if sees_money else None
+    return Today(tiles, money, _without_access(user))
+
+
+def _money(sums: list[Any]) -> Money:
+    return Money(
+        takings.takings(sums[:-1]),
+        takings.expected(),
+        takings.cents_of(sums[-1]),
+        f"{reverse('admin:orders_order_changelist')}?recuperado=mes",
+    )
+
+
+def _without_access(user: Permitted) -> list[Order]:
+    """The paid orders without classroom access, oldest first."""
+    if not user.has_perm("orders.view_order"):
+        return []
+    return list(paid_without_access().order_by("paid_at", "pk")[:SHOWN])
+
+
+def _moment(found: Any) -> datetime | None:
+    """A moment from the database. SQLite answers with text in UTC."""
+    if isinstance(found, str):
+        return datetime.fromisoformat(f"{found}+00:00")
+    return found if isinstance(found, datetime) else None

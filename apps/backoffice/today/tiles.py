@@ -1,0 +1,113 @@
+"""The tiles of the start page: work that waits for a person, each with the list that shows it.
+
+One line of `TILES` is one tile. The number is the count of `rows`; the address shows the same rows,
+so both come from one queryset method (docs/rules.md, "Hoy").
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from django.db.models import QuerySet
+from django.urls import reverse
+
+from apps.backoffice.today.one_statement import Question
+from apps.core.jobs import failing_jobs
+from apps.core.models import Heartbeat, Mail
+from apps.leads.models import Lead
+from apps.orders.models import Dispute, Instalment, Order, Payment, ReferralReward, Refund
+from apps.orders.reads import paid_without_access
+from apps.students.models import ErasureRequest
+
+
+class Permitted(Protocol):
+    """A user, of whom the start page reads only the permissions."""
+
+    def has_perm(self, perm: str) -> bool: ...
+
+
+@dataclass(frozen=True)
+class TileDefinition:
+    """A tile: its label, the permission that its list asks for, its rows and its list.
+
+    `changelist` is the list's name in the admin and `filters` its query. `earliest` names a column:
+    the tile also shows its earliest moment, such as a deadline.
+    """
+
+    label: str
+    permission: str
+    rows: Callable[[], QuerySet[Any]]
+    changelist: str
+    filters: str = ""
+    earliest: str = ""
+    earliest_label: str = ""
+
+    @property
+    def url(self) -> str:
+        page = reverse(f"admin:{self.changelist}_changelist")
+        return f"{page}?{self.filters}" if self.filters else page
+
+    def questions(self) -> list[Question]:
+        rows = self.rows()
+        deadline = [Question(rows, "MIN", self.earliest)] if self.earliest else []
+        return [Question(rows), *deadline]
+
+
+def _where(**filters: str) -> str:
+    return urlencode(filters)
+
+
+TILES = (
+    TileDefinition(
+        "Pagados sin acceso", "orders.view_order", paid_without_access,
+        "orders_order", _where(acceso="no"),
+    ),
+    TileDefinition(
+        "Plazos rechazados o vencidos", "orders.view_instalment",
+        lambda: Instalment.objects.late(), "orders_instalment", _where(situacion="vencido"),
+    ),
+    TileDefinition(
+        "Pagos sin pedido", "orders.view_payment", lambda: Payment.objects.unmatched(),
+        "orders_payment", _where(pedido="ninguno"),
+    ),
+    TileDefinition(
+        "Disputas abiertas", "orders.view_dispute", lambda: Dispute.objects.open(),
+        "orders_dispute", _where(status__exact="open"), "respond_by", "Responder antes del",
+    ),
+    TileDefinition(
+        "Pedidos con aviso", "orders.view_order", lambda: Order.objects.needing_attention(),
+        "orders_order", _where(atencion="si"),
+    ),
+    TileDefinition(
+        "Devoluciones fallidas", "orders.view_refund",
+        lambda: Refund.objects.filter(status=Refund.Status.FAILED),
+        "orders_refund", _where(status__exact="failed"),
+    ),
+    TileDefinition(
+        "Contactos y presupuestos nuevos", "leads.view_lead",
+        lambda: Lead.objects.filter(status=Lead.Status.NEW),
+        "leads_lead", _where(status__exact="new"),
+    ),
+    TileDefinition(
+        "Correos sin entregar", "core.view_mail", lambda: Mail.objects.stuck(),
+        "core_mail", _where(entrega="parada"),
+    ),
+    TileDefinition(
+        "Peticiones de borrado", "students.view_erasurerequest",
+        lambda: ErasureRequest.objects.all(), "students_erasurerequest",
+    ),
+    TileDefinition(
+        "Recompensas por pagar", "orders.view_referralreward",
+        lambda: ReferralReward.objects.filter(status=ReferralReward.Status.OWED),
+        "orders_referralreward", _where(status__exact="owed"),
+    ),
+    TileDefinition(
+        "Procesos parados", "core.view_scheduledjob", lambda: Heartbeat.objects.silent(),
+        "core_heartbeat", _where(senal="no"),
+    ),
+    TileDefinition(
+        "Tareas con fallo", "core.view_scheduledjob", failing_jobs,
+        "core_scheduledjob", _where(resultado="fallo"),
+    ),
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""Signs of life of the clock and the workers (docs/rules.md, "Hoy")."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any
+
+from django.apps import apps as current_apps
+from django.apps.registry import Apps
+from django.db import close_old_connections, connection
+from django.utils import timezone
+
+from apps.core.models import PROCESSES, Heartbeat
+
+logger = logging.getLogger(__name__)
+EVERY_S = 30.0
+
+
+def beat(names: Iterable[str]) -> None:
+    """Record a sign of life of these processes. Unknown names are ignored."""
+    for name in PROCESSES.keys() & set(names):
+        Heartbeat.objects.update_or_create(name=name, defaults={"seen_at": timezone.now()})
+
+
+@contextmanager
+def beating(names: Iterable[str]) -> Iterator[None]:
+    """Record signs of life while the block runs, in a thread with its own connection.
+
+    A thread, because one task or job may take longer than two minutes.
+    """
+    done = Event()
+    thread = Thread(target=_beat_until, args=(list(names), done), name="heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _beat_until(names: list[str], done: Event) -> None:
+    try:
+        while True:
+            close_old_connections()
+            try:
+                beat(names)
+            except Exception:
+                # The database may be restarting. The thread must outlive it.
+                logger.exception("a heartbeat could not be stored")
+                connection.close()
+            if done.wait(EVERY_S):
+                return
+    finally:
+        connection.close()
+
+
+def create_missing_rows(apps: Apps = current_apps, **kwargs: Any) -> None:
+    """Create the rows of processes that have never run, which are silent (post_migrate handler)."""
+    try:
+        rows = apps.get_model("core", "Heartbeat")._default_manager
+    except LookupError:  # Migrating backwards: the model is gone.
+        return
+    rows.bulk_create([rows.model(name=name) for name in PROCESSES], ignore_conflicts=True)
