@@ -94,6 +94,7 @@ ENTRIES = (
     Entry("Sistema", "Modelos de correo", "admin:core_mail_samples", "core.view_mail"),
     _list("Sistema", "Eventos de Stripe", "payments.providerevent"),
     _list("Sistema", "Tareas programadas", "core.scheduledjob"),
+    _list("Sistema", "Procesos", "core.heartbeat"),
     _list("Sistema", "Ajustes del sitio", "core.sitesettings"),
     _list("Sistema", "Usuarios", "auth.user"),
     _list("Sistema", "Grupos", "auth.group"),

@@ -47,8 +47,8 @@ ASKED_FOR = {
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
-    PriceChange, Mail, ScheduledJob, Provisioning, AccessChange, Enrolment, Account, Quote,
-    RequestedSubject, Heartbeat, SignIn, ErasureRequest, ReferralReward, Refund, Dispute, Withdrawal,
+    PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment, Account,
+    Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute, Withdrawal,
 }  # fmt: skip
 
 
