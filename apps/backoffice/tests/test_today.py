@@ -14,7 +14,7 @@ from apps.classroom.models import Provisioning
 from apps.classroom.provisioning import provision
 from apps.core import heartbeats
 from apps.core.models import Heartbeat, Mail, ScheduledJob
-from apps.leads.models import Lead
+from apps.leads.models import Lead, Withdrawal
 from apps.orders.jobs import alert_missing_access
 from apps.orders.models import (
     Dispute,
@@ -35,6 +35,7 @@ WORK = [
     "Plazos rechazados o vencidos",
     "Pagos sin pedido",
     "Disputas abiertas",
+    "Desistimientos",
     "Pedidos con aviso",
     "Devoluciones fallidas",
     "Contactos y presupuestos nuevos",
@@ -70,6 +71,7 @@ def make_work():
     Mail.objects.filter(to=order.email).update(status="failed")
     ScheduledJob.objects.update(failures=1)
     ReferralReward.objects.filter(order=order).update(status="owed", owed_at=timezone.now())
+    Withdrawal.objects.update(status="open", resolved_at=None)
     Heartbeat.objects.exclude(name="clock").update(seen_at=timezone.now())
     return order
 
@@ -96,7 +98,7 @@ def test_each_tile_counts_the_rows_of_the_list_that_it_opens(client):
 @pytest.mark.usefixtures("carla")
 def test_dispute_tile_shows_the_earliest_deadline(client):
     order = make_work()
-    tile = next(tile for tile in shown(client).tiles if tile.earliest_label)
+    tile = next(tile for tile in shown(client).tiles if tile.label == "Disputas abiertas")
 
     deadline = Dispute.objects.get(payment__order=order).respond_by
     assert tile.earliest == deadline

@@ -15,7 +15,7 @@ from django.urls import reverse
 from apps.backoffice.today.one_statement import Question
 from apps.core.jobs import failing_jobs
 from apps.core.models import Heartbeat, Mail
-from apps.leads.models import Lead
+from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import Dispute, Instalment, Order, Payment, ReferralReward, Refund
 from apps.orders.reads import paid_without_access
 from apps.students.models import ErasureRequest
@@ -74,6 +74,10 @@ TILES = (
     TileDefinition(
         "Disputas abiertas", "orders.view_dispute", lambda: Dispute.objects.open(),
         "orders_dispute", _where(status__exact="open"), "respond_by", "Responder antes del",
+    ),
+    TileDefinition(
+        "Desistimientos", "leads.view_withdrawal", lambda: Withdrawal.objects.open(),
+        "leads_withdrawal", _where(situacion="pendiente"), "received_at", "El primero es del",
     ),
     TileDefinition(
         "Pedidos con aviso", "orders.view_order", lambda: Order.objects.needing_attention(),

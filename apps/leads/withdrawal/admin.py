@@ -46,6 +46,17 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
         return data
 
 
+class OpenFilter(admin.SimpleListFilter):
+    title = "situación"
+    parameter_name = "situacion"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("pendiente", "Por resolver y sin devolver")]
+
+    def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        return rows.open() if self.value() == "pendiente" else None
+
+
 @admin.register(Withdrawal)
 class WithdrawalAdmin(AcademyModelAdmin):
     """What the consumer declared is read-only. Staff set order, status and note."""
@@ -59,7 +70,7 @@ class WithdrawalAdmin(AcademyModelAdmin):
         "deadline",
         "status",
     )
-    list_filter = ("status", "received_at")
+    list_filter = (OpenFilter, "status", "received_at")
     search_fields = ("name", "email", "order_number", "note")
     date_hierarchy = "received_at"
     list_select_related = ("order",)
