@@ -73,6 +73,7 @@ ENTRIES = (
     _list("Catálogo", "Grados", "catalogue.degree"),
     _list("Catálogo", "Universidades", "catalogue.university"),
     _list("Catálogo", "Cambios de precio", "catalogue.pricechange"),
+    _list("Catálogo", "Cambios en bloque", "catalogue.pricebatch"),
     _list("Catálogo", "Semestres", "classroom.semester"),
     _list("Catálogo", "Cursos de Moodle", "classroom.moodlecourse"),
     _list("Promociones", "Campañas", "pricing.campaign"),

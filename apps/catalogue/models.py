@@ -1,87 +1,16 @@
-from collections.abc import Iterable
-from decimal import Decimal
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models, transaction
+from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Greatest
 
 from apps.catalogue import lookups  # noqa: F401  (registers __includes)
-from apps.catalogue.signals import rows_added
-from apps.catalogue.text import search_form, sort_form
+from apps.catalogue.recorded import Named, Recorded, RecordedQuerySet
+from apps.catalogue.text import search_form
 
 PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
-
-Row = TypeVar("Row", bound="Recorded")
-
-
-class RecordedQuerySet(models.QuerySet[Row]):
-    """Bulk writes that record the price history and refresh the counts, as save() does."""
-
-    @transaction.atomic
-    def bulk_create(self, objs: Iterable[Row], *args: Any, **kwargs: Any) -> list[Row]:
-        rows = list(objs)
-        for row in rows:
-            row.compute_columns()
-        created = super().bulk_create(rows, *args, **kwargs)
-        rows_added.send(sender=self.model, rows=created)
-        return created
-
-    def update(self, **kwargs: Any) -> int:
-        if self.model.price_field in kwargs:
-            raise TypeError("A price is changed with save(), which keeps its history.")
-        return super().update(**kwargs)
-
-
-class Recorded(models.Model):
-    """A row whose saves record the price history and refresh the counts (`receivers`).
-
-    Both run in one transaction, so no price changes without its `PriceChange`.
-    """
-
-    # The price field, or empty for a model without a price.
-    price_field: ClassVar[str] = ""
-    # The columns that compute_columns sets. Every save writes them.
-    computed_columns: ClassVar[tuple[str, ...]] = ()
-    # Set by the receivers before a save, for the receivers after it.
-    affected_universities: list[int]
-    affected_degrees: set[int]
-    price_before: Decimal | None
-
-    class Meta:
-        abstract = True
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        self.compute_columns()
-        if kwargs.get("update_fields"):
-            kwargs["update_fields"] = {*kwargs["update_fields"], *self.computed_columns}
-        with transaction.atomic():
-            super().save(*args, **kwargs)
-
-    def compute_columns(self) -> None:
-        """Set the columns that are computed from other columns."""
-
-
-class Named(Recorded):
-    """A row with a name, and the name's stored form for sorting (`text`).
-
-    The form is stored, so SQLite and PostgreSQL sort alike.
-    """
-
-    name = models.CharField("nombre", max_length=160)
-    name_sort = models.CharField(max_length=200, editable=False, default="")
-    computed_columns: ClassVar[tuple[str, ...]] = ("name_sort",)
-
-    class Meta:
-        abstract = True
-
-    def __str__(self) -> str:
-        return self.name
-
-    def compute_columns(self) -> None:
-        self.name_sort = sort_form(self.name)
 
 
 class UniversityQuerySet(RecordedQuerySet["University"]):
@@ -314,6 +243,38 @@ class Lesson(Recorded):
         return self.title
 
 
+class PriceBatch(models.Model):
+    """A change of many prices at once. It is prepared, then applied, and undone at most once."""
+
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, verbose_name="quién"
+    )
+    created_at = models.DateTimeField("cuándo", auto_now_add=True)
+    # The chosen rows, by their ids.
+    subject_ids = models.JSONField(default=list)
+    lesson_ids = models.JSONField(default=list)
+    summary = models.CharField("cambio", max_length=120, blank=True)
+    prices_count = models.PositiveIntegerField("precios", default=0)
+    applied_at = models.DateTimeField("aplicado", null=True)
+    undone_at = models.DateTimeField("deshecho", null=True)
+    undone_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        verbose_name="quién lo deshizo",
+    )
+
+    class Meta:
+        verbose_name = "cambio de precios en bloque"
+        verbose_name_plural = "cambios de precios en bloque"
+        ordering = ("-created_at", "-pk")
+        indexes = (models.Index(fields=("-created_at", "-id"), name="price_batch_by_moment"),)
+
+    def __str__(self) -> str:
+        return self.summary or "Cambio sin aplicar"
+
+
 class PriceChange(models.Model):
     """One change of a price: who made it, when, from and to."""
 
@@ -339,6 +300,14 @@ class PriceChange(models.Model):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, verbose_name="quién"
     )
     changed_at = models.DateTimeField("cuándo", auto_now_add=True)
+    batch = models.ForeignKey(
+        PriceBatch,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="changes",
+        verbose_name="cambio en bloque",
+    )
 
     class Meta:
         verbose_name = "cambio de precio"

@@ -9,7 +9,8 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.signals import post_delete, post_save, pre_save
 
-from apps.catalogue.models import Degree, Lesson, Recorded, Subject
+from apps.catalogue.models import Degree, Lesson, Subject
+from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import (
     lock_universities,
     record_first_prices,

@@ -12,14 +12,8 @@ from django.db import connection, models, transaction
 from django.db.models import F, Func, OuterRef, Subquery, Value
 from django.utils import timezone
 
-from apps.catalogue.models import (
-    Degree,
-    Lesson,
-    PriceChange,
-    Recorded,
-    Subject,
-    University,
-)
+from apps.catalogue.models import Degree, Lesson, PriceBatch, PriceChange, Subject, University
+from apps.catalogue.recorded import Recorded
 
 # SQLite allows at most 32,766 parameters in a statement.
 COPIED_AT_ONCE = 10_000
@@ -40,7 +34,9 @@ def prices_changed_by(user: AbstractBaseUser | AnonymousUser) -> Iterator[None]:
         _price_setter.reset(token)
 
 
-def record_prices(changes: Iterable[tuple[Recorded, Decimal | None, Decimal]]) -> None:
+def record_prices(
+    changes: Iterable[tuple[Recorded, Decimal | None, Decimal]], batch: PriceBatch | None = None
+) -> None:
     """Store price changes (row, before, after). `before` is None for a first price."""
     user = _price_setter.get()
     PriceChange.objects.bulk_create(
@@ -50,6 +46,7 @@ def record_prices(changes: Iterable[tuple[Recorded, Decimal | None, Decimal]]) -
             before=before,
             after=after,
             changed_by_id=user.pk if user else None,
+            batch=batch,
         )
         for row, before, after in changes
     )
@@ -59,11 +56,14 @@ def change_rows(
     model: type[Recorded],
     rows: Sequence[tuple[Recorded, dict[str, Any]]],
     attributes: Sequence[str],
+    *,
+    batch: PriceBatch | None = None,
 ) -> None:
     """Update these attributes of many rows at once, and record the price history.
 
     Each row comes with its previous values. A row needs only its id and these attributes. Call this
-    within `deferred_counts`, which refreshes the counts.
+    within `deferred_counts`, which refreshes the counts, unless only prices change: no count
+    depends on them. The history names `batch`, if the prices are changed by one.
     """
     written = {*attributes}
     if "name" in written:
@@ -74,8 +74,11 @@ def change_rows(
     model._base_manager.bulk_update([row for row, _ in rows], written)
     if model.price_field in written:
         record_prices(
-            (row, before[model.price_field], getattr(row, model.price_field))
-            for row, before in rows
+            (
+                (row, before[model.price_field], getattr(row, model.price_field))
+                for row, before in rows
+            ),
+            batch,
         )
 
 

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import SuspiciousOperation
 from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import DecimalField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -21,6 +21,7 @@ from apps.core.admin_log import log_rows
 from apps.core.admin_lookups import GuardedLookups
 from apps.core.fresh_password import PasswordConfirmation
 from apps.core.money import format_euros, to_cents
+from apps.core.money_fields import EurosField
 
 # The type stubs' classes are generic. Django's own are not.
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ else:
     _Paginator = Paginator
 
 NOTHING = "–"
+# All decimal columns of the shop are amounts and percentages that staff type with a comma.
+FORM_FIELDS: dict[Any, dict[str, Any]] = {DecimalField: {"form_class": EurosField}}
 # Where the form of a list with editable columns names a row.
 _ROW_NUMBER = re.compile(r"form-\d+-id")
 # The most rows that a list counts and offers pages for. Older rows are found by search and filter.
@@ -52,6 +55,7 @@ class BoundedPaginator(_Paginator):
 class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
     """Base class for admin pages: 50 rows a page, no full count, look-ups by allow-list."""
 
+    formfield_overrides = FORM_FIELDS
     list_per_page = 50
     paginator = BoundedPaginator
     empty_value_display = NOTHING
@@ -121,6 +125,7 @@ class ReadOnlyAdmin(_ReadOnly, AcademyModelAdmin):
 class RowsInline(_TabularInline):
     """Inline rows that staff edit with their parent."""
 
+    formfield_overrides = FORM_FIELDS
     extra = 0
     show_change_link = True
 

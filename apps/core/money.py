@@ -4,6 +4,7 @@ Rounding is half up everywhere (docs/rules.md, "Money and time"). `static_src/li
 same in the browser.
 """
 
+import re
 from decimal import ROUND_HALF_UP, Decimal
 
 CENTS_PER_EURO = 100
@@ -11,6 +12,7 @@ CENTS_PER_EURO = 100
 # es-ES groups thousands only from five digits on: 1234,56 € but 12.345,67 €.
 SMALLEST_GROUPED_EUROS = 10_000
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+_EUROS = re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+(?=,))(?:[.,]\d{1,2})?", re.ASCII)
 
 
 def half_up(numerator: int, denominator: int) -> int:
@@ -37,6 +39,19 @@ def to_cents(euros: Decimal) -> int:
 def to_euros(cents: int) -> Decimal:
     """Return cents as euros with exactly two decimals, as the database keeps them."""
     return Decimal(cents).scaleb(-2)
+
+
+def read_euros(text: str) -> Decimal:
+    """Read "192", "192.5" or "1.234,50 €" as typed by staff.
+
+    Raises ValueError for anything else, and for "1.234": it may mean a thousand or 1.234.
+    """
+    bare = text.strip().removesuffix("€").strip()
+    if not _EUROS.fullmatch(bare):
+        raise ValueError(f"{text!r} is no price")
+    if "," in bare:
+        bare = bare.replace(".", "").replace(",", ".")
+    return Decimal(bare)
 
 
 def as_json(cents: int) -> float:

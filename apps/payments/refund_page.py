@@ -16,6 +16,7 @@ from django.template.response import TemplateResponse
 from apps.core.errors import AcademyError
 from apps.core.fresh_password import fresh_password_required
 from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.money_fields import EurosField
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Dispute, Order, OrderLine, Refund
 from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
@@ -32,12 +33,11 @@ class RefundForm(forms.Form):
     the refundable amount that the clerk saw.
     """
 
-    amount = forms.DecimalField(
+    amount = EurosField(
         label="Importe (€)",
         max_digits=8,
         decimal_places=2,
         min_value=to_euros(1),
-        localize=True,
     )
     lines = forms.ModelMultipleChoiceField(
         label="Retirar el acceso a",

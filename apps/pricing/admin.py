@@ -12,6 +12,7 @@ from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.price_history import recently_charged_prices
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link
 from apps.core.money import format_euros, list_price_cents, to_cents
+from apps.core.money_fields import EurosField
 from apps.pricing.models import Campaign, PromoCode
 
 
@@ -84,7 +85,7 @@ def _warning(campaign: Campaign) -> str:
 
 
 class PromoCodeForm(forms.ModelForm[PromoCode]):
-    value = forms.DecimalField(
+    value = EurosField(
         label="Valor",
         min_value=Decimal("0.01"),
         max_digits=8,

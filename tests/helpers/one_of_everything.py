@@ -6,6 +6,7 @@ from itertools import count
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
+from apps.catalogue.models import PriceBatch
 from apps.classroom.models import (
     AccessChange,
     Account,
@@ -44,6 +45,7 @@ def make_one_of_everything():
     n = next(_numbers)
     subject = make_subject(f"Asignatura {n}", lessons=2, total_discounts=10)
     lesson = subject.lessons.first()
+    PriceBatch.objects.create(summary="Subir un 10 %", prices_count=1, applied_at=timezone.now())
     student = Student.objects.create(email=f"alumna{n}@example.com", phone="+34600111111")
     promo = PromoCode.objects.create(
         code=f"CODIGO{n}", kind="FIJO", value=5, student=student, is_referral_code=True

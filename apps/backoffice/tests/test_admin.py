@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from django.contrib import admin
 
-from apps.catalogue.models import PriceChange
+from apps.catalogue.models import PriceBatch, PriceChange
 from apps.classroom.models import (
     AccessChange,
     Account,
@@ -47,8 +47,9 @@ ASKED_FOR = {
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
-    PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment, Account,
-    Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute, Withdrawal,
+    PriceBatch, PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment,
+    Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
+    Withdrawal,
 }  # fmt: skip
 
 

@@ -64,6 +64,8 @@ ACTIONS = {
     "classroom.AccessChange:try_again": "classroom.change_accesschange",
     "catalogue.Subject:put_on_sale": "catalogue.change_subject",
     "catalogue.Subject:take_off_sale": "catalogue.change_subject",
+    "catalogue.Subject:change_prices": "catalogue.change_subject",
+    "catalogue.Lesson:change_prices": "catalogue.change_lesson",
     "catalogue.Lesson:expire": "catalogue.change_lesson",
     "catalogue.Lesson:reopen": "catalogue.change_lesson",
     "core.Mail:send_again": "core.change_mail",

@@ -7,7 +7,8 @@ from typing import Any
 from apps.catalogue.exchange.columns import KEYS, LEVELS, PARENTS
 from apps.catalogue.exchange.diff import CatalogueDiff, Entry, diff_catalogue
 from apps.catalogue.exchange.reading import Line
-from apps.catalogue.models import Lesson, Recorded
+from apps.catalogue.models import Lesson
+from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import change_rows, deferred_counts
 
 BATCH = 1000

@@ -14,8 +14,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import Field
 
-from apps.catalogue.models import Degree, Lesson, Recorded, Subject, University
+from apps.catalogue.models import Degree, Lesson, Subject, University
+from apps.catalogue.recorded import Recorded
 from apps.catalogue.text import search_form
+from apps.core.money import read_euros
 
 # Each model is the parent of the next one.
 LEVELS: tuple[type[Recorded], ...] = (University, Degree, Subject, Lesson)
@@ -36,17 +38,11 @@ def _text(text: str) -> str:
     return clean(text)
 
 
-_EUROS = re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+(?=,))(?:[.,]\d{1,2})?", re.ASCII)
-
-
 def _euros(text: str) -> Decimal:
-    """Read "192", "192.5" or "1.234,50 €". Refuse "1.234": it may mean a thousand or 1.234."""
-    bare = text.removesuffix("€").strip()
-    if not _EUROS.fullmatch(bare):
-        raise BadCell(f"«{text}» no es un precio. Escríbelo así: 192,50.")
-    if "," in bare:
-        bare = bare.replace(".", "").replace(",", ".")
-    return Decimal(bare)
+    try:
+        return read_euros(text)
+    except ValueError:
+        raise BadCell(f"«{text}» no es un precio. Escríbelo así: 192,50.") from None
 
 
 def _whole(text: str) -> int:

@@ -18,7 +18,8 @@ from apps.catalogue.exchange.columns import (
 )
 from apps.catalogue.exchange.file_errors import FileErrors
 from apps.catalogue.exchange.reading import Line
-from apps.catalogue.models import Recorded
+from apps.catalogue.price_questions import needs_confirmation
+from apps.catalogue.recorded import Recorded
 
 # SQLite allows at most 32,766 parameters in a statement.
 PARENTS_AT_ONCE = 10_000
@@ -37,6 +38,8 @@ class Change:
         return f"{self.column.name}: {self._shown(self.before)} → {self._shown(self.after)}"
 
     def _shown(self, value: Any) -> str:
+        if value is None:
+            return "(nuevo)"
         text = str(self.column.show(value))
         # Prices are shown with a decimal comma, whatever the file has.
         return text.replace(".", ",") if isinstance(value, Decimal) else text or "(vacío)"
@@ -59,6 +62,17 @@ class Entry:
 
     def __str__(self) -> str:
         return " › ".join(self.path)
+
+    def price_changes(self) -> list[Change]:
+        """Return the change of the row's price, also from nothing to its first one."""
+        is_price = self.model.price_field.__eq__
+        if self.pk is not None:
+            return [change for change in self.changes if is_price(change.column.attribute)]
+        return [
+            Change(column, None, value)
+            for column, value in self.values.items()
+            if is_price(column.attribute)
+        ]
 
 
 @dataclass
@@ -97,6 +111,16 @@ class CatalogueDiff:
                 yield f"+ {noun} {entry}"
             for entry in self.changed(model):
                 yield f"~ {noun} {entry}: {'; '.join(map(str, entry.changes))}"
+
+    def prices_to_confirm(self) -> list[str]:
+        """Return a line for each price that staff confirm: 0 €, or a change by more than half."""
+        return [
+            f"{entry.model._meta.verbose_name} {entry}: {change}"
+            for model in LEVELS
+            for entry in self.entries[model]
+            for change in entry.price_changes()
+            if needs_confirmation(change.before, change.after)
+        ]
 
     def fingerprint(self) -> str:
         """Return a hash that is equal for equal differences."""

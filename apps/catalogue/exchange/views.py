@@ -112,6 +112,7 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
         # The catalogue changed after the upload: a row that the file relies on was deleted.
         return _page(request, "catalogue/import.html", form=UploadForm(), errors=error.lines)
     details = diff.details()
+    to_confirm = diff.prices_to_confirm()
     return _page(
         request,
         "catalogue/import_preview.html",
@@ -119,12 +120,18 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
         summary=diff.summary(),
         is_empty=diff.is_empty,
         fingerprint=diff.fingerprint(),
+        to_confirm=to_confirm[:MOST_SHOWN],
+        confirm_count=len(to_confirm),
         details=list(islice(details, MOST_SHOWN)),
         more=sum(1 for _ in details),
     )
 
 
 def _import(request: HttpRequest, stored: CatalogueUpload, lines: list[Any]) -> HttpResponse:
+    # The prices themselves can't change in between: the fingerprint covers them.
+    if diff_catalogue(lines).prices_to_confirm() and not request.POST.get("confirmed"):
+        messages.error(request, "No se ha importado nada: confirma los precios señalados.")
+        return redirect(request.path)
     try:
         with prices_changed_by(request.user):
             diff = import_lines(lines, expected=request.POST.get("fingerprint", "-") or "-")

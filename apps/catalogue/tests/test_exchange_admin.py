@@ -7,6 +7,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
@@ -70,6 +71,41 @@ def test_upload_is_previewed_and_imported_after_confirmation(client, carla):
     assert (change.before, change.after, change.changed_by) == (192, 201, carla)
     assert LogEntry.objects.get().user == carla
     assert not CatalogueUpload.objects.exists()
+
+
+@pytest.mark.parametrize("price", ["0,00", "95,99", "288,01"])
+def test_import_of_a_surprising_price_asks_for_a_confirmation(client, carla, price):
+    subject = make_subject(price="192.00", lessons=1)
+    data = write_catalogue("c.csv").decode().replace("192,00", price)
+
+    shown = client.post(IMPORT, file(data), follow=True)
+    page, answer = shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}
+    assert shown.context["confirm_count"] == 1
+    assert f"192,00 → {price}" in shown.context["to_confirm"][0]
+
+    refused = client.post(page, answer, follow=True).content.decode()
+    assert "confirma los precios" in refused
+    subject.refresh_from_db()
+    assert subject.final_price == 192
+
+    client.post(page, {**answer, "confirmed": "1"})
+    subject.refresh_from_db()
+    assert subject.final_price == Decimal(price.replace(",", "."))
+
+
+def test_import_command_refuses_a_surprising_price_without_its_option(tmp_path):
+    subject = make_subject(price="192.00", lessons=1)
+    path = tmp_path / "c.csv"
+    path.write_bytes(write_catalogue("c.csv").replace(b"192,00", b"0,00"))
+
+    with pytest.raises(CommandError, match="--confirm-prices"):
+        call_command("import_catalogue", path)
+    subject.refresh_from_db()
+    assert subject.final_price == 192
+
+    call_command("import_catalogue", path, confirm_prices=True)
+    subject.refresh_from_db()
+    assert subject.final_price == 0
 
 
 def test_file_with_errors_lists_them_and_is_not_stored(client, carla):

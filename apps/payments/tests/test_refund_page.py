@@ -105,7 +105,7 @@ def test_confirmation_without_a_preview_shows_the_preview(client, order):
     [
         ({"amount": "182,41"}, "Se pueden devolver entre 0,01 € y 182,40 €."),
         ({"amount": "0"}, "mayor o igual"),
-        ({"amount": "mucho"}, "Introduzca un número"),
+        ({"amount": "mucho"}, "no es un importe"),
         ({"reason": " "}, "Este campo es requerido"),
     ],
 )

@@ -32,6 +32,11 @@ class Command(BaseCommand):
             "--dry-run", action="store_true", help="dice qué cambiaría y no cambia nada"
         )
         parser.add_argument(
+            "--confirm-prices",
+            action="store_true",
+            help="acepta precios de 0 € y cambios de más de la mitad",
+        )
+        parser.add_argument(
             "--user", metavar="USUARIO", help="quien queda en el historial de precios"
         )
 
@@ -45,6 +50,8 @@ class Command(BaseCommand):
             with ExitStack() as stack:
                 if options["user"]:
                     stack.enter_context(prices_changed_by(_user(options["user"])))
+                if not options["confirm_prices"]:
+                    _refuse_surprising_prices(diff_catalogue(lines))
                 progress = stack.enter_context(progress_bar(len(lines), "Líneas"))
                 diff = import_lines(lines, on_progress=progress.update)
         except BadFile as error:
@@ -61,6 +68,15 @@ class Command(BaseCommand):
         if more := sum(1 for _ in details):
             self.stdout.write(f"… y {more} más")
         self.stdout.write("\n".join([title, *diff.summary()]))
+
+
+def _refuse_surprising_prices(diff: CatalogueDiff) -> None:
+    if surprising := diff.prices_to_confirm():
+        listed = "\n".join(surprising[:MOST_SHOWN])
+        raise CommandError(
+            "No se ha importado nada: estos precios quedan en 0 € o cambian más de la mitad. "
+            f"Si son correctos, añade --confirm-prices.\n{listed}"
+        )
 
 
 def _user(name: str) -> Any:

@@ -1,0 +1,42 @@
+"""The base of the catalogue's admin pages."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from apps.catalogue.models import PriceChange, University
+from apps.catalogue.services import prices_changed_by
+from apps.catalogue.text import search_form, sort_form
+from apps.core.admin_base import NOTHING, AcademyModelAdmin, search_normalized
+
+
+def sample_mark(university: University) -> str:
+    return "Ejemplo" if university.is_sample else NOTHING
+
+
+class CatalogueAdmin(AcademyModelAdmin):
+    """Records who changes a price. The search ignores accents."""
+
+    filed_in = "name_sort"
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        form = search_form if self.filed_in == "name_search" else sort_form
+        return search_normalized(request, queryset, field=self.filed_in, form=form(search_term))
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        with prices_changed_by(request.user):
+            return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Allow deleting a row with its price history, which nobody may delete alone."""
+        deleted, counts, forbidden, protected = super().get_deleted_objects(objs, request)
+        return deleted, counts, forbidden - {PriceChange._meta.verbose_name}, protected

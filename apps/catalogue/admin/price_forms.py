@@ -1,0 +1,78 @@
+"""Forms of subjects and lessons that ask before a surprising price is stored."""
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.html import format_html
+
+from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.price_questions import needs_confirmation
+from apps.catalogue.recorded import Recorded
+from apps.core.money import format_euros, to_cents
+
+if TYPE_CHECKING:
+    _ModelForm = forms.ModelForm[Recorded]
+else:
+    _ModelForm = forms.ModelForm
+
+# The name of the checkbox in the question. It names the row's form and the price.
+CONFIRMED = "price_confirmed"
+
+
+class PriceForm(_ModelForm):
+    """Refuses 0 € and a change by more than half until the checkbox in the message is ticked.
+
+    The checkbox stands in the error message, so it appears only when there is a question, in the
+    form of a subject and in the rows of its lessons alike.
+    """
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean()
+        model: type[Recorded] = self._meta.model
+        after = self.cleaned_data.get(model.price_field)
+        if after is not None and self._asks(after):
+            self.add_error(model.price_field, ValidationError(self._question(after)))
+        return data
+
+    def _before(self) -> Decimal | None:
+        price: Decimal | None = self.initial.get(self._meta.model.price_field)
+        return price if self.instance.pk else None
+
+    def _asks(self, after: Decimal) -> bool:
+        if not needs_confirmation(self._before(), after):
+            return False
+        # QueryDict in views, dict in other callers.
+        confirmed = self.data.getlist(CONFIRMED) if hasattr(self.data, "getlist") else ()
+        return self._answer(after) not in confirmed
+
+    def _answer(self, after: Decimal) -> str:
+        return f"{self.prefix or ''}:{to_cents(after)}"
+
+    def _question(self, after: Decimal) -> str:
+        before = self._before()
+        shown = format_euros(to_cents(after))
+        what = (
+            f"De {format_euros(to_cents(before))} a {shown}: el precio cambia más de la mitad."
+            if before and after
+            else f"El precio queda en {shown}: se podrá comprar gratis."
+        )
+        return format_html(
+            '{} <label><input type="checkbox" name="{}" value="{}"> Sí, es correcto</label>',
+            what,
+            CONFIRMED,
+            self._answer(after),
+        )
+
+
+class SubjectForm(PriceForm):
+    class Meta:
+        model = Subject
+        fields = "__all__"
+
+
+class LessonForm(PriceForm):
+    class Meta:
+        model = Lesson
+        fields = "__all__"

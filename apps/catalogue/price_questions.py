@@ -1,0 +1,21 @@
+"""Prices that staff confirm before they are stored (docs/rules.md, "Prices by staff")."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+
+def needs_confirmation(before: Decimal | None, after: Decimal) -> bool:
+    """Whether a new price is 0 €, or differs from the old one by more than half of it.
+
+    `before` is None for a first price. A price that stays the same asks nothing.
+    """
+    if before == after:
+        return False
+    if after == 0:
+        return True
+    return bool(before) and abs(after - before) * 2 > before  # type: ignore[operator]
+
+
+def count_to_confirm(changes: Iterable[tuple[Decimal | None, Decimal]]) -> int:
+    """Count the changes (before, after) that need a confirmation."""
+    return sum(needs_confirmation(before, after) for before, after in changes)
