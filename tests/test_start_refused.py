@@ -1,12 +1,15 @@
 """Each wrong setting is one Spanish sentence, and nothing starts with it."""
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 from django.core.checks import run_checks
 from django.test import Client
 
 from apps.core.checks import START
+from apps.core.setting_ranges import RANGES
 from tests.test_start import DEPLOYMENT, ROOT, gunicorn, run
 
 POSTGRES = "django.db.backends.postgresql"
@@ -32,6 +35,7 @@ GOOD = {
 }
 PK = "STRIPE_PUBLISHABLE_KEY debe empezar por pk_: se entrega a los visitantes."
 SITE = "SITE_URL debe ser una dirección como https://midominio.es, sin nada detrás."
+PORTAL = "PORTAL_URL debe ser una dirección como https://aula.midominio.es, o /aula en este sitio."
 TEST = {
     "STRIPE_SECRET_KEY": "sk_test_1",
     "STRIPE_PUBLISHABLE_KEY": "pk_test_1",
@@ -106,13 +110,22 @@ REFUSED = [
         {"SECRET_KEY_FALLBACKS": [DEPLOYMENT["SECRET_KEY"], "only-for-development"]},
         "Cada clave de SECRET_KEY_FALLBACKS debe ser aleatoria y tener al menos 50 caracteres.",
     ),
-    ({"TRUSTED_PROXIES": -1}, "TRUSTED_PROXIES no puede ser negativo."),
+    ({"TRUSTED_PROXIES": -1}, "TRUSTED_PROXIES solo admite de 0 a 10."),
     ({"RATE_LIMIT_SCALE": -1.0}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
     ({"RATE_LIMIT_SCALE": float("nan")}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
     ({"RATE_LIMIT_SCALE": 1000.0}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
     ({"RATE_LIMIT_SCALE": 0.0}, "RATE_LIMIT_SCALE=0 solo vale con DEBUG=true."),
-    ({"MAILS_PER_RECIPIENT": 3}, "MAILS_PER_RECIPIENT debe ser al menos 4."),
-    ({"REFUSED_CARDS_PER_MINUTE": 0}, "REFUSED_CARDS_PER_MINUTE debe ser al menos 1."),
+    ({"MAILS_PER_RECIPIENT": 3}, "MAILS_PER_RECIPIENT solo admite de 4 a 1000."),
+    ({"CART_REMINDER_HOURS": [24, 0]}, "CART_REMINDER_HOURS solo admite horas de 1 a 720."),
+    *(
+        ({"PORTAL_URL": text}, PORTAL)
+        for text in ("javascript:alert(1)", "//x.test", "", "https://[")
+    ),
+    ({"PORTAL_URL": "http://aula.test/my/"}, "PORTAL_URL debe empezar por https://."),
+    (
+        {"CLASSROOM": "moodle", "MOODLE_URL": "http://aula.test", "MOODLE_TOKEN": "x"},
+        "MOODLE_URL debe empezar por https://.",
+    ),
 ]
 
 
@@ -135,6 +148,24 @@ def test_a_real_shop_starts(problems):
 @pytest.mark.parametrize(("changes", "sentence"), REFUSED)
 def test_each_wrong_setting_is_reported_as_one_sentence(problems, changes, sentence):
     assert problems(**changes) == [sentence]
+
+
+def test_every_number_outside_its_range_is_reported(problems):
+    below = {name: lowest - 1 for name, (lowest, _) in RANGES.items()}
+    above = {name: highest + 1 for name, (_, highest) in RANGES.items()}
+    limits = [f"{name} solo admite de {low} a {high}." for name, (low, high) in RANGES.items()]
+
+    assert problems(**below) == problems(**above) == limits
+    assert problems(**{name: lowest for name, (lowest, _) in RANGES.items()}) == []
+    assert problems(STRIPE_TIMEOUT=float("nan")) == ["STRIPE_TIMEOUT solo admite de 1 a 120."]
+
+
+def test_every_numeric_setting_has_a_range():
+    source = Path(ROOT, "academy", "settings.py").read_text()
+    numbers = set(re.findall(r"^([A-Z_]+) = env\.(?:int|float)\(", source, re.MULTILINE))
+
+    # The port is the server's own, the scale may also be 0 (`core.checks`).
+    assert numbers - {"PORT", "RATE_LIMIT_SCALE"} == set(RANGES)
 
 
 def test_rehearsal_starts_with_its_two_settings(problems):

@@ -5,6 +5,7 @@ derived under SECRET_KEY from a random value that is stored, and backup codes ar
 """
 
 import time
+from typing import Any
 
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_static.models import StaticDevice
@@ -15,12 +16,24 @@ from apps.core.random_codes import random_code
 
 _KEY_SALT = "backoffice.authenticator"
 _CODE_SALT = "backoffice.backup-codes"
+# Pauses are 1, 2, 4… seconds: 512 after ten wrong codes, and no longer after more.
+MOST_COUNTED_FAILURES = 10
 # The length of the key that RFC 4226 recommends, and of django-otp's column for codes.
 _KEY_BYTES, _STORED_LENGTH = 20, 16
 BACKUP_CODES, CODE_LENGTH = 10, 10
 
 
-class Authenticator(TOTPDevice):
+class _CappedPause:
+    """Caps the pause after wrong codes, which doubles with each and would reach years."""
+
+    throttling_failure_count: int
+
+    def verify_is_allowed(self) -> Any:
+        self.throttling_failure_count = min(self.throttling_failure_count, MOST_COUNTED_FAILURES)
+        return super().verify_is_allowed()  # type: ignore[misc]  # of django-otp's devices
+
+
+class Authenticator(_CappedPause, TOTPDevice):
     """An app on a phone that shows a code of six digits every 30 seconds (RFC 6238)."""
 
     class Meta:
@@ -51,7 +64,7 @@ class Authenticator(TOTPDevice):
         return is_number and bool(clock.verify(int(token), self.tolerance))
 
 
-class BackupCodes(StaticDevice):
+class BackupCodes(_CappedPause, StaticDevice):
     """Codes on paper, each for one sign-in without the authenticator app."""
 
     class Meta:

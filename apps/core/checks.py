@@ -12,12 +12,13 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.http.request import split_domain_port, validate_host
 
+from apps.core.setting_ranges import range_problems
+
 # The web process runs the checks with this tag, all other processes run all checks.
 START = "start"
 SHORTEST_SECRET_KEY = 50
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
 CLASSROOMS = ("local", "moodle")
-MAILS_PER_RECIPIENT_FROM = 4
 # Mails are kept as files, printed or dropped: nobody gets them.
 MAIL_NOT_SENT = (
     "apps.core.mail.backends.FileBackend",
@@ -36,7 +37,7 @@ def deployment_problems() -> list[str]:
     if not settings.DEBUG:
         problems += [*_secret_key(), *_hosts(), *_rate_limits()]
         if not settings.ALLOW_LOCAL_SITE:
-            problems += [*_site(), *_mail(), *_database()]
+            problems += [*_site(), *_mail(), *_database(), *_classroom()]
     return problems
 
 
@@ -51,13 +52,22 @@ def _impossible_values() -> list[str]:
         problems.append("CLASSROOM solo admite local o moodle.")
     if settings.CLASSROOM == "moodle" and not (settings.MOODLE_URL and settings.MOODLE_TOKEN):
         problems.append("CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.")
-    if settings.MAILS_PER_RECIPIENT < MAILS_PER_RECIPIENT_FROM:
-        problems.append(f"MAILS_PER_RECIPIENT debe ser al menos {MAILS_PER_RECIPIENT_FROM}.")
-    if settings.REFUSED_CARDS_PER_MINUTE < 1:
-        problems.append("REFUSED_CARDS_PER_MINUTE debe ser al menos 1.")
-    if settings.TRUSTED_PROXIES < 0:
-        problems.append("TRUSTED_PROXIES no puede ser negativo.")
-    return problems
+    problems += [
+        f"{name} debe ser una dirección como https://aula.midominio.es, o /aula en este sitio."
+        for name in ("PORTAL_URL", "PORTAL_PROFILE_URL")
+        if not _is_address(getattr(settings, name))
+    ]
+    return [*problems, *range_problems()]
+
+
+def _is_address(text: str) -> bool:
+    """Whether a link may lead there: a page of this site, or a web address and no script."""
+    try:
+        address = urlsplit(text)
+        is_web = address.scheme in ("http", "https") and bool(address.hostname)
+    except ValueError:
+        return False
+    return is_web or (text.startswith("/") and not text.startswith(("//", "/\\")))
 
 
 def _secret_key() -> list[str]:
@@ -115,6 +125,21 @@ def _site() -> list[str]:
     if _is_example(host):
         problems.append("SITE_URL es una dirección de ejemplo.")
     return problems
+
+
+def _classroom() -> list[str]:
+    """The token of Moodle's web service, and students' passwords, must not travel in clear."""
+    addresses = {
+        "PORTAL_URL": settings.PORTAL_URL,
+        "PORTAL_PROFILE_URL": settings.PORTAL_PROFILE_URL,
+    }
+    if settings.CLASSROOM == "moodle":
+        addresses["MOODLE_URL"] = settings.MOODLE_URL
+    return [
+        f"{name} debe empezar por https://."
+        for name, address in addresses.items()
+        if address.lower().startswith("http:")
+    ]
 
 
 def _mail() -> list[str]:

@@ -15,6 +15,7 @@ from django.test import Client
 from django.utils import timezone
 from django_otp.oath import totp
 
+from apps.backoffice.models import Authenticator, BackupCodes
 from apps.backoffice.staff_groups import create_groups
 from apps.orders.models import Order
 from tests.helpers.admin import admin_url
@@ -209,3 +210,19 @@ def test_the_picture_needs_no_inline_style_or_script(clock):
     assert "style=" not in svg
     assert "<script" not in svg
     assert "unsafe-inline" not in page["Content-Security-Policy"]
+
+
+def test_pause_after_a_day_of_wrong_codes_is_at_most_512_seconds(clock):
+    eva = signed_in(member("Dirección"))
+    key, codes = set_up(eva)
+    wrong = {"throttling_failure_count": 1_700, "throttling_failure_timestamp": timezone.now()}
+    for device in (Authenticator, BackupCodes):
+        device.objects.update(**wrong)
+    again = signed_in(User.objects.get())
+
+    clock.shift(timedelta(seconds=511))
+    again.post(CHECK, {"code": codes[0]})
+    assert again.get("/admin/").status_code == 302
+    clock.shift(timedelta(seconds=2))
+    again.post(CHECK, {"code": f"{totp(key):06}"})
+    assert again.get("/admin/").status_code == 200
