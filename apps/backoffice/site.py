@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from apps.core.admin_lookups import GuardedLookups
+from apps.core.admin_spanish import delete_selected
 
 # Ordered by how often staff need them. Others follow in their default order.
 SECTIONS = (
@@ -52,6 +53,10 @@ class BackofficeSite(admin.AdminSite):
     site_title = settings.BRAND_NAME
     index_title = "Gestión de la academia"
     index_template = "backoffice/index.html"
+
+    def __init__(self, name: str = "admin") -> None:
+        super().__init__(name)
+        self.add_action(delete_selected, "delete_selected")
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         sections = [

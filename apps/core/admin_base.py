@@ -19,17 +19,16 @@ from django.utils.timezone import localtime
 
 from apps.core.admin_log import log_rows
 from apps.core.admin_lookups import GuardedLookups
+from apps.core.admin_spanish import SpanishAdmin
 from apps.core.fresh_password import PasswordConfirmation
 from apps.core.money import format_euros, to_cents
 from apps.core.money_fields import EurosField
 
 # The type stubs' classes are generic. Django's own are not.
 if TYPE_CHECKING:
-    _ModelAdmin = admin.ModelAdmin[Any]
     _TabularInline = admin.TabularInline[Any, Any]
     _Paginator = Paginator[Any]
 else:
-    _ModelAdmin = admin.ModelAdmin
     _TabularInline = admin.TabularInline
     _Paginator = Paginator
 
@@ -45,6 +44,8 @@ MOST_COUNTED = 2_000
 class BoundedPaginator(_Paginator):
     """Counts rows up to `MOST_COUNTED`, because PostgreSQL reads every row that it counts."""
 
+    most_counted = MOST_COUNTED
+
     @cached_property
     def count(self) -> int:
         rows: Any = self.object_list
@@ -52,7 +53,7 @@ class BoundedPaginator(_Paginator):
         return int(rows.order_by()[:MOST_COUNTED].count())
 
 
-class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
+class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
     """Base class for admin pages: 50 rows a page, no full count, look-ups by allow-list."""
 
     formfield_overrides = FORM_FIELDS
@@ -61,6 +62,8 @@ class AcademyModelAdmin(GuardedLookups, _ModelAdmin):
     empty_value_display = NOTHING
     # Actions that add log entries of their own, one for each row.
     logged_by_row: tuple[str, ...] = ("delete_selected",)
+    # Counts beside every choice of every filter would read the whole table.
+    show_facets = admin.ShowFacets.NEVER
     # Skip the extra query that counts all rows beside a filtered list.
     show_full_result_count = False
 

@@ -107,7 +107,7 @@ def test_admin_pages_of_leads_are_in_spanish(client):
             assert client.get(admin_url(model, "change", row.pk)).status_code == 200
     index = client.get("/admin/").content.decode()
     for name in (
-        "Formularios y presupuestos",
+        "Contactos",
         "Solicitudes",
         "Presupuestos",
         "Asignaturas pedidas",

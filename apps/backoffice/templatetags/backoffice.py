@@ -1,0 +1,41 @@
+"""Template tags of the admin's lists and forms."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+
+from apps.core.admin_base import NOTHING
+
+register = template.Library()
+
+
+@register.filter
+def labelled(cells: Iterable[SafeString], headers: list[dict[str, Any]]) -> Iterator[SafeString]:
+    """The cells of a row, each with its column's name in `data-label`.
+
+    On a phone the style sheet shows a row as lines of label and value. Cells without a value are
+    marked, because they are left out there.
+    """
+    labels = [str(header["text"]) for header in headers]
+    for position, cell in enumerate(cells):
+        label = labels[position] if position < len(labels) else ""
+        # The column of checkboxes has a checkbox for a name.
+        label = "" if "<input" in label else capfirst(label)
+        # Django renders a cell as "<td class=…>…</td>" or "<th class=…>…</th>".
+        name, rest = cell[:3], SafeString(cell[3:])
+        empty = SafeString(" data-empty") if f">{NOTHING}</" in cell else ""
+        yield format_html('{}{} data-label="{}"{}', SafeString(name), empty, label, rest)
+
+
+@register.filter
+def inline_data(inline: Any) -> str:
+    """What Django's script needs of the rows of a form, with texts that fit every noun."""
+    data = json.loads(inline.inline_formset_data())
+    data["options"]["addText"] = f"Añadir {inline.opts.verbose_name}"
+    data["options"]["deleteText"] = "Quitar"
+    return json.dumps(data)

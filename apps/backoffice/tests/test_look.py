@@ -1,0 +1,89 @@
+"""Lists and forms of the admin: names of columns and fields, and Spanish of our own."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from apps.catalogue.models import University
+from apps.pages.models import Faq
+from tests.helpers.admin import admin_url
+from tests.helpers.factories import make_subject
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("carla")]
+
+
+def page_of(client, address, **data):
+    return client.get(address, data, follow=True).content.decode()
+
+
+def test_cells_of_a_list_carry_the_name_of_their_column(client):
+    make_subject("Álgebra")
+    page = page_of(client, admin_url(University, "changelist"))
+    (row,) = re.findall(r"<tr>(<td [^>]*action-checkbox.*?)</tr>", page, re.DOTALL)
+    cells = re.findall(r"<t[dh] (?:data-empty )?data-label=\"([^\"]*)\"", row)
+    assert cells[0] == ""  # the box that chooses the row
+    assert cells[1] == "Nombre"
+    assert all(cells[1:])
+
+
+def test_cell_without_a_value_is_marked(client):
+    Faq.objects.all().delete()
+    subject = make_subject("Álgebra")
+    page = page_of(client, reverse("admin:catalogue_subject_changelist"))
+    assert re.search(r"<td data-empty data-label=\"[^\"]+\" class=\"field-[^\"]+\">–</td>", page)
+    assert f">{subject.name}</a>" in page
+
+
+def test_editable_cells_name_their_column_and_row(client):
+    faq = Faq.objects.create(question="¿Cómo pago?", answer="Con tarjeta.")
+    page = page_of(client, admin_url(Faq, "changelist"))
+    assert f'aria-label="Orden de {faq}"' in page
+
+
+def test_fields_of_rows_have_labels(client):
+    subject = make_subject("Álgebra")
+    page = page_of(client, admin_url(type(subject), "change", subject.pk))
+    assert '<label class="cell-label" for="id_lessons-0-title">Título</label>' in page
+
+
+def test_saving_says_it_without_an_article(client):
+    added = client.post(
+        admin_url(Faq, "add"),
+        {"question": "¿Hay IVA?", "answer": "Sí.", "position": "1"},
+        follow=True,
+    )
+    faq = Faq.objects.get(question="¿Hay IVA?")
+    assert f"Creado: pregunta frecuente «{faq}»." in added.content.decode()
+
+    form = {"question": "¿Hay IVA?", "answer": "No.", "position": "1"}
+    changed = client.post(admin_url(Faq, "change", faq.pk), form, follow=True)
+    assert f"Cambios guardados: pregunta frecuente «{faq}»." in changed.content.decode()
+
+    deleted = client.post(admin_url(Faq, "delete", faq.pk), {"post": "yes"}, follow=True)
+    assert f"Borrado: pregunta frecuente «{faq}»." in deleted.content.decode()
+    for answer in (added, changed, deleted):
+        assert "El pregunta" not in answer.content.decode()
+
+
+def test_deleting_several_rows_says_how_many(client):
+    rows = [Faq.objects.create(question=f"¿{n}?", answer="Sí.") for n in range(2)]
+    chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in rows]}
+    asked = client.post(admin_url(Faq, "changelist"), chosen)
+    assert "¿Borrar 2 preguntas frecuentes?" in asked.content.decode()
+    done = client.post(admin_url(Faq, "changelist"), {**chosen, "post": "yes"}, follow=True)
+    assert "Borrado: 2 preguntas frecuentes." in done.content.decode()
+    assert not Faq.objects.filter(pk__in=[row.pk for row in rows]).exists()
+
+
+def test_moment_says_whose_hours_it_has_and_names_both_fields(client):
+    page = page_of(client, reverse("admin:pricing_promocode_add"))
+    assert "Hora de Madrid." in page
+    assert 'aria-label="Válido desde: fecha"' in page
+    assert 'aria-label="Válido desde: hora"' in page
+
+
+def test_filters_are_named_by_what_they_filter(client):
+    page = page_of(client, reverse("admin:catalogue_subject_changelist"))
+    assert "<summary>A la venta</summary>" in page
+    assert "Por a la venta" not in page
