@@ -19,11 +19,11 @@ from apps.classroom.models import (
 )
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import retry_change
-from apps.core.admin_base import AcademyModelAdmin, ReadOnlyAdmin, moment
+from apps.core.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
 
 
 @admin.register(Provisioning)
-class ProvisioningAdmin(ReadOnlyAdmin):
+class ProvisioningAdmin(OrderNumberSearch, ReadOnlyAdmin):
     list_display = (
         "order_id",
         "student",
@@ -34,7 +34,7 @@ class ProvisioningAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("student",)
     list_filter = ("status",)
-    search_fields = ("order_id", "student__email")
+    search_fields = ("student__email",)
     date_hierarchy = "created_at"
     link_lookups = ("order_id", "student__id__exact")
     actions = ("try_again",)
@@ -65,7 +65,7 @@ class ProvisioningAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Enrolment)
-class EnrolmentAdmin(ReadOnlyAdmin):
+class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
     list_display = (
         "student",
         "subject",
@@ -77,7 +77,7 @@ class EnrolmentAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("student", "subject", "lesson")
     list_filter = ("state", "subject__degree__university", "subject__degree")
-    search_fields = ("student__email", "subject__name", "order_id")
+    search_fields = ("student__email", "subject__name")
     date_hierarchy = "granted_at"
     link_lookups = ("order_id", "student__id__exact")
 
@@ -99,7 +99,7 @@ class AccountAdmin(ReadOnlyAdmin):
 
 
 @admin.register(AccessChange)
-class AccessChangeAdmin(ReadOnlyAdmin):
+class AccessChangeAdmin(OrderNumberSearch, ReadOnlyAdmin):
     """Changes of rights that are sent to the classroom, with status and last error."""
 
     list_display = (
@@ -113,7 +113,7 @@ class AccessChangeAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("student",)
     list_filter = ("status",)
-    search_fields = ("order_id", "student__email")
+    search_fields = ("student__email",)
     date_hierarchy = "created_at"
     actions = ("try_again",)
 

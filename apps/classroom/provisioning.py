@@ -102,14 +102,15 @@ def _provide(provisioning: Provisioning) -> None:
             _queue_access_mail(locked)
 
 
-def _queue_access_mail(provisioning: Provisioning) -> None:
+def _queue_access_mail(provisioning: Provisioning, *, occasion: str = "") -> bool:
     """Queue the access mail: one for the provisioning and one for each resend."""
-    queue_mail(
-        key=f"classroom-access:{provisioning.order_id}:{provisioning.resends}",
+    mail = queue_mail(
+        key=f"classroom-access:{provisioning.order_id}:{occasion or provisioning.resends}",
         template="classroom_access",
         to=provisioning.student.email,
         context={"provisioning_id": provisioning.pk},
     )
+    return mail is not None
 
 
 def account_status(order_id: int) -> AccountStatus:
@@ -137,6 +138,18 @@ def resend_access_mail(*, order_id: int) -> ResendResult:
     provisioning.save(update_fields=["resends", "last_resend_at", "updated_at"])
     _queue_access_mail(provisioning)
     return ResendResult(seconds_left=int(RESEND_COOLDOWN.total_seconds()), attempts_left=left - 1)
+
+
+@transaction.atomic
+def send_access_mail_again(*, order_id: int, occasion: str) -> bool:
+    """Send the access mail once for this occasion, without the buyer's limits. For staff.
+
+    False for a repeated occasion. Raises AccessNotReady until the access is provided.
+    """
+    provisioning = Provisioning.objects.filter(order_id=order_id).first()
+    if provisioning is None or provisioning.status != Provisioning.Status.CREATED:
+        raise AccessNotReady("El acceso no está listo: primero hay que volver a intentarlo.")
+    return _queue_access_mail(provisioning, occasion=occasion)
 
 
 def _check_resend_limits(provisioning: Provisioning, left: int) -> None:

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
+from apps.core.admin_filters import MailTemplateFilter, month_filter
 from apps.core.admin_log import log_reading
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.legal.placeholders import check_placeholders
@@ -150,9 +151,13 @@ class MailAdmin(ReadOnlyAdmin):
         moment("sent_at", "enviado"),
         "last_error",
     )
-    list_filter = (StuckFilter, "status", "template")
+    list_filter = (
+        StuckFilter,
+        "status",
+        MailTemplateFilter,
+        month_filter("created_at", "creado en"),
+    )
     search_fields = ("to", "key", "message_id")
-    date_hierarchy = "created_at"
     actions = ("send_again",)
     fieldsets = (
         (None, {"fields": ("to", "subject", "html_version", "text_version")}),

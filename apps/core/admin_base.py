@@ -35,6 +35,8 @@ else:
 NOTHING = "–"
 # All decimal columns of the shop are amounts and percentages that staff type with a comma.
 FORM_FIELDS: dict[Any, dict[str, Any]] = {DecimalField: {"form_class": EurosField}}
+# The most digits of a number that every database stores.
+LONGEST_NUMBER = 18
 # Where the form of a list with editable columns names a row.
 _ROW_NUMBER = re.compile(r"form-\d+-id")
 # The most rows that a list counts and offers pages for. Older rows are found by search and filter.
@@ -101,7 +103,7 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
 
 
 def _is_row_number(text: str) -> bool:
-    return text.isdecimal() and len(text) < 19
+    return text.isdecimal() and len(text) <= LONGEST_NUMBER
 
 
 def _chosen(request: HttpRequest) -> list[str]:
@@ -143,6 +145,22 @@ class ReadOnlyRowsInline(_ReadOnly, _TabularInline):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return self.fields
+
+
+class OrderNumberSearch:
+    """Mixin: a search for a number finds the rows of exactly that order (`order_id`)."""
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        term = search_term.strip()
+        if term.isdecimal() and len(term) <= LONGEST_NUMBER:
+            return queryset.filter(order_id=int(term)), False
+        page: Any = super()
+        results: tuple[QuerySet[Any], bool] = page.get_search_results(
+            request, queryset, search_term
+        )
+        return results
 
 
 def search_normalized(

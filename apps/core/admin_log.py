@@ -30,6 +30,18 @@ def log_rows(request: HttpRequest, model: type[Model], ids: Iterable[Any], what:
     )
 
 
+def log_about(request: HttpRequest, row: Model, what: str) -> None:
+    """Log what a member of staff has done with this row. `what` is a Spanish phrase."""
+    LogEntry.objects.create(
+        user_id=request.user.pk or 0,
+        content_type=ContentType.objects.get_for_model(type(row)),
+        object_id=str(row.pk),
+        object_repr=str(row)[:200],
+        action_flag=CHANGE,
+        change_message=what,
+    )
+
+
 def log_reading(request: HttpRequest, row: Model) -> None:
     """Log that a member of staff has viewed this row, unless that was just logged."""
     about = {

@@ -196,7 +196,12 @@ class Mail(RetriedWork):
         verbose_name = "correo"
         verbose_name_plural = "correos"
         ordering = ("-created_at",)
-        indexes = (models.Index(fields=("status", "due_at"), name="mail_by_due"),)
+        indexes = (
+            models.Index(fields=("status", "due_at"), name="mail_by_due"),
+            models.Index(fields=("created_at", "id"), name="mail_by_day"),
+            # The mails of one order or student.
+            models.Index(fields=("to", "created_at"), name="mail_by_recipient"),
+        )
 
     def __str__(self) -> str:
         return f"{self.template} → {self.to}"

@@ -7,7 +7,7 @@ class OrdersConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.classroom.access import Cause, register_notice
-        from apps.orders import mails
+        from apps.orders import mails, receivers  # noqa: F401  (receivers connect themselves)
         from apps.orders.plan import mails as instalment_mails
         from apps.orders.plan.plan_link import overdue_pause_notice
         from apps.orders.refunds import mails as refund_mails

@@ -25,7 +25,7 @@ from apps.orders.models.statuses import PLAN_RUNNING, UNPAID, EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards.service import cancel_reward
 from apps.pricing.models import PromoCode
-from apps.students.models import Student
+from apps.students.models import FormerEmail, Student
 from apps.students.services import erase_student, erased_email
 
 EXPIRED_KEPT = timedelta(days=90)
@@ -50,7 +50,7 @@ def _export(email: str) -> list[dict[str, Any]]:
     orders = (
         _of(email)
         .select_related("promo_code")
-        .prefetch_related("lines", "discounts", "instalments", "payments__refunds")
+        .prefetch_related("lines", "discounts", "instalments", "notes", "payments__refunds")
     )
     return [
         {
@@ -78,6 +78,10 @@ def _export(email: str) -> list[dict[str, Any]]:
                     "estado": row.get_status_display(),
                 }
                 for row in order.instalments.all()
+            ],
+            "notas": [
+                {"nota": row.text, "cuándo": row.created_at.isoformat()}
+                for row in order.notes.all()
             ],
             "pagos": [
                 {
@@ -178,6 +182,9 @@ def _preview(email: str) -> list[str]:
 def _erase(email: str) -> None:
     # A payment may have arrived since the preview, so check again. The locks keep others out.
     addresses = {order.email.lower() for order in _lock(_of(email))} | {email}
+    addresses |= set(
+        FormerEmail.objects.filter(student__email=email).values_list("email", flat=True)
+    )
     _refuse_unsettled(email)
     delete_orders(_unpaid(_of(email)))
     for order in _of(email):
@@ -189,6 +196,7 @@ def _erase(email: str) -> None:
         )
         order.email, order.phone = erased_email(order.student_id), ""
         order.first_name = order.last_name = ""
+        order.notes.all().delete()
         order.card_reference = order.card_label = ""
         order.save()
     for address in addresses:

@@ -10,12 +10,14 @@ from django.utils.safestring import SafeString
 
 from apps.core.admin_base import (
     AcademyModelAdmin,
+    OrderNumberSearch,
     ReadOnlyAdmin,
     ReadOnlyRowsInline,
     links,
     list_link,
     moment,
 )
+from apps.core.admin_filters import month_filter
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from apps.students.services import announce_new_email
@@ -35,7 +37,7 @@ class ConsentRows(ReadOnlyRowsInline):
 class StudentAdmin(AcademyModelAdmin):
     list_display = ("email", "first_name", "last_name", "phone", moment("created_at", "alta"))
     search_fields = ("email", "first_name", "last_name", "phone")
-    date_hierarchy = "created_at"
+    list_filter = (month_filter("created_at", "alta en"),)
     fields = ("email", "first_name", "last_name", "phone", "created_at", "erased_at", "elsewhere")
     readonly_fields = ("created_at", "erased_at", "elsewhere")
     inlines = (ConsentRows,)
@@ -118,11 +120,11 @@ class StudentAdmin(AcademyModelAdmin):
 
 
 @admin.register(Consent)
-class ConsentAdmin(ReadOnlyAdmin):
+class ConsentAdmin(OrderNumberSearch, ReadOnlyAdmin):
     list_display = ("student", moment("accepted_at", "aceptado"), "kind", "legal_text", "order_id")
     list_select_related = ("student", "legal_text")
     list_filter = ("kind", "legal_text")
-    search_fields = ("student__email", "order_id")
+    search_fields = ("student__email",)
     link_lookups = ("order_id",)
     date_hierarchy = "accepted_at"
 

@@ -28,6 +28,7 @@ class Student(models.Model):
         verbose_name = "alumno"
         verbose_name_plural = "alumnos"
         ordering = ("-created_at",)
+        indexes = (models.Index(fields=("created_at", "id"), name="student_by_day"),)
         constraints = (models.UniqueConstraint(Lower("email"), name="student_email_once"),)
 
     def __str__(self) -> str:
@@ -40,6 +41,24 @@ class Student(models.Model):
     @property
     def full_name(self) -> str:
         return f"{self.first_name} {self.last_name}".strip()
+
+
+class FormerEmail(models.Model):
+    """An address that a student had before staff changed it or merged two students."""
+
+    student = models.ForeignKey(
+        Student, models.CASCADE, related_name="former_emails", verbose_name="alumno"
+    )
+    email = models.EmailField("correo anterior", max_length=254, db_index=True)
+    changed_at = models.DateTimeField("cambiado", auto_now_add=True)
+
+    class Meta:
+        verbose_name = "correo anterior"
+        verbose_name_plural = "correos anteriores"
+        ordering = ("-changed_at",)
+
+    def __str__(self) -> str:
+        return self.email
 
 
 class Consent(models.Model):

@@ -20,6 +20,7 @@ def _export(email: str) -> dict[str, Any] | None:
         "apellidos": student.last_name,
         "teléfono": student.phone,
         "alta": student.created_at.isoformat(),
+        "correos_anteriores": [row.email for row in student.former_emails.all()],
         "consentimientos": [
             {
                 "qué": consent.get_kind_display(),

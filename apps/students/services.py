@@ -7,14 +7,15 @@ import secrets
 from collections.abc import Collection
 
 from django.conf import settings
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from apps.core.admin_log import redact_entries_of
+from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText
 from apps.students.consent_wordings import TEXTS, WORDINGS
-from apps.students.models import Consent, ErasureRequest, Student
+from apps.students.models import Consent, ErasureRequest, FormerEmail, Student
 from apps.students.session import end_sessions
 from apps.students.signals import email_changed
 
@@ -83,10 +84,12 @@ def accepted_current(order_id: int) -> set[Consent.Kind]:
 def announce_new_email(student: Student, *, before: str) -> None:
     """Do what follows when staff have changed a student's address.
 
-    Both addresses get a mail, sign-ins end, and the classroom moves the account. Links that were
-    mailed to the old address are of no use: each of them has a digest of the address.
+    Both addresses get a mail, sign-ins end, the classroom moves the account, and the student's
+    orders get the new address. Links that were mailed to the old address are of no use: each of
+    them has a digest of the address.
     """
     end_sessions(student)
+    FormerEmail.objects.create(student=student, email=before.strip().lower())
     occasion = secrets.token_hex(8)
     for address, is_old in ((before, True), (student.email, False)):
         queue_mail(
@@ -95,7 +98,38 @@ def announce_new_email(student: Student, *, before: str) -> None:
             to=address,
             context={"student_id": student.pk, "is_old": is_old},
         )
-    email_changed.send(Student, student=student)
+    email_changed.send(Student, student=student, before=before)
+
+
+class EmailTaken(Invalid):
+    """The address is another student's. The message tells staff to merge the two."""
+
+
+@transaction.atomic
+def change_email(*, student_id: int, email: str) -> bool:
+    """Change a student's address on behalf of staff. False if it is the student's already.
+
+    Raises EmailTaken.
+    """
+    student = Student.objects.select_for_update(no_key=True).get(pk=student_id)
+    before, email = student.email, email.strip().lower()
+    if email == before:
+        return False
+    other = Student.objects.with_email(email)
+    if other is not None:
+        raise EmailTaken(
+            f"Ya hay otro alumno con ese correo (el n.º {other.pk}). Si es la misma persona, une "
+            "las dos fichas."
+        )
+    student.email = email
+    try:
+        with transaction.atomic():
+            student.save(update_fields=["email"])
+    except IntegrityError:
+        # A checkout has just created a student with it.
+        raise EmailTaken("Acaba de crearse otro alumno con ese correo.") from None
+    announce_new_email(student, before=before)
+    return True
 
 
 def erased_email(student_id: int) -> str:
@@ -111,6 +145,7 @@ def erase_student(student: Student) -> None:
     end_sessions(student)
     student.sign_ins.all().delete()
     student.sign_in_links.all().delete()
+    student.former_emails.all().delete()
     ErasureRequest.objects.filter(student=student).delete()
     redact_entries_of(Student.objects.filter(pk=student.pk))
     student.email = erased_email(student.pk)

@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from itertools import count
+from uuid import uuid4
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
@@ -25,6 +26,7 @@ from apps.orders.models import (
     OrderDiscount,
     OrderEvent,
     OrderLine,
+    OrderNote,
     Payment,
     PromoUse,
     ReferralReward,
@@ -33,7 +35,7 @@ from apps.orders.models import (
 from apps.pages import models as pages
 from apps.payments.models import ProviderEvent
 from apps.pricing.models import Campaign, PromoCode
-from apps.students.models import Consent, ErasureRequest, SignIn, Student
+from apps.students.models import Consent, ErasureRequest, FormerEmail, SignIn, Student
 from tests.helpers.factories import make_subject
 
 User = get_user_model()
@@ -89,6 +91,7 @@ def make_one_of_everything():
         student=student, kind="terms", legal_text=text, wording="Acepto", order_id=order.pk
     )
     Account.objects.create(student=student)
+    FormerEmail.objects.create(student=student, email=f"antes{n}@example.com")
     Provisioning.objects.create(order_id=order.pk, student=student, status="created")
     MoodleCourse.objects.create(subject=subject, shortname=f"C{n}", course_id=n, full_name="Curso")
     SignIn.objects.create(student=student)
@@ -143,6 +146,11 @@ def add_rows_to(order, *, subject, lesson):
             list_price=192, price=192,
         )  # fmt: skip
     OrderDiscount.objects.create(order=order, name="Descuento por volumen", amount=15)
-    OrderEvent.objects.create(order=order, actor="comprador", reason="Pedido creado")
+    OrderEvent.objects.create(
+        order=order, kind="created", actor="comprador", reason="Pedido creado"
+    )
+    OrderNote.objects.create(
+        order=order, text="Llamar", actor="carla", due_on="2026-11-21", form_key=uuid4()
+    )
     number = order.instalments.count() + 1
     Instalment.objects.create(order=order, number=number, amount=63, due_on="2026-11-21")

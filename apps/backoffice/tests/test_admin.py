@@ -20,6 +20,7 @@ from apps.orders.models import (
     Order,
     OrderEvent,
     OrderLine,
+    OrderNote,
     Payment,
     PromoUse,
     ReferralReward,
@@ -49,7 +50,7 @@ WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
     PriceBatch, PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment,
     Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
-    Withdrawal,
+    Withdrawal, OrderNote,
 }  # fmt: skip
 
 

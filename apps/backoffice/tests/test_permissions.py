@@ -39,6 +39,13 @@ ASKS_FOR = {
     "core_mail_samples": "core.view_mail",
     "core_legaltext_preview": "core.add_legaltext",
     "leads_attachment_download": "leads.view_lead",
+    "orders_order_cambiar_correo": "students.change_student",
+    "orders_order_cobrar_plazos": "orders.change_instalment",
+    "orders_order_enviar_enlace": "orders.resend_order_mail",
+    "orders_order_nota": "orders.add_ordernote",
+    "orders_order_nota_hecha": "orders.change_ordernote",
+    "orders_order_reenviar_confirmacion": "orders.resend_order_mail",
+    "orders_order_reintentar_acceso": "classroom.change_provisioning",
     "refund_order": "orders.refund_order",
     "retry_access": "classroom.change_provisioning",
 }
@@ -75,6 +82,8 @@ ACTIONS = {
 POWERS = {
     "orders.read_takings": {"Dirección", "Contabilidad"},
     "orders.refund_order": {"Dirección", "Contabilidad"},
+    "orders.resend_order_mail": {"Dirección", "Atención"},
+    "orders.add_ordernote": {"Dirección", "Atención", "Contabilidad"},
     "orders.pay_referralreward": {"Dirección", "Contabilidad"},
     "orders.export_referralreward": {"Dirección", "Contabilidad"},
     "leads.export_lead": {"Dirección"},

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from csp.decorators import csp_update
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
+from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -17,15 +20,17 @@ from apps.core.admin_base import (
     moment,
     money,
 )
+from apps.core.admin_filters import month_filter
 from apps.orders.admin_pages.filters import AccessFilter, OrderAttentionFilter, RecoveredFilter
 from apps.orders.admin_pages.rows import (
     DiscountRows,
-    EventRows,
     InstalmentRows,
     LineRows,
     PaymentRows,
     PromoUseRows,
 )
+from apps.orders.back_office.buttons import button_urls
+from apps.orders.back_office.page import order_page
 from apps.orders.ledger.history import note
 from apps.orders.models import (
     Order,
@@ -56,7 +61,7 @@ class OrderAdmin(ReadOnlyAdmin):
         RecoveredFilter,
         "status",
         "payment_type",
-        "created_at",
+        month_filter("created_at", "creado en"),
     )
     search_fields = (
         "email",
@@ -70,7 +75,6 @@ class OrderAdmin(ReadOnlyAdmin):
     search_help_text = (
         "Correo, teléfono, nombre, número de pedido, referencia (ORD-…) o código promocional"
     )
-    date_hierarchy = "created_at"
     link_lookups = ("student", "student__id__exact", "quote_number", "paid_at__date")
     actions = ("attended",)
     # The token is not shown: it opens the order to anybody who has it.
@@ -122,8 +126,25 @@ class OrderAdmin(ReadOnlyAdmin):
         InstalmentRows,
         PaymentRows,
         PromoUseRows,
-        EventRows,
     )
+
+    def get_urls(self) -> list[URLPattern]:
+        return [*button_urls(), *super().get_urls()]
+
+    # The page opens mails in place, in frames of this site.
+    @method_decorator(csp_update({"frame-src": ["'self'"]}))
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        order = self.get_object(request, object_id) if object_id else None
+        page = order_page(order) if isinstance(order, Order) else {}
+        return super().changeform_view(
+            request, object_id, form_url, {**(extra_context or {}), **page}
+        )
 
     def get_form(
         self, request: HttpRequest, obj: Order | None = None, change: bool = False, **kwargs: Any

@@ -11,6 +11,7 @@ from apps.core.admin_base import (
     moment,
     money,
 )
+from apps.core.admin_filters import month_filter
 from apps.orders.admin_pages.filters import AttentionFilter, LateFilter, UnmatchedFilter
 from apps.orders.admin_pages.rows import AttemptRows
 from apps.orders.models import (
@@ -37,9 +38,8 @@ class OfOrderAdmin(ReadOnlyAdmin):
 @admin.register(OrderLine)
 class OrderLineAdmin(OfOrderAdmin):
     list_display = ("order", "name", "degree_name", "university_name", "charged")
-    list_filter = ("order__status", "degree_name")
+    list_filter = ("order__status",)
     search_fields = ("name", "order__email")
-    date_hierarchy = "order__created_at"
 
     @admin.display(description="precio", ordering="price")
     def charged(self, line: OrderLine) -> str:
@@ -104,9 +104,13 @@ class PaymentAdmin(OfOrderAdmin):
         moment("created_at", "creado"),
         "flag",
     )
-    list_filter = (UnmatchedFilter, AttentionFilter, "status", "created_at")
+    list_filter = (
+        UnmatchedFilter,
+        AttentionFilter,
+        "status",
+        month_filter("created_at", "creado en"),
+    )
     search_fields = ("reference", "order__email", "flag")
-    date_hierarchy = "created_at"
     link_lookups = ("succeeded_at__date",)
     logged_by_row = ("delete_selected", "attended")
     actions = ("attended",)
@@ -129,9 +133,8 @@ class PaymentAdmin(OfOrderAdmin):
 @admin.register(OrderEvent)
 class OrderEventAdmin(OfOrderAdmin):
     list_display = (moment("at", "cuándo"), "order", "actor", "from_status", "to_status", "reason")
-    list_filter = ("kind", "to_status", "at")
+    list_filter = ("kind", "to_status", month_filter("at", "mes"))
     search_fields = ("order__email", "actor", "reason")
-    date_hierarchy = "at"
 
 
 @admin.register(PromoUse)

@@ -1,20 +1,24 @@
 """Rows that the admin shows below an order or an instalment."""
 
-from django.db.models import QuerySet
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, QuerySet
 from django.http import HttpRequest
 
 from apps.core.admin_base import (
     ReadOnlyRowsInline,
 )
+from apps.orders.ledger.plan_end import unanswered_ends
 from apps.orders.models import (
     Instalment,
     InstalmentAttempt,
     OrderDiscount,
-    OrderEvent,
     OrderLine,
     Payment,
     PromoUse,
 )
+from apps.orders.models.statuses import INSTALMENT_SETTLED
 
 
 class LineRows(ReadOnlyRowsInline):
@@ -29,13 +33,19 @@ class DiscountRows(ReadOnlyRowsInline):
 
 class InstalmentRows(ReadOnlyRowsInline):
     model = Instalment
-    fields = ("number", "amount", "due_on", "status", "charge_on", "paid_at")
+    fields = ("number", "amount", "due_on", "state", "charge_on", "paid_at")
     show_change_link = True
+
+    @admin.display(description="estado")
+    def state(self, row: Any) -> str:
+        if row.status not in INSTALMENT_SETTLED and row.is_ending:
+            return f"{row.get_status_display()}: lo anula una devolución en camino"
+        return str(row.get_status_display())
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Instalment]:
         # A row's name, "Plazo 1 de 3", reads the order.
         instalments: QuerySet[Instalment] = super().get_queryset(request)
-        return instalments.select_related("order")
+        return instalments.select_related("order").annotate(is_ending=Exists(unanswered_ends()))
 
 
 class AttemptRows(ReadOnlyRowsInline):
@@ -67,9 +77,3 @@ class PromoUseRows(ReadOnlyRowsInline):
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoUse]:
         uses: QuerySet[PromoUse] = super().get_queryset(request)
         return uses.select_related("promo_code", "order")
-
-
-class EventRows(ReadOnlyRowsInline):
-    model = OrderEvent
-    fields = ("at", "actor", "from_status", "to_status", "reason")
-    verbose_name_plural = "historial"

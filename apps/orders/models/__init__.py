@@ -1,4 +1,5 @@
 from apps.orders.models.instalment import Instalment, InstalmentAttempt
+from apps.orders.models.note import OrderNote
 from apps.orders.models.order import (
     CART_LIFE,
     Order,
@@ -22,6 +23,7 @@ __all__ = (
     "OrderDiscount",
     "OrderEvent",
     "OrderLine",
+    "OrderNote",
     "Payment",
     "PromoUse",
     "ReferralReward",

@@ -153,6 +153,7 @@ class Order(models.Model):
             ("refund_order", "Puede devolver pagos"),
             # Not "view_…": whoever views orders need not see what the academy earns.
             ("read_takings", "Puede ver la recaudación"),
+            ("resend_order_mail", "Puede reenviar los correos de un pedido"),
         )
         constraints = (
             models.CheckConstraint(
@@ -169,6 +170,7 @@ class Order(models.Model):
                 condition=~Q(flag="") | Q(disputed_at__isnull=False),
                 name="order_flagged",
             ),
+            models.Index(fields=("created_at", "id"), name="order_by_day"),
         )
 
     def __str__(self) -> str:
@@ -355,6 +357,7 @@ class OrderEvent(models.Model):
         verbose_name = "suceso"
         verbose_name_plural = "historial"
         ordering = ("at", "pk")
+        indexes = (models.Index(fields=("at", "id"), name="order_event_by_day"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("kind", "external_id"),

@@ -72,6 +72,7 @@ class Payment(models.Model):
         verbose_name = "pago"
         verbose_name_plural = "pagos"
         ordering = ("-created_at",)
+        indexes = (models.Index(fields=("created_at", "id"), name="payment_by_day"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("order",),

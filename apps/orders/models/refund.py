@@ -101,6 +101,7 @@ class Refund(models.Model):
                 condition=~Q(status="failed"),
                 name="refund_by_date",
             ),
+            models.Index(fields=("created_at", "id"), name="refund_by_day"),
         )
 
     def __str__(self) -> str:

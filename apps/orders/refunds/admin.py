@@ -7,6 +7,7 @@ from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
 
 from apps.core.admin_base import ReadOnlyAdmin, list_link, moment, money
+from apps.core.admin_filters import month_filter
 from apps.core.fresh_password import fresh_password_required
 from apps.orders.models import Dispute, Order, Refund
 from apps.orders.refunds.sent_back import settle_outside
@@ -40,8 +41,7 @@ class RefundAdmin(_OfPaymentAdmin):
         "reason",
         "problem",
     )
-    list_filter = ("status", "created_at")
-    date_hierarchy = "created_at"
+    list_filter = ("status", month_filter("created_at", "pedida en"))
     actions = ("given_otherwise",)
     fields = (
         "order",

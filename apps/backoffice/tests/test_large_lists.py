@@ -1,0 +1,47 @@
+"""The long lists of the admin read no large table widely, with 20,000 rows in each."""
+
+import pytest
+
+from apps.core.models import Mail
+from apps.orders.models import Order, OrderEvent, OrderLine, Payment, Refund
+from apps.students.models import Student
+from tests.helpers.admin import admin_url
+from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.query_plans import bounded_reads, multiply
+
+pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
+MANY = 20_000
+HOURS_AGO = "now() - n * interval '1 hour'"
+
+
+@pytest.fixture
+def many(carla):
+    """Twenty thousand orders, each with a student, a payment, a refund and a mail."""
+    order = make_one_of_everything()
+    payment = order.payments.get()
+    address = "'alumna' || n || '@many.example'"
+    students = multiply(order.student, MANY, email=address, created_at=HOURS_AGO)
+    orders = multiply(
+        order, MANY, student_id=f"{students} + n", email=address, email_identity=address,
+        idempotency_id="gen_random_uuid()", created_at=HOURS_AGO, paid_at=HOURS_AGO,
+    )  # fmt: skip
+    of_order = {"order_id": f"{orders} + n"}
+    multiply(order.lines.first(), MANY, **of_order)
+    multiply(order.events.first(), MANY, **of_order, at=HOURS_AGO)
+    payments = multiply(payment, MANY, **of_order, reference="'pi_many' || n", created_at=HOURS_AGO)
+    multiply(
+        payment.refunds.get(), MANY, payment_id=f"{payments} + n", key_id="gen_random_uuid()",
+        batch="'many' || n", reference="'re_many' || n", created_at=HOURS_AGO,
+    )  # fmt: skip
+    multiply(
+        Mail.objects.get(), MANY, key="'order-confirmation:many' || n", created_at=HOURS_AGO,
+        to=address, status="'sent'",
+    )  # fmt: skip
+    return order
+
+
+def test_admin_lists_read_large_tables_by_index(client, many):
+    client.get("/admin/")
+    for model in (Order, Payment, Refund, Student, Mail, OrderLine, OrderEvent):
+        with bounded_reads():
+            assert client.get(admin_url(model, "changelist")).status_code == 200

@@ -1,0 +1,59 @@
+"""List filters for tables with many rows: their choices are not read from the table."""
+
+from datetime import date
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.formats import date_format
+
+from apps.core.dates import today
+from apps.core.mail.registry import registered_mails
+
+MONTHS_OFFERED = 24
+
+
+def _before(first_day: date) -> date:
+    """The first day of the month before."""
+    year, month = (
+        (first_day.year, first_day.month - 1) if first_day.month > 1 else (first_day.year - 1, 12)
+    )
+    return date(year, month, 1)
+
+
+def month_filter(field: str, label: str) -> type[admin.SimpleListFilter]:
+    """A filter by month of a datetime field, which an index on the field serves.
+
+    It replaces `date_hierarchy`, which reads the whole table for its choices.
+    """
+
+    class MonthFilter(admin.SimpleListFilter):
+        title = label
+        parameter_name = "mes"
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+            months = [today().replace(day=1)]
+            while len(months) < MONTHS_OFFERED:
+                months.append(_before(months[-1]))
+            return [(f"{day:%Y-%m}", date_format(day, r"F \d\e Y")) for day in months]
+
+        def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+            chosen = dict(self.lookup_choices)
+            if self.value() not in chosen:
+                return None
+            year, month = map(int, str(self.value()).split("-"))
+            return rows.filter(**{f"{field}__year": year, f"{field}__month": month})
+
+    return MonthFilter
+
+
+class MailTemplateFilter(admin.SimpleListFilter):
+    title = "plantilla"
+    parameter_name = "template"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, name) for name in registered_mails()]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        return rows.filter(template=self.value()) if self.value() else None

@@ -1,0 +1,120 @@
+"""What staff do from an order's page. Each action is safe to repeat: `form_key` names one click.
+
+A function returns a Spanish sentence for staff, and raises an AcademyError if it is refused.
+"""
+
+from datetime import date
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.classroom.provisioning import retry_now, send_access_mail_again
+from apps.core.errors import Conflict
+from apps.core.mail.outbox import queue_mail
+from apps.orders.ledger.history import note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Instalment, Order, OrderNote
+from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, EventKind
+from apps.orders.plan.charging import charge_again
+from apps.students.services import change_email
+
+REPEATED = "Ya estaba hecho."
+
+
+class Refused(Conflict):
+    """The action is not possible. The message gives the reason in Spanish."""
+
+
+@transaction.atomic
+def resend_confirmation(order_id: int, *, actor: str, form_key: UUID) -> str:
+    order = locked_order(order_id)
+    if order.status not in EVER_PAID:
+        raise Refused("El pedido no está pagado: todavía no hay nada que confirmar.")
+    mail = queue_mail(
+        key=f"order-confirmation:{order.pk}:{form_key.hex}",
+        template="order_confirmation",
+        to=order.email,
+        context={"order_id": order.pk},
+    )
+    return _sent(order, "Confirmación", actor=actor, is_new=mail is not None)
+
+
+@transaction.atomic
+def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
+    """Mail the link that the buyer needs now: to the classroom, or to finish the purchase."""
+    order = locked_order(order_id)
+    if order.status in EVER_PAID:
+        is_new = send_access_mail_again(order_id=order.pk, occasion=form_key.hex)
+        return _sent(order, "Enlace de acceso", actor=actor, is_new=is_new)
+    if not order.is_open:
+        raise Refused("El carrito ha caducado: su enlace ya no sirve.")
+    mail = queue_mail(
+        key=f"cart-saved:{order.pk}:{form_key.hex}",
+        template="cart_saved",
+        to=order.email,
+        context={"order_id": order.pk},
+    )
+    return _sent(order, "Enlace para terminar la compra", actor=actor, is_new=mail is not None)
+
+
+def _sent(order: Order, what: str, *, actor: str, is_new: bool) -> str:
+    if not is_new:
+        return REPEATED
+    reason = f"{what}: enviado otra vez a {order.email}"
+    note(order, kind=EventKind.MAIL_RESENT, actor=actor, reason=reason)
+    return f"{reason}."
+
+
+@transaction.atomic
+def change_address(order_id: int, *, email: str, actor: str) -> str:
+    """Change the address of the order and of its student, which moves the classroom account."""
+    # The student before the order: `change_email` locks all orders of the student.
+    student_id = Order.objects.values_list("student", flat=True).get(pk=order_id)
+    changed = change_email(student_id=student_id, email=email)
+    order = locked_order(order_id)
+    if order.email.lower() != order.student.email:
+        reason = f"Correo cambiado: de {order.email} a {order.student.email}"
+        order.email, changed = order.student.email, True
+        order.save(update_fields=["email", "updated_at"])
+        note(order, kind=EventKind.EMAIL_CHANGED, actor=actor, reason=reason)
+    if not changed:
+        return REPEATED
+    return f"Correo cambiado a {order.email}. Se avisa a las dos direcciones."
+
+
+def retry_access(order_id: int, *, actor: str) -> str:
+    if not retry_now(order_id):
+        raise Refused("Este pedido no espera ningún intento de acceso.")
+    with transaction.atomic():
+        order = locked_order(order_id)
+        note(order, kind=EventKind.ACCESS_RETRIED, actor=actor, reason="Acceso: otro intento")
+    return "Se vuelve a intentar el acceso. En unos segundos se verá el resultado."
+
+
+def charge_overdue(order_id: int, *, actor: str) -> str:
+    """Let the next scheduled run charge the instalments that are overdue."""
+    unpaid = Instalment.objects.filter(order=order_id).exclude(status__in=INSTALMENT_SETTLED)
+    charged = sum(charge_again(instalment_id=row.pk, actor=actor) for row in unpaid)
+    if not charged:
+        raise Refused(
+            "No hay ningún plazo que cobrar ahora: no han vencido, los anula una devolución, o su "
+            "tarjeta ya no admite cobros y el alumno tiene que poner otra."
+        )
+    return f"Se cobrarán dentro de unos minutos: {charged}."
+
+
+@transaction.atomic
+def add_note(order_id: int, *, text: str, due_on: date | None, actor: str, form_key: UUID) -> str:
+    order = locked_order(order_id)
+    _, is_new = OrderNote.objects.get_or_create(
+        form_key=form_key,
+        defaults={"order": order, "text": text, "due_on": due_on, "actor": actor},
+    )
+    return "Nota guardada." if is_new else REPEATED
+
+
+def tick_off_note(order_id: int, note_id: int, *, actor: str) -> str:
+    waiting = OrderNote.objects.waiting().filter(pk=note_id, order=order_id)
+    done = waiting.update(done_at=timezone.now(), done_by=actor)
+    return "Nota hecha." if done else REPEATED

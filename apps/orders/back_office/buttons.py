@@ -1,0 +1,133 @@
+"""The buttons of an order's page: each asks for its permission, accepts POST, logs and answers."""
+
+from collections.abc import Callable
+from uuid import UUID, uuid4
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import URLPattern, path
+
+from apps.core.admin_log import log_about
+from apps.core.errors import AcademyError, Invalid
+from apps.orders.back_office import actions
+from apps.orders.models import Order
+
+# Does the work for a request, and returns a Spanish sentence for staff.
+Work = Callable[[HttpRequest, Order], str]
+
+
+class NoteForm(forms.Form):
+    text = forms.CharField(label="Nota", max_length=1000, widget=forms.Textarea(attrs={"rows": 2}))
+    due_on = forms.DateField(
+        label="Volver el", required=False, widget=forms.DateInput(attrs={"type": "date"})
+    )
+
+
+class EmailForm(forms.Form):
+    email = forms.EmailField(label="Correo nuevo", max_length=254)
+
+
+def _checked(form: forms.Form) -> forms.Form:
+    if not form.is_valid():
+        first = next(iter(form.errors.values()))
+        raise Invalid(str(first[0]))
+    return form
+
+
+def _form_key(request: HttpRequest) -> UUID:
+    try:
+        return UUID(request.POST.get("form_key", ""))
+    except ValueError:
+        return uuid4()
+
+
+def _actor(request: HttpRequest) -> str:
+    return str(request.user.get_username())
+
+
+def _resend_confirmation(request: HttpRequest, order: Order) -> str:
+    return actions.resend_confirmation(order.pk, actor=_actor(request), form_key=_form_key(request))
+
+
+def _send_link(request: HttpRequest, order: Order) -> str:
+    return actions.send_link(order.pk, actor=_actor(request), form_key=_form_key(request))
+
+
+def _change_address(request: HttpRequest, order: Order) -> str:
+    form = _checked(EmailForm(request.POST))
+    return actions.change_address(order.pk, email=form.cleaned_data["email"], actor=_actor(request))
+
+
+def _retry_access(request: HttpRequest, order: Order) -> str:
+    return actions.retry_access(order.pk, actor=_actor(request))
+
+
+def _charge(request: HttpRequest, order: Order) -> str:
+    return actions.charge_overdue(order.pk, actor=_actor(request))
+
+
+def _add_note(request: HttpRequest, order: Order) -> str:
+    data = _checked(NoteForm(request.POST)).cleaned_data
+    return actions.add_note(
+        order.pk,
+        text=data["text"],
+        due_on=data["due_on"],
+        actor=_actor(request),
+        form_key=_form_key(request),
+    )
+
+
+def _tick_off(request: HttpRequest, order: Order) -> str:
+    number = request.POST.get("note", "")
+    if not number.isdecimal() or len(number) > 18:
+        raise Invalid
+    return actions.tick_off_note(order.pk, int(number), actor=_actor(request))
+
+
+# The name of each button's address, its permission, its work and its phrase in the admin's log.
+BUTTONS: tuple[tuple[str, str, Work, str], ...] = (
+    ("reenviar-confirmacion", "orders.resend_order_mail", _resend_confirmation, "Confirmación"),
+    ("enviar-enlace", "orders.resend_order_mail", _send_link, "Enlace"),
+    ("cambiar-correo", "students.change_student", _change_address, "Cambio de correo"),
+    ("reintentar-acceso", "classroom.change_provisioning", _retry_access, "Acceso"),
+    ("cobrar-plazos", "orders.change_instalment", _charge, "Cobro de plazos"),
+    ("nota", "orders.add_ordernote", _add_note, "Nota"),
+    ("nota-hecha", "orders.change_ordernote", _tick_off, "Nota hecha"),
+)
+
+
+def button_urls() -> list[URLPattern]:
+    """The addresses of all buttons, named "orders_order_" and the name of the button."""
+    return [
+        path(
+            f"<int:order_id>/{name}/",
+            admin.site.admin_view(_view(permission, work, phrase)),
+            name=f"orders_order_{name.replace('-', '_')}",
+        )
+        for name, permission, work, phrase in BUTTONS
+    ]
+
+
+def _view(permission: str, work: Work, phrase: str) -> Callable[..., HttpResponse]:
+    def button(request: HttpRequest, order_id: int) -> HttpResponse:
+        if not request.user.has_perm(permission):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        order = get_object_or_404(Order, pk=order_id)
+        try:
+            sentence = work(request, order)
+        except AcademyError as refusal:
+            messages.error(request, refusal.message)
+        else:
+            if sentence == actions.REPEATED:
+                messages.info(request, sentence)
+            else:
+                log_about(request, order, f"{phrase}: {sentence}")
+                messages.success(request, sentence)
+        return redirect("admin:orders_order_change", order.pk)
+
+    return button

@@ -1,0 +1,172 @@
+"""The timeline of an order's admin page: everything that has happened, oldest first.
+
+Entries come from the order's history, payments, notes, mails and classroom access. Text is Spanish.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from apps.classroom.models import AccessChange, Provisioning
+from apps.core.models import Mail
+from apps.core.money import format_euros, to_cents
+from apps.orders.models import Order, OrderEvent, OrderNote, Payment
+from apps.orders.models.statuses import EventKind
+from apps.orders.stripe_links import payment_page
+
+# Events that a person should notice at a glance.
+BAD = {
+    EventKind.CARD_REFUSED,
+    EventKind.CHARGE_REFUSED,
+    EventKind.DISPUTE_LOST,
+    EventKind.DISPUTE_OPENED,
+    EventKind.OVERDUE,
+    EventKind.PAYMENT_DECLINED,
+    EventKind.PAYMENT_LATE,
+    EventKind.PAYMENT_MISFIT,
+    EventKind.PAYMENT_UNMATCHED,
+    EventKind.REFUND_INCOMPLETE,
+    EventKind.REFUND_REJECTED,
+    EventKind.REFUND_SENT_BACK,
+}
+GOOD = {EventKind.PAID, EventKind.INSTALMENTS_PAID, EventKind.DISPUTE_WON}
+MAILS = {
+    "order_confirmation": "confirmación de la compra",
+    "cart_saved": "enlace para terminar la compra",
+    "payment_declined": "el banco no ha aceptado el pago",
+    "cart_reminder": "recordatorio del carrito",
+    "already_bought": "algo del carrito ya lo tiene",
+    "classroom_access": "acceso al aula",
+    "instalment_notice": "aviso del próximo plazo",
+    "instalment_paid": "recibo de un plazo",
+    "instalment_unpaid": "plazo sin cobrar",
+    "refund_made": "devolución hecha",
+}
+# The most mails that are looked through. An order has a dozen.
+MOST_MAILS = 200
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the timeline. `mail_id` is set if its mail can be opened in place."""
+
+    at: datetime
+    title: str
+    detail: str = ""
+    actor: str = ""
+    tone: str = ""
+    url: str = ""
+    mail_id: int | None = None
+    note: OrderNote | None = None
+
+
+def timeline(order: Order) -> list[Entry]:
+    """All entries, oldest first. The number of queries does not grow with the entries."""
+    entries = [
+        *map(_event, order.events.all()),
+        *_payments(order),
+        *map(_note, order.notes.all()),
+        *map(_mail, mails_of(order)),
+        *_access(order),
+    ]
+    return sorted(entries, key=lambda entry: entry.at)
+
+
+def _event(event: OrderEvent) -> Entry:
+    kind = EventKind(event.kind) if event.kind else None
+    tone = "bad" if kind in BAD else "good" if kind in GOOD else ""
+    return Entry(
+        at=event.at,
+        title=event.get_kind_display() or "Historial",
+        detail=event.reason,
+        actor=event.actor,
+        tone=tone,
+    )
+
+
+def _payments(order: Order) -> Iterator[Entry]:
+    for payment in order.payments.all():
+        amount = format_euros(to_cents(payment.amount))
+        yield Entry(
+            at=payment.created_at,
+            title=f"Pago de {amount}",
+            detail=_payment_state(payment),
+            url=payment_page(payment),
+        )
+
+
+def _payment_state(payment: Payment) -> str:
+    state = payment.get_status_display().lower()
+    if payment.flag:
+        return f"{state}. {payment.flag}"
+    return state
+
+
+def _note(note: OrderNote) -> Entry:
+    return Entry(
+        at=note.created_at, title="Nota", detail=note.text, actor=note.actor, tone="note", note=note
+    )
+
+
+def mails_of(order: Order) -> list[Mail]:
+    """The mails to the buyer that are about this order."""
+    addresses = {order.email, order.email.lower(), order.student.email}
+    sent = Mail.objects.filter(to__in=addresses, created_at__gte=order.created_at)
+    about = _ids_about(order)
+    return [
+        mail
+        for mail in sent.order_by("-created_at")[:MOST_MAILS]
+        if any(mail.context.get(name) in ids for name, ids in about.items())
+        or _is_about_refund(mail, about["refund_id"])
+    ]
+
+
+def _ids_about(order: Order) -> dict[str, set[int]]:
+    """The ids by which the context of a mail names the order or one of its rows."""
+    access = Provisioning.objects.filter(order_id=order.pk).values_list("pk", flat=True)
+    payments = {payment.pk for payment in order.payments.all()}
+    return {
+        "order_id": {order.pk},
+        "provisioning_id": set(access),
+        "payment_id": payments,
+        "instalment_id": {row.pk for row in order.instalments.all()},
+        "refund_id": {
+            refund.pk for payment in order.payments.all() for refund in payment.refunds.all()
+        },
+    }
+
+
+def _is_about_refund(mail: Mail, refund_ids: set[int]) -> bool:
+    return bool(refund_ids.intersection(mail.context.get("refund_ids", ())))
+
+
+def _mail(mail: Mail) -> Entry:
+    state = mail.get_status_display().lower()
+    detail = f"{mail.to}: {state}"
+    if mail.last_error and mail.status in (Mail.Status.FAILED, Mail.Status.QUEUED):
+        detail += f". {mail.last_error}"
+    return Entry(
+        at=mail.created_at,
+        title=f"Correo: {MAILS.get(mail.template, mail.template)}",
+        detail=detail,
+        tone="bad" if mail.status == Mail.Status.FAILED else "mail",
+        mail_id=mail.pk,
+    )
+
+
+def _access(order: Order) -> Iterator[Entry]:
+    for row in Provisioning.objects.filter(order_id=order.pk):
+        failed = row.status == Provisioning.Status.FAILED
+        yield Entry(
+            at=row.created_at,
+            title="Acceso al aula",
+            detail=f"{row.get_status_display().lower()}. {row.last_error}".removesuffix(". "),
+            tone="bad" if failed else "",
+        )
+    for change in AccessChange.objects.filter(order_id=order.pk):
+        yield Entry(
+            at=change.created_at,
+            title="Cambio de acceso",
+            detail=f"{change.reason}: {change.get_status_display().lower()}",
+            tone="bad" if change.status == AccessChange.Status.FAILED else "",
+        )

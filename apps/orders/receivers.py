@@ -1,0 +1,24 @@
+"""Receivers of signals about students: their orders follow a change of address."""
+
+from typing import Any
+
+from django.dispatch import receiver
+
+from apps.orders.ledger.history import note
+from apps.orders.models import Order
+from apps.orders.models.statuses import EventKind
+from apps.students.models import Student
+from apps.students.signals import email_changed
+
+
+@receiver(email_changed)
+def move_orders(sender: Any, student: Student, before: str, **kwargs: Any) -> None:
+    """Give the student's orders the new address, so that later mails about them arrive."""
+    orders = Order.objects.select_for_update(no_key=True).filter(
+        student=student, email__iexact=before
+    )
+    for order in orders.order_by("pk"):
+        order.email = student.email
+        order.save(update_fields=["email", "updated_at"])
+        reason = f"Correo cambiado: de {before} a {student.email}"
+        note(order, kind=EventKind.EMAIL_CHANGED, actor="equipo", reason=reason)

@@ -1,0 +1,174 @@
+"""The page of one order in the admin: its timeline and its buttons."""
+
+from uuid import uuid4
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth import get_user_model
+from django.urls import reverse
+
+from apps.classroom.models import AccessChange, Enrolment, Provisioning
+from apps.core.models import Mail
+from apps.core.privacy import erase_all
+from apps.orders.models import Order, OrderNote, Refund
+from apps.students.models import Student
+from tests.helpers.admin import admin_url
+from tests.helpers.one_of_everything import make_one_of_everything
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def order():
+    return make_one_of_everything()
+
+
+@pytest.fixture(autouse=True)
+def carla(client):
+    user = get_user_model().objects.create_superuser("carla", password="clave-de-carla")
+    client.force_login(user)
+    return user
+
+
+def press(client, order, button, **sent):
+    url = reverse(f"admin:orders_order_{button}", args=[order.pk])
+    answer = client.post(url, {"form_key": uuid4(), **sent}, follow=True)
+    assert answer.status_code == 200
+    return [str(message) for message in answer.context["messages"]]
+
+
+def page_of(client, order):
+    return client.get(admin_url(Order, "change", order.pk))
+
+
+def test_timeline_tells_everything_about_the_order_and_nothing_of_others(client, order):
+    other = make_one_of_everything()
+    entries = page_of(client, order).context["entries"]
+    text = " ".join(f"{entry.title} {entry.detail} {entry.actor}" for entry in entries)
+
+    for part in ("Pedido creado", "comprador", "Pago de 63,00", "confirmación de la compra",
+                 "Llamar", "Acceso al aula", "Pausa"):  # fmt: skip
+        assert part in text, part
+    assert other.email not in text
+    assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
+
+
+def test_page_links_to_the_account_of_stripe_that_the_key_belongs_to(client, order, settings):
+    reference = order.payments.get().reference
+    settings.STRIPE_SECRET_KEY = "sk_test_1"
+    test_page = f"https://dashboard.stripe.com/test/payments/{reference}"
+    assert test_page in page_of(client, order).text
+    settings.STRIPE_SECRET_KEY = "rk_live_1"
+    page = page_of(client, order).text
+    assert f"https://dashboard.stripe.com/payments/{reference}" in page
+    assert test_page not in page
+
+
+def test_a_click_resends_one_confirmation_however_often_it_arrives(client, order):
+    click = {"form_key": uuid4()}
+    assert "enviado otra vez" in press(client, order, "reenviar_confirmacion", **click)[0]
+    assert press(client, order, "reenviar_confirmacion", **click) == ["Ya estaba hecho."]
+    press(client, order, "reenviar_confirmacion")
+
+    mails = Mail.objects.filter(template="order_confirmation", to=order.email)
+    assert mails.count() == 3  # The first one of all, and one for each click.
+    assert order.events.filter(kind="mail_resent", actor="carla").count() == 2
+    entry = LogEntry.objects.filter(object_id=str(order.pk)).first()
+    assert "Confirmación" in entry.change_message
+
+
+def test_link_is_the_one_that_the_buyer_needs(client, order):
+    press(client, order, "enviar_enlace")
+    assert Mail.objects.filter(template="classroom_access").count() == 1
+    Provisioning.objects.update(status="failed")
+    assert "no está listo" in press(client, order, "enviar_enlace")[0]
+    Order.objects.update(status="cart", paid_at=None)
+    press(client, order, "enviar_enlace")
+    assert Mail.objects.filter(template="cart_saved").count() == 1
+    assert "no está pagado" in press(client, order, "reenviar_confirmacion")[0]
+
+
+def test_new_address_moves_student_orders_and_classroom_account(client, order):
+    before = order.email
+    press(client, order, "cambiar_correo", email="Nueva@example.com")
+
+    order.refresh_from_db()
+    assert (order.email, order.student.email) == ("nueva@example.com", "nueva@example.com")
+    assert AccessChange.objects.filter(moves_account=True).count() == 1
+    told = Mail.objects.filter(template="email_changed").values_list("to", flat=True)
+    assert set(told) == {before, "nueva@example.com"}
+    assert order.student.former_emails.filter(email=before).exists()
+    assert order.events.filter(kind="email_changed").count() == 1
+    assert press(client, order, "cambiar_correo", email="nueva@example.com") == ["Ya estaba hecho."]
+
+
+def test_an_address_of_somebody_else_or_no_address_changes_nothing(client, order):
+    other = make_one_of_everything()
+    before = order.email
+    assert "une las dos fichas" in press(client, order, "cambiar_correo", email=other.email)[0]
+    assert press(client, order, "cambiar_correo", email="no-es-un-correo")
+    order.refresh_from_db()
+    assert (order.email, order.student.email) == (before, before)
+    assert not Mail.objects.filter(template="email_changed").exists()
+
+
+def test_access_is_retried_once_it_has_failed(client, order):
+    assert "no espera" in press(client, order, "reintentar_acceso")[0]
+    Provisioning.objects.update(status="failed", last_error="El aula no responde")
+    assert "El aula no responde" in page_of(client, order).text
+    press(client, order, "reintentar_acceso")
+    assert Provisioning.objects.get(order_id=order.pk).status == "pending"
+    assert order.events.filter(kind="access_retried", actor="carla").exists()
+
+
+def test_overdue_instalments_are_charged_again_unless_a_refund_ends_the_plan(client, order):
+    Order.objects.update(card_reference="pm_1")
+    order.instalments.update(due_on="2026-01-01", status="failed")
+    ending = Refund.objects.create(
+        payment=order.payments.get(), batch="fin", amount=1, actor="carla", cancels_plan=True
+    )
+    page = page_of(client, order)
+    assert "anula los plazos que quedan" in page.text
+    assert "lo anula una devolución en camino" in page.text
+    assert "No hay ningún plazo" in press(client, order, "cobrar_plazos")[0]
+    ending.delete()
+    assert "Se cobrarán" in press(client, order, "cobrar_plazos")[0]
+    assert order.instalments.get().status == "due"
+
+
+def test_note_comes_back_on_its_day_until_it_is_ticked_off(client, order):
+    OrderNote.objects.all().delete()
+    click = {"form_key": uuid4(), "text": "Llamar a Ana", "due_on": "2026-01-07"}
+    press(client, order, "nota", **click)
+    press(client, order, "nota", **click)
+    note = OrderNote.objects.get()
+    assert (note.actor, OrderNote.objects.due().count()) == ("carla", 1)
+    listed = client.get(admin_url(OrderNote, "changelist"), {"cuando": "hoy"})
+    assert "Llamar a Ana" in listed.text
+
+    press(client, order, "nota_hecha", note=note.pk)
+    assert press(client, order, "nota_hecha", note=note.pk) == ["Ya estaba hecho."]
+    note.refresh_from_db()
+    assert (note.done_by, OrderNote.objects.due().count()) == ("carla", 0)
+    assert press(client, order, "nota_hecha", note="9" * 30)
+    assert press(client, order, "nota", text="")
+
+
+def test_erasure_deletes_notes_and_former_addresses_and_their_mails(client, order):
+    press(client, order, "cambiar_correo", email="nueva@example.com")
+    Order.objects.update(status="paid")
+    order.payments.get().refunds.all().delete()
+    Student.objects.filter(pk=order.student_id).update(email="nueva@example.com")
+    erase_all("nueva@example.com")
+
+    assert not OrderNote.objects.exists()
+    assert not order.student.former_emails.exists()
+    assert not Mail.objects.filter(template="email_changed").exists()
+
+
+def test_search_for_a_number_finds_the_enrolments_of_exactly_that_order(client, order):
+    Enrolment.objects.update(order_id=17)
+    listed = client.get(admin_url(Enrolment, "changelist"), {"q": "7"})
+    assert not listed.context["cl"].queryset.exists()
+    listed = client.get(admin_url(Enrolment, "changelist"), {"q": "17"})
+    assert listed.context["cl"].queryset.count() == 2
