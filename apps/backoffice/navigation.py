@@ -58,6 +58,7 @@ ENTRIES = (
     _list("Pedidos", "Plazos", "orders.instalment"),
     _list("Pedidos", "Devoluciones", "orders.refund"),
     _list("Pedidos", "Disputas", "orders.dispute"),
+    _list("Pedidos", "Notas", "orders.ordernote"),
     _list("Pedidos", "Líneas vendidas", "orders.orderline"),
     _list("Pedidos", "Historial de pedidos", "orders.orderevent"),
     _list("Alumnos", "Alumnos", "students.student"),

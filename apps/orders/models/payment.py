@@ -72,7 +72,6 @@ class Payment(models.Model):
         verbose_name = "pago"
         verbose_name_plural = "pagos"
         ordering = ("-created_at",)
-        indexes = (models.Index(fields=("created_at", "id"), name="payment_by_day"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("order",),
@@ -87,6 +86,7 @@ class Payment(models.Model):
             ),
         )
         indexes = (
+            models.Index(fields=("created_at", "id"), name="payment_by_day"),
             # The takings of a day, week or month, with the amounts in the index.
             models.Index(
                 fields=("succeeded_at",),
