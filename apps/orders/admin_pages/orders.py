@@ -30,7 +30,7 @@ from apps.orders.admin_pages.rows import (
     PromoUseRows,
 )
 from apps.orders.back_office.buttons import button_urls
-from apps.orders.back_office.page import order_page
+from apps.orders.back_office.order_page import order_page
 from apps.orders.ledger.history import note
 from apps.orders.models import (
     Order,
