@@ -107,6 +107,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # The shop's password hash is slow by design, and the tests hash hundreds of passwords.
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
+        # Look a static file up when it is asked for. Each test client would list all files first.
+        settings.WHITENOISE_AUTOREFRESH = True
+
         from tests.helpers.mail_contract import hold_samples_to_builders
 
         hold_samples_to_builders()
