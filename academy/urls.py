@@ -2,6 +2,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
+from apps.backoffice.password_links import SetPassword, forgotten_password
 from apps.core.bad_requests import bad_request
 from apps.core.csp_reports import csp_report
 from apps.core.health import healthz, readyz
@@ -9,6 +10,8 @@ from apps.pages.views import not_found, server_error
 
 urlpatterns = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/clave-olvidada", forgotten_password, name="admin_password_reset"),
+    path("admin/nueva-clave/<uidb64>/<token>", SetPassword.as_view(), name="staff_set_password"),
     path("admin/", admin.site.urls),
     path("api/", include("academy.api_urls")),
     path("csp-report", csp_report),

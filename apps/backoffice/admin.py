@@ -2,24 +2,33 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 
 # Imported for their registrations, which the classes below replace.
 from django.contrib.auth import admin as auth_admin
 from django.contrib.auth.models import Group, User
-from django.db.models import ManyToManyField
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Exists, ManyToManyField, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.decorators import method_decorator
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django_otp.plugins.otp_static import admin as backup_codes_admin
 from django_otp.plugins.otp_totp import admin as authenticator_admin
 
+from apps.backoffice.models import Authenticator
+from apps.backoffice.password_links import FORGOTTEN, INVITATION, mail_link
+from apps.backoffice.permission_names import PermissionsField
 from apps.backoffice.staff_powers import (
     grantable_groups,
     grantable_permissions,
     may_manage,
     may_manage_group,
 )
-from apps.core.admin_base import AcademyModelAdmin
+from apps.core.admin_base import NOTHING, AcademyModelAdmin, moment
 from apps.core.fresh_password import fresh_password_required
 
 if TYPE_CHECKING:
@@ -58,14 +67,103 @@ class _PowersAdmin(AcademyModelAdmin):
             "groups": grantable_groups,
         }
         kwargs["queryset"] = offered[db_field.name](_editor(request))
+        if db_field.name != "groups":
+            kwargs["form_class"] = PermissionsField
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
 @admin.register(User)
 class StaffAdmin(_PowersAdmin, _UserAdmin):
-    """Accounts of staff. They are deactivated and never deleted: their log entries stay."""
+    """Accounts of staff: invited, deactivated, never deleted, so that their log entries stay."""
 
-    readonly_fields = ("last_login", "date_joined")
+    list_display = (
+        "username",
+        "full_name",
+        "group_names",
+        "has_second_factor",
+        "is_active",
+        moment("last_login", "última entrada"),
+    )
+    list_filter = ("is_active", "is_superuser", "groups")
+    readonly_fields = ("last_login", "date_joined", "password_link", "has_second_factor")
+    actions = ("send_link",)
+    fieldsets = (
+        ("Persona", {"fields": ("username", ("first_name", "last_name"), "email")}),
+        (
+            "Acceso",
+            {
+                "fields": (
+                    "is_active",
+                    "password_link",
+                    "has_second_factor",
+                    ("last_login", "date_joined"),
+                )
+            },
+        ),
+        ("Qué puede hacer", {"fields": ("groups",)}),
+        (
+            "Permisos sueltos",
+            {
+                "classes": ("collapse",),
+                "description": "Además de los de sus grupos. Casi nunca hacen falta.",
+                "fields": ("user_permissions", "is_superuser"),
+            },
+        ),
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        accounts: QuerySet[User] = super().get_queryset(request)
+        devices = Authenticator.objects.filter(user=OuterRef("pk"), confirmed=True)
+        return accounts.prefetch_related("groups").annotate(second_factor=Exists(devices))
+
+    def get_form(
+        self, request: HttpRequest, obj: User | None = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        kwargs["labels"] = {"is_active": "Puede entrar", "is_superuser": "Puede todo"}
+        kwargs["help_texts"] = {
+            "username": "Con él entra. Suele ser su correo.",
+            "is_active": "Quítalo cuando deje la academia: la cuenta y su historial se conservan.",
+            "is_superuser": "Sin límites. Para quien lleva el servidor.",
+            "groups": "Cada grupo da sus permisos.",
+            "user_permissions": "",
+        }
+        return super().get_form(request, obj, change=change, **kwargs)
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Accounts are made by invitation: nobody types another person's password."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return redirect("admin:staff_invite")
+
+    @admin.display(description="nombre", ordering="first_name")
+    def full_name(self, user: User) -> str:
+        return user.get_full_name() or NOTHING
+
+    @admin.display(description="grupos")
+    def group_names(self, user: User) -> str:
+        return ", ".join(group.name for group in user.groups.all()) or NOTHING
+
+    @admin.display(description="segundo factor", boolean=True)
+    def has_second_factor(self, user: User) -> bool:
+        return bool(user.second_factor)  # type: ignore[attr-defined]  # an annotation
+
+    @admin.display(description="contraseña")
+    def password_link(self, user: User) -> SafeString:
+        page = reverse("admin:auth_user_password_change", args=[user.pk])
+        state = "Puesta." if user.has_usable_password() else "Todavía sin poner."
+        return format_html('{} <a href="{}">Poner otra</a>', state, page)
+
+    @admin.action(description="Enviar un enlace para elegir contraseña", permissions=["change"])
+    @method_decorator(fresh_password_required)
+    def send_link(self, request: HttpRequest, users: QuerySet[User]) -> None:
+        chosen = users.filter(is_active=True, is_staff=True).exclude(email="")
+        allowed = [user for user in chosen if may_manage(_editor(request), user)]
+        for user in allowed:
+            with transaction.atomic():
+                mail_link(user, FORGOTTEN if user.has_usable_password() else INVITATION)
+        self.message_user(request, f"Enlaces enviados: {len(allowed)}.", messages.INFO)
 
     @method_decorator(fresh_password_required)
     def user_change_password(

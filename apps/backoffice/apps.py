@@ -16,3 +16,6 @@ class BackofficeConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.backoffice import staff_session  # noqa: F401  (connects its receivers)
+        from apps.backoffice.password_links import register_mails
+
+        register_mails()

@@ -14,8 +14,13 @@ from django_otp import verify_token
 
 from apps.backoffice.models import Authenticator, BackupCodes
 
-# Each of these permissions lets staff move money, export data or grant permissions.
+# Each of these permissions lets staff move money, read or export data of many customers, or grant
+# permissions.
 POWERFUL = (
+    "orders.view_order",
+    "students.view_student",
+    "leads.view_lead",
+    "core.view_mail",
     "orders.refund_order",
     "orders.pay_referralreward",
     "orders.export_referralreward",

@@ -145,6 +145,7 @@ class BackofficeSite(admin.AdminSite):
         pages = (
             ("sin-acceso/<int:order_id>", self.retry_access, "retry_access"),
             ("devolver/<int:order_id>", self.refund_order, "refund_order"),
+            ("invitar", self.invite, "staff_invite"),
             ("clave", self.confirm_password, "confirm_password"),
             ("segundo-factor", self.second_factor, "second_factor"),
             ("segundo-factor/activar", self.second_factor_setup, "second_factor_setup"),
@@ -164,6 +165,11 @@ class BackofficeSite(admin.AdminSite):
 
         context = {**self.each_context(request), **(extra_context or {})}
         return ChangePassword.as_view(extra_context=context)(request)
+
+    def invite(self, request: HttpRequest) -> HttpResponse:
+        from apps.backoffice.invitations import invite_page
+
+        return invite_page(request, self.each_context(request))
 
     def refund_order(self, request: HttpRequest, order_id: int) -> HttpResponse:
         from apps.payments.refund_page import refund_page

@@ -47,6 +47,7 @@ ASKS_FOR = {
     "orders_order_reenviar_confirmacion": "orders.resend_order_mail",
     "orders_order_reintentar_acceso": "classroom.change_provisioning",
     "refund_order": "orders.refund_order",
+    "staff_invite": "auth.add_user",
     "retry_access": "classroom.change_provisioning",
 }
 # What Django's own pages ask for, by the last part of their names.
@@ -54,6 +55,7 @@ OF_PAGE = {"changelist": "view", "add": "add", "change": "view", "delete": "dele
 OF_PAGE["history"] = "view"
 # The permission of each action but "delete_selected", which asks to delete.
 ACTIONS = {
+    "auth.User:send_link": "auth.change_user",
     "orders.Order:attended": "orders.change_order",
     "orders.Payment:attended": "orders.change_payment",
     "orders.Instalment:charge_again": "orders.change_instalment",

@@ -5,6 +5,8 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.urls import reverse
 
+from apps.core.models import Mail
+
 pytestmark = pytest.mark.django_db
 
 
@@ -111,3 +113,26 @@ def test_accounts_are_not_deleted_so_that_their_log_entries_stay(client):
     assert send(client, bruno, is_active="").status_code == 302
     assert not User.objects.get(pk=bruno.pk).is_active
     assert LogEntry.objects.get().object_id == str(bruno.pk)
+
+
+def test_form_of_an_account_speaks_spanish_and_shows_no_hash(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    text = client.get(page(account("bruno"))).text
+    assert "Pedidos: Puede devolver pagos" in text
+    assert "Asignaturas: cambiar" in text
+    for unwanted in ("Can add", "Can view", "Es staff", "pbkdf2", "algoritmo"):
+        assert unwanted not in text
+
+
+def test_accounts_are_made_by_invitation(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    assert client.get("/admin/auth/user/add/")["Location"] == "/admin/invitar"
+
+
+def test_link_for_a_password_is_mailed_from_the_list_within_the_powers_of_the_sender(client, eva):
+    accounts = [account("bruno", email="bruno@example.com"),
+                account("dora", "refund_order", email="dora@example.com")]  # fmt: skip
+    ticked = {"action": "send_link", "_selected_action": [user.pk for user in accounts]}
+    client.post(reverse("admin:auth_user_changelist"), ticked)
+
+    assert [mail.to for mail in Mail.objects.all()] == ["bruno@example.com"]

@@ -1,0 +1,69 @@
+"""Invites members of staff: an account without a password, its group, and a mail with a link."""
+
+from typing import Any, cast
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.models import Group, User
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+
+from apps.backoffice.password_links import INVITATION, mail_link
+from apps.backoffice.staff_powers import grantable_groups
+from apps.core.admin_log import log_rows
+from apps.core.fresh_password import fresh_password_required
+
+
+class InvitationForm(forms.Form):
+    email = forms.EmailField(label="Correo", max_length=150)
+    first_name = forms.CharField(label="Nombre", max_length=150)
+    last_name = forms.CharField(label="Apellidos", max_length=150, required=False)
+    group = forms.ModelChoiceField(
+        Group.objects.none(), label="Grupo", help_text="Decide qué puede ver y hacer."
+    )
+
+    def __init__(self, editor: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = cast(forms.ModelChoiceField[Group], self.fields["group"])
+        field.queryset = grantable_groups(editor).order_by("name")
+
+    def clean_email(self) -> str:
+        email: str = self.cleaned_data["email"].lower()
+        if User.objects.filter(Q(username__iexact=email) | Q(email__iexact=email)).exists():
+            raise forms.ValidationError("Ya hay una cuenta con este correo.")
+        return email
+
+
+def invite_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Ask for name, address and group, then mail the link."""
+    if not request.user.has_perm("auth.add_user"):
+        raise PermissionDenied
+    answer: HttpResponse = _invite(request, context)
+    return answer
+
+
+@fresh_password_required
+def _invite(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    form = InvitationForm(cast(User, request.user), request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        user = invite(**form.cleaned_data)
+        log_rows(request, User, [user.pk], f"Invitación a «{form.cleaned_data['group']}»")
+        messages.success(request, f"Se ha enviado la invitación a {user.email}.")
+        return redirect("admin:auth_user_changelist")
+    context = {**context, "title": "Invitar a una persona", "form": form}
+    return TemplateResponse(request, "backoffice/invite.html", context)
+
+
+@transaction.atomic
+def invite(*, email: str, first_name: str, last_name: str, group: Group) -> User:
+    """Create the account, which has no password until the link is used, and queue the mail."""
+    user = User.objects.create_user(
+        email, email, first_name=first_name, last_name=last_name, is_staff=True
+    )
+    user.groups.add(group)
+    mail_link(user, INVITATION)
+    return user

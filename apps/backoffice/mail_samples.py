@@ -1,0 +1,32 @@
+"""Samples of the mails to staff about their accounts."""
+
+from typing import Any
+
+from django.urls import reverse
+
+from apps.backoffice.password_links import FORGOTTEN, INVITATION
+from apps.core.mail.registry import SecretUrl, absolute_url
+from apps.core.mail.samples import STAFF, preview_mail
+
+
+def _sample() -> dict[str, dict[str, Any]]:
+    link = absolute_url(reverse("staff_set_password", args=["MQ", "ejemplo"]))
+    return {
+        "Ejemplo": {
+            "first_name": "Carla",
+            "username": "carla@example.com",
+            "link_url": SecretUrl(link),
+            "admin_url": absolute_url(reverse("admin:index")),
+        }
+    }
+
+
+preview_mail(
+    INVITATION, when="Cuando se invita a una persona a la administración", to=STAFF, samples=_sample
+)
+preview_mail(
+    FORGOTTEN,
+    when="Cuando alguien del equipo pide una contraseña nueva para la administración",
+    to=STAFF,
+    samples=_sample,
+)

@@ -1,0 +1,130 @@
+"""Links by mail with which staff set their password: after an invitation, or when it is forgotten.
+
+A link is a signature of Django over the account's password and last sign-in, so it works once, for
+three days, and is stored nowhere. The second factor of the account stays.
+"""
+
+from typing import Any, cast
+from uuid import uuid4
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
+from django.contrib.auth.tokens import default_token_generator
+from django.contrib.auth.views import PasswordResetConfirmView
+from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse, reverse_lazy
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
+
+from apps.core.errors import TooManyRequests
+from apps.core.mail.outbox import queue_mail
+from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
+from apps.core.throttle import Limit
+
+# Requests from one network, whether the account exists or not.
+OF_VISITOR = Limit("staff-password-link", times=5, seconds=900)
+# Mails to one account. Further requests get the same answer and no mail.
+OF_ACCOUNT = Limit("staff-password-link-account", times=3, seconds=3600)
+INVITATION, FORGOTTEN = "staff_invitation", "staff_password_link"
+
+
+def register_mails() -> None:
+    register_mail(INVITATION, "Tu cuenta en la administración de {{ brand }}", link_context)
+    register_mail(FORGOTTEN, "Contraseña nueva para la administración", link_context)
+
+
+def mail_link(user: User, template: str) -> None:
+    """Queue a mail with a link for this account. Call it inside a transaction."""
+    queue_mail(
+        key=f"{template}:{user.pk}:{uuid4().hex}",
+        template=template,
+        to=user.email,
+        context={"user_id": user.pk},
+    )
+
+
+def link_context(ids: dict[str, Any]) -> dict[str, Any]:
+    user = User.objects.get(pk=ids["user_id"])
+    if not (user.is_active and user.is_staff):
+        raise NoLongerDue
+    number = urlsafe_base64_encode(force_bytes(user.pk))
+    path = reverse("staff_set_password", args=[number, default_token_generator.make_token(user)])
+    return {
+        "first_name": user.first_name,
+        "username": user.get_username(),
+        "link_url": SecretUrl(absolute_url(path)),
+        "admin_url": absolute_url(reverse("admin:index")),
+    }
+
+
+class ForgottenForm(forms.Form):
+    email = forms.EmailField(
+        label="Tu correo", widget=forms.EmailInput(attrs={"autocomplete": "email"})
+    )
+
+
+def forgotten_password(request: HttpRequest) -> HttpResponse:
+    """Ask for an address and mail a link to its accounts. The answer tells nobody who has one."""
+    form = ForgottenForm(request.POST or None)
+    is_sent = False
+    if request.method == "POST" and form.is_valid():
+        try:
+            OF_VISITOR.count(request)
+        except TooManyRequests as refusal:
+            form.add_error(None, refusal.message)
+        else:
+            _mail_links(form.cleaned_data["email"])
+            is_sent = True
+    context = {**step_context(request), "title": "Contraseña olvidada", "form": form}
+    context["is_sent"] = is_sent
+    return TemplateResponse(request, "backoffice/forgotten_password.html", context)
+
+
+def _mail_links(email: str) -> None:
+    for user in User.objects.filter(email__iexact=email, is_active=True, is_staff=True):
+        try:
+            OF_ACCOUNT.count_key(str(user.pk))
+        except TooManyRequests:
+            continue
+        with transaction.atomic():
+            mail_link(user, FORGOTTEN)
+
+
+class SetPassword(PasswordResetConfirmView):
+    """The page behind the link. A link that was used or is too old says so."""
+
+    template_name = "backoffice/set_password.html"
+    success_url = reverse_lazy("admin:login")
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        own = super().get_context_data(**kwargs)
+        title = "Elige tu contraseña" if own.get("validlink") else "Este enlace ya no vale"
+        return {**step_context(self.request), **own, "title": title}
+
+    def get_user(self, uidb64: str) -> Any:
+        user = super().get_user(uidb64)
+        return user if user is not None and user.is_active and user.is_staff else None
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        # The page exists only for an account.
+        user = cast(User, self.user)
+        LogEntry.objects.create(
+            user_id=user.pk,
+            content_type=ContentType.objects.get_for_model(User),
+            object_id=str(user.pk),
+            object_repr=str(user)[:200],
+            action_flag=CHANGE,
+            change_message="Contraseña puesta con un enlace",
+        )
+        return super().form_valid(form)
+
+
+def step_context(request: HttpRequest) -> dict[str, Any]:
+    """The context of a page outside the sign-in, without navigation."""
+    without_lists = {"available_apps": [], "is_nav_sidebar_enabled": False}
+    return {**admin.site.each_context(request), **without_lists}
