@@ -1,3 +1,4 @@
+from decimal import Decimal
 from typing import Any, Self
 
 from django.conf import settings
@@ -166,6 +167,9 @@ class Subject(Named):
         db_persist=True,
     )
 
+    # Set by `reads` where the price history is required.
+    lowest_price: Decimal
+
     objects = SubjectQuerySet.as_manager()
     price_field = "final_price"
     computed_columns = ("name_sort", "name_search", "university")
@@ -320,7 +324,15 @@ class PriceChange(models.Model):
                 name="price_change_of_one_thing",
             ),
         )
-        indexes = (models.Index(fields=("-changed_at", "-id"), name="price_change_by_moment"),)
+        indexes = (
+            models.Index(fields=("-changed_at", "-id"), name="price_change_by_moment"),
+            # First prices have no price before. An import adds thousands of them.
+            models.Index(
+                fields=("changed_at",),
+                condition=Q(before__isnull=False),
+                name="price_change_of_old_price",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.subject or self.lesson}: {self.after} €"

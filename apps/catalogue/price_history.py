@@ -1,12 +1,18 @@
-"""Which prices were charged lately. EU law allows only those as crossed-out prices."""
+"""Which prices were charged lately. EU law allows only those as crossed-out prices.
+
+Directive 98/6/EC, article 6a: the earlier price of a reduction is the lowest price of the 30 days
+before it.
+"""
 
 from collections import defaultdict
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from decimal import Decimal
 
-from django.db.models import QuerySet
+from django.db.models import DecimalField, ExpressionWrapper, F, QuerySet, Sum
 from django.utils import timezone
 
-from apps.catalogue.models import Lesson, PriceChange, Subject
+from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.core.money import list_price_cents, to_cents
 
 PRICE_HISTORY_WINDOW = timedelta(days=30)
@@ -40,3 +46,61 @@ def unproven_list_prices(subjects: QuerySet[Subject]) -> set[int]:
         for pk, price, percent in prices.values_list("pk", "final_price", "total_discounts")
         if list_price_cents(to_cents(price), percent) not in charged[pk]
     }
+
+
+def lowest_earlier_prices(subjects: Iterable[Subject]) -> dict[int, Decimal]:
+    """Return the lowest price of the 30 days before the current one, by the subject's id.
+
+    A subject whose price has not changed in the last 30 days has its current price. Runs one query.
+    """
+    now = timezone.now()
+    prices = {subject.pk: subject.final_price for subject in subjects}
+    changes = (
+        PriceChange.objects.filter(
+            subject__in=prices,
+            # The current price may be 30 days old, and the time before it counts 30 more.
+            changed_at__gte=now - 2 * PRICE_HISTORY_WINDOW,
+        )
+        .order_by("changed_at", "pk")
+        .values_list("subject", "changed_at", "before")
+    )
+    by_subject: dict[int, list[tuple[datetime, Decimal]]] = defaultdict(list)
+    for subject_id, changed_at, before in changes:
+        if subject_id is not None and before is not None:
+            by_subject[subject_id].append((changed_at, before))
+    lowest = dict(prices)
+    for subject_id, history in by_subject.items():
+        reduced_at = history[-1][0]
+        if reduced_at >= now - PRICE_HISTORY_WINDOW:
+            since = reduced_at - PRICE_HISTORY_WINDOW
+            # Each change ends the time of the price before it.
+            lowest[subject_id] = min(before for ended_at, before in history if ended_at >= since)
+    return lowest
+
+
+def proven_list_price_counts(percent: int) -> tuple[int, int]:
+    """Count the subjects whose list price, price / (1 - percent), was charged in the last 30 days.
+
+    Returns that number and the number of subjects on sale. It reads only the price changes of those
+    30 days and stored counts, however large the catalogue is.
+    """
+    proven = (
+        PriceChange.objects.filter(
+            changed_at__gte=timezone.now() - PRICE_HISTORY_WINDOW,
+            before__isnull=False,
+            subject__in=Subject.objects.on_sale(),
+        )
+        .annotate(
+            difference=ExpressionWrapper(
+                F("before") * (100 - percent) - F("subject__final_price") * 100,
+                output_field=DecimalField(max_digits=14, decimal_places=4),
+            )
+        )
+        # Equal after rounding to the cent: half a cent, times the divisor.
+        .filter(
+            difference__gte=-Decimal(100 - percent) / 200,
+            difference__lte=Decimal(100 - percent) / 200,
+        )
+    )
+    on_sale = University.objects.open().aggregate(sum=Sum("subjects_count"))["sum"] or 0
+    return proven.order_by().values("subject").distinct().count(), on_sale

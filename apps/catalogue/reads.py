@@ -3,14 +3,14 @@
 The number of queries of each function does not grow with the catalogue.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from django.core.paginator import Paginator
 
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
-from apps.catalogue.price_history import unproven_list_prices
+from apps.catalogue.price_history import lowest_earlier_prices
 from apps.catalogue.serializers import (
     DEFAULT_PAGE_SIZE,
     CatalogueSubjectOut,
@@ -21,6 +21,8 @@ from apps.catalogue.serializers import (
 from apps.core.errors import NotFound
 
 Shape = dict[str, Any]
+# The largest discount that a card states.
+MOST_DISCOUNT = 90
 
 
 class UniversityUnknown(NotFound):
@@ -75,7 +77,7 @@ def catalogue_page(
     on_page = Subject.objects.filter(pk__in=ids)
     subjects = list(_with_card_data(on_page).most_enrolled_first())
     if settings.REQUIRE_PRICE_HISTORY:
-        _hide_unproven_list_prices(subjects)
+        _show_lowest_earlier_prices(subjects)
     return {
         "count": shown.paginator.count,
         "page": shown.number,
@@ -103,7 +105,7 @@ def on_sale_subjects(subject_ids: Sequence[int]) -> list[Subject]:
     """Return the subjects that are on sale, in the given order, with the data of their cards."""
     by_id = _with_card_data(Subject.objects.on_sale()).in_bulk(subject_ids)
     if settings.REQUIRE_PRICE_HISTORY:
-        _hide_unproven_list_prices(by_id.values())
+        _show_lowest_earlier_prices(list(by_id.values()))
     return [by_id[subject_id] for subject_id in subject_ids if subject_id in by_id]
 
 
@@ -117,10 +119,17 @@ def _with_card_data(subjects: SubjectQuerySet) -> SubjectQuerySet:
     return subjects.select_related("degree__university").prefetch_related("lessons")
 
 
-def _hide_unproven_list_prices(subjects: Iterable[Subject]) -> None:
-    rows = {subject.pk: subject for subject in subjects}
-    for pk in unproven_list_prices(Subject.objects.filter(pk__in=rows)):
-        rows[pk].total_discounts = 0
+def _show_lowest_earlier_prices(subjects: Sequence[Subject]) -> None:
+    """Set what the cards may cross out, and the discount in percent that follows from it.
+
+    The percentage is rounded down: final / (1 - discount) is never above the earlier price.
+    """
+    lowest = lowest_earlier_prices(subjects)
+    for subject in subjects:
+        earlier = lowest[subject.pk]
+        off = int((earlier - subject.final_price) * 100 / earlier) if earlier else 0
+        subject.total_discounts = min(max(0, off), MOST_DISCOUNT)
+        subject.lowest_price = earlier
 
 
 def _require_degree(degree_id: int) -> None:

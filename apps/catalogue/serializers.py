@@ -82,6 +82,8 @@ class CatalogueSubjectOut(_Shape):
     name = serializers.CharField()
     final_price = EurosField()
     total_discounts = serializers.IntegerField()
+    # The lowest earlier price. Only with REQUIRE_PRICE_HISTORY, which replaces the arithmetic.
+    lowest_price = EurosField(required=False)
     enrolled_students_count = serializers.IntegerField()
     degree_id = serializers.IntegerField()
     degree = DegreeNameOut()

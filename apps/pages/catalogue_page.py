@@ -15,8 +15,8 @@ from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, PAGE_SIZES
 from apps.core.context import academy_props
 from apps.core.money import to_cents
 from apps.core.response_headers import paying_page
-from apps.pricing.reads import current_pricing
-from apps.pricing.rules import subject_card
+from apps.pricing.reads import campaign_today, instalment_plan_on_sale, pricing_data
+from apps.pricing.rules import CampaignTerms, subject_card
 
 Shape = dict[str, Any]
 
@@ -97,6 +97,7 @@ def compra(request: HttpRequest) -> HttpResponse:
     if query.degree_id not in [row["id"] for row in degrees]:
         query = replace(query, degree_id=None)
     page = _first_page(query)
+    campaign = campaign_today()
     query = replace(query, page=page["page"])
     return render(
         request,
@@ -107,13 +108,13 @@ def compra(request: HttpRequest) -> HttpResponse:
             "query": query,
             "page_sizes": PAGE_SIZES,
             "page": page,
-            "cards": [_card(subject) for subject in page["results"]],
+            "cards": [_card(subject, campaign) for subject in page["results"]],
             "page_links": _page_links(query, page["pages"]),
             "props": {
                 "universities": universities,
                 "degrees": degrees,
                 "page": page,
-                "pricing": current_pricing(),
+                "pricing": pricing_data(campaign, instalment_plan_on_sale()),
                 "academy": academy_props(),
                 "query": query.as_props(),
                 "chosen": _chosen(request.GET),
@@ -142,15 +143,26 @@ def _first_page(query: CatalogueQuery) -> Shape:
     )
 
 
-def _card(subject: Shape) -> Shape:
+def _card(subject: Shape, campaign: CampaignTerms | None) -> Shape:
+    final_cents = _cents(subject["final_price"])
+    lowest = subject.get("lowest_price")
     prices = subject_card(
-        to_cents(Decimal(str(subject["final_price"]))), subject["total_discounts"]
+        final_cents,
+        subject["total_discounts"],
+        campaign=campaign,
+        lowest_cents=None if lowest is None else _cents(lowest),
     )
+    is_cheaper = prices.price_cents < final_cents
     return {
         "subject": subject,
         "prices": prices,
+        "campaign_name": campaign.discount_name if campaign and is_cheaper else "",
         "has_active": any(lesson["status"] == "active" for lesson in subject["lessons"]),
     }
+
+
+def _cents(euros: float) -> int:
+    return to_cents(Decimal(str(euros)))
 
 
 def _page_links(query: CatalogueQuery, pages: int) -> Shape:

@@ -1,3 +1,4 @@
+from calendar import monthrange
 from datetime import date
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ MONTHS = [
     (7, "julio"), (8, "agosto"), (9, "septiembre"), (10, "octubre"), (11, "noviembre"),
     (12, "diciembre"),
 ]  # fmt: skip
+LEAP_YEAR = 2028
 DAY = [MinValueValidator(1), MaxValueValidator(31)]
 
 
@@ -31,25 +33,35 @@ class CampaignQuerySet(models.QuerySet["Campaign"]):
 
 
 class Campaign(models.Model):
-    """A discount that runs every year between two days."""
+    """A discount that runs once between two dates, or every year between two days."""
 
     name = models.CharField("nombre", max_length=60, help_text="p. ej. Agosto")
     percent = models.PositiveSmallIntegerField(
         "porcentaje", validators=[MinValueValidator(1), MaxValueValidator(90)]
     )
-    first_month = models.PositiveSmallIntegerField("desde el mes", choices=MONTHS)
-    first_day = models.PositiveSmallIntegerField("desde el día", validators=DAY)
-    last_month = models.PositiveSmallIntegerField("hasta el mes", choices=MONTHS)
-    last_day = models.PositiveSmallIntegerField("hasta el día", validators=DAY)
+    first_on = models.DateField("primer día", null=True, blank=True)
+    last_on = models.DateField("último día", null=True, blank=True)
+    first_month = models.PositiveSmallIntegerField(
+        "desde el mes", choices=MONTHS, null=True, blank=True
+    )
+    first_day = models.PositiveSmallIntegerField(
+        "desde el día", validators=DAY, null=True, blank=True
+    )
+    last_month = models.PositiveSmallIntegerField(
+        "hasta el mes", choices=MONTHS, null=True, blank=True
+    )
+    last_day = models.PositiveSmallIntegerField(
+        "hasta el día", validators=DAY, null=True, blank=True
+    )
     active = models.BooleanField("activa", default=True)
     calculator = models.BooleanField("en la calculadora", default=True)
-    cart = models.BooleanField("en el carrito", default=False)
+    cart = models.BooleanField("en el carrito y las fichas", default=True)
     banner = models.BooleanField("en el aviso de la portada", default=False)
     prices_include_it = models.BooleanField(
         "los precios ya la incluyen",
-        default=True,
-        help_text="Sí: el carrito muestra un precio de lista y la campaña lo devuelve al precio. "
-        "No: la campaña se descuenta del precio.",
+        default=False,
+        help_text="Sin marcar, la campaña se descuenta del precio. Marcado, no baja ningún precio: "
+        "el carrito muestra un precio de lista más alto y la campaña lo devuelve al precio.",
     )
 
     objects = CampaignQuerySet.as_manager()
@@ -57,31 +69,89 @@ class Campaign(models.Model):
     class Meta:
         verbose_name = "campaña"
         verbose_name_plural = "campañas"
-        ordering = ("first_month", "first_day")
+        ordering = ("first_on", "first_month", "first_day", "pk")
         constraints = (
             models.CheckConstraint(
                 condition=Q(percent__gte=1, percent__lte=90), name="campaign_percent_sane"
+            ),
+            models.CheckConstraint(
+                condition=Q(first_on__isnull=False, last_on__gte=F("first_on"))
+                | Q(
+                    first_on__isnull=True,
+                    last_on__isnull=True,
+                    first_month__isnull=False,
+                    first_day__isnull=False,
+                    last_month__isnull=False,
+                    last_day__isnull=False,
+                ),
+                name="campaign_has_dates",
             ),
         )
 
     def __str__(self) -> str:
         return f"{self.name} ({self.percent} %)"
 
+    def clean(self) -> None:
+        if self.percent and not (self.calculator or self.cart or self.banner):
+            raise ValidationError("Marca dónde se ofrece: si no, la campaña no hace nada.")
+        if self.first_on or self.last_on:
+            self._clean_dates()
+        else:
+            self._clean_days()
+
+    def _clean_dates(self) -> None:
+        if self.first_on is None or self.last_on is None:
+            raise ValidationError("Faltan el primer o el último día.")
+        if self.last_on < self.first_on:
+            raise ValidationError({"last_on": "El último día es anterior al primero."})
+        if any((self.first_month, self.first_day, self.last_month, self.last_day)):
+            raise ValidationError(
+                "Elige: o dos fechas, o los días de cada año. Deja vacío lo que no valga."
+            )
+
+    def _clean_days(self) -> None:
+        for name in ("first", "last"):
+            month, day = getattr(self, f"{name}_month"), getattr(self, f"{name}_day")
+            if not month or not day:
+                raise ValidationError("Faltan las fechas: un primer y un último día.")
+            # 29 February exists in some years only; in others the 28th counts.
+            if day > monthrange(LEAP_YEAR, month)[1]:
+                shown = f"{day} de {dict(MONTHS)[month]}" if month in dict(MONTHS) else ""
+                raise ValidationError({f"{name}_day": f"El {shown} no existe."})
+
     def runs_on(self, day: date) -> bool:
-        first, last = (self.first_month, self.first_day), (self.last_month, self.last_day)
+        if self.first_on and self.last_on:
+            return self.first_on <= day <= self.last_on
+        first, last = self._days()
         now = (day.month, day.day)
         # The campaign runs across New Year.
         return first <= now <= last if first <= last else now >= first or now <= last
 
     def ends_on(self, day: date) -> date:
         """Return the last day of the run that includes `day`."""
-        year = day.year + ((self.last_month, self.last_day) < (day.month, day.day))
-        for last_day in range(self.last_day, 27, -1):
-            try:
-                return date(year, self.last_month, last_day)
-            except ValueError:  # 31 June or 29 February: use the last day of the month.
-                continue
-        return date(year, self.last_month, self.last_day)
+        if self.last_on:
+            return self.last_on
+        _, (month, last_day) = self._days()
+        year = day.year + ((month, last_day) < (day.month, day.day))
+        return date(year, month, min(last_day, monthrange(year, month)[1]))
+
+    def span(self) -> str:
+        """Return "del 20/11/2026 al 30/11/2026", or "cada año, del 1 de agosto al …"."""
+        if self.first_on and self.last_on:
+            return f"del {self.first_on:%d/%m/%Y} al {self.last_on:%d/%m/%Y}"
+        (first_month, first_day), (last_month, last_day) = self._days()
+        months = dict(MONTHS)
+        return (
+            f"cada año, del {first_day} de {months[first_month]} "
+            f"al {last_day} de {months[last_month]}"
+        )
+
+    def _days(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The first and the last (month, day) of a campaign that returns every year."""
+        return (
+            (self.first_month or 1, self.first_day or 1),
+            (self.last_month or 1, self.last_day or 1),
+        )
 
     def terms(self, day: date) -> CampaignTerms:
         return CampaignTerms(

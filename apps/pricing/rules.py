@@ -95,6 +95,11 @@ class CampaignTerms:
             raise ValueError(f"a campaign takes 1 to 99 percent, not {self.percent}")
 
     @property
+    def deducted_percent(self) -> int:
+        """The percentage that the catalogue's cards and the cart take off the prices, or 0."""
+        return self.percent if self.cart and not self.prices_include_it else 0
+
+    @property
     def discount_name(self) -> str:
         """The discount's name: "Descuento de agosto (20 %)" or "Descuento Black Friday (30 %)"."""
         name = self.name.strip()
@@ -193,9 +198,13 @@ class CartQuote:
 
 @dataclass(frozen=True)
 class SubjectCard:
-    """The prices of a catalogue card. The discount is in whole euros, not cents."""
+    """The prices of a catalogue card. The discount is in whole euros, not cents.
+
+    The list price is crossed out if it is above the price.
+    """
 
     list_price_cents: int
+    price_cents: int
     discount_euros: int
 
 
@@ -349,21 +358,39 @@ def instalments_refusal(items: Sequence[Item], total_cents: int) -> InstalmentsR
     return None
 
 
-def subject_card(final_price_cents: int, total_discounts_percent: int) -> SubjectCard:
-    """Return the list price, final / (1 - discount), and the discount of a catalogue card.
+def subject_card(
+    final_price_cents: int,
+    total_discounts_percent: int,
+    *,
+    campaign: CampaignTerms | None = None,
+    lowest_cents: int | None = None,
+) -> SubjectCard:
+    """Return the prices of a catalogue card.
 
-    0 percent gives the final price and no discount. Raises ValueError for a percentage outside
-    0 to 99.
+    The price is the final price, less what a campaign takes off in the cart. The list price is
+    final / (1 - discount): 0 percent gives the final price. `lowest_cents`, the lowest price of the
+    last 30 days, replaces it where the price history is required. Raises ValueError for a
+    percentage outside 0 to 99.
     """
     if not 0 <= total_discounts_percent < PERCENT:
         raise ValueError(
             f"a subject's discounts are 0 to 99 percent, not {total_discounts_percent}"
         )
+    off = campaign.deducted_percent if campaign is not None else 0
+    price_cents = final_price_cents - half_up(final_price_cents * off, PERCENT)
+    if lowest_cents is not None:
+        # A campaign reduces today's price, so that one counts among the earlier prices.
+        earlier_cents = min(lowest_cents, final_price_cents) if off else lowest_cents
+        list_cents = max(earlier_cents, price_cents)
+        discount_euros = half_up(list_cents - price_cents, CENTS_PER_EURO)
+        return SubjectCard(list_cents, price_cents, discount_euros)
     remaining_percent = PERCENT - total_discounts_percent
     return SubjectCard(
         list_price_cents=list_price_cents(final_price_cents, total_discounts_percent),
-        # Computed from the exact difference, not from the rounded list price: rounded once.
+        price_cents=price_cents,
+        # Computed from the exact difference, not from the rounded prices: rounded once.
         discount_euros=half_up(
-            final_price_cents * total_discounts_percent, remaining_percent * CENTS_PER_EURO
+            final_price_cents * (PERCENT * PERCENT - remaining_percent * (PERCENT - off)),
+            remaining_percent * PERCENT * CENTS_PER_EURO,
         ),
     )

@@ -81,6 +81,9 @@ const Golden = z.object({
     z.object({
       final_price: cents,
       total_discounts: z.number(),
+      campaign: z.nullable(z.string()),
+      lowest: z.nullable(z.number()),
+      price: cents,
       list_price: cents,
       discount_euros: z.number(),
     }),
@@ -171,8 +174,13 @@ describe("the golden cases shared with the server", () => {
   });
 
   it.each(golden.subject_cards)("card: $final_price cents, $total_discounts %", (wanted) => {
-    expect(subjectCard(wanted.final_price, wanted.total_discounts)).toStrictEqual({
+    const { campaign } = pricingWith(wanted.campaign);
+    const lowestCents = wanted.lowest ?? undefined;
+    expect(
+      subjectCard(wanted.final_price, wanted.total_discounts, { campaign, lowestCents }),
+    ).toStrictEqual({
       listPriceCents: wanted.list_price,
+      priceCents: wanted.price,
       discountEuros: wanted.discount_euros,
     });
   });

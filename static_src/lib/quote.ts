@@ -129,17 +129,35 @@ export function instalmentsRefusal(
   return totalCents < pricing.instalments.minimumTotalCents ? "below_minimum" : null;
 }
 
+/** The percentage that the cards and the cart take off the prices. */
+const deductedPercent = (campaign: Campaign | null) =>
+  campaign?.cart && !campaign.pricesIncludeIt ? campaign.percent : 0;
+
 /**
- * The list price on a subject's card, final price / (1 - discount), and the discount in whole
- * euros.
+ * The prices on a subject's card: the final price less what the campaign takes off, the list price
+ * final price / (1 - discount), and the discount in whole euros. `lowestCents`, the lowest price of
+ * the last 30 days, replaces the computed list price if the server sends it.
  */
 export function subjectCard(
   finalPriceCents: number,
   totalDiscountsPercent: number,
-): { listPriceCents: number; discountEuros: number } {
+  { campaign, lowestCents }: { campaign: Campaign | null; lowestCents?: number | undefined },
+): { listPriceCents: number; priceCents: number; discountEuros: number } {
+  const off = deductedPercent(campaign);
+  const priceCents = finalPriceCents - halfUp(finalPriceCents * off, 100);
+  if (lowestCents !== undefined) {
+    // A campaign reduces today's price, so that one counts among the earlier prices.
+    const earlierCents = off > 0 ? Math.min(lowestCents, finalPriceCents) : lowestCents;
+    const listPriceCents = Math.max(earlierCents, priceCents);
+    return { listPriceCents, priceCents, discountEuros: halfUp(listPriceCents - priceCents, 100) };
+  }
   const remainingPercent = 100 - totalDiscountsPercent;
   return {
     listPriceCents: halfUp(finalPriceCents * 100, remainingPercent),
-    discountEuros: halfUp(finalPriceCents * totalDiscountsPercent, remainingPercent * 100),
+    priceCents,
+    discountEuros: halfUp(
+      finalPriceCents * (10_000 - remainingPercent * (100 - off)),
+      remainingPercent * 10_000,
+    ),
   };
 }

@@ -29,6 +29,7 @@ export const CatalogueSubject = z.pipe(
     name: z.string(),
     final_price: cents,
     total_discounts: z.number().check(z.gte(0), z.lte(90)),
+    lowest_price: z.optional(cents),
     enrolled_students_count: count,
     degree: z.object({ name: z.string() }),
     lessons: z.array(CatalogueLesson),
@@ -40,6 +41,7 @@ export const CatalogueSubject = z.pipe(
     lessons,
     finalPriceCents: rest.final_price,
     totalDiscounts: rest.total_discounts,
+    lowestCents: rest.lowest_price,
     enrolledStudents: rest.enrolled_students_count,
   })),
 );

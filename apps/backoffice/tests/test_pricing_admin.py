@@ -1,13 +1,15 @@
 """Promo codes and campaigns in the admin."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
+import time_machine
 from django.utils import timezone
 
 from apps.catalogue.models import PriceChange
 from apps.pricing.models import Campaign, PromoCode
+from apps.pricing.reads import campaign_today
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
 
@@ -53,7 +55,7 @@ def test_campaign_with_unproven_list_prices_shows_a_warning(client):
     make_subject(price="192.00", lessons=1)
     page = client.post(admin_url(Campaign, "add"), CAMPAIGN, follow=True).content.decode()
 
-    assert "2 precios de lista (precio ÷ 0,8)" in page
+    assert "(precio ÷ 0,8) solo se ha cobrado en los últimos 30 días en 0 de 1 asig" in page
 
 
 @pytest.mark.usefixtures("carla")
@@ -67,7 +69,7 @@ def test_campaign_with_charged_list_prices_shows_no_warning(client):
 
     page = client.post(admin_url(Campaign, "add"), CAMPAIGN, follow=True).content.decode()
 
-    assert "precios de lista (precio" not in page
+    assert "solo se ha cobrado" not in page
 
 
 @pytest.mark.usefixtures("carla")
@@ -81,4 +83,64 @@ def test_list_price_charged_long_ago_does_not_count(client):
 
     page = client.post(admin_url(Campaign, "add"), CAMPAIGN, follow=True).content.decode()
 
-    assert "2 precios de lista (precio ÷ 0,8)" in page
+    assert "(precio ÷ 0,8) solo se ha cobrado en los últimos 30 días en 0 de 1 asig" in page
+
+
+BLACK_FRIDAY = {
+    "name": "Black Friday", "percent": "20", "active": "on", "first_on": "20/11/2026",
+    "last_on": "30/11/2026", "first_day": "", "first_month": "", "last_day": "", "last_month": "",
+    "calculator": "on", "cart": "on",
+}  # fmt: skip
+
+
+def test_campaign_made_with_the_defaults_of_the_form_takes_its_percent_off_everywhere(
+    client, carla
+):
+    subject = make_subject("Microeconomía", price="192.00", lessons=1)
+    form = client.get(admin_url(Campaign, "add")).context["adminform"].form
+    defaults = {name: "on" for name in ("calculator", "cart") if form[name].initial}
+    assert not form["prices_include_it"].initial
+    answers = {**BLACK_FRIDAY, "calculator": "", "cart": "", **defaults}
+
+    with time_machine.travel("2026-11-22 12:00 +01:00", tick=False):
+        client.force_login(carla)  # a session lasts some hours
+        client.post(admin_url(Campaign, "add"), answers)
+        campaign = Campaign.objects.get()
+        page = client.get(admin_url(Campaign, "change", campaign.pk)).content.decode()
+        terms = campaign_today()
+        card = client.get("/compra").content.decode()
+
+    change = "192,00\N{NO-BREAK SPACE}€ → 153,60\N{NO-BREAK SPACE}€"
+    assert page.count(change) == 3  # card, calculator and cart
+    assert subject.name in page
+    assert (terms.calculator, terms.cart, terms.deducted_percent) == (True, True, 20)
+    assert terms.ends_on == date(2026, 11, 30)
+    assert "153,60\N{NO-BREAK SPACE}€" in card
+    assert "Descuento Black Friday (20 %)" in card
+    assert campaign.runs_on(date(2026, 11, 20))
+    assert not campaign.runs_on(date(2027, 11, 22))
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"first_on": "31/02/2026"}, "fecha válida"),
+        ({"last_on": "19/11/2026"}, "anterior al primero"),
+        ({"last_on": ""}, "Faltan el primer o el último día"),
+        ({"first_day": "1"}, "Elige: o dos fechas, o los días de cada año"),
+        ({"first_on": "", "last_on": ""}, "Faltan las fechas"),
+        ({"calculator": "", "cart": ""}, "Marca dónde se ofrece"),
+        (
+            {"first_on": "", "last_on": "", "first_day": "1", "first_month": "2",
+             "last_day": "31", "last_month": "2"},
+            "El 31 de febrero no existe",
+        ),
+    ],
+)  # fmt: skip
+def test_campaign_with_impossible_dates_is_refused_with_a_message(client, changes, sentence):
+    page = client.post(admin_url(Campaign, "add"), BLACK_FRIDAY | changes)
+
+    assert page.status_code == 200
+    assert sentence in page.content.decode()
+    assert not Campaign.objects.exists()

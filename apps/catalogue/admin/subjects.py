@@ -6,8 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
 from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
+from apps.catalogue.admin.price_admin import PriceChangeRows, bulk_price_answer
 from apps.catalogue.admin.price_forms import LessonForm, SubjectForm
-from apps.catalogue.admin.prices import PriceChangeRows, bulk_price_answer
 from apps.catalogue.exchange.views import exchange_urls, may_export, may_import
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.price_history import unproven_list_prices

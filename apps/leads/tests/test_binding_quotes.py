@@ -96,8 +96,9 @@ def test_price_increase_does_not_change_the_binding_price(api, sandbox, pair):
 
 def test_ended_campaign_still_counts_in_the_binding_price(api, sandbox, pair):
     Campaign.objects.create(
-        name="Agosto", percent=20, first_month=8, first_day=1, last_month=8, last_day=31, cart=True
-    )
+        name="Agosto", percent=20, first_month=8, first_day=1, last_month=8, last_day=31,
+        prices_include_it=True,
+    )  # fmt: skip
     with time_machine.travel("2026-08-31T23:00:00+02:00", tick=False):
         quote = make_quote(api, pair[0])
     assert quote.binding_price == Decimal("154.00")

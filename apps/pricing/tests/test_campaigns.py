@@ -1,6 +1,7 @@
 """Which campaign runs on a day, and which list prices REQUIRE_PRICE_HISTORY hides."""
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 import time_machine
@@ -21,7 +22,7 @@ def make_campaign(name="Agosto", percent=20, first=(8, 1), last=(8, 31), **field
         first_day=first[1],
         last_month=last[0],
         last_day=last[1],
-        **{"cart": True, **fields},
+        **{"cart": True, "prices_include_it": True, **fields},
     )
 
 
@@ -87,15 +88,45 @@ def test_current_pricing_has_the_campaign_of_today():
 
 def test_unproven_list_prices_are_hidden_if_price_history_is_required(settings):
     make_campaign(first=(1, 1), last=(12, 31))
-    subject = make_subject(price="180.00", total_discounts=10)
+    make_subject(price="180.00", total_discounts=10)
 
     assert catalogue_page()["results"][0]["total_discounts"] == 10
     settings.REQUIRE_PRICE_HISTORY = True
     assert catalogue_page()["results"][0]["total_discounts"] == 0
     assert campaign_today().cart is False
 
-    subject.final_price = "200.00"
-    subject.save()
-    subject.final_price = "180.00"
-    subject.save()
-    assert catalogue_page()["results"][0]["total_discounts"] == 10
+
+def shown(price="final_price"):
+    return catalogue_page()["results"][0][price]
+
+
+@pytest.mark.parametrize(
+    ("raised_after", "lowest", "percent"),
+    [(40, 240, 25), (25, 200, 10)],
+    ids=["raised before the 30 days", "raised within the 30 days"],
+)
+def test_required_history_crosses_out_the_lowest_price_of_the_30_days_before_the_reduction(
+    settings, raised_after, lowest, percent
+):
+    settings.REQUIRE_PRICE_HISTORY = True
+    start = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    with time_machine.travel(start, tick=False) as clock:
+        subject = make_subject(price="200.00", total_discounts=50)
+        for days, price in ((0, "200.00"), (80 - raised_after, "240.00"), (raised_after, "180.00")):
+            clock.shift(timedelta(days=days))
+            subject.final_price = Decimal(price)
+            subject.save()
+
+        # Raised to 240 € before or within the 30 days, and reduced to 180 € today.
+        assert (shown("lowest_price"), shown("total_discounts")) == (lowest, percent)
+
+        clock.shift(timedelta(days=31))
+        assert (shown("lowest_price"), shown("total_discounts")) == (180, 0)
+
+
+def test_price_that_was_never_charged_is_not_crossed_out_if_history_is_required(settings):
+    make_subject(price="192.00", total_discounts=20)
+    assert "lowest_price" not in catalogue_page()["results"][0]
+
+    settings.REQUIRE_PRICE_HISTORY = True
+    assert (shown("lowest_price"), shown("total_discounts")) == (192, 0)

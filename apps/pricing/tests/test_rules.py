@@ -111,10 +111,14 @@ def test_instalments_require_a_complete_subject_and_thirty_euros(case):
 
 
 @pytest.mark.parametrize("case", GOLDEN["subject_cards"])
-def test_card_has_the_list_price_and_the_discount_in_whole_euros(case):
-    assert subject_card(case["final_price"], case["total_discounts"]) == SubjectCard(
-        list_price_cents=case["list_price"], discount_euros=case["discount_euros"]
+def test_card_has_price_list_price_and_the_discount_in_whole_euros(case):
+    card = subject_card(
+        case["final_price"],
+        case["total_discounts"],
+        campaign=campaign_terms(case["campaign"]),
+        lowest_cents=case["lowest"],
     )
+    assert card == SubjectCard(case["list_price"], case["price"], case["discount_euros"])
 
 
 def test_pricing_data_has_the_constants_of_the_golden_cases():

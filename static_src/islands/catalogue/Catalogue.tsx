@@ -98,6 +98,7 @@ export function Catalogue(props: Props) {
           cache={pages}
           query={query}
           onChange={changeQuery}
+          campaign={pricing.campaign}
           cart={cart}
           onToggleLesson={onToggleLesson}
           onToggleAll={onToggleAll}

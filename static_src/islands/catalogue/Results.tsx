@@ -4,6 +4,7 @@ import { type Cart, lineOf } from "../../lib/cart";
 import { NextIcon, PreviousIcon } from "../../lib/icons";
 import { type Resource, type ResourceCache, useResource } from "../../lib/resource";
 import { CataloguePage, type CatalogueSubject } from "../../schemas/catalogue";
+import type { Campaign } from "../../schemas/pricing";
 import {
   type CatalogueQuery,
   cataloguePath,
@@ -23,6 +24,7 @@ const NO_SUBJECTS: Resource<CataloguePage> = {
 const SKELETONS = ["a", "b", "c", "d", "e", "f"];
 
 type CartProps = {
+  campaign: Campaign | null;
   cart: Cart;
   onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
   onToggleAll: (subject: CatalogueSubject) => void;

@@ -1,14 +1,17 @@
 import { memo } from "react";
 import { activeLessons, type CartLine, isComplete, isTicked } from "../../lib/cart";
+import { campaignName } from "../../lib/discounts";
 import { CheckIcon, PeopleIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import { subjectCard } from "../../lib/quote";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
+import type { Campaign } from "../../schemas/pricing";
 
 const CONTENT_PAGE = "/contenido-asignatura";
 
 type Props = {
   subject: CatalogueSubject;
+  campaign: Campaign | null;
   line: CartLine | undefined;
   onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
   onToggleAll: (subject: CatalogueSubject) => void;
@@ -19,9 +22,15 @@ type Props = {
  * server. Memoised, because with "Todas" the page may have thousands of cards: a card renders again
  * only when its own line of the cart changes.
  */
-export const SubjectCard = memo(({ subject, line, onToggleLesson, onToggleAll }: Props) => {
-  const { id, name, degree, lessons, finalPriceCents, totalDiscounts, enrolledStudents } = subject;
-  const { listPriceCents, discountEuros } = subjectCard(finalPriceCents, totalDiscounts);
+export const SubjectCard = memo(({ subject, campaign, line, onToggleLesson, onToggleAll }: Props) => {
+  const { id, name, degree, lessons, finalPriceCents, totalDiscounts } = subject;
+  const { lowestCents, enrolledStudents } = subject;
+  const { listPriceCents, priceCents, discountEuros } = subjectCard(
+    finalPriceCents,
+    totalDiscounts,
+    { campaign, lowestCents },
+  );
+  const isCheaper = priceCents < finalPriceCents;
   const complete = line !== undefined && isComplete(line);
   const available = activeLessons(subject).length > 0;
   const title = `asignatura-${id}`;
@@ -77,14 +86,15 @@ export const SubjectCard = memo(({ subject, line, onToggleLesson, onToggleAll }:
         <footer className="subject__whole">
           <p className="subject__price">
             <span>Asignatura completa</span>
-            {totalDiscounts > 0 && (
+            {listPriceCents > priceCents && (
               <s className="price price--list">
                 <span className="visually-hidden">Antes: </span>
                 {formatEuros(listPriceCents)}
               </s>
             )}
-            <strong className="price">{formatEuros(finalPriceCents)}</strong>
+            <strong className="price">{formatEuros(priceCents)}</strong>
           </p>
+          {isCheaper && campaign && <p className="subject__campaign">{campaignName(campaign)}</p>}
           <div className="subject__actions">
             <button
               type="button"

@@ -30,6 +30,7 @@ export function subject(id: number, priceCents = 20_000): CatalogueSubject {
     name: `Asignatura ${id}`,
     finalPriceCents: priceCents,
     totalDiscounts: 0,
+    lowestCents: undefined,
     enrolledStudents: 0,
     degree: { name: "Economía" },
     lessons: [lesson(id * 10 + 1), lesson(id * 10 + 2)],

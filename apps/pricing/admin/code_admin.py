@@ -2,86 +2,17 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from apps.catalogue.models import Degree, Lesson, Subject, University
-from apps.catalogue.price_history import recently_charged_prices
+from apps.catalogue.models import Degree, Subject, University
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link
-from apps.core.money import format_euros, list_price_cents, to_cents
+from apps.core.money import format_euros, to_cents
 from apps.core.money_fields import EurosField
-from apps.pricing.models import Campaign, PromoCode
-
-
-def unproven_list_price_count(campaign: Campaign) -> int:
-    """Count the subjects and lessons whose list price was not charged in the last 30 days.
-
-    Returns 0 if the campaign shows no list prices.
-    """
-    if not (campaign.cart and campaign.prices_include_it):
-        return 0
-    missing = 0
-    for rows in (Subject.objects.on_sale(), Lesson.objects.on_sale()):
-        charged = recently_charged_prices(rows)
-        for pk, price in rows.order_by().values_list("pk", rows.model.price_field):
-            list_price = list_price_cents(to_cents(price), campaign.percent)
-            missing += list_price not in charged[pk]
-    return missing
-
-
-@admin.register(Campaign)
-class CampaignAdmin(AcademyModelAdmin):
-    list_display = ("name", "percent", "span", "active", "calculator", "cart", "banner", "runs_now")
-    list_filter = ("active", "cart")
-    search_fields = ("name",)
-    fields = (
-        ("name", "percent"),
-        ("first_day", "first_month"),
-        ("last_day", "last_month"),
-        "active",
-        ("calculator", "cart", "banner"),
-        "prices_include_it",
-        "list_price_warning",
-    )
-    readonly_fields = ("list_price_warning",)
-
-    @admin.display(description="cada año")
-    def span(self, campaign: Campaign) -> str:
-        return (
-            f"del {campaign.first_day} de {campaign.get_first_month_display()} "
-            f"al {campaign.last_day} de {campaign.get_last_month_display()}"
-        )
-
-    @admin.display(description="en curso", boolean=True)
-    def runs_now(self, campaign: Campaign) -> bool:
-        return campaign.active and campaign.runs_on(timezone.localdate())
-
-    @admin.display(description="precios de lista")
-    def list_price_warning(self, campaign: Campaign) -> str:
-        if campaign.pk is None:
-            return NOTHING
-        return _warning(campaign) or "Sin avisos."
-
-    def save_model(
-        self, request: HttpRequest, obj: Campaign, form: forms.ModelForm[Campaign], change: bool
-    ) -> None:
-        super().save_model(request, obj, form, change)
-        if warning := _warning(obj):
-            self.message_user(request, warning, messages.WARNING)
-
-
-def _warning(campaign: Campaign) -> str:
-    missing = unproven_list_price_count(campaign)
-    if not missing:
-        return ""
-    return (
-        f"⚠ {missing} precios de lista (precio ÷ {1 - Decimal(campaign.percent) / 100}) no se han "
-        "cobrado nunca en los últimos 30 días: la ley de indicación de precios no permite "
-        "anunciarlos como rebajados."
-    ).replace(" 0.", " 0,")
+from apps.pricing.models import PromoCode
 
 
 class PromoCodeForm(forms.ModelForm[PromoCode]):

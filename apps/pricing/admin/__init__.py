@@ -1,0 +1,5 @@
+"""The admin pages of campaigns and codes. Django imports this package, and it registers them."""
+
+from apps.pricing.admin import campaign_admin, code_admin
+
+__all__ = ["campaign_admin", "code_admin"]

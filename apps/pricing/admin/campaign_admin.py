@@ -1,0 +1,114 @@
+from decimal import Decimal
+
+from django import forms
+from django.contrib import admin, messages
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from apps.catalogue.price_history import proven_list_price_counts
+from apps.core.admin_base import NOTHING, AcademyModelAdmin
+from apps.core.dates import today
+from apps.pricing.campaign_preview import preview_campaign, shown_change
+from apps.pricing.models import Campaign
+
+
+@admin.register(Campaign)
+class CampaignAdmin(AcademyModelAdmin):
+    list_display = (
+        "name", "percent", "dates", "active", "calculator", "cart", "banner", "runs_now",
+    )  # fmt: skip
+    list_filter = ("active", "cart")
+    search_fields = ("name",)
+    fieldsets = (
+        (None, {"fields": (("name", "percent"), "active")}),
+        (
+            "Una vez",
+            {
+                "fields": (("first_on", "last_on"),),
+                "description": "Con año. Deja entonces vacíos los días de cada año.",
+            },
+        ),
+        (
+            "O cada año",
+            {"fields": (("first_day", "first_month"), ("last_day", "last_month"))},
+        ),
+        (
+            "Dónde y cómo",
+            {
+                "fields": (
+                    ("calculator", "cart", "banner"),
+                    "prices_include_it",
+                    "price_preview",
+                    "list_price_warning",
+                )
+            },
+        ),
+    )
+    readonly_fields = ("price_preview", "list_price_warning")
+
+    @admin.display(description="cuándo", ordering="first_on")
+    def dates(self, campaign: Campaign) -> str:
+        return campaign.span()
+
+    @admin.display(description="en curso", boolean=True)
+    def runs_now(self, campaign: Campaign) -> bool:
+        return campaign.active and campaign.runs_on(timezone.localdate())
+
+    @admin.display(description="antes y después")
+    def price_preview(self, campaign: Campaign) -> SafeString | str:
+        """The prices of three subjects without and with the campaign as it is stored."""
+        if campaign.pk is None:
+            return "Guarda la campaña para ver los precios de tres asignaturas, antes y después."
+        rows = preview_campaign(campaign, today())
+        if not rows:
+            return NOTHING
+        cells = (
+            (row.subject, shown_change(row.card), shown_change(row.calculator),
+             shown_change(row.cart))
+            for row in rows
+        )  # fmt: skip
+        return format_html(
+            '<table class="price-preview"><thead><tr><th scope="col">Asignatura</th>'
+            '<th scope="col">Ficha</th><th scope="col">Calculadora</th>'
+            '<th scope="col">Carrito</th></tr></thead><tbody>{}</tbody></table>',
+            format_html_join(
+                "",
+                '<tr><th scope="row">{}</th><td data-label="Ficha">{}</td>'
+                '<td data-label="Calculadora">{}</td><td data-label="Carrito">{}</td></tr>',
+                cells,
+            ),
+        )
+
+    @admin.display(description="precios de lista")
+    def list_price_warning(self, campaign: Campaign) -> str:
+        if campaign.pk is None:
+            return NOTHING
+        return _warning(campaign) or "Sin avisos."
+
+    def save_model(
+        self, request: HttpRequest, obj: Campaign, form: forms.ModelForm[Campaign], change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        shown = [
+            f"{row.subject}: {shown_change(row.cart)}" for row in preview_campaign(obj, today())
+        ]
+        if shown:
+            self.message_user(request, f"En el carrito: {'; '.join(shown)}.", messages.INFO)
+        if warning := _warning(obj):
+            self.message_user(request, warning, messages.WARNING)
+
+
+def _warning(campaign: Campaign) -> str:
+    if not (campaign.cart and campaign.prices_include_it):
+        return ""
+    proven, on_sale = proven_list_price_counts(campaign.percent)
+    if proven >= on_sale:
+        return ""
+    divisor = str(1 - Decimal(campaign.percent) / 100).replace(".", ",")
+    return (
+        f"⚠ El precio de lista (precio ÷ {divisor}) solo se ha cobrado en los últimos 30 días en "
+        f"{proven} de {on_sale} asignaturas: en las demás, la ley de indicación de precios no "
+        "permite anunciarlo como rebajado."
+    )
