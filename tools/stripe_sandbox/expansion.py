@@ -14,7 +14,11 @@ EXPANDABLE = {
         "payment_method": "payment_method",
         "latest_charge": "charge",
     },
-    "charge": {"customer": "customer", "payment_intent": "payment_intent"},
+    "charge": {
+        "customer": "customer",
+        "payment_intent": "payment_intent",
+        "balance_transaction": "balance_transaction",
+    },
     "payment_method": {"customer": "customer"},
     "setup_intent": {"customer": "customer", "payment_method": "payment_method"},
     "checkout.session": {
@@ -26,8 +30,15 @@ EXPANDABLE = {
     "item": {"price": "price"},
     "price": {"product": "product"},
     "dispute": {"charge": "charge", "payment_intent": "payment_intent"},
-    "refund": {"charge": "charge", "payment_intent": "payment_intent"},
+    "refund": {
+        "charge": "charge",
+        "payment_intent": "payment_intent",
+        "balance_transaction": "balance_transaction",
+    },
+    # The source may be of several kinds.
+    "balance_transaction": {"source": "source"},
 }
+SOURCES = ("charge", "refund", "dispute", "payout")
 
 
 def expand(ctx: Context, body: dict[str, Any], paths: list[str]) -> dict[str, Any]:
@@ -53,6 +64,8 @@ def _expand_path(ctx: Context, body: dict[str, Any], parts: list[str], full: str
     if kind == "line_items":
         body[name] = line_items(ctx, body["id"], {})
     if isinstance(body.get(name), str):
-        body[name] = ctx.tx.get(kind, body[name]) or body[name]
+        kinds = SOURCES if kind == "source" else (kind,)
+        found = (ctx.tx.get(one, body[name]) for one in kinds)
+        body[name] = next((item for item in found if item), body[name])
     if rest and isinstance(body[name], dict):
         _expand_path(ctx, body[name], rest, full)

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from .resources import (
+    balance,
     charges,
     checkout_sessions,
     coupons,
@@ -273,6 +274,17 @@ ROUTES = (
         LIST - {"created"},
     ),
     _route(f"POST {SESSIONS}/:id/expire", checkout_sessions.expire, "checkout.SessionExpireParams"),
+    _route(
+        "GET /v1/balance_transactions",
+        balance.list_all,
+        "BalanceTransactionListParams",
+        LIST | _of("currency payout source type"),
+    ),
+    _route(
+        "GET /v1/balance_transactions/:id", balance.retrieve, "BalanceTransactionRetrieveParams"
+    ),
+    _route("GET /v1/payouts", balance.list_payouts, "PayoutListParams", LIST | {"status"}),
+    _route("GET /v1/payouts/:id", balance.retrieve_payout, "PayoutRetrieveParams"),
     _route("GET /v1/disputes", disputes.list_all, "DisputeListParams", LIST | PAYMENT),
     _route("GET /v1/disputes/:id", disputes.retrieve, "DisputeRetrieveParams"),
     _route(

@@ -9,7 +9,7 @@ from .cards import AUTHENTICATION_REQUIRED, DECLINES
 from .context import Context
 from .errors import ApiError, invalid_params
 from .http import Request, Response
-from .resources import disputes, payment_methods, refunds
+from .resources import balance, disputes, payment_methods, refunds
 from .store import Store
 
 Scenario = Callable[..., dict[str, Any]]
@@ -54,6 +54,12 @@ def _fail_refund(ctx: Context, content: dict[str, Any], id: str) -> dict[str, An
     return refund
 
 
+def _pay_out(ctx: Context, content: dict[str, Any]) -> dict[str, Any]:
+    """{}: the balance is paid to the bank, as Stripe does by itself."""
+    _check_types(content)
+    return balance.pay_out(ctx)
+
+
 def _check_types(content: dict[str, Any], **types: type) -> None:
     for name, value in content.items():
         if name not in types or type(value) is not types[name]:
@@ -64,6 +70,7 @@ SCENARIOS: tuple[tuple[re.Pattern[str], Scenario], ...] = (
     (re.compile(r"/_sandbox/payment_methods/(?P<id>[^/]+)"), _refuse_card),
     (re.compile(r"/_sandbox/disputes"), _open_dispute),
     (re.compile(r"/_sandbox/disputes/(?P<id>[^/]+)"), _decide_dispute),
+    (re.compile(r"/_sandbox/payouts"), _pay_out),
     (re.compile(r"/_sandbox/refunds"), _refund),
     (re.compile(r"/_sandbox/refunds/(?P<id>[^/]+)"), _fail_refund),
 )

@@ -5,7 +5,7 @@ from typing import Any
 from ..cards import Decline
 from ..context import Context
 from ..lists import list_page
-from . import events
+from . import balance, events
 
 # Fields of a payment method's card that a charge's card lacks.
 CARD_ONLY = ("display_brand", "generated_from", "networks", "three_d_secure_usage")
@@ -75,6 +75,8 @@ def record(
         "transfer_data": None,
         "transfer_group": None,
     }
+    if paid:
+        charge["balance_transaction"] = balance.of_charge(ctx, charge)
     ctx.tx.insert(charge)
     events.record(ctx, "charge.succeeded" if paid else "charge.failed", charge)
     return charge

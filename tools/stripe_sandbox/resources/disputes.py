@@ -6,7 +6,7 @@ from ..context import Context
 from ..errors import ApiError, invalid_params
 from ..fields import merged_metadata
 from ..lists import list_page
-from . import events
+from . import balance, events
 
 REASONS = {
     # By reason: the network's reason code (Visa).
@@ -72,6 +72,7 @@ def open_dispute(
         "reason": reason,
         "status": "needs_response",
     }
+    dispute["balance_transactions"].append(balance.of_dispute(ctx, dispute))
     ctx.tx.insert(dispute)
     charge["disputed"] = True
     ctx.tx.save(charge)
@@ -86,6 +87,8 @@ def decide(ctx: Context, id: str, status: str) -> dict[str, Any]:
     if status not in ("won", "lost"):
         raise invalid_params("Invalid status: must be one of won, or lost", "status")
     dispute["status"] = status
+    if status == "won":
+        dispute["balance_transactions"].append(balance.of_won_dispute(ctx, dispute))
     ctx.tx.save(dispute)
     if status == "won":
         events.record(ctx, "charge.dispute.funds_reinstated", dispute)

@@ -7,7 +7,7 @@ from ..context import Context
 from ..errors import ApiError, invalid_params
 from ..fields import merged_metadata
 from ..lists import list_page
-from . import disputes, events, payment_methods, settlement
+from . import balance, disputes, events, payment_methods, settlement
 from .payment_intents import money
 
 
@@ -61,6 +61,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "status": "pending" if card.refund == "pending" else "succeeded",
         "transfer_reversal": None,
     }
+    refund["balance_transaction"] = balance.of_refund(ctx, refund)
     ctx.tx.insert(refund)
     if card.refund:
         settlement.schedule(ctx, refund["id"])
@@ -95,7 +96,7 @@ def fail(ctx: Context, refund: dict[str, Any], reason: str) -> None:
     refund |= {
         "status": "failed",
         "failure_reason": reason,
-        "failure_balance_transaction": None,
+        "failure_balance_transaction": balance.of_failed_refund(ctx, refund),
     }
     ctx.tx.save(refund)
     charge = ctx.require("charge", refund["charge"])

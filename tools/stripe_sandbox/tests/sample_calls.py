@@ -61,7 +61,16 @@ def make_calls(sandbox: SandboxProcess) -> list[dict[str, Any]]:
     _refused_calls(recorder)
     for kind in ("customers", "payment_methods", "payment_intents", "setup_intents", "charges"):
         call("GET", kind)
-    for kind in ("refunds", "disputes", "events", "webhook_endpoints", "coupons"):
+    sandbox.control("POST", "payouts", {})
+    for kind in (
+        "balance_transactions",
+        "payouts",
+        "refunds",
+        "disputes",
+        "events",
+        "webhook_endpoints",
+        "coupons",
+    ):
         call("GET", kind)
     call("GET", "checkout/sessions", **{"expand[]": "data.line_items"})
     call("DELETE", f"customers/{customer['id']}")

@@ -28,6 +28,7 @@ def test_answers_have_only_fields_and_values_of_stripe_library(answers):
 
 def test_sample_calls_answer_every_kind_of_object(answers):
     assert {answer["object"] for answer in answers if "object" in answer} == {
+        "balance_transaction",
         "charge",
         "checkout.session",
         "coupon",
@@ -37,6 +38,7 @@ def test_sample_calls_answer_every_kind_of_object(answers):
         "list",
         "payment_intent",
         "payment_method",
+        "payout",
         "product",
         "refund",
         "setup_intent",
