@@ -92,6 +92,7 @@ ENTRIES = (
     _list("Contenido", "Instituciones", "pages.institution"),
     _list("Contenido", "Textos legales", "core.legaltext"),
     _list("Contenido", "Redirecciones", "pages.redirect"),
+    Entry("Informes", "Informes", "admin:reports", "payments.view_reports"),
     _list("Sistema", "Correos", "core.mail"),
     Entry("Sistema", "Modelos de correo", "admin:core_mail_samples", "core.view_mail"),
     _list("Sistema", "Eventos de Stripe", "payments.providerevent"),

@@ -146,6 +146,8 @@ class BackofficeSite(admin.AdminSite):
             ("sin-acceso/<int:order_id>", self.retry_access, "retry_access"),
             ("devolver/<int:order_id>", self.refund_order, "refund_order"),
             ("invitar", self.invite, "staff_invite"),
+            ("informes", self.reports, "reports"),
+            ("informes/<str:written>.<str:ending>", self.export_movements, "export_movements"),
             ("clave", self.confirm_password, "confirm_password"),
             ("segundo-factor", self.second_factor, "second_factor"),
             ("segundo-factor/activar", self.second_factor_setup, "second_factor_setup"),
@@ -170,6 +172,16 @@ class BackofficeSite(admin.AdminSite):
         from apps.backoffice.invitations import invite_page
 
         return invite_page(request, self.each_context(request))
+
+    def reports(self, request: HttpRequest) -> HttpResponse:
+        from apps.backoffice.reports.views import report_page
+
+        return report_page(request, context=self.each_context(request))
+
+    def export_movements(self, request: HttpRequest, written: str, ending: str) -> HttpResponse:
+        from apps.backoffice.reports.views import export_movements
+
+        return export_movements(request, written, ending)
 
     def refund_order(self, request: HttpRequest, order_id: int) -> HttpResponse:
         from apps.payments.refund_page import refund_page

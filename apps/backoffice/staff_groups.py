@@ -96,6 +96,7 @@ GROUP_DEFINITIONS = (
             "orders.pay_referralreward",
             "orders.read_takings",
             "orders.refund_order",
+            "payments.export_reports",
         ),
     ),
 )

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 
 from django.http import HttpResponse
 from django.utils import timezone
@@ -16,13 +17,20 @@ def as_text(cell: str) -> str:
     return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
 
 
-def as_csv(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """CSV with semicolons and a byte order mark, which tells Excel that it is UTF-8."""
+def as_csv(headings: Sequence[str], rows: Iterable[Sequence[str | Decimal]]) -> str:
+    """CSV with semicolons and a byte order mark, which tells Excel that it is UTF-8.
+
+    Numbers get a decimal comma and stay numbers, also below 0.
+    """
     file = io.StringIO()
     writer = csv.writer(file, delimiter=";", quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(headings)
-    writer.writerows([as_text(cell) for cell in row] for row in rows)
+    writer.writerows([_csv_cell(cell) for cell in row] for row in rows)
     return "\N{BYTE ORDER MARK}" + file.getvalue()
+
+
+def _csv_cell(cell: str | Decimal) -> str:
+    return f"{cell:f}".replace(".", ",") if isinstance(cell, Decimal) else as_text(cell)
 
 
 def csv_answer(name: str, text: str) -> HttpResponse:

@@ -10,9 +10,11 @@ from apps.core.dates import today
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
 from apps.payments.audit import audit
+from apps.payments.balance_copy import fetch_balance
 from apps.payments.plan_charges import charge_instalments
 from apps.payments.reconcile import reconcile
 from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.stripe.client import ProviderError
 
 # Jobs run one after the other, so each stops in time. The next run does the rest.
 RECENT_SECONDS = 120
@@ -37,6 +39,15 @@ def reconcile_money_back() -> str:
 @job("charge_instalments", "Cobrar los plazos que vencen y avisar antes", when=timedelta(minutes=5))
 def charge_due_instalments() -> str:
     return charge_instalments().summary()
+
+
+@job("fetch_balance", "Traer de Stripe comisiones e ingresos", when=timedelta(hours=1))
+def fetch_stripe_balance() -> str:
+    """Fetch the balance. If Stripe does not answer, the next run fetches it."""
+    try:
+        return fetch_balance()
+    except ProviderError:
+        return "Stripe no ha contestado"
 
 
 # Orders changed since are compared with Stripe every night. That is longer than a plan of three

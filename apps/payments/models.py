@@ -23,3 +23,56 @@ class ProviderEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} ({self.event_id})"
+
+
+class Payout(models.Model):
+    """A payment of Stripe's to the academy's bank account."""
+
+    reference = models.CharField("payout", max_length=PROVIDER_ID_LENGTH, unique=True)
+    amount_cents = models.BigIntegerField("importe (céntimos)")
+    currency = models.CharField("moneda", max_length=3)
+    status = models.CharField("estado", max_length=20)
+    arrives_on = models.DateField("llega al banco")
+    created_at = models.DateTimeField("creado", db_index=True)
+
+    class Meta:
+        verbose_name = "ingreso de Stripe"
+        verbose_name_plural = "ingresos de Stripe"
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return self.reference
+
+
+class BalanceEntry(models.Model):
+    """A movement of the academy's balance at Stripe, as Stripe reports it. Never changed.
+
+    `kind` is Stripe's reporting category: charge, refund, dispute, payout…
+    """
+
+    reference = models.CharField("movimiento", max_length=PROVIDER_ID_LENGTH, unique=True)
+    kind = models.CharField("tipo", max_length=60)
+    amount_cents = models.BigIntegerField("importe (céntimos)")
+    fee_cents = models.BigIntegerField("comisión (céntimos)")
+    net_cents = models.BigIntegerField("neto (céntimos)")
+    currency = models.CharField("moneda", max_length=3)
+    # The id of the charge, refund, dispute or payout that caused it.
+    source = models.CharField("origen", max_length=PROVIDER_ID_LENGTH, blank=True)
+    # `Payment.reference`, which the shop may learn of later than Stripe.
+    payment_reference = models.CharField("pago", max_length=PROVIDER_ID_LENGTH, blank=True)
+    payout = models.ForeignKey(
+        Payout, models.SET_NULL, null=True, related_name="entries", verbose_name="ingreso"
+    )
+    created_at = models.DateTimeField("cuándo", db_index=True)
+
+    class Meta:
+        verbose_name = "movimiento de Stripe"
+        verbose_name_plural = "movimientos de Stripe"
+        ordering = ("created_at", "pk")
+        permissions = (
+            ("view_reports", "Puede ver los informes"),
+            ("export_reports", "Puede exportar los informes"),
+        )
+
+    def __str__(self) -> str:
+        return self.reference

@@ -8,9 +8,10 @@ from django.db.models.functions import Cast
 
 from apps.core.privacy import PersonalData, counted, register_personal_data, register_retention
 from apps.orders.models import Order, Payment
-from apps.payments.models import ProviderEvent
+from apps.payments.models import BalanceEntry, ProviderEvent
 
 EVENTS_KEPT = timedelta(days=396)
+BALANCE_KEPT = timedelta(days=6 * 365)
 
 
 def _of(email: str) -> QuerySet[ProviderEvent]:
@@ -55,5 +56,10 @@ def _purge(now: datetime) -> int:
     return ProviderEvent.objects.filter(received_at__lt=now - EVENTS_KEPT).delete()[0]
 
 
+def _purge_balance(now: datetime) -> int:
+    return BalanceEntry.objects.filter(created_at__lt=now - BALANCE_KEPT).delete()[0]
+
+
 register_personal_data(PersonalData("eventos_de_pago", _export, _preview, _erase))
 register_retention("Eventos de Stripe de más de 13 meses", _purge)
+register_retention("Movimientos de Stripe de más de 6 años", _purge_balance)

@@ -48,6 +48,8 @@ ASKS_FOR = {
     "orders_order_reintentar_acceso": "classroom.change_provisioning",
     "refund_order": "orders.refund_order",
     "staff_invite": "auth.add_user",
+    "reports": "payments.view_reports",
+    "export_movements": "payments.export_reports",
     "retry_access": "classroom.change_provisioning",
 }
 # What Django's own pages ask for, by the last part of their names.
@@ -89,6 +91,8 @@ POWERS = {
     "orders.pay_referralreward": {"Dirección", "Contabilidad"},
     "orders.export_referralreward": {"Dirección", "Contabilidad"},
     "leads.export_lead": {"Dirección"},
+    "payments.view_reports": {"Dirección", "Contabilidad"},
+    "payments.export_reports": {"Dirección", "Contabilidad"},
     "catalogue.export_catalogue": {"Dirección", "Contenido"},
     "catalogue.change_subject": {"Dirección", "Contenido"},
     "pricing.add_promocode": {"Dirección", "Contenido"},
@@ -148,6 +152,7 @@ def address(pattern, rows):
         "order_id": rows[apps.get_model("orders", "Order")].pk,
         "template": "order_confirmation",
         "ending": "csv",
+        "written": "2026-11",
         "app_label": "orders",
         "content_type_id": 1,
         "url": "admin",

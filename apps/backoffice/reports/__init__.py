@@ -1,0 +1,1 @@
+"""The figures of a month for owner and accountant (docs/rules.md, "Reports")."""

@@ -1,0 +1,294 @@
+"""The figures of one month, in six queries. All amounts are cents."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+
+from apps.backoffice.reports.month import Month
+from apps.backoffice.today.one_statement import Question, answers
+from apps.backoffice.today.takings import cents_of
+from apps.core.dates import today
+from apps.orders.models import Dispute, Instalment, Order, OrderDiscount, OrderLine, Payment, Refund
+from apps.orders.models.statuses import EVER_PAID, REFUND_COUNTED
+from apps.payments.models import BalanceEntry, Payout
+from apps.pricing.payment_type import PaymentType
+
+# The ids of Stripe's payment intents and charges. Other payments were made without Stripe.
+STRIPE_PREFIXES = ("pi_", "ch_", "py_", "cs_")
+# Stripe's reporting categories (https://docs.stripe.com/reports/reporting-categories).
+CHARGES = ("charge", "charge_failure")
+REFUNDS = ("refund", "refund_failure")
+DISPUTES = ("dispute", "dispute_reversal")
+PAYOUTS = ("payout", "payout_reversal")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: what, how many and how much."""
+
+    label: str
+    count: int
+    cents: int
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One kind of movement, as the shop and as Stripe have recorded it."""
+
+    label: str
+    shop_cents: int
+    stripe_cents: int
+
+    @property
+    def difference_cents(self) -> int:
+        return self.shop_cents - self.stripe_cents
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The money that moved in the month, and what was sold in it.
+
+    A payment counts at its success, a refund at its request, a dispute when it was opened and won,
+    an order at its first payment.
+    """
+
+    stripe: Row
+    elsewhere: Row
+    refunds_cents: int
+    refunds_elsewhere_cents: int
+    disputes_cents: int
+    fees_cents: int
+    due: Row
+    overdue: Row
+    funnel: list[Row]
+    discounts: list[Row]
+    subjects: list[Row]
+    degrees: list[Row]
+    payment_types: list[Row]
+    codes: list[Row]
+    comparisons: list[Comparison]
+    other_cents: int
+    payouts: list[Payout]
+
+    @property
+    def gross_cents(self) -> int:
+        return self.stripe.cents + self.elsewhere.cents
+
+    @property
+    def net_cents(self) -> int:
+        """What remains of the money taken, after refunds, disputes and Stripe's fees."""
+        back = self.refunds_cents + self.refunds_elsewhere_cents + self.disputes_cents
+        return self.gross_cents - back - self.fees_cents + self.other_cents
+
+    @property
+    def discounts_cents(self) -> int:
+        return sum(row.cents for row in self.discounts)
+
+    @property
+    def payouts_cents(self) -> int:
+        return sum(payout.amount_cents for payout in self.payouts)
+
+
+def payments_in(month: Month) -> QuerySet[Payment]:
+    """The month's payments of orders, in the form that the index `payment_by_success` answers."""
+    return Payment.objects.filter(
+        status=Payment.Status.SUCCEEDED, currency="eur", order__isnull=False,
+        succeeded_at__gte=month.start, succeeded_at__lt=month.end,
+    )  # fmt: skip
+
+
+def by_stripe() -> Q:
+    made = Q()
+    for prefix in STRIPE_PREFIXES:
+        made |= Q(reference__startswith=prefix)
+    return made
+
+
+def refunds_in(month: Month) -> QuerySet[Refund]:
+    return Refund.objects.filter(
+        ~Q(status=Refund.Status.FAILED), created_at__gte=month.start, created_at__lt=month.end
+    )
+
+
+def figures_of(month: Month) -> Figures:
+    sums = iter(answers(_questions(month)))
+
+    def row(label: str) -> Row:
+        cents = cents_of(next(sums))
+        return Row(label, next(sums), cents)
+
+    stripe, elsewhere = row("Con tarjeta (Stripe)"), row("Sin Stripe")
+    refunds, outside, disputed, won = (cents_of(next(sums)) for _ in range(4))
+    due, overdue = row("Por cobrar"), row("Vencidos sin cobrar")
+    funnel = _funnel([next(sums) for _ in range(3)])
+    subjects, degrees = _sold(month)
+    payment_types, codes = _orders(month)
+    balance = _Balance(month)
+    return Figures(
+        stripe=stripe,
+        elsewhere=elsewhere,
+        refunds_cents=refunds,
+        refunds_elsewhere_cents=outside,
+        disputes_cents=disputed - won,
+        fees_cents=balance.fees,
+        due=due,
+        overdue=overdue,
+        funnel=funnel,
+        discounts=_discounts(month),
+        subjects=subjects,
+        degrees=degrees,
+        payment_types=payment_types,
+        codes=codes,
+        comparisons=[
+            Comparison("Cobros", stripe.cents, balance.amount(CHARGES)),
+            Comparison("Devoluciones", -refunds, balance.amount(REFUNDS)),
+            Comparison("Disputas", won - disputed, balance.amount(DISPUTES)),
+        ],
+        other_cents=balance.other,
+        payouts=list(
+            Payout.objects.filter(created_at__gte=month.start, created_at__lt=month.end).order_by(
+                "created_at"
+            )
+        ),
+    )
+
+
+def _questions(month: Month) -> list[Question]:
+    paid, refunds = payments_in(month), refunds_in(month)
+    unpaid = Instalment.objects.unpaid().filter(
+        due_on__gte=month.first, due_on__lt=month.next.first
+    )
+    # The index by state and date answers a question about all states, too.
+    created = Order.objects.filter(
+        status__in=Order.Status.values, created_at__gte=month.start, created_at__lt=month.end
+    )
+    opened = created.filter(Exists(Payment.objects.filter(order=OuterRef("pk"))))
+    disputes = Dispute.objects.filter(opened_at__gte=month.start, opened_at__lt=month.end)
+    won = Dispute.objects.filter(
+        status=Dispute.Status.WON, closed_at__gte=month.start, closed_at__lt=month.end
+    )
+    counted = [paid.filter(by_stripe()), paid.exclude(by_stripe())]
+    unpaid_parts = [unpaid, unpaid.filter(due_on__lt=today())]
+    return [
+        *_sum_and_count(counted),
+        Question(refunds.filter(status__in=REFUND_COUNTED), "SUM", "amount"),
+        Question(refunds.filter(status=Refund.Status.OUTSIDE), "SUM", "amount"),
+        Question(disputes, "SUM", "amount"),
+        Question(won, "SUM", "amount"),
+        *_sum_and_count(unpaid_parts),
+        Question(created),
+        Question(opened),
+        Question(created.filter(status__in=EVER_PAID)),
+    ]
+
+
+def _sum_and_count(querysets: Iterable[QuerySet[Any]]) -> list[Question]:
+    return [
+        question
+        for rows in querysets
+        for question in (Question(rows, "SUM", "amount"), Question(rows))
+    ]
+
+
+def _funnel(counts: list[int]) -> list[Row]:
+    labels = ("Carritos con datos de contacto", "Llegaron a abrir un pago", "Pagados")
+    first = counts[0] or 1
+    return [
+        Row(label, count, 0, f"{round(100 * count / first)} %")
+        for label, count in zip(labels, counts, strict=True)
+    ]
+
+
+def _discounts(month: Month) -> list[Row]:
+    rows = (
+        OrderDiscount.objects.filter(_paid_in(month, "order__"))
+        .values("name")
+        .annotate(orders=Count("pk"), sum=Sum("amount"))
+        .order_by("name")
+    )
+    return _largest_first(Row(row["name"], row["orders"], cents_of(row["sum"])) for row in rows)
+
+
+def _sold(month: Month) -> tuple[list[Row], list[Row]]:
+    """What was sold, by subject and by degree, at the prices of the lines."""
+    names = ("subject_name", "degree_name", "university_name")
+    rows = (
+        OrderLine.objects.filter(_paid_in(month, "order__"))
+        .values(*names)
+        .annotate(lines=Count("pk"), sum=Sum("price"))
+        .order_by(*names)
+    )
+    subjects: list[Row] = []
+    degrees: dict[tuple[str, str], tuple[int, int]] = {}
+    for row in rows:
+        cents, degree = cents_of(row["sum"]), (row["degree_name"], row["university_name"])
+        subjects.append(Row(row["subject_name"], row["lines"], cents, ", ".join(degree)))
+        count, sum_cents = degrees.get(degree, (0, 0))
+        degrees[degree] = (count + row["lines"], sum_cents + cents)
+    of_degrees = (
+        Row(name, count, cents, university)
+        for (name, university), (count, cents) in degrees.items()
+    )
+    return _largest_first(subjects), _largest_first(of_degrees)
+
+
+def _orders(month: Month) -> tuple[list[Row], list[Row]]:
+    """The orders by payment type, and those with a promo code by code."""
+    rows = (
+        Order.objects.filter(_paid_in(month))
+        .values("payment_type", "promo_code__code")
+        .annotate(orders=Count("pk"), sum=Sum("total_amount"))
+        .order_by("payment_type", "promo_code__code")
+    )
+    types: dict[str, Row] = {}
+    codes: dict[str, Row] = {}
+    for row in rows:
+        label = str(PaymentType(row["payment_type"]).label)
+        _add(types, label, row["orders"], cents_of(row["sum"]))
+        if row["promo_code__code"]:
+            _add(codes, row["promo_code__code"], row["orders"], cents_of(row["sum"]))
+    return _largest_first(types.values()), _largest_first(codes.values())
+
+
+def _add(rows: dict[str, Row], label: str, count: int, cents: int) -> None:
+    before = rows.get(label, Row(label, 0, 0))
+    rows[label] = Row(label, before.count + count, before.cents + cents)
+
+
+def _paid_in(month: Month, prefix: str = "") -> Q:
+    return Q(**{f"{prefix}paid_at__gte": month.start, f"{prefix}paid_at__lt": month.end})
+
+
+def _largest_first(rows: Iterable[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (-row.cents, row.label))
+
+
+class _Balance:
+    """Stripe's movements of a month, summed by kind in one query."""
+
+    def __init__(self, month: Month) -> None:
+        rows = (
+            BalanceEntry.objects.filter(
+                currency="eur", created_at__gte=month.start, created_at__lt=month.end
+            )
+            .order_by("kind")
+            .values_list("kind")
+            .annotate(amount=Sum("amount_cents"), fee=Sum("fee_cents"))
+        )
+        self._amounts = {kind: (amount, fee) for kind, amount, fee in rows}
+
+    def amount(self, kinds: tuple[str, ...]) -> int:
+        return sum(self._amounts.get(kind, (0, 0))[0] for kind in kinds)
+
+    @property
+    def fees(self) -> int:
+        return sum(fee for kind, (_, fee) in self._amounts.items() if kind not in PAYOUTS)
+
+    @property
+    def other(self) -> int:
+        """Movements of other kinds, such as fees that Stripe charges by themselves."""
+        known = (*CHARGES, *REFUNDS, *DISPUTES, *PAYOUTS)
+        return sum(amount for kind, (amount, _) in self._amounts.items() if kind not in known)

@@ -1,0 +1,97 @@
+"""The page "Informes" and its downloads."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from apps.backoffice.reports.figures import figures_of
+from apps.backoffice.reports.month import month_of, this_month
+from apps.backoffice.reports.movements import HEADINGS, as_workbook, movements
+from apps.core.admin_log import log_rows
+from apps.core.errors import AcademyError
+from apps.core.fresh_password import fresh_password_required
+from apps.core.spreadsheets import as_csv
+from apps.payments.balance_copy import fetch_balance
+from apps.payments.models import BalanceEntry
+
+VIEW, EXPORT = "payments.view_reports", "payments.export_reports"
+# The page shows the largest; the rest is in the total of the sales.
+SHOWN = 20
+CONTENT_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+
+def report_page(request: HttpRequest, *, context: dict[str, Any]) -> HttpResponse:
+    """Show a month, by default the present one. POST fetches Stripe's movements now."""
+    if not request.user.has_perm(VIEW):
+        raise PermissionDenied
+    month = month_of(request.GET.get("mes", "")) or this_month()
+    if request.method == "POST":
+        _fetch(request)
+        return redirect(f"{reverse('admin:reports')}?mes={month}")
+    figures = figures_of(month)
+    latest = BalanceEntry.objects.order_by("-created_at").values_list("created_at", flat=True)
+    return TemplateResponse(
+        request,
+        "backoffice/reports.html",
+        {
+            **context,
+            "title": "Informes",
+            "month": month,
+            "figures": figures,
+            "sold": (
+                ("Por asignatura", "Asignatura", figures.subjects[:SHOWN]),
+                ("Por grado", "Grado", figures.degrees[:SHOWN]),
+            ),
+            "orders": (
+                ("Por forma de pago", "Forma de pago", figures.payment_types),
+                ("Por código promocional", "Código", figures.codes[:SHOWN]),
+            ),
+            "latest": latest.first(),
+            "may_export": request.user.has_perm(EXPORT),
+        },
+    )
+
+
+def _fetch(request: HttpRequest) -> None:
+    try:
+        news = fetch_balance()
+    except AcademyError:
+        messages.error(request, "Stripe no contesta ahora mismo. Inténtalo más tarde.")
+    else:
+        messages.success(request, f"Traído de Stripe: {news or 'nada nuevo'}.")
+
+
+def export_movements(request: HttpRequest, written: str, ending: str) -> HttpResponse:
+    """Download the month's movements. It needs its own permission and a fresh password."""
+    if not request.user.has_perm(EXPORT):
+        raise PermissionDenied
+    answer: HttpResponse = _export(request, written, ending)
+    return answer
+
+
+@fresh_password_required
+def _export(request: HttpRequest, written: str, ending: str) -> HttpResponse:
+    month = month_of(written)
+    if month is None or ending not in CONTENT_TYPES:
+        raise Http404
+    if ending == "csv":
+        content: str | bytes = as_csv(HEADINGS, movements(month))
+    else:
+        content = as_workbook(month)
+    log_rows(request, BalanceEntry, [], f"Movimientos de {month} exportados ({ending})")
+    return HttpResponse(
+        content,
+        content_type=CONTENT_TYPES[ending],
+        headers={
+            "Content-Disposition": f'attachment; filename="movimientos-{month}.{ending}"',
+            "Cache-Control": "no-store",
+        },
+    )

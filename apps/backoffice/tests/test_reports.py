@@ -1,0 +1,178 @@
+"""The month's report: it equals Stripe's balance, and the export adds up to its payouts."""
+
+import io
+from datetime import datetime
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+import time_machine
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.utils import timezone
+from openpyxl import load_workbook
+
+from apps.backoffice.reports.figures import figures_of
+from apps.backoffice.reports.month import month_of, this_month
+from apps.backoffice.reports.movements import movements, payouts
+from apps.core.fresh_password import GIVEN_AT
+from apps.orders.models import Order, Payment, Refund
+from apps.payments.balance_copy import fetch_balance
+from apps.payments.models import BalanceEntry
+from apps.students.models import Student
+from tests.helpers.admin import count_queries
+from tests.helpers.factories import make_subject
+from tests.helpers.refunds import buy, make_clerk, refund
+
+pytestmark = pytest.mark.django_db
+MADRID = ZoneInfo("Europe/Madrid")
+
+
+@pytest.fixture
+def trade(api, sandbox):
+    """Two purchases of 182.40 €, one refunded in part, a dispute, and a payout."""
+    clerk = make_clerk()
+    first = buy(api, sandbox, make_subject("Álgebra"))
+    second = buy(api, sandbox, make_subject("Cálculo"), email="otra@example.com")
+    refund(first, clerk, 5000)
+    sandbox.process.control("POST", "payouts", {})
+    return first, second
+
+
+@pytest.fixture
+def owner(client):
+    client.force_login(User.objects.create_superuser("eva", password="una clave muy larga"))
+    session = client.session
+    session[GIVEN_AT] = timezone.now().isoformat()
+    session.save()
+    return client
+
+
+def make_payment(at, cents, reference, **fields):
+    student, _ = Student.objects.get_or_create(email="ana@example.com")
+    amount = Decimal(cents) / 100
+    order = Order.objects.create(
+        student=student, email=student.email, phone="+34600111222", total_amount=amount,
+        payment_type="full_payment", status=Order.Status.PAID, paid_at=at, **fields,
+    )  # fmt: skip
+    return Payment.objects.create(
+        order=order, reference=reference, amount=amount, status="succeeded", succeeded_at=at
+    )
+
+
+def test_the_report_of_a_month_equals_the_balance_of_stripe(trade, sandbox):
+    assert fetch_balance() == "4 movimientos nuevos"
+    figures = figures_of(this_month())
+
+    # 1.5 % of 182.40 € is 2.74 €, and 25 cents, twice.
+    assert (figures.gross_cents, figures.refunds_cents, figures.fees_cents) == (36480, 5000, 598)
+    assert [row.difference_cents for row in figures.comparisons] == [0, 0, 0]
+    balance = sandbox.process.client().v1.balance_transactions.list({"limit": 100}).data
+    assert figures.net_cents == sum(row.net for row in balance if row.type != "payout")
+    assert figures.payouts_cents == figures.net_cents == 30882
+
+
+def test_movements_and_payouts_add_up_to_the_cent(trade):
+    fetch_balance()
+    *lines, total = movements(this_month())
+
+    assert [line[1] for line in lines].count("Cobro") == 2
+    assert {line[2] for line in lines if line[1] == "Cobro"} == {str(o.pk) for o in trade}
+    assert total[5:8] == (Decimal("314.80"), Decimal("-5.98"), Decimal("308.82"))
+    [payout] = payouts(this_month())
+    assert payout[4:] == (Decimal("308.82"), Decimal("308.82"), Decimal(0))
+
+
+def test_movements_are_fetched_once_and_disputes_reduce_the_net(trade, sandbox):
+    fetch_balance()
+    assert fetch_balance() == ""
+    reference = trade[1].payments.get().reference
+    sandbox.process.control("POST", "disputes", {"payment_intent": reference})
+
+    assert fetch_balance() == "1 movimientos nuevos"
+    figures = figures_of(this_month())
+    disputes = figures.comparisons[2]
+    assert disputes.stripe_cents == -18240
+    # The shop learns of the dispute later, by its event.
+    assert disputes.difference_cents == 18240
+    assert figures.fees_cents == 598 + 2000
+
+
+def test_a_month_begins_and_ends_at_midnight_in_madrid():
+    for moment, reference in (
+        (datetime(2026, 9, 30, 23, 59, 59, tzinfo=MADRID), "pi_september"),
+        (datetime(2026, 10, 1, tzinfo=MADRID), "pi_first"),
+        (datetime(2026, 10, 31, 23, 59, 59, tzinfo=MADRID), "pi_last"),
+        (datetime(2026, 11, 1, tzinfo=MADRID), "pi_november"),
+    ):
+        make_payment(moment, 1000, reference)
+    figures = figures_of(month_of("2026-10"))
+    assert (figures.gross_cents, figures.stripe.count) == (2000, 2)
+
+
+def test_payments_and_refunds_without_stripe_have_their_own_lines():
+    at = datetime(2026, 10, 5, 12, tzinfo=MADRID)
+    make_payment(at, 0, "free_1")
+    paid = make_payment(at, 9000, "transfer_1")
+    Refund.objects.create(
+        payment=paid, batch="b", amount=10, reason="Error", actor="carla", status="outside",
+        created_at=at,
+    )  # fmt: skip
+    figures = figures_of(month_of("2026-10"))
+
+    assert (figures.stripe.cents, figures.elsewhere.cents) == (0, 9000)
+    assert (figures.refunds_cents, figures.refunds_elsewhere_cents) == (0, 1000)
+    assert figures.net_cents == 8000
+    charge, back, total = movements(month_of("2026-10"))
+    assert (charge[1], charge[2]) == ("Cobro sin Stripe", str(paid.order_id))
+    assert (back[1], back[5]) == ("Devolución sin Stripe", Decimal("-10.00"))
+    assert total[7] == Decimal("80.00")
+
+
+def test_the_page_takes_at_most_twelve_queries(owner, trade):
+    fetch_balance()
+    assert count_queries(owner, "/admin/informes") <= 12
+    page = owner.get("/admin/informes").content.decode().replace("\N{NO-BREAK SPACE}", " ")
+    for shown in ("364,80 €", "5,98 €", "308,82 €", "Álgebra", "Pago completo"):
+        assert shown in page
+
+
+@pytest.mark.parametrize("month", ["", "abc", "2026-13", "1999-01", "2026-11-01", "²026-11"])
+def test_an_unknown_month_shows_the_present_one(owner, month):
+    answer = owner.get("/admin/informes", {"mes": month})
+    assert answer.context["month"] == this_month()
+    assert owner.get(f"/admin/informes/{month or 'x'}.csv").status_code == 404
+
+
+def test_the_exports_are_logged_and_safe_for_spreadsheets(owner):
+    BalanceEntry.objects.create(
+        reference="=cmd()", kind="+fee", amount_cents=-150, fee_cents=0, net_cents=-150,
+        currency="eur", created_at=datetime(2026, 10, 5, 12, tzinfo=MADRID),
+    )  # fmt: skip
+    text = owner.get("/admin/informes/2026-10.csv").content.decode("utf-8-sig")
+    assert '"\'=cmd()"' in text
+    assert '"\'+fee"' in text
+    assert '"-1,50"' in text
+    book = load_workbook(io.BytesIO(owner.get("/admin/informes/2026-10.xlsx").content))
+    row = [cell.value for cell in book["Movimientos"][2]]
+    assert (row[3], row[5]) == ("'=cmd()", -1.5)
+    assert [entry.change_message for entry in LogEntry.objects.order_by("pk")] == [
+        "Movimientos de 2026-10 exportados (csv): ",
+        "Movimientos de 2026-10 exportados (xlsx): ",
+    ]
+
+
+def test_an_export_asks_for_the_password_again_after_15_minutes(owner):
+    with time_machine.travel(timezone.now() + timezone.timedelta(minutes=20)):
+        answer = owner.get("/admin/informes/2026-10.csv")
+    assert answer.status_code == 302
+    assert "/admin/clave" in answer["Location"]
+
+
+def test_stripe_is_asked_on_request_and_may_be_silent(owner, trade, sandbox):
+    answer = owner.post("/admin/informes?mes=2026-10", follow=True)
+    assert "4 movimientos nuevos" in answer.content.decode()
+    sandbox.process.fault(calls="GET /v1/balance_transactions", do="error_500")
+    answer = owner.post("/admin/informes", follow=True)
+    assert "Stripe no contesta" in answer.content.decode()
+    sandbox.process.control("DELETE", "faults")
