@@ -9,6 +9,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("apps.students.urls")),
     path("", include("apps.orders.urls")),
     path("", include("apps.payments.api_urls")),
+    path("", include("apps.invoices.urls")),
     path("", include("apps.leads.urls")),
     path("schema", Schema.as_view(), name="schema"),
     path("docs", Docs.as_view(), name="api-docs"),

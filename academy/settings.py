@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "apps.pages",
     "apps.leads",
     "apps.payments",
+    "apps.invoices",
     "apps.orders",
     "apps.classroom",
     "apps.pricing",
@@ -164,6 +165,12 @@ TASKS = {
         "QUEUES": ["access", "mail", "provider"],
     }
 }
+
+# ---------------------------------------------------------------- invoices
+# Records invoices for the tax agency: "" (off), "pruebas" (its test environment) or "produccion".
+VERIFACTU = env.str("VERIFACTU", default="")
+# The certificate with which records are sent: a PEM file with the certificate and its key.
+VERIFACTU_CERTIFICATE = env.str("VERIFACTU_CERTIFICATE", default="")
 
 # ---------------------------------------------------------------- language and time
 LANGUAGE_CODE = "es"
@@ -376,6 +383,8 @@ LOGGING = {
         "django": {"handlers": [], "level": "INFO"},
         # Stripe's library logs one line per call, which repeats the shop's own lines.
         "stripe": {"level": "WARNING"},
+        # It logs each step of making the fonts of a PDF smaller.
+        "fontTools": {"level": "WARNING"},
         # The package logs one line per change of a task's state. Only errors are shown. The handler
         # sets the level, because the command `worker` overwrites the level of these loggers.
         "django_tasks": {"handlers": ["errors"], "propagate": False},

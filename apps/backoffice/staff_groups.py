@@ -11,7 +11,8 @@ from django.db.models import Q
 
 # The apps whose permissions staff may have. Permissions of packages are for superusers.
 OUR_APPS = (
-    "catalogue", "classroom", "core", "leads", "orders", "pages", "payments", "pricing", "students",
+    "catalogue", "classroom", "core", "invoices", "leads", "orders", "pages", "payments", "pricing",
+    "students",
 )  # fmt: skip
 
 
@@ -54,12 +55,22 @@ GROUP_DEFINITIONS = (
     ),
     GroupDefinition(
         "Atención",
-        views=("catalogue", "classroom", "leads", "orders", "pricing", "students"),
+        views=(
+            "catalogue",
+            "classroom",
+            "invoices.invoice",
+            "invoices.pendinginvoice",
+            "leads",
+            "orders",
+            "pricing",
+            "students",
+        ),
         permissions=(
             "classroom.change_accesschange",
             "classroom.change_provisioning",
             "core.change_mail",
             "core.view_mail",
+            "invoices.send_invoice",
             "leads.change_lead",
             "leads.change_requestedsubject",
             "leads.change_withdrawal",
@@ -84,8 +95,10 @@ GROUP_DEFINITIONS = (
     ),
     GroupDefinition(
         "Contabilidad",
-        views=("leads.withdrawal", "orders", "payments", "pricing", "students.student"),
+        views=("invoices", "leads.withdrawal", "orders", "payments", "pricing", "students.student"),
         permissions=(
+            "invoices.issue_invoice",
+            "invoices.send_invoice",
             "leads.change_withdrawal",
             "orders.add_ordernote",
             "orders.change_instalment",

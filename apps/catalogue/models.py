@@ -10,6 +10,7 @@ from django.db.models.functions import Greatest
 from apps.catalogue import lookups  # noqa: F401  (registers __includes)
 from apps.catalogue.recorded import Named, Recorded, RecordedQuerySet
 from apps.catalogue.text import search_form
+from apps.core.vat import Vat
 
 PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
 
@@ -150,6 +151,14 @@ class Subject(Named):
     final_price = models.DecimalField(
         "precio final (€)", **PRICE, validators=[MinValueValidator(0)], help_text="IVA incluido"
     )
+    vat = models.CharField(
+        "IVA",
+        max_length=13,
+        choices=Vat.choices,
+        default=Vat.GENERAL,
+        db_default=Vat.GENERAL,
+        help_text="El precio es final: el impuesto va dentro. Vale también para sus lecciones.",
+    )
     total_discounts = models.PositiveSmallIntegerField(
         "descuento mostrado (%)", default=0, validators=[MaxValueValidator(90)]
     )
@@ -192,6 +201,7 @@ class Subject(Named):
             _in_catalogue_order(name="subject_shown"),
             _in_catalogue_order("university", name="subject_shown_university"),
             models.Index(fields=("name_sort", "id"), name="subject_by_name"),
+            models.Index(fields=("vat",), condition=Q(active=True), name="subject_by_vat"),
             models.Index(fields=("university", "name_sort", "id"), name="subject_by_university"),
         )
 

@@ -80,6 +80,13 @@ class SiteSettings(models.Model):
     legal_name = models.CharField("titular", max_length=120, default="Academia Faro, S. L.")
     tax_id = models.CharField("NIF", max_length=20, default="B00000000")
     legal_address = models.CharField("domicilio social", max_length=200, default="Madrid, España")
+    simplified_invoices = models.BooleanField(
+        "facturas simplificadas",
+        default=False,
+        db_default=False,
+        help_text="Emite una factura simplificada por cada pedido de hasta 400 € cuyo comprador "
+        "no pide factura. Vale para los pedidos que se paguen desde ahora.",
+    )
 
     class Meta:
         verbose_name = verbose_name_plural = "ajustes del sitio"

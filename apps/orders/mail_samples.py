@@ -57,6 +57,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "total": Decimal("194.40"),
         "instalments": [],
         "plan_url": "",
+        "invoice_url": SecretUrl(absolute_url(f"{reverse('factura')}?pedido=1042&clave=0123")),
         "portal_url": _portal_url(),
         "waived_on": now,
         "waiver": WORDINGS[Consent.Kind.WITHDRAWAL],
@@ -77,6 +78,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         **in_full,
         "discounts": [sample(name="Código GRATIS100", amount=Decimal("216.00"))],
         "total": Decimal("0.00"),
+        "invoice_url": "",
     }
     return {
         "Pago completo": in_full,

@@ -23,6 +23,7 @@ from apps.core.mail.recipient_limits import LinkKind
 from apps.core.privacy import export_all
 from apps.core.response_headers import private_form_page
 from apps.core.throttle import Limit
+from apps.orders.invoice_link import invoice_url
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.reads import orders_of
 from apps.orders.serializers import clean_phone
@@ -165,7 +166,7 @@ def _account(request: HttpRequest, student: Student, form: OwnDataForm) -> HttpR
     context = {
         "student": student,
         "form": form,
-        "orders": [(order, plan_url(order)) for order in orders_of(student)],
+        "orders": [(order, plan_url(order), invoice_url(order)) for order in orders_of(student)],
         "referral_code": student.promo_codes.filter(is_referral_code=True, active=True).first(),
         "rewards": student.referral_rewards.all(),
         "consents": student.consents.select_related("legal_text"),

@@ -21,6 +21,7 @@ PATHS = {
     "/api/create-auth-user": {"post"},
     "/api/stripe/webhook": {"post"},
     "/api/instalments": {"get"},
+    "/api/invoice-details": {"post"},
     "/api/instalments/pay": {"post"},
     "/api/instalments/card": {"post"},
     "/api/instalments/card-saved": {"post"},

@@ -17,6 +17,7 @@ from apps.classroom.models import (
     Semester,
 )
 from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
+from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Quote, RequestedSubject, SubjectRequest, Withdrawal
 from apps.orders.models import (
     Dispute,
@@ -80,6 +81,7 @@ def make_one_of_everything():
     )  # fmt: skip
     refund.lines.set(order.lines.all())
     Dispute.objects.create(payment=payment, reference=f"du_{n}", amount=1, status="won")
+    add_invoice_to(order, n)
     InstalmentAttempt.objects.create(
         instalment=order.instalments.first(), number=1, kind="by_hand", amount=Decimal("63.00")
     )
@@ -120,6 +122,29 @@ def make_one_of_everything():
     pages.Institution.objects.create(name="Banco del Norte")
     pages.Redirect.objects.create(old_path=f"/tarifas-{n}", target="/precios")
     return order
+
+
+def add_invoice_to(order, n):
+    details = BillingDetails.objects.create(
+        order=order, name=f"Alumna {n}", tax_id="12345678Z", address="Calle Mayor 1",
+        postal_code="28013", city="Madrid",
+    )  # fmt: skip
+    invoice = Invoice.objects.create(
+        code=f"F2026-{n:05}", series="F", year=2026, number=n, kind="F1", issued_on="2026-11-21",
+        order=order, recipient=details.as_recipient(), recipient_tax_id=details.tax_id,
+        total=Decimal("187.00"), tax=Decimal("32.45"),
+        content={
+            "seller": {"name": "Academia", "tax_id": "B12345674", "address": "Calle del Faro 7"},
+            "order": order.pk, "operation_on": "2026-11-21", "discounts": [],
+            "lines": [{"name": "Física", "vat": "general", "price": 18700, "total": 18700}],
+            "breakdown": [{"vat": "general", "base": 15455, "tax": 3245}],
+        },
+    )  # fmt: skip
+    PendingInvoice.objects.create(order=order)
+    TaxRecord.objects.create(
+        issuer="B12345674", number=n, kind="alta", invoice=invoice, content={},
+        generated_at="2026-11-21T10:00:00+01:00", hash=f"{n:064}",
+    )  # fmt: skip
 
 
 def make_leads(n, *, subject):

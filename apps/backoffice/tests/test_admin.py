@@ -13,6 +13,7 @@ from apps.classroom.models import (
     Provisioning,
 )
 from apps.core.models import Heartbeat, LegalText, Mail, ScheduledJob, SiteSettings
+from apps.invoices.models import Invoice, PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Quote, RequestedSubject, Withdrawal
 from apps.orders.models import (
     Dispute,
@@ -50,7 +51,7 @@ WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
     PriceBatch, PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment,
     Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
-    Withdrawal, OrderNote,
+    Withdrawal, OrderNote, Invoice, PendingInvoice, TaxRecord,
 }  # fmt: skip
 
 

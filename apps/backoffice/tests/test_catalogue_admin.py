@@ -18,6 +18,7 @@ def subject_form(subject, **changes):
         "degree": subject.degree_id,
         "name": subject.name,
         "final_price": subject.final_price,
+        "vat": subject.vat,
         "total_discounts": subject.total_discounts,
         "active": "on",
         "enrolled_offset": "0",

@@ -38,6 +38,8 @@ ASKS_FOR = {
     "core_mail_sample_send": "core.view_mail",
     "core_mail_samples": "core.view_mail",
     "core_legaltext_preview": "core.add_legaltext",
+    "invoices_invoice_issue": "invoices.issue_invoice",
+    "invoices_invoice_pdf": "invoices.view_invoice",
     "leads_attachment_download": "leads.view_lead",
     "orders_order_cambiar_correo": "students.change_student",
     "orders_order_cobrar_plazos": "orders.change_instalment",
@@ -79,6 +81,8 @@ ACTIONS = {
     "catalogue.Lesson:change_prices": "catalogue.change_lesson",
     "catalogue.Lesson:expire": "catalogue.change_lesson",
     "catalogue.Lesson:reopen": "catalogue.change_lesson",
+    "invoices.Invoice:send_again": "invoices.send_invoice",
+    "invoices.PendingInvoice:try_again": "invoices.issue_invoice",
     "core.Mail:send_again": "core.change_mail",
     "core.ScheduledJob:run_now": "core.change_scheduledjob",
 }
@@ -90,6 +94,8 @@ POWERS = {
     "orders.add_ordernote": {"Dirección", "Atención", "Contabilidad"},
     "orders.pay_referralreward": {"Dirección", "Contabilidad"},
     "orders.export_referralreward": {"Dirección", "Contabilidad"},
+    "invoices.issue_invoice": {"Dirección", "Contabilidad"},
+    "invoices.send_invoice": {"Dirección", "Atención", "Contabilidad"},
     "leads.export_lead": {"Dirección"},
     "payments.view_reports": {"Dirección", "Contabilidad"},
     "payments.export_reports": {"Dirección", "Contabilidad"},
@@ -162,6 +168,8 @@ def address(pattern, rows):
         row = rows[User]
     elif pattern.name == "leads_attachment_download":
         row = rows[Attachment]
+    elif pattern.name == "invoices_invoice_pdf":
+        row = rows[apps.get_model("invoices", "Invoice")]
     elif pattern.name == "catalogue_import_preview":
         row = rows[CatalogueUpload]
     number = row.pk if row else 1

@@ -45,7 +45,7 @@ class SubjectAdmin(CatalogueAdmin):
     fields = (
         "degree",
         "name",
-        "final_price",
+        ("final_price", "vat"),
         "total_discounts",
         "list_price_warning",
         "active",

@@ -49,6 +49,8 @@ def compose(
         headers=headers,
     )
     message.attach_alternative(rendered.html, "text/html")
+    for attachment in rendered.attachments:
+        message.attach(attachment.name, attachment.make(), "application/pdf")
     return message
 
 

@@ -47,6 +47,14 @@ class MailTemplate:
 
 
 @dataclass(frozen=True)
+class Attachment:
+    """A PDF that is attached to a mail. It is made when the mail is sent, not for a preview."""
+
+    name: str
+    make: Callable[[], bytes]
+
+
+@dataclass(frozen=True)
 class RenderedMail:
     """A rendered mail: a one-line subject, plain text and an HTML document.
 
@@ -59,6 +67,7 @@ class RenderedMail:
     html: str
     reply_to: str = ""
     unsubscribe_url: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
 
 _templates: dict[str, MailTemplate] = {}
@@ -68,9 +77,9 @@ def register_mail(template: str, subject: str, build: Build) -> None:
     """Register a mail whose templates are `templates/emails/<template>.{txt,html}`.
 
     `subject` is a template string ("Tu pedido {{ reference }}"). `build` gets the row's context and
-    returns the variables of subject and templates. Links that grant access are `SecretUrl`s. Two
-    variables are special: `reply_to`, and `unsubscribe_url`, which unsubscribes on a bare POST
-    (RFC 8058). The builder raises NoLongerDue when the mail must not be sent any more.
+    returns the variables of subject and templates. Links that grant access are `SecretUrl`s. Three
+    variables are special: `reply_to`, `attachments`, and `unsubscribe_url`, which unsubscribes on a
+    bare POST (RFC 8058). The builder raises NoLongerDue when the mail must not be sent any more.
     """
     _templates[template] = MailTemplate(template, subject, build)
 
@@ -132,6 +141,7 @@ def render_values(template: str, values: dict[str, Any]) -> RenderedMail:
         html=html.replace("n.º ", "n.º\N{NO-BREAK SPACE}"),
         reply_to=str(values.get("reply_to", "")),
         unsubscribe_url=str(values.get("unsubscribe_url", "")),
+        attachments=tuple(values.get("attachments", ())),
     )
 
 

@@ -153,6 +153,7 @@ def _replace_lines(order: Order, priced: PricedCheckout) -> None:
             university_name=line.subject.degree.university.name,
             list_price=to_euros(price.list_price_cents),
             price=to_euros(price.price_cents),
+            vat=line.subject.vat,
         )
         for line, price in zip(priced.lines, priced.quote.lines, strict=True)
     )

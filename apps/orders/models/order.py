@@ -13,6 +13,7 @@ from apps.catalogue.models import Lesson, Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.core.keyed_digest import keyed_digest, keyed_digests, matches
 from apps.core.money import to_cents
+from apps.core.vat import Vat
 from apps.orders.models.statuses import (
     PAYMENT_OPEN,
     EventKind,
@@ -272,6 +273,10 @@ class OrderLine(models.Model):
     university_name = models.CharField("universidad", max_length=160)
     list_price = models.DecimalField("precio de lista (€)", **PRICE)
     price = models.DecimalField("precio (€)", **PRICE)
+    # The VAT at the time of the order. Empty for orders from before it was stored.
+    vat = models.CharField(
+        "IVA", max_length=13, choices=Vat.choices, blank=True, default="", db_default=""
+    )
 
     class Meta:
         verbose_name = "línea"

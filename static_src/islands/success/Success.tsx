@@ -19,6 +19,9 @@ type Props = {
   academy: Academy;
 };
 
+const invoiceUrl = (reference: PaymentReference): string =>
+  `/factura?pago=${encodeURIComponent(referenceId(reference))}`;
+
 const dateAndTime = new Intl.DateTimeFormat("es-ES", {
   dateStyle: "long",
   timeStyle: "short",
@@ -33,6 +36,11 @@ export function Success(props: Props) {
     <p className="payment-result__support">
       ¿Necesitas ayuda? Escríbenos a{" "}
       <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
+    </p>
+  );
+  const invoice = (
+    <p className="payment-result__support">
+      ¿Necesitas factura? <a href={invoiceUrl(reference)}>Pídela aquí</a>.
     </p>
   );
   const classroom = (
@@ -80,6 +88,7 @@ export function Success(props: Props) {
               Ver mi perfil
             </a>
           </div>
+          {result.order.totalCents > 0 && invoice}
           {support}
         </Panel>
       );

@@ -1,0 +1,20 @@
+"""The VAT of what is sold (docs/rules.md, "VAT")."""
+
+from django.db import models
+
+
+class Vat(models.TextChoices):
+    """How a subject is taxed. Prices are final: the tax is a part of them."""
+
+    GENERAL = "general", "21 %"
+    REDUCED = "reduced", "10 %"
+    SUPER_REDUCED = "super_reduced", "4 %"
+    EXEMPT = "exempt", "Exenta (enseñanza)"
+
+    @property
+    def percent(self) -> int:
+        return PERCENT[self]
+
+
+PERCENT = {Vat.GENERAL: 21, Vat.REDUCED: 10, Vat.SUPER_REDUCED: 4, Vat.EXEMPT: 0}
+EXEMPTION = "Operación exenta de IVA: enseñanza, artículo 20.Uno.9.º de la Ley 37/1992, del IVA."

@@ -1,0 +1,265 @@
+"""Invoices in the admin: issued ones, orders that wait, and the records for the tax agency."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from apps.core.admin_base import NOTHING, ReadOnlyAdmin, list_link, moment, money
+from apps.core.admin_log import log_reading, log_rows
+from apps.core.errors import AcademyError
+from apps.core.fresh_password import fresh_password_required
+from apps.core.identity import email_identity
+from apps.core.money import format_euros
+from apps.invoices.billing import give_details
+from apps.invoices.forms import BillingForm
+from apps.invoices.issue import send_invoice, try_to_issue
+from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
+from apps.invoices.snapshot import seller_is_known, tax_lines_of
+from apps.invoices.tax_ids import normalized
+from apps.invoices.views import pdf_response
+from apps.orders.models import Order
+
+NO_SELLER = (
+    "No se emite ninguna factura mientras falten los datos de la academia: complétalos en «Ajustes "
+    "del sitio» (titular, NIF y domicilio). Los pedidos esperan y no se pierde nada."
+)
+
+
+class IssueForm(BillingForm):
+    order = forms.IntegerField(label="Número de pedido", min_value=1, max_value=2**63 - 1)
+    field_order = ("order",)
+
+
+@admin.register(Invoice)
+class InvoiceAdmin(ReadOnlyAdmin):
+    list_display = ("code", "kind", "issued_on", "who", "amount", "of_order", "pdf")
+    list_filter = ("kind", "issued_on")
+    list_select_related = ("order",)
+    link_lookups = ("order__id__exact",)
+    search_fields = ("code",)
+    search_help_text = "Número de factura, NIF, correo o número de pedido"
+    date_hierarchy = "issued_on"
+    actions = ("send_again",)
+    change_list_template = "invoices/invoice_list.html"
+    fields = (
+        "code",
+        "kind",
+        ("issued_on", "created_at"),
+        "of_order",
+        "root",
+        "replaces",
+        "to",
+        "lines",
+        "breakdown",
+        "amount",
+        "pdf",
+    )
+    readonly_fields = ("of_order", "to", "lines", "breakdown", "amount", "pdf")
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        return [
+            path("emitir/", view(self.issue_view), name="invoices_invoice_issue"),
+            path("<int:pk>/pdf/", view(self.pdf_view), name="invoices_invoice_pdf"),
+            *super().get_urls(),
+        ]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search by whole values, each of which has an index."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        by_order = term.removeprefix("#")
+        matches = Q(code=term.upper()) | Q(recipient_tax_id=normalized(term))
+        if "@" in term:
+            matches |= Q(order__email_identity=email_identity(term))
+        elif by_order.isascii() and by_order.isdecimal() and len(by_order) < 19:
+            matches |= Q(order=int(by_order))
+        return queryset.filter(matches), False
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {
+            "can_issue": self.has_issue_permission(request),
+            "no_seller": "" if seller_is_known() else NO_SELLER,
+        }
+        return super().changelist_view(request, {**(extra_context or {}), **context})
+
+    def has_issue_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("invoices.issue_invoice")
+
+    def has_send_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("invoices.send_invoice")
+
+    def pdf_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Download the PDF of an invoice."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        invoice = get_object_or_404(Invoice, pk=pk)
+        log_reading(request, invoice)
+        return pdf_response(invoice)
+
+    def issue_view(self, request: HttpRequest) -> HttpResponse:
+        """Issue the invoice of an order, with the details that the buyer has told staff."""
+        if not self.has_issue_permission(request):
+            raise PermissionDenied
+        answer: HttpResponse = self._issue(request)
+        return answer
+
+    @method_decorator(fresh_password_required)
+    def _issue(self, request: HttpRequest) -> HttpResponse:
+        form = IssueForm(request.POST or None, initial=_initial(request.GET.get("pedido", "")))
+        if request.method == "POST" and form.is_valid():
+            details = dict(form.cleaned_data)
+            order = Order.objects.filter(pk=details.pop("order")).first()
+            if order is None:
+                form.add_error("order", "No hay ningún pedido con ese número.")
+            elif _issue_for(request, form, order, details):
+                return redirect("admin:invoices_invoice_changelist")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Emitir la factura de un pedido",
+            "opts": Invoice._meta,
+            "form": form,
+            "no_seller": "" if seller_is_known() else NO_SELLER,
+        }
+        return TemplateResponse(request, "invoices/issue.html", context)
+
+    @admin.action(description="Enviar otra vez por correo", permissions=["send"])
+    def send_again(self, request: HttpRequest, invoices: QuerySet[Invoice]) -> None:
+        again = f":{timezone.now():%Y%m%d%H%M%S}"
+        with transaction.atomic():
+            rows = invoices.select_related("order__student")
+            sent = sum(send_invoice(invoice, again=again) for invoice in rows)
+        self.message_user(request, f"Facturas que se vuelven a enviar: {sent}.", messages.INFO)
+
+    @admin.display(description="destinatario")
+    def who(self, invoice: Invoice) -> str:
+        return invoice.recipient_name or NOTHING
+
+    @admin.display(description="total", ordering="total")
+    def amount(self, invoice: Invoice) -> str:
+        return money(invoice.total)
+
+    @admin.display(description="pedido", ordering="order")
+    def of_order(self, invoice: Invoice) -> SafeString | str:
+        if invoice.order_id is None:
+            return NOTHING
+        text = f"Pedido {invoice.order_id}"
+        return list_link(text, "orders_order", id__exact=invoice.order_id)
+
+    @admin.display(description="PDF")
+    def pdf(self, invoice: Invoice) -> SafeString:
+        url = reverse("admin:invoices_invoice_pdf", args=[invoice.pk])
+        return format_html('<a href="{}">Descargar {}</a>', url, invoice.code)
+
+    @admin.display(description="destinatario")
+    def to(self, invoice: Invoice) -> str:
+        recipient = invoice.recipient or {}
+        return ", ".join(str(text) for text in recipient.values() if text) or NOTHING
+
+    @admin.display(description="líneas")
+    def lines(self, invoice: Invoice) -> str:
+        return "; ".join(
+            f"{line['name']}: {format_euros(line['total'])}" for line in invoice.content["lines"]
+        )
+
+    @admin.display(description="desglose del IVA")
+    def breakdown(self, invoice: Invoice) -> str:
+        return "; ".join(
+            f"{line.vat.label}: base {format_euros(line.base)}, cuota {format_euros(line.tax)}"
+            for line in tax_lines_of(invoice)
+        )
+
+
+def _initial(order_id: str) -> dict[str, Any]:
+    """The order's number, and what is known of its buyer."""
+    is_number = order_id.isascii() and order_id.isdecimal() and len(order_id) < 19
+    order = Order.objects.filter(pk=int(order_id)).first() if is_number else None
+    if order is None:
+        return {}
+    details = BillingDetails.objects.filter(order=order).first()
+    name = f"{order.first_name} {order.last_name}".strip()
+    return {"order": order.pk, **(details.as_recipient() if details else {"name": name})}
+
+
+def _issue_for(
+    request: HttpRequest, form: IssueForm, order: Order, details: dict[str, str]
+) -> bool:
+    """Store the details and issue the invoice. False if the order can't have one."""
+    try:
+        give_details(order, details)
+    except AcademyError as refusal:
+        form.add_error(None, refusal.message)
+        return False
+    log_rows(request, Order, [order.pk], "Factura pedida para el pedido")
+    if try_to_issue(order.pk):
+        messages.success(request, f"La factura del pedido {order.pk} está emitida y va de camino.")
+    else:
+        messages.warning(request, NO_SELLER)
+    return True
+
+
+@admin.register(PendingInvoice)
+class PendingInvoiceAdmin(ReadOnlyAdmin):
+    list_display = ("__str__", "why", moment("created_at", "espera desde"), "of_order")
+    list_filter = ("problem",)
+    list_select_related = ("order",)
+    search_fields = ("=order__id",)
+    search_help_text = "Número de pedido"
+    actions = ("try_again",)
+    fields = ("of_order", "why", "created_at")
+    readonly_fields = ("of_order", "why")
+
+    @admin.action(description="Volver a intentarlo", permissions=["issue"])
+    def try_again(self, request: HttpRequest, rows: QuerySet[PendingInvoice]) -> None:
+        done = [try_to_issue(order_id) for order_id in rows.values_list("order", flat=True)]
+        waiting = len(done) - sum(done)
+        self.message_user(
+            request, f"Resueltas: {sum(done)}. Siguen en espera: {waiting}.", messages.INFO
+        )
+
+    def has_issue_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("invoices.issue_invoice")
+
+    @admin.display(description="por qué espera", ordering="problem")
+    def why(self, row: PendingInvoice) -> str:
+        return row.get_problem_display()
+
+    @admin.display(description="pedido", ordering="order")
+    def of_order(self, row: PendingInvoice) -> SafeString:
+        return list_link(f"Pedido {row.order_id}", "orders_order", id__exact=row.order_id)
+
+
+@admin.register(TaxRecord)
+class TaxRecordAdmin(ReadOnlyAdmin):
+    list_display = ("number", "kind", "invoice", "generated_at", "state", "error")
+    list_filter = ("state", "kind")
+    list_select_related = ("invoice",)
+    search_fields = ("=invoice__code", "=hash")
+    fields = (
+        ("issuer", "number"),
+        "kind",
+        "invoice",
+        "generated_at",
+        "previous_hash",
+        "hash",
+        "state",
+        ("receipt", "sent_at"),
+        ("error_code", "error"),
+    )

@@ -1,0 +1,126 @@
+"""The buyers' billing details: who may give them, and what is checked."""
+
+import unicodedata
+from typing import Any
+
+from django.db import transaction
+
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.invoices.expected import expected_cents
+from apps.invoices.models import BillingDetails, Invoice
+from apps.invoices.pending import queue_invoices
+from apps.invoices.tax_ids import COUNTRIES, is_tax_id, normalized
+from apps.orders.invoice_link import is_invoice_token
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Order, Payment
+from apps.orders.models.statuses import EVER_PAID
+
+# The greatest length of each text.
+LENGTHS = {"name": 120, "tax_id": 30, "address": 200, "postal_code": 12, "city": 80}
+NAMED = {
+    "name": "tu nombre o razón social",
+    "tax_id": "tu NIF",
+    "address": "tu dirección",
+    "postal_code": "tu código postal",
+    "city": "tu localidad",
+}
+
+
+class InvoicesNotFound(NotFound):
+    message = "El enlace no es válido o ha caducado."
+
+
+class AlreadyInvoiced(Conflict):
+    code = "already_invoiced"
+    message = "La factura de este pedido ya está emitida. Si hay un error, escríbenos."
+
+
+class NothingToInvoice(Conflict):
+    code = "nothing_to_invoice"
+    message = "De este pedido no hay nada que facturar: no ha costado nada o está devuelto entero."
+
+
+def order_of_link(order_id: str, token: str) -> Order:
+    """The paid order that a personal link opens. Raises InvoicesNotFound."""
+    is_number = order_id.isascii() and order_id.isdecimal() and len(order_id) < 19
+    order = Order.objects.filter(pk=int(order_id)).first() if is_number else None
+    if order is None or not is_invoice_token(order, token) or order.status not in EVER_PAID:
+        raise InvoicesNotFound
+    return order
+
+
+def order_of_payment(reference: str) -> Order:
+    """The paid order with this payment or session at the provider. Raises InvoicesNotFound."""
+    payments = Payment.objects.named(reference) if reference else Payment.objects.none()
+    payment = (
+        payments.filter(status=Payment.Status.SUCCEEDED, order__status__in=EVER_PAID)
+        .select_related("order")
+        .first()
+    )
+    if payment is None or payment.order is None:
+        raise InvoicesNotFound
+    return payment.order
+
+
+def full_invoice_of(order: Order) -> Invoice | None:
+    """The full invoice of the order that is in force."""
+    full = (Invoice.Kind.FULL, Invoice.Kind.REPLACEMENT)
+    return order.invoices.in_force().filter(kind__in=full).first()
+
+
+def clean_details(values: dict[str, Any]) -> dict[str, str]:
+    """The details as they are stored. Raises Invalid with a sentence for each wrong field."""
+    texts = {name: " ".join(str(values.get(name, "")).split()) for name in LENGTHS}
+    country = str(values.get("country") or "ES")
+    texts["tax_id"] = normalized(texts["tax_id"])
+    wrong = {name: [f"Escribe {NAMED[name]}."] for name, text in texts.items() if not text}
+    for name, text in texts.items():
+        if len(text) > LENGTHS[name]:
+            wrong[name] = [f"Escribe como mucho {LENGTHS[name]} caracteres."]
+        elif not _is_latin(text):
+            wrong[name] = ["Escríbelo con letras latinas: así sale en la factura."]
+    if country not in COUNTRIES:
+        wrong["country"] = ["Elige un país de la lista."]
+    elif "tax_id" not in wrong and not is_tax_id(texts["tax_id"], country):
+        wrong["tax_id"] = [_about_tax_id(country)]
+    elif country == "ES":
+        texts["tax_id"] = texts["tax_id"].removeprefix("ES")
+        if "postal_code" not in wrong and not _is_spanish_postal_code(texts["postal_code"]):
+            wrong["postal_code"] = ["Un código postal tiene cinco cifras."]
+    if wrong:
+        raise Invalid(next(iter(wrong.values()))[0], fields=wrong)
+    return {**texts, "country": country}
+
+
+def _about_tax_id(country: str) -> str:
+    if country == "ES":
+        return "Ese NIF no es correcto: revisa sus cifras y su letra."
+    return "Escribe el número de IVA intracomunitario con las letras de su país delante."
+
+
+def _is_spanish_postal_code(text: str) -> bool:
+    return len(text) == 5 and text.isascii() and text.isdecimal() and "01" <= text[:2] <= "52"
+
+
+def _is_latin(text: str) -> bool:
+    """Whether the text can be printed: Latin letters, digits and signs, without control codes."""
+    return text.isprintable() and all(
+        ord(sign) < 0x250 or (not sign.isalpha() and ord(sign) < 0x2100 and sign.isprintable())
+        for sign in unicodedata.normalize("NFC", text)
+    )
+
+
+@transaction.atomic
+def give_details(order: Order, details: dict[str, str]) -> BillingDetails:
+    """Store the details of an order and have its invoice issued.
+
+    Until it is issued they can be given again. Raises AlreadyInvoiced and NothingToInvoice.
+    """
+    order = locked_order(order.pk)
+    if full_invoice_of(order) is not None:
+        raise AlreadyInvoiced
+    if not expected_cents(order):
+        raise NothingToInvoice
+    stored, _ = BillingDetails.objects.update_or_create(order=order, defaults=details)
+    queue_invoices(order)
+    return stored

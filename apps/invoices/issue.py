@@ -1,0 +1,200 @@
+"""Issuing invoices: the only module that creates them.
+
+It compares what the invoices of an order add up to with what they must add up to, and issues what
+is missing. So it is safe to repeat, and a change that was missed is found by the next run
+(docs/rules.md, "Invoices").
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from apps.core.mail.outbox import queue_mail
+from apps.core.models import SiteSettings
+from apps.core.money import to_euros
+from apps.core.vat import Vat
+from apps.invoices.amounts import TaxLine, change_totals, difference
+from apps.invoices.expected import expected_cents
+from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
+from apps.invoices.numbering import next_number
+from apps.invoices.snapshot import (
+    SellerDataMissing,
+    build_content,
+    corrective_content,
+    replacement_content,
+    tax_lines_of,
+    vat_of,
+)
+from apps.invoices.verifactu.records import record_issue
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Order, OrderLine, Refund
+from apps.orders.models.statuses import EVER_PAID
+
+Kind = Invoice.Kind
+# Real Decreto 1619/2012, article 4: above this an invoice names its recipient.
+SIMPLIFIED_LIMIT_CENTS = 400_00
+_CORRECTIVE_OF = {
+    Kind.FULL: Kind.CORRECTIVE,
+    Kind.REPLACEMENT: Kind.CORRECTIVE,
+    Kind.SIMPLIFIED: Kind.SIMPLIFIED_CORRECTIVE,
+}
+
+
+class OverSimplifiedLimit(Exception):
+    """The order is too large for a simplified invoice, and the buyer gave no details."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """The invoices of an order that count: the first one and what all add up to, by rate."""
+
+    root: Invoice
+    totals: dict[Vat, int]
+    taxes: list[TaxLine]
+
+    @property
+    def total(self) -> int:
+        return sum(self.totals.values())
+
+
+@transaction.atomic
+def bring_up_to_date(order_id: int) -> list[Invoice]:
+    """Issue the invoices that the order lacks, and return them.
+
+    Raises SellerDataMissing and OverSimplifiedLimit; then nothing is issued.
+    """
+    order = locked_order(order_id)
+    issued = [*_first_invoice(order), *_replacement(order), *_corrective(order)]
+    PendingInvoice.objects.filter(order=order).delete()
+    for invoice in issued:
+        record_issue(invoice)
+        send_invoice(invoice)
+    return issued
+
+
+def try_to_issue(order_id: int) -> bool:
+    """As `bring_up_to_date`, but a problem is kept with the order. False if it has to wait."""
+    try:
+        bring_up_to_date(order_id)
+    except SellerDataMissing:
+        return _keep_waiting(order_id, PendingInvoice.Problem.SELLER_DATA)
+    except OverSimplifiedLimit:
+        return _keep_waiting(order_id, PendingInvoice.Problem.OVER_LIMIT)
+    return True
+
+
+def _keep_waiting(order_id: int, problem: PendingInvoice.Problem) -> bool:
+    PendingInvoice.objects.filter(order=order_id).update(problem=problem)
+    return False
+
+
+def send_invoice(invoice: Invoice, *, again: str = "") -> bool:
+    """Queue the mail with the invoice. `again` names the occasion of a resend.
+
+    False if there is no address to send it to: the order or its person is deleted.
+    """
+    order = invoice.order
+    if order is None or order.student.erased_at is not None:
+        return False
+    queue_mail(
+        key=f"invoice:{invoice.pk}{again}",
+        template="invoice",
+        to=order.email,
+        context={"invoice_id": invoice.pk},
+    )
+    return True
+
+
+def _first_invoice(order: Order) -> list[Invoice]:
+    if order.status not in EVER_PAID or order.invoices.exists() or not expected_cents(order):
+        return []
+    details = BillingDetails.objects.filter(order=order).first()
+    if details is None and not SiteSettings.current().simplified_invoices:
+        return []
+    if details is None and order.total_cents > SIMPLIFIED_LIMIT_CENTS:
+        raise OverSimplifiedLimit
+    content = build_content(order, total_cents=order.total_cents)
+    kind = Kind.SIMPLIFIED if details is None else Kind.FULL
+    return [_create(order, kind, content, recipient=details.as_recipient() if details else None)]
+
+
+def _replacement(order: Order) -> list[Invoice]:
+    """The full invoice in place of a simplified one, once the buyer has given their details."""
+    details = BillingDetails.objects.filter(order=order).first()
+    state = _state_of(order)
+    if details is None or state is None or state.root.kind != Kind.SIMPLIFIED or not state.total:
+        return []
+    content = replacement_content(order, simplified=state.root, tax_lines=state.taxes)
+    recipient = details.as_recipient()
+    return [_create(order, Kind.REPLACEMENT, content, recipient=recipient, replaces=state.root)]
+
+
+def _corrective(order: Order) -> list[Invoice]:
+    state = _state_of(order)
+    if state is None:
+        return []
+    change = expected_cents(order) - state.total
+    if not change:
+        return []
+    root = state.root
+    after = change_totals(state.totals, change, first=_refunded_rates(order))
+    content = corrective_content(
+        order,
+        root=root,
+        tax_lines=difference(state.totals, after),
+        reason="Devolución" if change < 0 else "Anulación de una devolución",
+    )
+    kind = _CORRECTIVE_OF[Kind(root.kind)]
+    return [_create(order, kind, content, recipient=root.recipient, root=root)]
+
+
+def _state_of(order: Order) -> _State | None:
+    in_force = list(order.invoices.in_force().order_by("pk"))
+    roots = [invoice for invoice in in_force if invoice.root_id is None]
+    if not roots:
+        return None
+    bases, taxes = Counter[Vat](), Counter[Vat]()
+    for line in (line for invoice in in_force for line in tax_lines_of(invoice)):
+        bases[line.vat] += line.base
+        taxes[line.vat] += line.tax
+    left = [TaxLine(vat, bases[vat], taxes[vat]) for vat in Vat if vat in bases]
+    return _State(roots[0], {line.vat: line.total for line in left}, left)
+
+
+def _refunded_rates(order: Order) -> Sequence[Vat]:
+    """The rates of the lines that the last refund withdrew."""
+    last = Refund.objects.filter(payment__order=order).exclude(reference="").order_by("-pk").first()
+    lines = OrderLine.objects.filter(refunds=last) if last else OrderLine.objects.none()
+    return [vat_of(line) for line in lines.select_related("subject")]
+
+
+def _create(
+    order: Order,
+    kind: Invoice.Kind,
+    content: dict[str, Any],
+    *,
+    recipient: dict[str, str] | None,
+    root: Invoice | None = None,
+    replaces: Invoice | None = None,
+) -> Invoice:
+    number = next_number(kind)
+    rows = content["breakdown"]
+    return Invoice.objects.create(
+        code=number.code,
+        series=number.series,
+        year=number.issued_on.year,
+        number=number.number,
+        kind=kind,
+        issued_on=number.issued_on,
+        order=order,
+        root=root,
+        replaces=replaces,
+        recipient=recipient,
+        recipient_tax_id=(recipient or {}).get("tax_id", ""),
+        total=to_euros(sum(row["base"] + row["tax"] for row in rows)),
+        tax=to_euros(sum(row["tax"] for row in rows)),
+        content=content,
+    )

@@ -1,0 +1,241 @@
+"""Invoices, the buyers' billing details, and orders that wait for an invoice.
+
+The rules are in docs/rules.md, "Invoices".
+"""
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from apps.core.money import to_cents
+from apps.orders.models import Order
+from apps.orders.models.order import PRICE
+
+
+class SeriesCounter(models.Model):
+    """The last number of a series in a year. Only `numbering.next_number` changes it."""
+
+    series = models.CharField(max_length=1)
+    year = models.PositiveSmallIntegerField()
+    last_number = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("series", "year"), name="one_counter_per_series"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.series}{self.year}: {self.last_number}"
+
+
+class BillingDetails(models.Model):
+    """The name, tax number and address that a buyer gave for the invoice of an order."""
+
+    order = models.OneToOneField(
+        Order, models.CASCADE, related_name="billing_details", verbose_name="pedido"
+    )
+    name = models.CharField("nombre o razón social", max_length=120)
+    tax_id = models.CharField("NIF", max_length=20)
+    address = models.CharField("dirección", max_length=200)
+    postal_code = models.CharField("código postal", max_length=12)
+    city = models.CharField("localidad", max_length=80)
+    country = models.CharField("país", max_length=2, default="ES")
+    created_at = models.DateTimeField("pedida", auto_now_add=True)
+
+    class Meta:
+        verbose_name = "datos de facturación"
+        verbose_name_plural = "datos de facturación"
+
+    def __str__(self) -> str:
+        return f"Datos de facturación del pedido {self.order_id}"
+
+    def as_recipient(self) -> dict[str, str]:
+        """The recipient as an invoice keeps it."""
+        names = ("name", "tax_id", "address", "postal_code", "city", "country")
+        return {name: getattr(self, name) for name in names}
+
+
+class PendingInvoice(models.Model):
+    """An order whose invoices may have to follow a change. Deleted once they are issued."""
+
+    class Problem(models.TextChoices):
+        NONE = "", "Se emite enseguida"
+        SELLER_DATA = "seller_data", "Faltan los datos del emisor"
+        OVER_LIMIT = "over_limit", "Pasa de 400 €: necesita los datos del comprador"
+        FAILED = "failed", "No se ha podido emitir"
+
+    order = models.OneToOneField(
+        Order, models.CASCADE, related_name="pending_invoice", verbose_name="pedido"
+    )
+    problem = models.CharField(
+        "por qué espera", max_length=12, choices=Problem.choices, blank=True, default=""
+    )
+    created_at = models.DateTimeField("espera desde", default=timezone.now)
+
+    class Meta:
+        verbose_name = "factura en espera"
+        verbose_name_plural = "facturas en espera"
+        ordering = ("created_at",)
+        indexes = (models.Index(fields=("problem", "created_at"), name="pending_invoice_by_age"),)
+
+    def __str__(self) -> str:
+        return f"Factura del pedido {self.order_id}"
+
+
+class InvoiceQuerySet(models.QuerySet["Invoice"]):
+    def in_force(self) -> "InvoiceQuerySet":
+        """Invoices that count: not the simplified ones that a full invoice replaces."""
+        own = Q(root=None, replaced_by=None)
+        return self.filter(own | Q(root__isnull=False, root__replaced_by=None))
+
+
+class Invoice(models.Model):
+    """An issued invoice. It is never changed: a refund adds a corrective invoice.
+
+    `content` is everything that the PDF shows except the recipient, as it was on that day:
+    `snapshot.build_content` describes its shape. The recipient is a field of its own because it is
+    erased after the time that the law prescribes.
+    """
+
+    class Kind(models.TextChoices):
+        # The codes of the tax agency (Orden HAC/1177/2024, list L2).
+        FULL = "F1", "Factura"
+        SIMPLIFIED = "F2", "Factura simplificada"
+        REPLACEMENT = "F3", "Factura en sustitución de una simplificada"
+        CORRECTIVE = "R1", "Factura rectificativa"
+        SIMPLIFIED_CORRECTIVE = "R5", "Factura rectificativa de una simplificada"
+
+    code = models.CharField("número", max_length=20, unique=True)
+    series = models.CharField("serie", max_length=1)
+    year = models.PositiveSmallIntegerField("año")
+    number = models.PositiveIntegerField("número en la serie")
+    kind = models.CharField("tipo", max_length=2, choices=Kind.choices)
+    issued_on = models.DateField("fecha de expedición")
+    created_at = models.DateTimeField("creada", auto_now_add=True)
+    order = models.ForeignKey(
+        Order, models.SET_NULL, null=True, related_name="invoices", verbose_name="pedido"
+    )
+    # The invoice that a corrective one corrects.
+    root = models.ForeignKey(
+        "self",
+        models.PROTECT,
+        null=True,
+        related_name="correctives",
+        verbose_name="rectifica",
+    )
+    # The simplified invoice that this full one replaces.
+    replaces = models.OneToOneField(
+        "self",
+        models.PROTECT,
+        null=True,
+        related_name="replaced_by",
+        verbose_name="sustituye",
+    )
+    recipient = models.JSONField("destinatario", null=True)
+    # A copy of the number in `recipient`, to search by.
+    recipient_tax_id = models.CharField(
+        "NIF del destinatario", max_length=20, blank=True, db_index=True
+    )
+    total = models.DecimalField("total (€)", **PRICE)
+    tax = models.DecimalField("cuota de IVA (€)", **PRICE)
+    content = models.JSONField("contenido")
+
+    objects = InvoiceQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "factura"
+        verbose_name_plural = "facturas"
+        ordering = ("-created_at", "-pk")
+        permissions = (
+            ("issue_invoice", "Puede emitir facturas"),
+            ("send_invoice", "Puede reenviar facturas"),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=("series", "year", "number"), name="invoice_number_once"
+            ),
+        )
+        indexes = (
+            models.Index(fields=("-created_at", "-id"), name="invoice_by_age"),
+            models.Index(fields=("issued_on",), name="invoice_by_day"),
+            models.Index(fields=("kind", "-created_at"), name="invoice_by_kind"),
+        )
+
+    def __str__(self) -> str:
+        return self.code
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store a new invoice. Raises TypeError for one that is stored already."""
+        if not self._state.adding:
+            raise TypeError("An issued invoice is never changed")
+        super().save(*args, **kwargs)
+
+    @property
+    def total_cents(self) -> int:
+        return to_cents(self.total)
+
+    @property
+    def tax_cents(self) -> int:
+        return to_cents(self.tax)
+
+    @property
+    def recipient_name(self) -> str:
+        return str((self.recipient or {}).get("name", ""))
+
+
+class TaxChain(models.Model):
+    """The end of the chain of tax records of one issuer. Its row is locked while one is added."""
+
+    issuer = models.CharField(max_length=20, unique=True)
+    last_number = models.PositiveIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.issuer}: {self.last_number}"
+
+
+class TaxRecord(models.Model):
+    """One VERI*FACTU record: an invoice was issued or annulled. It is chained to the one before.
+
+    `content` has what the record says, as the agency's format has it. What is written here is never
+    changed, except for the agency's answer.
+    """
+
+    class Kind(models.TextChoices):
+        ISSUED = "alta", "Alta"
+        ANNULLED = "anulacion", "Anulación"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Por enviar"
+        ACCEPTED = "accepted", "Aceptado"
+        ACCEPTED_WITH_ERRORS = "with_errors", "Aceptado con errores"
+        REJECTED = "rejected", "Rechazado"
+
+    issuer = models.CharField("NIF del emisor", max_length=20)
+    number = models.PositiveIntegerField("registro")
+    kind = models.CharField("tipo", max_length=10, choices=Kind.choices)
+    invoice = models.ForeignKey(
+        Invoice, models.PROTECT, related_name="tax_records", verbose_name="factura"
+    )
+    generated_at = models.CharField("generado", max_length=25)
+    previous_hash = models.CharField("huella anterior", max_length=64, blank=True)
+    hash = models.CharField("huella", max_length=64, unique=True)
+    content = models.JSONField("contenido")
+    state = models.CharField("envío", max_length=12, choices=State.choices, default=State.WAITING)
+    receipt = models.CharField("CSV de la Agencia", max_length=40, blank=True)
+    error_code = models.CharField("código de error", max_length=10, blank=True)
+    error = models.CharField("error", max_length=500, blank=True)
+    sent_at = models.DateTimeField("enviado", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "registro de VERI*FACTU"
+        verbose_name_plural = "registros de VERI*FACTU"
+        ordering = ("-pk",)
+        constraints = (
+            models.UniqueConstraint(fields=("issuer", "number"), name="tax_record_number_once"),
+        )
+        indexes = (models.Index(fields=("state", "id"), name="tax_record_by_state"),)
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} de {self.invoice}"

@@ -1,0 +1,135 @@
+"""The chain of VERI*FACTU records (Orden HAC/1177/2024).
+
+Each record's SHA-256 hash covers the hash of the record before it. The fields, their order and
+their format are those of the tax agency's paper "Detalle de las especificaciones técnicas para
+generación de la huella o hash de los registros de facturación", version 0.1.2, whose examples are
+tests (docs/decisions/0035-verifactu.md).
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from apps.core.money import to_euros
+from apps.invoices.models import Invoice, TaxChain, TaxRecord
+
+ISSUE_FIELDS = (
+    "IDEmisorFactura",
+    "NumSerieFactura",
+    "FechaExpedicionFactura",
+    "TipoFactura",
+    "CuotaTotal",
+    "ImporteTotal",
+    "Huella",
+    "FechaHoraHusoGenRegistro",
+)
+ANNULMENT_FIELDS = (
+    "IDEmisorFacturaAnulada",
+    "NumSerieFacturaAnulada",
+    "FechaExpedicionFacturaAnulada",
+    "Huella",
+    "FechaHoraHusoGenRegistro",
+)
+
+
+def hash_of(fields: tuple[str, ...], values: Mapping[str, str]) -> str:
+    """The SHA-256 hash of a record, as 64 hexadecimal digits in capitals."""
+    text = "&".join(f"{name}={values[name].strip()}" for name in fields)
+    return hashlib.sha256(text.encode()).hexdigest().upper()
+
+
+def record_issue(invoice: Invoice) -> TaxRecord | None:
+    """Add the record of an invoice that was just issued. None while VERI*FACTU is switched off.
+
+    Call it in the invoice's own transaction, so that there is no invoice without its record.
+    """
+    if not settings.VERIFACTU:
+        return None
+    values = {
+        "IDEmisorFactura": issuer_of(invoice),
+        "NumSerieFactura": invoice.code,
+        "FechaExpedicionFactura": as_day(invoice.issued_on),
+        "TipoFactura": invoice.kind,
+        "CuotaTotal": as_amount(invoice.tax_cents),
+        "ImporteTotal": as_amount(invoice.total_cents),
+    }
+    return _append(invoice, TaxRecord.Kind.ISSUED, ISSUE_FIELDS, values)
+
+
+def record_annulment(invoice: Invoice) -> TaxRecord:
+    """Add the record that annuls an invoice which should never have been issued.
+
+    A refund is no reason for it: that takes a corrective invoice.
+    """
+    values = {
+        "IDEmisorFacturaAnulada": issuer_of(invoice),
+        "NumSerieFacturaAnulada": invoice.code,
+        "FechaExpedicionFacturaAnulada": as_day(invoice.issued_on),
+    }
+    return _append(invoice, TaxRecord.Kind.ANNULLED, ANNULMENT_FIELDS, values)
+
+
+def _append(
+    invoice: Invoice, kind: TaxRecord.Kind, fields: tuple[str, ...], values: dict[str, str]
+) -> TaxRecord:
+    issuer = issuer_of(invoice)
+    TaxChain.objects.get_or_create(issuer=issuer)
+    chain = TaxChain.objects.select_for_update().get(issuer=issuer)
+    previous = TaxRecord.objects.filter(issuer=issuer, number=chain.last_number).first()
+    # The time is read after the lock, so that the times of the chain ascend.
+    generated_at = timezone.localtime().isoformat(timespec="seconds")
+    previous_hash = previous.hash if previous else ""
+    chain.last_number += 1
+    chain.save(update_fields=["last_number"])
+    return TaxRecord.objects.create(
+        issuer=issuer,
+        number=chain.last_number,
+        kind=kind,
+        invoice=invoice,
+        generated_at=generated_at,
+        previous_hash=previous_hash,
+        hash=hash_of(
+            fields,
+            {**values, "Huella": previous_hash, "FechaHoraHusoGenRegistro": generated_at},
+        ),
+        content=values,
+    )
+
+
+def first_broken_record(issuer: str) -> TaxRecord | None:
+    """The first record of the chain that was changed or whose predecessor is missing, or None."""
+    previous_hash = ""
+    records = TaxRecord.objects.filter(issuer=issuer).order_by("number").iterator()
+    for number, record in enumerate(records, start=1):
+        if record.number != number or record.previous_hash != previous_hash:
+            return record
+        if record.hash != _hash_again(record):
+            return record
+        previous_hash = record.hash
+    return None
+
+
+def _hash_again(record: TaxRecord) -> str:
+    fields = ISSUE_FIELDS if record.kind == TaxRecord.Kind.ISSUED else ANNULMENT_FIELDS
+    chained = {
+        "Huella": record.previous_hash,
+        "FechaHoraHusoGenRegistro": record.generated_at,
+    }
+    return hash_of(fields, {**record.content, **chained})
+
+
+def issuer_of(invoice: Invoice) -> str:
+    """The NIF of the seller that the invoice names."""
+    content: dict[str, Any] = invoice.content
+    return str(content["seller"]["tax_id"])
+
+
+def as_day(day: Any) -> str:
+    return f"{day:%d-%m-%Y}"
+
+
+def as_amount(cents: int) -> str:
+    return str(to_euros(cents))
