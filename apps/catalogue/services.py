@@ -141,6 +141,16 @@ def refresh_counts_of_degrees(degrees: models.QuerySet[Degree]) -> None:
 
 
 @contextmanager
+def held_counts() -> Iterator[None]:
+    """Run the block without refreshing any count: the caller refreshes them afterwards."""
+    token = _counts_deferred.set(True)
+    try:
+        yield
+    finally:
+        _counts_deferred.reset(token)
+
+
+@contextmanager
 def deferred_counts() -> Iterator[None]:
     """Run the block in one transaction and refresh all counts once, at its end.
 
@@ -148,11 +158,8 @@ def deferred_counts() -> Iterator[None]:
     """
     with transaction.atomic():
         lock_universities()
-        token = _counts_deferred.set(True)
-        try:
+        with held_counts():
             yield
-        finally:
-            _counts_deferred.reset(token)
         # Without fresh statistics the planner believes that the new rows do not exist.
         refresh_statistics()
         refresh_counts()

@@ -7,7 +7,10 @@ from decimal import Decimal
 from itertools import count
 from typing import Any
 
+from django.db import transaction
+
 from apps.catalogue.models import Degree, Lesson, Subject, University
+from apps.catalogue.services import held_counts, refresh_counts
 from apps.pricing.models import PromoCode
 
 ANA = {"email": "ana@example.com", "phone": "+34600111111"}
@@ -35,13 +38,24 @@ def make_subject(
     lesson_price: str = "55.00",
     **fields: Any,
 ) -> Subject:
-    """A subject on sale, with lessons "PEC 1", "PEC 2"…"""
-    subject = Subject.objects.create(
-        name=name, degree=degree or make_degree(), final_price=Decimal(price), **fields
-    )
-    for number in range(1, lessons + 1):
-        Lesson.objects.create(
-            subject=subject, title=f"PEC {number}", price=Decimal(lesson_price), position=number
+    """A subject on sale, with lessons "PEC 1", "PEC 2"…
+
+    The counts are refreshed once: with each row they took 40 % of the time of the tests.
+    """
+    with transaction.atomic():
+        with held_counts():
+            subject = Subject.objects.create(
+                name=name, degree=degree or make_degree(), final_price=Decimal(price), **fields
+            )
+            for number in range(1, lessons + 1):
+                Lesson.objects.create(
+                    subject=subject,
+                    title=f"PEC {number}",
+                    price=Decimal(lesson_price),
+                    position=number,
+                )
+        refresh_counts(
+            university_ids=[subject.degree.university_id], degree_ids=[subject.degree_id]
         )
     subject.refresh_from_db()
     return subject

@@ -24,20 +24,19 @@ def every_field():
 
 
 @pytest.mark.usefixtures("carla")
-@pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model.__name__)
-def test_list_refuses_every_lookup_that_it_does_not_offer(client, model):
+def test_every_list_refuses_the_lookups_that_it_does_not_offer(client):
     make_one_of_everything()
-    if model._meta.object_name == "SiteSettings":
-        return  # It has no list.
-    page = admin.site._registry[model]
-    for lookup in (*SECRETS, *(f"{name}__startswith" for name in sorted(every_field()))):
-        assert not page.lookup_allowed(lookup, "a", None), lookup
-    for lookup in (*SECRETS, *(f"{f.name}__startswith" for f in model._meta.get_fields())):
-        answer = client.get(admin_url(model, "changelist"), {lookup: "a"})
-        refused = answer.status_code == 400 or (
-            answer.status_code == 302 and answer["Location"].endswith("?e=1")
-        )
-        assert refused, (lookup, answer.status_code)
+    for model, page in admin.site._registry.items():
+        if model._meta.object_name == "SiteSettings":
+            continue  # It has no list.
+        for lookup in (*SECRETS, *(f"{name}__startswith" for name in sorted(every_field()))):
+            assert not page.lookup_allowed(lookup, "a", None), (model, lookup)
+        for lookup in SECRETS:
+            answer = client.get(admin_url(model, "changelist"), {lookup: "a"})
+            refused = answer.status_code == 400 or (
+                answer.status_code == 302 and answer["Location"].endswith("?e=1")
+            )
+            assert refused, (model, lookup, answer.status_code)
 
 
 @pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model.__name__)
