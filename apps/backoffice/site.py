@@ -148,12 +148,25 @@ class BackofficeSite(admin.AdminSite):
             ("invitar", self.invite, "staff_invite"),
             ("informes", self.reports, "reports"),
             ("informes/<str:written>.<str:ending>", self.export_movements, "export_movements"),
+            ("buscar", self.search, "search"),
             ("clave", self.confirm_password, "confirm_password"),
             ("segundo-factor", self.second_factor, "second_factor"),
             ("segundo-factor/activar", self.second_factor_setup, "second_factor_setup"),
         )
         ours = [path(route, self.admin_view(view), name=name) for route, view, name in pages]
         return [*ours, *super().get_urls()]
+
+    def search(self, request: HttpRequest) -> HttpResponse:
+        """The results of the search over everything. A single one is opened at once."""
+        from apps.backoffice.staff_search import Query, search
+
+        query = Query(request.GET.get("q", ""))
+        results = search(query, request.user)
+        if [len(kind.hits) for kind in results] == [1]:
+            return redirect(results[0].hits[0].url)
+        context = {"title": "Buscar", "query": query, "results": results}
+        page = {**self.each_context(request), **context}
+        return TemplateResponse(request, "backoffice/search.html", page)
 
     def confirm_password(self, request: HttpRequest) -> HttpResponse:
         from apps.backoffice.password_page import confirm_password

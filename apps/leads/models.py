@@ -92,6 +92,8 @@ class Lead(models.Model):
         indexes = (
             models.Index(fields=("status", "-created_at"), name="lead_by_status"),
             models.Index(fields=("-created_at",), name="lead_by_date"),
+            models.Index(fields=("email",), name="lead_by_email"),
+            models.Index(fields=("phone",), name="lead_by_phone"),
         )
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 # Pages of everybody who may sign in, with or without permissions.
 FOR_ALL_STAFF = {
     "index", "login", "logout", "password_change", "password_change_done", "jsi18n",
-    "confirm_password", "second_factor", "second_factor_setup",
+    "confirm_password", "second_factor", "second_factor_setup", "search",
 }  # fmt: skip
 # The permission that each page beyond Django's own asks for.
 ASKS_FOR = {

@@ -164,6 +164,11 @@ class Order(models.Model):
         indexes = (
             models.Index(fields=("status", "created_at"), name="order_by_status"),
             models.Index(
+                fields=("customer_reference",),
+                condition=~Q(customer_reference=""),
+                name="order_by_customer",
+            ),
+            models.Index(
                 fields=("paid_at",), condition=Q(paid_at__isnull=False), name="order_by_payment"
             ),
             models.Index(

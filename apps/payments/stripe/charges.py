@@ -49,6 +49,13 @@ def charges_since(moment: datetime | None) -> list[ProviderCharge]:
     return _charges({**created, "expand": ["data.customer"]})
 
 
+def payment_of_charge(charge_id: str) -> str:
+    """The id of a charge's payment intent. Raises ProviderError or PaymentNotFound."""
+    with provider_errors():
+        charge = client().v1.charges.retrieve(charge_id)
+    return id_of(charge.payment_intent) or charge.id
+
+
 def _charges(filters: dict[str, Any]) -> list[ProviderCharge]:
     params: Any = {**filters, "limit": PAGE}
     with provider_errors():
