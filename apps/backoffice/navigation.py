@@ -81,6 +81,7 @@ ENTRIES = (
     _list("Catálogo", "Cursos de Moodle", "classroom.moodlecourse"),
     _list("Promociones", "Campañas", "pricing.campaign"),
     _list("Promociones", "Códigos", "pricing.promocode"),
+    _list("Promociones", "Tandas de códigos", "pricing.promobatch"),
     _list("Promociones", "Usos de códigos", "orders.promouse"),
     _list("Promociones", "Recompensas por amigos", "orders.referralreward"),
     _list("Contactos", "Solicitudes", "leads.lead"),

@@ -2,10 +2,11 @@ from calendar import monthrange
 from datetime import date
 from typing import Any, Self
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
 
 from apps.catalogue.models import Degree, Subject, University
 from apps.core.money import to_cents
@@ -164,9 +165,60 @@ class Campaign(models.Model):
         )
 
 
+class PromoBatchQuerySet(models.QuerySet["PromoBatch"]):
+    def with_figures(self) -> Self:
+        """Annotate `codes_count`, `uses` (paid orders) and `sold` (their totals, in euros)."""
+        return self.annotate(
+            codes_count=_figure(
+                PromoCode.objects.filter(batch=OuterRef("pk")), "batch", Count("pk")
+            ),
+            uses=_figure(_used_by(batch=OuterRef("pk")), "batch", Count("promo_uses")),
+            sold=_figure(
+                _used_by(batch=OuterRef("pk")), "batch", Sum("promo_uses__order__total_amount")
+            ),
+        )
+
+
+class PromoBatch(models.Model):
+    """Promo codes that were made at once, by a pattern and with the same terms."""
+
+    name = models.CharField("nombre", max_length=80, help_text="p. ej. Feria de Sevilla 2026")
+    pattern = models.CharField("patrón", max_length=40)
+    created_at = models.DateTimeField("creada", auto_now_add=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, editable=False, verbose_name="quién"
+    )
+
+    objects = PromoBatchQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "tanda de códigos"
+        verbose_name_plural = "tandas de códigos"
+        ordering = ("-created_at", "-pk")
+        permissions = (("export_promobatch", "Puede descargar tandas de códigos"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class PromoCodeQuerySet(models.QuerySet["PromoCode"]):
     def with_code(self, code: str) -> Self:
         return self.filter(code=code.strip().upper())
+
+    def with_figures(self) -> Self:
+        """Annotate `sold`: the totals in euros of the paid orders that used the code."""
+        used = _used_by(pk=OuterRef("pk"))
+        return self.annotate(sold=_figure(used, "pk", Sum("promo_uses__order__total_amount")))
+
+
+def _used_by(**codes: Any) -> models.QuerySet["PromoCode"]:
+    """The codes with a use by a paid order. The relation belongs to the app of orders."""
+    return PromoCode.objects.filter(**codes, promo_uses__status="used")
+
+
+def _figure(codes: models.QuerySet["PromoCode"], group: str, figure: Any) -> Subquery:
+    """A figure over codes, as a subquery that gives None for no codes."""
+    return Subquery(codes.order_by().values(group).annotate(figure=figure).values("figure"))
 
 
 class PromoCode(models.Model):
@@ -208,6 +260,15 @@ class PromoCode(models.Model):
         verbose_name="pertenece a",
     )
     note = models.CharField("nota", max_length=200, blank=True)
+    batch = models.ForeignKey(
+        PromoBatch,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="codes",
+        verbose_name="tanda",
+    )
     created_at = models.DateTimeField("creado", auto_now_add=True)
     # Reserved and used uses, counted under the row's lock. The check constraint below refuses a use
     # above the limit even if the code is wrong.
@@ -218,7 +279,8 @@ class PromoCode(models.Model):
     class Meta:
         verbose_name = "código promocional"
         verbose_name_plural = "códigos promocionales"
-        ordering = ("-created_at",)
+        ordering = ("-created_at", "-pk")
+        indexes = (models.Index(fields=("-created_at", "-id"), name="promo_code_by_moment"),)
         constraints = (
             models.CheckConstraint(
                 condition=Q(max_uses__isnull=True) | Q(uses_taken__lte=F("max_uses")),

@@ -35,7 +35,7 @@ from apps.orders.models import (
 )
 from apps.pages import models as pages
 from apps.payments.models import ProviderEvent
-from apps.pricing.models import Campaign, PromoCode
+from apps.pricing.models import Campaign, PromoBatch, PromoCode
 from apps.students.models import Consent, ErasureRequest, FormerEmail, SignIn, Student
 from tests.helpers.factories import make_subject
 
@@ -54,6 +54,7 @@ def make_one_of_everything():
         code=f"CODIGO{n}", kind="FIJO", value=5, student=student, is_referral_code=True
     )
     promo.subjects.add(subject)
+    PromoBatch.objects.create(name=f"Tanda {n}", pattern="FERIA-######")
     Campaign.objects.create(
         name=f"Campaña {n}", percent=20, first_month=8, first_day=1, last_month=8, last_day=31,
         cart=True,

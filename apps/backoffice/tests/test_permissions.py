@@ -48,6 +48,7 @@ ASKS_FOR = {
     "orders_order_nota_hecha": "orders.change_ordernote",
     "orders_order_reenviar_confirmacion": "orders.resend_order_mail",
     "orders_order_reintentar_acceso": "classroom.change_provisioning",
+    "pricing_promobatch_csv": "pricing.export_promobatch",
     "refund_order": "orders.refund_order",
     "staff_invite": "auth.add_user",
     "reports": "payments.view_reports",
@@ -83,6 +84,7 @@ ACTIONS = {
     "catalogue.Lesson:reopen": "catalogue.change_lesson",
     "invoices.Invoice:send_again": "invoices.send_invoice",
     "invoices.PendingInvoice:try_again": "invoices.issue_invoice",
+    "pricing.PromoBatch:switch_off": "pricing.change_promobatch",
     "core.Mail:send_again": "core.change_mail",
     "core.ScheduledJob:run_now": "core.change_scheduledjob",
 }
@@ -101,6 +103,7 @@ POWERS = {
     "payments.export_reports": {"Dirección", "Contabilidad"},
     "catalogue.export_catalogue": {"Dirección", "Contenido"},
     "catalogue.change_subject": {"Dirección", "Contenido"},
+    "pricing.export_promobatch": {"Dirección", "Contenido"},
     "pricing.add_promocode": {"Dirección", "Contenido"},
     "core.add_legaltext": {"Dirección", "Contenido"},
     "core.view_mail": {"Dirección", "Atención"},

@@ -1,18 +1,33 @@
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.catalogue.models import Degree, Subject, University
-from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link
+from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link, money
+from apps.core.mail.registry import absolute_url
 from apps.core.money import format_euros, to_cents
 from apps.core.money_fields import EurosField
 from apps.pricing.models import PromoCode
+
+
+def worth(promo: PromoCode) -> str:
+    """Return "12,5 %" or "20,00 €"."""
+    if promo.kind == PromoCode.Kind.PERCENT:
+        return f"{promo.value.normalize():f} %".replace(".", ",")
+    return format_euros(to_cents(promo.value))
+
+
+def cart_link(promo: PromoCode) -> str:
+    """Return the address of the catalogue that applies the code to the cart."""
+    return absolute_url(f"/compra?{urlencode({'codigo': promo.code})}")
 
 
 class PromoCodeForm(forms.ModelForm[PromoCode]):
@@ -74,16 +89,17 @@ class PromoCodeAdmin(AcademyModelAdmin):
         "active",
         "validity",
         "uses",
+        "sold",
         "is_restricted",
         "note",
     )
     list_filter = (StateFilter, "kind", "is_referral_code")
-    link_lookups = ("student__id__exact",)
+    link_lookups = ("student__id__exact", "batch__id__exact")
     search_fields = ("code", "note", "student__email")
     date_hierarchy = "created_at"
     autocomplete_fields = ("universities", "degrees", "subjects", "student")
     fieldsets = (
-        (None, {"fields": ("code", ("kind", "value"), "active", "note")}),
+        (None, {"fields": ("code", ("kind", "value"), "active", "note", "link")}),
         (
             "Cuándo y cuánto",
             {
@@ -91,7 +107,7 @@ class PromoCodeAdmin(AcademyModelAdmin):
                     ("valid_from", "valid_until"),
                     ("max_uses", "max_uses_per_student"),
                     "minimum_cart",
-                    "uses",
+                    ("uses", "sold"),
                     "promo_uses",
                 )
             },
@@ -99,21 +115,31 @@ class PromoCodeAdmin(AcademyModelAdmin):
         ("Solo para", {"fields": ("universities", "degrees", "subjects")}),
         ("Código de amigo", {"fields": ("is_referral_code", "student")}),
     )
-    readonly_fields = ("uses", "promo_uses")
+    readonly_fields = ("uses", "sold", "promo_uses", "link")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoCode]:
-        codes: QuerySet[PromoCode] = super().get_queryset(request)
-        return codes.annotate(
+        codes: Any = super().get_queryset(request)
+        annotated: QuerySet[PromoCode] = codes.with_figures().annotate(
             restricted=Q(Exists(University.objects.filter(promocode=OuterRef("pk"))))
             | Q(Exists(Degree.objects.filter(promocode=OuterRef("pk"))))
             | Q(Exists(Subject.objects.filter(promocode=OuterRef("pk"))))
         )
+        return annotated
 
     @admin.display(description="descuento", ordering="value")
     def worth(self, promo: PromoCode) -> str:
-        if promo.kind == PromoCode.Kind.PERCENT:
-            return f"{promo.value.normalize():f} %".replace(".", ",")
-        return format_euros(to_cents(promo.value))
+        return worth(promo)
+
+    @admin.display(description="vendido con él")
+    def sold(self, promo: PromoCode) -> str:
+        return money(getattr(promo, "sold", None) or Decimal(0))
+
+    @admin.display(description="enlace")
+    def link(self, promo: PromoCode) -> SafeString | str:
+        if promo.pk is None:
+            return NOTHING
+        url = cart_link(promo)
+        return format_html('<a href="{}">{}</a>', url, url)
 
     @admin.display(description="usos", ordering="uses_taken")
     def uses(self, promo: PromoCode) -> str:

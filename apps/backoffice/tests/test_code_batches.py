@@ -1,0 +1,126 @@
+"""Making many promo codes at once in the admin."""
+
+import csv
+import io
+import re
+from decimal import Decimal
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.urls import reverse
+
+from apps.core.fresh_password import GIVEN_AT
+from apps.orders.models import Order, PromoUse
+from apps.pricing.models import PromoBatch, PromoCode
+from apps.students.models import Student
+from tests.helpers.admin import admin_url
+from tests.helpers.factories import make_subject
+
+pytestmark = pytest.mark.django_db
+
+FORM = {
+    "name": "Feria", "pattern": " feria-###### ", "count": "50", "kind": "FIJO", "value": "12,50",
+    "max_uses": "1", "max_uses_per_student": "", "minimum_cart": "100",
+    "valid_from_0": "", "valid_from_1": "", "valid_until_0": "31/12/2026",
+    "valid_until_1": "23:59:59",
+}  # fmt: skip
+# Without 0, O, 1, I and L.
+UNAMBIGUOUS = re.compile(r"FERIA-[A-HJKMNP-Z2-9]{6}")
+
+
+@pytest.mark.usefixtures("carla")
+def test_fifty_codes_are_unique_unambiguous_restricted_and_downloaded(client):
+    subject = make_subject()
+    answer = client.post(admin_url(PromoBatch, "add"), {**FORM, "subjects": [subject.pk]})
+
+    batch = PromoBatch.objects.get()
+    assert answer["Location"] == admin_url(PromoBatch, "change", batch.pk)
+    codes = list(batch.codes.all())
+    assert len({code.code for code in codes}) == 50
+    assert all(UNAMBIGUOUS.fullmatch(code.code) for code in codes)
+    assert {(c.kind, c.value, c.max_uses, c.minimum_cart) for c in codes} == {
+        ("FIJO", Decimal("12.50"), 1, Decimal(100))
+    }
+    assert all(list(code.subjects.all()) == [subject] for code in codes[:3])
+
+    url = reverse("admin:pricing_promobatch_csv", args=[batch.pk])
+    file = client.get(url)
+    rows = list(csv.reader(io.StringIO(file.content.decode("utf-8-sig")), delimiter=";"))
+    assert len(rows) == 51
+    assert rows[1][0] in {code.code for code in codes}
+    assert rows[1][1].endswith(f"/compra?codigo={rows[1][0]}")
+    assert rows[1][2:] == ["12,50\N{NO-BREAK SPACE}€", "31/12/2026", "0", "1"]
+    session = client.session
+    del session[GIVEN_AT]
+    session.save()
+    assert client.get(url)["Location"].startswith(reverse("admin:confirm_password"))
+    assert LogEntry.objects.filter(change_message__startswith="Códigos descargados").exists()
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"pattern": "FERIA-####"}, "al menos 6 #"),
+        ({"pattern": "=FERIA-######"}, "empieza por letra o cifra"),
+        ({"pattern": "FERIA ÑU ######"}, "empieza por letra o cifra"),
+        ({"pattern": "#" * 41}, "empieza por letra o cifra"),
+        ({"count": "5001"}, "menor o igual"),
+        ({"kind": "PORCENTAJE", "value": "101"}, "no puede pasar de 100"),
+        ({"valid_from_0": "01/01/2027", "valid_from_1": "00:00"}, "anterior al principio"),
+        ({"value": "0"}, "mayor o igual"),
+        ({"max_uses": "0"}, "mayor o igual"),
+    ],
+)
+def test_senseless_batch_makes_no_codes(client, changes, sentence):
+    page = client.post(admin_url(PromoBatch, "add"), FORM | changes)
+
+    assert page.status_code == 200
+    assert sentence in page.content.decode()
+    assert not PromoCode.objects.exists()
+    assert not PromoBatch.objects.exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_code_that_exists_is_not_made_again(client, monkeypatch):
+    PromoCode.objects.create(code="FERIA-AAAAAA", kind="FIJO", value=1)
+    drawn = iter(["AAAAAA", "BBBBBB", "BBBBBB", "CCCCCC"])
+    monkeypatch.setattr("apps.pricing.code_batches.random_code", lambda *_: next(drawn))
+
+    client.post(admin_url(PromoBatch, "add"), {**FORM, "count": "2"})
+
+    made = PromoBatch.objects.get().codes.values_list("code", flat=True)
+    assert sorted(made) == ["FERIA-BBBBBB", "FERIA-CCCCCC"]
+
+
+@pytest.mark.usefixtures("carla")
+def test_uses_and_euros_are_shown_for_each_code_and_batch_and_codes_are_switched_off(client):
+    batch = PromoBatch.objects.create(name="Feria", pattern="FERIA-######")
+    used, unused = (
+        PromoCode.objects.create(code=code, kind="FIJO", value=5, batch=batch)
+        for code in ("FERIA-AAAAAA", "FERIA-BBBBBB")
+    )
+    student = Student.objects.create(email="ana@example.com")
+    for status, total in (("used", "149.90"), ("used", "100.00"), ("reserved", "60.00")):
+        order = Order.objects.create(
+            student=student, email=student.email, total_amount=Decimal(total), promo_code=used
+        )
+        PromoUse.objects.create(promo_code=used, order=order, student=student, status=status)
+
+    row = PromoBatch.objects.with_figures().get()
+    assert (row.codes_count, row.uses, row.sold) == (2, 2, Decimal("249.90"))
+    by_code = dict(PromoCode.objects.with_figures().values_list("code", "sold"))
+    assert by_code == {"FERIA-AAAAAA": Decimal("249.90"), "FERIA-BBBBBB": None}
+    for model in (PromoBatch, PromoCode):
+        page = client.get(admin_url(model, "changelist")).content.decode()
+        assert "249,90\N{NO-BREAK SPACE}€" in page
+    assert (
+        "codigo=FERIA-BBBBBB"
+        in client.get(admin_url(PromoCode, "change", unused.pk)).content.decode()
+    )
+
+    client.post(
+        admin_url(PromoBatch, "changelist"),
+        {"action": "switch_off", "_selected_action": batch.pk},
+    )
+    assert not PromoCode.objects.filter(active=True).exists()

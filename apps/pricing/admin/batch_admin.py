@@ -1,0 +1,252 @@
+"""The admin pages of batches of promo codes."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.widgets import AdminSplitDateTime, AutocompleteSelectMultiple
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
+
+from apps.catalogue.models import Degree, Subject, University
+from apps.core.admin_base import NOTHING, AcademyModelAdmin, links, list_link, moment, money
+from apps.core.admin_log import log_rows
+from apps.core.fresh_password import fresh_password_required
+from apps.core.money_fields import EurosField
+from apps.core.spreadsheets import as_csv, csv_answer
+from apps.pricing.admin.code_admin import cart_link, worth
+from apps.pricing.code_batches import MOST_CODES, check_pattern, make_batch
+from apps.pricing.models import PromoBatch, PromoCode
+
+# The fields of the form that all codes of a batch share.
+TERMS = (
+    "kind", "value", "valid_from", "valid_until", "max_uses", "max_uses_per_student",
+    "minimum_cart",
+)  # fmt: skip
+RESTRICTIONS = ("universities", "degrees", "subjects")
+
+
+class _NewBatchForm(forms.ModelForm[PromoBatch]):
+    """A batch with the terms of its codes."""
+
+    pattern = forms.CharField(
+        label="Patrón",
+        initial="OTONO-######",
+        help_text="Cada # será una letra o cifra al azar, sin las que se confunden (0, O, 1, I…).",
+        widget=forms.TextInput(attrs={"class": "vTextField", "autocapitalize": "characters"}),
+    )
+    count = forms.IntegerField(
+        label="Cuántos", min_value=1, max_value=MOST_CODES, initial=50,
+    )  # fmt: skip
+    kind = forms.ChoiceField(label="Tipo", choices=PromoCode.Kind.choices)
+    value = EurosField(
+        label="Valor",
+        min_value=Decimal("0.01"),
+        max_digits=8,
+        decimal_places=2,
+        help_text="Porcentaje (hasta 100) o euros",
+    )
+    valid_from = forms.SplitDateTimeField(
+        label="Válidos desde", required=False, widget=AdminSplitDateTime
+    )
+    valid_until = forms.SplitDateTimeField(
+        label="Válidos hasta", required=False, widget=AdminSplitDateTime
+    )
+    max_uses = forms.IntegerField(
+        label="Usos de cada código",
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        initial=1,
+        help_text="Vacío: sin límite",
+    )
+    max_uses_per_student = forms.IntegerField(
+        label="Usos por alumno",
+        required=False,
+        min_value=1,
+        max_value=1_000_000,
+        help_text="Vacío: sin límite",
+    )
+    minimum_cart = EurosField(
+        label="Carrito mínimo (€)", min_value=0, max_digits=8, decimal_places=2, initial=0
+    )
+    universities = forms.ModelMultipleChoiceField(
+        label="Solo para universidades", queryset=University.objects.all(), required=False
+    )
+    degrees = forms.ModelMultipleChoiceField(
+        label="Solo para grados", queryset=Degree.objects.all(), required=False
+    )
+    subjects = forms.ModelMultipleChoiceField(
+        label="Solo para asignaturas", queryset=Subject.objects.all(), required=False
+    )
+
+    class Meta:
+        model = PromoBatch
+        fields = ("name",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in RESTRICTIONS:
+            field: Any = self.fields[name]
+            relation: Any = PromoCode._meta.get_field(name)
+            field.widget = AutocompleteSelectMultiple(relation, admin.site)
+            field.widget.choices = field.choices
+
+    def clean_pattern(self) -> str:
+        pattern: str = self.cleaned_data["pattern"].strip().upper()
+        check_pattern(pattern)
+        return pattern
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        if data.get("kind") == PromoCode.Kind.PERCENT and data.get("value", 0) > 100:
+            self.add_error("value", "Un porcentaje no puede pasar de 100.")
+        start, end = data.get("valid_from"), data.get("valid_until")
+        if start and end and end < start:
+            self.add_error("valid_until", "El final es anterior al principio.")
+        return data
+
+
+@admin.register(PromoBatch)
+class PromoBatchAdmin(AcademyModelAdmin):
+    list_display = (
+        "name", "pattern", "codes_count", "uses", "sold", "created_by",
+        moment("created_at", "creada"),
+    )  # fmt: skip
+    list_select_related = ("created_by",)
+    search_fields = ("name", "pattern")
+    actions = ("switch_off",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PromoBatch]:
+        batches: Any = super().get_queryset(request)
+        figures: QuerySet[PromoBatch] = batches.with_figures()
+        return figures
+
+    def get_urls(self) -> list[URLPattern]:
+        download = self.admin_site.admin_view(self.download)
+        return [
+            path("<int:pk>/csv/", download, name="pricing_promobatch_csv"),
+            *super().get_urls(),
+        ]
+
+    def get_fieldsets(self, request: HttpRequest, obj: PromoBatch | None = None) -> Any:
+        if obj:
+            facts = ("pattern", "codes_count", "uses", "sold", "created_by", "pages")
+            return [(None, {"fields": ("name", *facts)})]
+        return [
+            (None, {"fields": ("name", "pattern", "count", ("kind", "value"))}),
+            (
+                "Cuándo y cuánto",
+                {
+                    "fields": (
+                        ("valid_from", "valid_until"),
+                        ("max_uses", "max_uses_per_student"),
+                        "minimum_cart",
+                    )
+                },
+            ),
+            ("Solo para", {"fields": RESTRICTIONS}),
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: PromoBatch | None = None) -> Any:
+        shown = ("pattern", "codes_count", "uses", "sold", "created_by", "pages")
+        return shown if obj else ()
+
+    def get_form(
+        self,
+        request: HttpRequest,
+        obj: PromoBatch | None = None,
+        change: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        if obj is None:
+            kwargs["form"] = _NewBatchForm
+        return super().get_form(request, obj, change, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: PromoBatch, form: Any, change: bool) -> None:
+        if change:
+            super().save_model(request, obj, form, change)
+            return
+        data = form.cleaned_data
+        obj.pattern = data["pattern"]
+        obj.created_by_id = request.user.pk
+        make_batch(
+            obj,
+            count=data["count"],
+            terms={name: data[name] for name in TERMS},
+            **{name: data[name] for name in RESTRICTIONS},
+        )
+
+    def has_delete_permission(self, request: HttpRequest, obj: PromoBatch | None = None) -> bool:
+        """Codes may be printed and in use: they are switched off, not deleted."""
+        return False
+
+    @admin.display(description="códigos")
+    def codes_count(self, batch: PromoBatch) -> int:
+        return getattr(batch, "codes_count", None) or 0
+
+    @admin.display(description="usos")
+    def uses(self, batch: PromoBatch) -> int:
+        return getattr(batch, "uses", None) or 0
+
+    @admin.display(description="vendido con ellos")
+    def sold(self, batch: PromoBatch) -> str:
+        return money(getattr(batch, "sold", None) or Decimal(0))
+
+    @admin.display(description="ver")
+    def pages(self, batch: PromoBatch) -> SafeString | str:
+        if batch.pk is None:
+            return NOTHING
+        return links(
+            list_link("Sus códigos", "pricing_promocode", batch__id__exact=batch.pk),
+            format_html(
+                '<a href="{}">Descargar (.csv)</a>',
+                reverse("admin:pricing_promobatch_csv", args=[batch.pk]),
+            ),
+        )
+
+    def response_add(
+        self, request: HttpRequest, obj: Model, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        """Lead to the page of the new batch, which has its download."""
+        continued: Any = request.POST.copy()
+        continued["_continue"] = "1"
+        request.POST = continued
+        return super().response_add(request, obj, post_url_continue)
+
+    @admin.action(description="Desactivar sus códigos", permissions=["change"])
+    def switch_off(self, request: HttpRequest, batches: QuerySet[PromoBatch]) -> None:
+        codes = PromoCode.objects.filter(batch__in=batches.values("pk"), active=True)
+        self.message_user(request, f"Códigos desactivados: {codes.update(active=False)}.")
+
+    def download(self, request: HttpRequest, pk: int) -> HttpResponse:
+        if not request.user.has_perm("pricing.export_promobatch"):
+            raise PermissionDenied
+        answer: HttpResponse = _download(request, pk)
+        return answer
+
+
+@fresh_password_required
+def _download(request: HttpRequest, pk: int) -> HttpResponse:
+    batch = get_object_or_404(PromoBatch, pk=pk)
+    headings = ("código", "enlace", "descuento", "válido hasta", "usos", "usos en total")
+    rows = [
+        (
+            code.code,
+            cart_link(code),
+            worth(code),
+            f"{localtime(code.valid_until):%d/%m/%Y}" if code.valid_until else "",
+            str(code.uses_taken),
+            "" if code.max_uses is None else str(code.max_uses),
+        )
+        for code in batch.codes.order_by("code")
+    ]
+    log_rows(request, PromoBatch, [batch.pk], "Códigos descargados")
+    return csv_answer(f"codigos-{batch.pk}", as_csv(headings, rows))

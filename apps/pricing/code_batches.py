@@ -1,0 +1,72 @@
+"""Making many promo codes at once (docs/rules.md, "Promo codes")."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from apps.catalogue.models import Degree, Subject, University
+from apps.core.random_codes import random_code
+from apps.pricing.models import PromoBatch, PromoCode
+
+RANDOM = "#"
+# 31^6 codes: guessing one of some thousand takes about a hundred thousand tries.
+FEWEST_RANDOM = 6
+MOST_CODES = 5_000
+LONGEST_PATTERN = 40
+_PATTERN = re.compile(r"[A-Z0-9][A-Z0-9#-]*", re.ASCII)
+
+
+def check_pattern(pattern: str) -> None:
+    """Refuse a pattern that makes codes which can be guessed or can't be typed."""
+    if len(pattern) > LONGEST_PATTERN or not _PATTERN.fullmatch(pattern):
+        raise ValidationError(
+            "El patrón empieza por letra o cifra y lleva letras sin acento, cifras, guiones y #."
+        )
+    if pattern.count(RANDOM) < FEWEST_RANDOM:
+        raise ValidationError(f"Pon al menos {FEWEST_RANDOM} #: con menos se podrían adivinar.")
+
+
+def random_codes(pattern: str, count: int) -> list[str]:
+    """Return new codes, all different and none in use. Each # becomes an unambiguous character."""
+    codes: set[str] = set()
+    while len(codes) < count:
+        missing = count - len(codes)
+        fresh = {_filled(pattern) for _ in range(missing)}
+        taken = PromoCode.objects.filter(code__in=fresh).values_list("code", flat=True)
+        codes |= fresh - set(taken)
+    return sorted(codes)
+
+
+def _filled(pattern: str) -> str:
+    letters = iter(random_code("", pattern.count(RANDOM)))
+    return "".join(next(letters) if char == RANDOM else char for char in pattern)
+
+
+@transaction.atomic
+def make_batch(
+    batch: PromoBatch,
+    *,
+    count: int,
+    terms: Mapping[str, Any],
+    universities: Collection[University] = (),
+    degrees: Collection[Degree] = (),
+    subjects: Collection[Subject] = (),
+) -> list[PromoCode]:
+    """Store the batch and its codes. `terms` are fields that all codes share."""
+    batch.save()
+    codes = PromoCode.objects.bulk_create(
+        PromoCode(code=code, batch=batch, **terms) for code in random_codes(batch.pattern, count)
+    )
+    for name, rows in (
+        ("universities", universities), ("degrees", degrees), ("subjects", subjects)
+    ):  # fmt: skip
+        relation = PromoCode._meta.get_field(name)
+        through: Any = getattr(PromoCode, name).through
+        column = f"{relation.related_model._meta.model_name}_id"  # type: ignore[union-attr]
+        through.objects.bulk_create(
+            through(promocode_id=code.pk, **{column: row.pk}) for row in rows for code in codes
+        )
+    return codes
