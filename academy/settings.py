@@ -218,6 +218,7 @@ SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", default=False)
 if TRUSTED_PROXIES:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "apps.backoffice.forbidden.csrf_failure"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "apps.core.password_length.PasswordLength"},

@@ -2,6 +2,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
+from apps.backoffice.forbidden import forbidden
 from apps.backoffice.password_links import SetPassword, forgotten_password
 from apps.core.bad_requests import bad_request
 from apps.core.csp_reports import csp_report
@@ -26,5 +27,6 @@ urlpatterns = [
     re_path(r"^.*$", not_found),
 ]
 handler400 = bad_request
+handler403 = forbidden
 handler404 = not_found
 handler500 = server_error

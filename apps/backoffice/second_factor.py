@@ -105,12 +105,18 @@ def confirm(request: HttpRequest, code: str) -> list[str] | None:
             return None
         Authenticator.objects.filter(user=user).exclude(pk=device.pk).delete()
         Authenticator.objects.filter(pk=device.pk).update(confirmed=True)
-        BackupCodes.objects.filter(user=user).delete()
-        codes = cast(BackupCodes, BackupCodes.objects.create(user=user, name="papel")).renew()
+        codes = renew_backup_codes(user)
     del request.session[_BEING_SET_UP]
     request.session.cycle_key()
     mark_verified(request, device)
     return codes
+
+
+@transaction.atomic
+def renew_backup_codes(user: User) -> list[str]:
+    """Replace the backup codes by new ones. Only their digests are stored, so show them at once."""
+    BackupCodes.objects.filter(user=user).delete()
+    return cast(BackupCodes, BackupCodes.objects.create(user=user, name="papel")).renew()
 
 
 def remove(user: User) -> None:

@@ -24,6 +24,8 @@ from apps.core.throttle import Limit, client_address, client_network
 logger = logging.getLogger(__name__)
 # In addition to django-otp's own pause after each wrong code.
 CODES = Limit("second-factor", times=20, seconds=900)
+# In the address of the page: the member of staff wants to replace the authenticator app.
+REPLACES = "nuevo"
 WRONG = "Este código no vale. Espera unos segundos y escribe el siguiente que salga."
 
 
@@ -87,6 +89,12 @@ def setup_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 @fresh_password_required
 def _set_up(request: HttpRequest, context: dict[str, Any], user: User) -> HttpResponse:
+    current = second_factor.authenticator_of(user)
+    is_repeated = current is not None and request.POST.get("authenticator") == str(current.pk)
+    if current is not None and (is_repeated or REPLACES not in request.GET):
+        # Also the answer to a reload of the page with the backup codes, which sends the form again.
+        context = {**context, "title": "Tu segundo factor", "replaces": REPLACES}
+        return TemplateResponse(request, "backoffice/second_factor_active.html", context)
     form = CodeForm(request.POST or None)
     if request.method == "POST" and form.is_valid() and _count(request, form):
         codes = second_factor.confirm(request, form.cleaned_data["code"])
@@ -100,11 +108,29 @@ def _set_up(request: HttpRequest, context: dict[str, Any], user: User) -> HttpRe
         **context,
         "title": "Activar el segundo factor",
         "form": form,
+        "authenticator": device.pk,
         "picture": _qr_code(device),
         "address": device.config_url,
         "secret": _in_groups(b32encode(device.bin_key).decode()),
     }
     return TemplateResponse(request, "backoffice/second_factor_setup.html", context)
+
+
+def backup_codes_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Replace the backup codes and show the new ones."""
+    if request.method != "POST" or not second_factor.is_given(request):
+        return redirect("admin:second_factor_setup")
+    answer: HttpResponse = _renew_codes(request, context)
+    return answer
+
+
+@fresh_password_required
+def _renew_codes(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    user = cast(User, request.user)
+    codes = second_factor.renew_backup_codes(user)
+    log_rows(request, User, [user.pk], "Códigos de reserva renovados")
+    context = {**context, "title": "Códigos de reserva", "codes": codes, "are_renewed": True}
+    return TemplateResponse(request, "backoffice/backup_codes.html", context)
 
 
 def _qr_code(device: Authenticator) -> SafeString:

@@ -57,6 +57,14 @@ def check_own_password(request: HttpRequest, password: str) -> None:
 class StaffSignInForm(AdminAuthenticationForm):
     """Django's form of the admin, with a limit of attempts."""
 
+    error_messages = {
+        **AdminAuthenticationForm.error_messages,
+        "invalid_login": (
+            "El usuario o la contraseña no son correctos, o la cuenta no es del equipo. "
+            "Las mayúsculas cuentan."
+        ),
+    }
+
     def clean(self) -> dict[str, Any]:
         username = self.cleaned_data.get("username")
         if username and self.request is not None:

@@ -141,6 +141,11 @@ class BackofficeSite(admin.AdminSite):
 
         return setup_page(request, self._step_context(request))
 
+    def second_factor_codes(self, request: HttpRequest) -> HttpResponse:
+        from apps.backoffice.second_factor_pages import backup_codes_page
+
+        return backup_codes_page(request, self._step_context(request))
+
     def get_urls(self) -> list[Any]:
         pages = (
             ("sin-acceso/<int:order_id>", self.retry_access, "retry_access"),
@@ -151,6 +156,7 @@ class BackofficeSite(admin.AdminSite):
             ("buscar", self.search, "search"),
             ("clave", self.confirm_password, "confirm_password"),
             ("segundo-factor", self.second_factor, "second_factor"),
+            ("segundo-factor/codigos", self.second_factor_codes, "second_factor_codes"),
             ("segundo-factor/activar", self.second_factor_setup, "second_factor_setup"),
         )
         ours = [path(route, self.admin_view(view), name=name) for route, view, name in pages]

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.django_db
 FOR_ALL_STAFF = {
     "index", "login", "logout", "password_change", "password_change_done", "jsi18n",
     "confirm_password", "second_factor", "second_factor_setup", "search",
+    "second_factor_codes",
 }  # fmt: skip
 # The permission that each page beyond Django's own asks for.
 ASKS_FOR = {

@@ -22,6 +22,7 @@ from tests.helpers.admin import admin_url
 
 pytestmark = pytest.mark.django_db
 SETUP, CHECK = "/admin/segundo-factor/activar", "/admin/segundo-factor"
+CODES = "/admin/segundo-factor/codigos"
 
 
 @pytest.fixture(autouse=True)
@@ -57,11 +58,15 @@ def key_on(page):
     return b32decode(secret)
 
 
-def set_up(client):
+def set_up(client, address=SETUP):
     """Set up an authenticator app; return its key and the backup codes."""
-    key = key_on(client.get(SETUP))
-    page = client.post(SETUP, {"code": f"{totp(key):06}"})
-    return key, re.findall(r"<code>([A-Z0-9]{5}-[A-Z0-9]{5})</code>", page.text)
+    key = key_on(client.get(address))
+    page = client.post(address, {"code": f"{totp(key):06}"})
+    return key, codes_on(page)
+
+
+def codes_on(page):
+    return re.findall(r"<code>([A-Z0-9]{5}-[A-Z0-9]{5})</code>", page.text)
 
 
 @pytest.mark.parametrize("group", ["Dirección", "Atención", "Contabilidad", "Contenido"])
@@ -137,6 +142,38 @@ def test_wrong_codes_are_logged(clock, monkeypatch):
     assert lines == ["Second factor refused: eva from 127.0.0.1"] * 2
 
 
+@pytest.mark.parametrize("address", [SETUP, f"{SETUP}?nuevo=1"])
+def test_reloading_the_backup_codes_shows_no_new_key_and_offers_new_codes(clock, address):
+    user = member("Dirección")
+    client = signed_in(user)
+    page = client.get(address)
+    form = {
+        "code": f"{totp(key_on(page)):06}",
+        "authenticator": re.search(r'name="authenticator" value="(\d+)"', page.text)[1],
+    }
+    lost = codes_on(client.post(address, form))
+    for reloaded in (client.post(address, form), client.get(SETUP)):
+        assert "Crear códigos de reserva nuevos" in reloaded.text
+        assert 'class="secret"' not in reloaded.text
+    renewed = codes_on(client.post(CODES))
+
+    assert len(set(renewed)) == 10
+    assert signed_in(user).post(CHECK, {"code": lost[0]}).status_code == 200
+    clock.shift(timedelta(minutes=16))
+    assert signed_in(user).post(CHECK, {"code": renewed[0]}).status_code == 302
+
+
+def test_backup_codes_are_renewed_only_after_second_factor_and_fresh_password(clock):
+    user = member("Dirección")
+    client = signed_in(user)
+    _, codes = set_up(client)
+    assert client.get(CODES)["Location"] == SETUP
+    assert signed_in(user).post(CODES)["Location"].startswith(CHECK)
+    clock.shift(timedelta(minutes=16))
+    assert client.post(CODES)["Location"].startswith("/admin/clave")
+    assert signed_in(user).post(CHECK, {"code": codes[0]}).status_code == 302
+
+
 def test_a_backup_code_counts_once(clock):
     user = member("Dirección")
     _, codes = set_up(signed_in(user))
@@ -177,7 +214,7 @@ def test_replacing_the_authenticator_needs_a_fresh_password_and_ends_the_old_cod
     assert client.get(SETUP)["Location"].startswith("/admin/clave")
     client.force_login(user)
     client.post(CHECK, {"code": f"{totp(old):06}"})
-    new, _ = set_up(client)
+    new, _ = set_up(client, f"{SETUP}?nuevo=1")
     clock.shift(timedelta(seconds=31))
 
     assert signed_in(user).post(CHECK, {"code": f"{totp(old):06}"}).status_code == 200
