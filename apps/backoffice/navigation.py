@@ -103,6 +103,8 @@ ENTRIES = (
     _list("Sistema", "Tareas programadas", "core.scheduledjob"),
     _list("Sistema", "Procesos", "core.heartbeat"),
     _list("Sistema", "Ajustes del sitio", "core.sitesettings"),
+    _list("Sistema", "Papelera", "core.deletedrow"),
+    _list("Sistema", "Actividad del equipo", "core.staffaction"),
     _list("Sistema", "Usuarios", "auth.user"),
     _list("Sistema", "Grupos", "auth.group"),
 )  # fmt: skip

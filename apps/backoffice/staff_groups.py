@@ -87,7 +87,9 @@ GROUP_DEFINITIONS = (
         works_on=("catalogue", "classroom.moodlecourse", "classroom.semester", "pages", "pricing"),
         permissions=(
             "core.add_legaltext",
+            "core.change_deletedrow",
             "core.change_sitesettings",
+            "core.view_deletedrow",
             "core.view_legaltext",
             "core.view_sitesettings",
             "leads.change_requestedsubject",

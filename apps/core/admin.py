@@ -32,7 +32,10 @@ from apps.core.models import (
     SiteSettings,
 )
 from apps.core.response_headers import NO_STORE
+from apps.core.staff_admin import DeletedRowAdmin, StaffActionAdmin
 from apps.core.staff_html import check_html
+
+__all__ = ("DeletedRowAdmin", "StaffActionAdmin")
 
 
 @admin.register(SiteSettings)

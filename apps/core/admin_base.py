@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -21,8 +21,11 @@ from apps.core.admin_log import log_rows
 from apps.core.admin_lookups import GuardedLookups
 from apps.core.admin_spanish import SpanishAdmin
 from apps.core.fresh_password import PasswordConfirmation
+from apps.core.models import StaffAction
 from apps.core.money import format_euros, to_cents
 from apps.core.money_fields import EurosField
+from apps.core.recycle_bin import keep
+from apps.core.staff_log import with_values
 
 # The type stubs' classes are generic. Django's own are not.
 if TYPE_CHECKING:
@@ -92,8 +95,34 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         answer = super().response_action(request, queryset, *args, **kwargs)
         asks_first = isinstance(answer, (TemplateResponse, PasswordConfirmation))
         if chosen and ids and not asks_first and chosen[1] not in self.logged_by_row:
-            log_rows(request, self.model, ids, str(chosen[2]))
+            is_export = chosen[1].startswith("export")
+            kind = StaffAction.Kind.EXPORTED if is_export else StaffAction.Kind.ACTION
+            log_rows(request, self.model, ids, str(chosen[2]), kind=kind)
         return answer
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        message = super().construct_change_message(request, form, formsets, add)
+        return message if add else with_values(message, form, formsets)
+
+    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+        """Log one row at a time: Django sends no signal for several at once (`core.staff_log`)."""
+        log = super().log_deletions
+        return [log(request, cast(Any, [row])) for row in queryset]
+
+    def delete_model(self, request: HttpRequest, obj: Model) -> None:
+        keep([obj], deleted_by=request.user.get_username())
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        keep(queryset, deleted_by=request.user.get_username())
+        super().delete_queryset(request, queryset)
+
+    def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
+        rows = [row.instance for row in formset.deleted_forms if row.instance.pk]
+        keep(rows, deleted_by=request.user.get_username())
+        super().save_formset(request, form, formset, change)
 
     @staticmethod
     def _chosen_ids(request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:

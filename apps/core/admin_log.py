@@ -10,6 +10,9 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from apps.core.models import StaffAction
+from apps.core.staff_log import save_as
+
 REDACTED = "(datos borrados)"
 READ = "Leído"
 # Views of the same row within this time are logged once: a page also loads its frame.
@@ -17,17 +20,25 @@ ONE_READING = timedelta(minutes=10)
 MOST_NUMBERS = 200
 
 
-def log_rows(request: HttpRequest, model: type[Model], ids: Iterable[Any], what: str) -> None:
+def log_rows(
+    request: HttpRequest,
+    model: type[Model],
+    ids: Iterable[Any],
+    what: str,
+    *,
+    kind: str = StaffAction.Kind.ACTION,
+) -> None:
     """Log an action or export of these rows by a member of staff. `what` is a Spanish phrase."""
     numbers = [str(pk) for pk in ids]
     listed = ", ".join(numbers[:MOST_NUMBERS]) + (" …" if len(numbers) > MOST_NUMBERS else "")
-    LogEntry.objects.create(
+    entry = LogEntry(
         user_id=request.user.pk or 0,
         content_type=ContentType.objects.get_for_model(model),
         object_repr=f"{model._meta.verbose_name_plural}: {len(numbers)}"[:200],
         action_flag=CHANGE,
         change_message=f"{what}: {listed}",
     )
+    save_as(entry, kind)
 
 
 def log_about(request: HttpRequest, row: Model, what: str) -> None:
@@ -52,7 +63,8 @@ def log_reading(request: HttpRequest, row: Model) -> None:
     }
     since = timezone.now() - ONE_READING
     if not LogEntry.objects.filter(**about, action_time__gt=since).exists():
-        LogEntry.objects.create(**about, object_repr=str(row)[:200], action_flag=CHANGE)
+        entry = LogEntry(**about, object_repr=str(row)[:200], action_flag=CHANGE)
+        save_as(entry, StaffAction.Kind.READ)
 
 
 def redact_entries_of(rows: QuerySet[Any]) -> None:
@@ -63,6 +75,9 @@ def redact_entries_of(rows: QuerySet[Any]) -> None:
     ids = [str(pk) for pk in rows.values_list("pk", flat=True)]
     content_type = ContentType.objects.get_for_model(rows.model)
     _redact(LogEntry.objects.filter(content_type=content_type, object_id__in=ids))
+    _redact_actions(
+        StaffAction.objects.filter(about=rows.model._meta.label_lower, object_id__in=ids)
+    )
 
 
 def redact_entries_naming(email: str) -> None:
@@ -72,6 +87,13 @@ def redact_entries_naming(email: str) -> None:
             Q(object_repr__icontains=email) | Q(change_message__icontains=email)
         )
     )
+    _redact_actions(
+        StaffAction.objects.filter(Q(object_repr__icontains=email) | Q(text__icontains=email))
+    )
+
+
+def _redact_actions(actions: QuerySet[StaffAction]) -> None:
+    actions.update(object_repr=REDACTED, text="")
 
 
 def _redact(entries: QuerySet[LogEntry]) -> None:

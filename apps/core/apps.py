@@ -1,5 +1,5 @@
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_migrate, post_save
 from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
@@ -11,9 +11,10 @@ class CoreConfig(AppConfig):
     verbose_name = "Correos, textos y ajustes"
 
     def ready(self) -> None:
-        from apps.core import checks, retention  # noqa: F401  (registers the system checks)
+        from apps.core import checks, recycle_bin, retention  # noqa: F401  (registers the system checks)
         from apps.core.heartbeats import create_missing_rows
         from apps.core.mail.registry import absolute_url, register_mail
+        from apps.core.staff_log import copy_entry
 
         register_mail(
             "job_failed",
@@ -26,9 +27,11 @@ class CoreConfig(AppConfig):
         # Each app's `mail_samples.py` describes its mails.
         autodiscover_modules("mail_samples")
         post_migrate.connect(publish_first_versions, sender=self)
+        post_save.connect(copy_entry, sender="admin.LogEntry")
         post_migrate.connect(create_missing_rows, sender=self)
         # Each app's `jobs.py` registers its scheduled jobs.
         autodiscover_modules("jobs")
         # Each app's `privacy.py` registers its personal data and its retention rules.
         autodiscover_modules("privacy")
         retention.register()
+        recycle_bin.register()

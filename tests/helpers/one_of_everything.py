@@ -16,7 +16,7 @@ from apps.classroom.models import (
     Provisioning,
     Semester,
 )
-from apps.core.models import LegalText, Mail, ScheduledJob, SiteSettings
+from apps.core.models import DeletedRow, LegalText, Mail, ScheduledJob, SiteSettings, StaffAction
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Quote, RequestedSubject, SubjectRequest, Withdrawal
 from apps.orders.models import (
@@ -111,6 +111,10 @@ def make_one_of_everything():
         event_id=f"evt_{n}", kind="payment_intent.succeeded",
         payload={"data": {"object": {"id": "pi_1", "client_secret": "pi_1_secret_zzz"}}},
     )  # fmt: skip
+    StaffAction.objects.create(actor_name="carla", kind="read", object_repr="Pedido")
+    DeletedRow.objects.create(
+        about="pages.faq", object_id="1", object_repr="¿Cuánto dura?", data=[], deleted_by="carla"
+    )
     ScheduledJob.objects.get_or_create(name="send_due_mails", defaults={"due_at": timezone.now()})
     make_leads(n, subject=subject)
     Withdrawal.objects.create(

@@ -12,7 +12,15 @@ from apps.classroom.models import (
     Enrolment,
     Provisioning,
 )
-from apps.core.models import Heartbeat, LegalText, Mail, ScheduledJob, SiteSettings
+from apps.core.models import (
+    DeletedRow,
+    Heartbeat,
+    LegalText,
+    Mail,
+    ScheduledJob,
+    SiteSettings,
+    StaffAction,
+)
 from apps.invoices.models import Invoice, PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Quote, RequestedSubject, Withdrawal
 from apps.orders.models import (
@@ -52,7 +60,7 @@ WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
     PriceBatch, PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment,
     Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
-    Withdrawal, OrderNote, Invoice, PendingInvoice, TaxRecord,
+    Withdrawal, OrderNote, StaffAction, DeletedRow, Invoice, PendingInvoice, TaxRecord,
 }  # fmt: skip
 
 

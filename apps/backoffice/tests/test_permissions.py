@@ -86,6 +86,7 @@ ACTIONS = {
     "invoices.Invoice:send_again": "invoices.send_invoice",
     "invoices.PendingInvoice:try_again": "invoices.issue_invoice",
     "pricing.PromoBatch:switch_off": "pricing.change_promobatch",
+    "core.DeletedRow:restore": "core.change_deletedrow",
     "core.Mail:send_again": "core.change_mail",
     "core.ScheduledJob:run_now": "core.change_scheduledjob",
 }
@@ -108,6 +109,8 @@ POWERS = {
     "pricing.add_promocode": {"Dirección", "Contenido"},
     "core.add_legaltext": {"Dirección", "Contenido"},
     "core.view_mail": {"Dirección", "Atención"},
+    "core.view_staffaction": {"Dirección"},
+    "core.change_deletedrow": {"Dirección", "Contenido"},
     "students.delete_student": {"Dirección"},
     "students.view_student": {"Dirección", "Atención", "Contabilidad"},
     "leads.view_lead": {"Dirección", "Atención"},
@@ -193,7 +196,7 @@ def contents():
     return {
         model: sorted(map(repr, model._base_manager.values_list()))
         for model in apps.get_models()
-        if model._meta.label not in ("sessions.Session", "admin.LogEntry")
+        if model._meta.label not in ("sessions.Session", "admin.LogEntry", "core.StaffAction")
     }
 
 

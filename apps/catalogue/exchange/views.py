@@ -169,7 +169,7 @@ def _export(request: HttpRequest, ending: str) -> HttpResponse:
     except BadFile as error:
         messages.error(request, str(error))
         return redirect("admin:catalogue_subject_changelist")
-    log_rows(request, Subject, [], f"Exportación del catálogo ({name})")
+    log_rows(request, Subject, [], f"Exportación del catálogo ({name})", kind="exported")
     return HttpResponse(
         data,
         content_type=CONTENT_TYPES[f".{ending}"],

@@ -1,0 +1,165 @@
+"""The log of staff, and content that comes back from the recycle bin."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.backoffice.staff_groups import create_groups
+from apps.catalogue.models import Lesson, Subject, University
+from apps.core.models import DeletedRow, StaffAction
+from apps.core.privacy import erase_all, purge_all
+from apps.leads.models import Lead
+from apps.pages.models import Faq
+from apps.pricing.models import PromoCode
+from tests.helpers.admin import admin_url
+from tests.helpers.factories import make_promo, make_subject
+
+pytestmark = pytest.mark.django_db
+
+
+def change(client, row, **values):
+    """Send the form of a row as a browser would, with these values changed."""
+    url = admin_url(type(row), "change", row.pk)
+    page = client.get(url).context
+    form = page["adminform"].form
+    data = {name: form[name].value() for name in form.fields}
+    data = {name: value for name, value in data.items() if value is not None and value is not False}
+    for inline in page["inline_admin_formsets"]:
+        for count in ("TOTAL_FORMS", "INITIAL_FORMS"):
+            data[f"{inline.formset.prefix}-{count}"] = 0
+    return client.post(url, {**data, **values})
+
+
+def delete(client, row):
+    return client.post(admin_url(type(row), "delete", row.pk), {"post": "yes"})
+
+
+def restore(client, *rows):
+    ticked = {"action": "restore", "_selected_action": [row.pk for row in rows]}
+    return client.post(admin_url(DeletedRow, "changelist"), ticked, follow=True)
+
+
+@pytest.fixture
+def faq():
+    return Faq.objects.create(question="¿Cuánto dura?", answer="Un mes.")
+
+
+def test_change_is_logged_with_old_and_new_values_and_outlives_its_author(client, carla, faq):
+    assert change(client, faq, answer="Dos meses.").status_code == 302
+
+    action = StaffAction.objects.get()
+    assert (action.kind, action.about, action.object_id) == ("changed", "pages.faq", str(faq.pk))
+    assert "Respuesta: Un mes. → Dos meses." in action.text
+    carla.delete()
+    action.refresh_from_db()
+    assert (action.actor, action.actor_name) == (None, "carla")
+
+
+@pytest.mark.usefixtures("carla")
+def test_groups_of_an_account_are_logged_by_name_and_passwords_never(client):
+    create_groups()
+    eva = User.objects.create_user("eva", "eva@example.com", is_staff=True)
+    change(client, eva, groups=[Group.objects.get(name="Atención").pk])
+    assert "Grupos: (vacío) → Atención" in StaffAction.objects.get().text
+
+    url = reverse("admin:auth_user_password_change", args=[eva.pk])
+    client.post(url, {"password1": "tres-gatos-verdes", "password2": "tres-gatos-verdes",
+                      "usable_password": "true"})  # fmt: skip
+    assert StaffAction.objects.count() == 2
+    assert not StaffAction.objects.filter(text__contains="gatos").exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_log_is_filtered_by_who_what_when_and_kind(client, carla, faq):
+    change(client, faq, answer="Dos meses.")
+    delete(client, Faq.objects.get(pk=faq.pk))
+    Lead.objects.create(kind="contact", email="ana@example.com")
+    client.post(admin_url(Lead, "changelist"),
+                {"action": "export_csv", "_selected_action": [Lead.objects.get().pk]})  # fmt: skip
+    today = timezone.localdate()
+
+    def listed(**query):
+        page = client.get(admin_url(StaffAction, "changelist"), query)
+        return sorted(row.kind for row in page.context["cl"].queryset)
+
+    assert listed() == ["changed", "deleted", "exported"]
+    assert listed(kind__exact="exported") == ["exported"]
+    assert listed(tipo="pages.faq") == ["changed", "deleted"]
+    assert listed(cuenta=carla.pk) == ["changed", "deleted", "exported"]
+    assert listed(cuenta=carla.pk + 1) == listed(at__gte=f"{today + timedelta(days=2)}") == []
+    assert listed(cuenta="x" * 30) == listed()
+    assert listed(q="Dos meses") == ["changed"]
+
+
+def test_personal_data_in_the_log_are_erased_with_the_person(client, carla):
+    lead = Lead.objects.create(kind="contact", email="ana@example.com", name="Ana Gil")
+    change(client, lead, note="Ana prefiere el teléfono")
+    other = User.objects.create_user("eva", is_staff=True)
+    change(client, other, email="ana@example.com")
+    assert StaffAction.objects.filter(text__contains="ana@example.com").exists()
+
+    erase_all("ana@example.com")
+    for word in ("Ana", "ana@example.com"):
+        assert not StaffAction.objects.filter(text__contains=word).exists()
+        assert not StaffAction.objects.filter(object_repr__contains=word).exists()
+    assert StaffAction.objects.filter(actor=carla).count() == 2
+
+
+@pytest.mark.usefixtures("carla")
+def test_deleted_subject_comes_back_with_its_lesson_prices_and_codes(client):
+    subject = make_subject(lessons=1)
+    promo = make_promo()
+    promo.subjects.add(subject)
+    history = subject.price_changes.count()
+    university = subject.degree.university
+    assert delete(client, subject.lessons.get()).status_code == 302
+    assert delete(client, subject).status_code == 302
+    assert University.objects.get(pk=university.pk).subjects_count == 0
+
+    page = restore(client, *DeletedRow.objects.all())
+    assert "Recuperado: Microeconomía" in page.text
+    back = Subject.objects.get(pk=subject.pk)
+    assert (back.final_price, back.lessons.count()) == (subject.final_price, 1)
+    assert back.price_changes.count() == history
+    assert list(PromoCode.objects.get().subjects.all()) == [back]
+    assert University.objects.get(pk=university.pk).subjects_count == 1
+    assert not DeletedRow.objects.exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_row_whose_parent_is_gone_stays_in_the_bin(client):
+    subject = make_subject(lessons=1)
+    delete(client, subject.lessons.get())
+    delete(client, subject)
+    lesson = DeletedRow.objects.get(about="catalogue.lesson")
+
+    assert "No se puede recuperar" in restore(client, lesson).text
+    assert not Lesson.objects.exists()
+    assert DeletedRow.objects.count() == 2
+
+
+@pytest.mark.usefixtures("carla")
+def test_bin_is_emptied_after_30_days(client, faq):
+    delete(client, faq)
+    DeletedRow.objects.update(deleted_at=timezone.now() - timedelta(days=29))
+    purge_all()
+    assert DeletedRow.objects.exists()
+    DeletedRow.objects.update(deleted_at=timezone.now() - timedelta(days=31))
+    purge_all()
+    assert not DeletedRow.objects.exists()
+
+
+def test_nobody_restores_what_they_may_not_create(client, carla, faq):
+    delete(client, faq)
+    create_groups()
+    eva = User.objects.create_user("eva", is_staff=True)
+    group = Group.objects.get(name="Contenido")
+    group.permissions.remove(*group.permissions.filter(codename="add_faq"))
+    eva.groups.set([group])
+    client.force_login(eva)
+
+    restore(client, DeletedRow.objects.get())
+    assert not Faq.objects.filter(pk=faq.pk).exists()

@@ -1,0 +1,107 @@
+"""Brings back content that staff have deleted by mistake (docs/rules.md, "Staff").
+
+A deletion in the admin stores the row first, with all rows that are deleted with it. Links that the
+deletion sets to null are not restored.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.apps import apps
+from django.contrib.admin.utils import NestedObjects
+from django.core import serializers
+from django.core.serializers.base import DeserializationError
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
+from django.db.models import Model
+
+from apps.core.errors import Conflict
+from apps.core.models import DELETED_KEPT_FOR, DeletedRow
+from apps.core.privacy import register_retention
+
+# The apps whose content goes to the bin. Data of customers does not.
+RECYCLED_APPS = frozenset({"catalogue", "pages", "pricing"})
+
+
+class CannotRestore(Conflict):
+    code = "cannot_restore"
+    message = (
+        "No se puede recuperar: lo que lo contenía ya no existe, o hay algo nuevo en su lugar."
+    )
+
+
+def keep(rows: Iterable[Model], *, deleted_by: str) -> None:
+    """Store these rows before they are deleted, in the caller's transaction."""
+    for row in rows:
+        if row._meta.app_label not in RECYCLED_APPS:
+            continue
+        DeletedRow.objects.create(
+            about=row._meta.label_lower,
+            object_id=str(row.pk),
+            object_repr=str(row)[:200],
+            data=_serialized(row),
+            deleted_by=deleted_by,
+        )
+
+
+def _serialized(row: Model) -> Any:
+    """The row and everything that is deleted with it, parents first."""
+    collector = NestedObjects(using=DEFAULT_DB_ALIAS)
+    collector.collect([row])
+    found = [one for rows in collector.data.values() for one in rows]
+    for queryset in collector.fast_deletes:
+        found += list(queryset)
+    order = {model: number for number, model in enumerate(_parents_first())}
+    unique = {(type(one), one.pk): one for one in found}.values()
+    ordered = sorted(unique, key=lambda one: order[type(one)])
+    return json.loads(serializers.serialize("json", ordered))
+
+
+def _parents_first() -> list[type[Model]]:
+    by_app = [(config, None) for config in apps.get_app_configs()]
+    sorted_models = serializers.sort_dependencies(by_app, allow_cycles=True)
+    through = [m for m in apps.get_models(include_auto_created=True) if m._meta.auto_created]
+    return [*sorted_models, *through]
+
+
+@transaction.atomic
+def restore(deleted: DeletedRow) -> str:
+    """Bring a row back with its number; return its name. Raises CannotRestore."""
+    try:
+        with transaction.atomic():
+            restored = list(serializers.deserialize("json", json.dumps(deleted.data)))
+            for one in restored:
+                _insert(one)
+            for one in restored:
+                if not one.object._meta.auto_created:
+                    # An ordinary save refreshes stored counts, as after any change.
+                    type(one.object)._base_manager.get(pk=one.object.pk).save()
+            _check_foreign_keys()
+    except (IntegrityError, DeserializationError, CannotRestore) as error:
+        raise CannotRestore from error
+    deleted.delete()
+    return deleted.object_repr
+
+
+def _insert(one: Any) -> None:
+    row = one.object
+    if type(row)._base_manager.filter(pk=row.pk).exists():
+        raise CannotRestore
+    # The rows of many-to-many links were stored themselves.
+    one.m2m_data = {}
+    one.save(force_insert=True)
+
+
+def _check_foreign_keys() -> None:
+    """Check foreign keys now: the database would only do so at the end of the transaction."""
+    connection = transaction.get_connection()
+    connection.check_constraints()
+
+
+def purge(now: datetime) -> int:
+    return DeletedRow.objects.filter(deleted_at__lt=now - DELETED_KEPT_FOR).delete()[0]
+
+
+def register() -> None:
+    register_retention("Contenido borrado hace más de 30 días", purge)

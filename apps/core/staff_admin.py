@@ -1,0 +1,139 @@
+"""The log of staff and the recycle bin in the admin."""
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from apps.core.admin_base import NOTHING, ReadOnlyAdmin, moment
+from apps.core.models import DeletedRow, StaffAction
+from apps.core.recycle_bin import CannotRestore, restore
+
+
+def _kind_of_row(label: str) -> str:
+    """ "orders.order" as "pedido"."""
+    try:
+        return str(apps.get_model(label)._meta.verbose_name) if label else NOTHING
+    except LookupError:
+        return label
+
+
+class ActorFilter(admin.SimpleListFilter):
+    """By account. A filter of the names would read the whole log."""
+
+    title = "quién"
+    parameter_name = "cuenta"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        staff = get_user_model().objects.filter(is_staff=True).order_by("username")
+        return [(str(user.pk), user.get_username()) for user in staff]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        value = self.value() or ""
+        return rows.filter(actor=int(value)) if value.isdecimal() and len(value) < 19 else None
+
+
+class AboutFilter(admin.SimpleListFilter):
+    title = "tipo"
+    parameter_name = "tipo"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        pages = admin.site._registry
+        found = [(model._meta.label_lower, str(model._meta.verbose_name_plural)) for model in pages]
+        return sorted(found, key=lambda pair: pair[1])
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        return rows.filter(about=self.value()) if self.value() else None
+
+
+@admin.register(StaffAction)
+class StaffActionAdmin(ReadOnlyAdmin):
+    list_display = (moment("at", "cuándo"), "actor_name", "kind", "about_shown", "row", "detail")
+    list_filter = ("kind", ActorFilter, AboutFilter, "at")
+    search_fields = ("actor_name", "object_repr", "object_id", "text")
+    search_help_text = "Quién, de qué, o lo que pone en el detalle"
+    fields = ("at", "actor_name", "kind", "about_shown", "row", "detail")
+    readonly_fields = ("about_shown", "row", "detail")
+
+    @admin.display(description="tipo", ordering="about")
+    def about_shown(self, action: StaffAction) -> str:
+        return _kind_of_row(action.about)
+
+    @admin.display(description="de qué")
+    def row(self, action: StaffAction) -> SafeString | str:
+        if not action.object_id or action.kind == StaffAction.Kind.DELETED:
+            return action.object_repr
+        try:
+            name = f"admin:{action.about.replace('.', '_')}_change"
+            url = reverse(name, args=[action.object_id])
+        except NoReverseMatch:
+            return action.object_repr
+        return format_html('<a href="{}">{}</a>', url, action.object_repr)
+
+    @admin.display(description="detalle")
+    def detail(self, action: StaffAction) -> SafeString:
+        lines = ((line,) for line in action.text.splitlines())
+        return format_html_join(SafeString("<br>"), "{}", lines)
+
+
+@admin.register(DeletedRow)
+class DeletedRowAdmin(ReadOnlyAdmin):
+    """The recycle bin. A row comes back through the list's action."""
+
+    list_display = (
+        "object_repr",
+        "about_shown",
+        "deleted_by",
+        moment("deleted_at", "borrado"),
+        moment("kept_until", "se puede recuperar hasta"),
+    )
+    list_filter = ("deleted_at",)
+    search_fields = ("object_repr", "deleted_by")
+    fields = ("object_repr", "about_shown", "deleted_by", "deleted_at", "with_it")
+    readonly_fields = ("about_shown", "with_it")
+    actions = ("restore",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[DeletedRow]:
+        """Only rows of models that this member of staff may see."""
+        rows: QuerySet[DeletedRow] = super().get_queryset(request)
+        if not self.has_view_permission(request):
+            return rows  # Django's page finds the row and then refuses it.
+        return rows.filter(about__in=_labels(request, "view"))
+
+    @admin.display(description="tipo", ordering="about")
+    def about_shown(self, row: DeletedRow) -> str:
+        return _kind_of_row(row.about)
+
+    @admin.display(description="con ello")
+    def with_it(self, row: DeletedRow) -> str:
+        return f"{len(row.data) - 1} filas más" if len(row.data) > 1 else NOTHING
+
+    @admin.action(description="Recuperar", permissions=["restore"])
+    def restore(self, request: HttpRequest, rows: QuerySet[DeletedRow]) -> None:
+        """Restore the rows of models that this member of staff may create."""
+        # The newest first: what contained the others was deleted after them.
+        for row in rows.filter(about__in=_labels(request, "add")).order_by("-pk"):
+            try:
+                name = restore(row)
+            except CannotRestore as refusal:
+                self.message_user(request, f"{row}: {refusal.message}", messages.ERROR)
+            else:
+                self.message_user(request, f"Recuperado: {name}.", messages.SUCCESS)
+
+    def has_restore_permission(self, request: HttpRequest) -> bool:
+        # A deleted row has no edit form, so its change permission controls this action.
+        return request.user.has_perm("core.change_deletedrow")
+
+
+def _labels(request: HttpRequest, verb: str) -> list[str]:
+    return [
+        model._meta.label_lower
+        for model in admin.site._registry
+        if request.user.has_perm(f"{model._meta.app_label}.{verb}_{model._meta.model_name}")
+    ]
