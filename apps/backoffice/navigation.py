@@ -87,6 +87,7 @@ ENTRIES = (
     _list("Contactos", "Solicitudes", "leads.lead"),
     _list("Contactos", "Desistimientos", "leads.withdrawal"),
     _list("Contactos", "Presupuestos", "leads.quote"),
+    _list("Contactos", "Plantillas de respuesta", "leads.answertemplate"),
     _list("Contactos", "Asignaturas pedidas", "leads.requestedsubject"),
     _list("Contenido", "Planes", "pages.priceplan"),
     _list("Contenido", "Preguntas frecuentes", "pages.faq"),

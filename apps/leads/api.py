@@ -1,9 +1,11 @@
 """The API of the forms, and of a quote's link."""
 
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http.multipartparser import MultiPartParserError
+from django.urls import Resolver404, resolve
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import parsers
@@ -41,6 +43,21 @@ def is_honeypot_filled(data: Any) -> bool:
     return honeypot is not None and bool(str(honeypot).strip())
 
 
+def source_page(request: Request) -> str:
+    """The path of the page of this site that sent the form; empty if the browser does not say.
+
+    Only pages without parameters: an address may hold a token in its path or its query.
+    """
+    try:
+        referrer = urlsplit(request.headers.get("Referer", ""))
+        page = resolve(referrer.path or "/")
+    except (ValueError, Resolver404):  # No address, or no page of this site.
+        return ""
+    if referrer.netloc != request.get_host():
+        return ""
+    return "" if page.kwargs or not page.url_name else referrer.path[:200]
+
+
 class FormView(PublicAPIView):
     """Parses and stores a form. With a filled honeypot it answers 200 and stores nothing."""
 
@@ -52,9 +69,9 @@ class FormView(PublicAPIView):
             return Response({"success": True})
         form = self.form(data=request.data)
         form.is_valid(raise_exception=True)
-        return Response({"success": True, **self.store(form)})
+        return Response({"success": True, **self.store(form, page=source_page(request))})
 
-    def store(self, form: Any) -> dict[str, Any]:
+    def store(self, form: Any, *, page: str) -> dict[str, Any]:
         """Store the form and return the fields of the answer besides `success`."""
         raise NotImplementedError
 
@@ -77,9 +94,11 @@ def described(summary: str, request: Any, answer: Any = shapes.SentOutput) -> An
 class SendBudgetEmail(FormView):
     form = shapes.BudgetInput
 
-    def store(self, form: shapes.BudgetInput) -> dict[str, Any]:
+    def store(self, form: shapes.BudgetInput, *, page: str) -> dict[str, Any]:
         contact = form.validated_data
-        quote = send_quote(form.to_budget(), email=contact["email"], phone=contact["phone"])
+        quote = send_quote(
+            form.to_budget(), email=contact["email"], phone=contact["phone"], page=page
+        )
         return {"budgetResult": _budget_result(quote)}
 
 
@@ -106,13 +125,14 @@ def _budget_result(quote: Quote) -> dict[str, Any]:
 class SendContactEmail(FormView):
     form = shapes.ContactInput
 
-    def store(self, form: shapes.ContactInput) -> dict[str, Any]:
+    def store(self, form: shapes.ContactInput, *, page: str) -> dict[str, Any]:
         data = form.validated_data
         receive_contact(
             name=data["name"],
             email=data["email"],
             phone=data["phone"] or "",
             message=data["message"],
+            page=page,
         )
         return {}
 
@@ -124,9 +144,9 @@ class SendContactEmail(FormView):
 class SendDiscountEmail(FormView):
     form = shapes.DiscountInput
 
-    def store(self, form: shapes.DiscountInput) -> dict[str, Any]:
+    def store(self, form: shapes.DiscountInput, *, page: str) -> dict[str, Any]:
         data = form.validated_data
-        request_discount(email=data["email"], phone=data["phone"], career=data["career"])
+        request_discount(email=data["email"], phone=data["phone"], career=data["career"], page=page)
         return {}
 
 
@@ -134,7 +154,7 @@ class SendDiscountEmail(FormView):
 class SendSubjectRequestEmail(FormView):
     form = shapes.SubjectRequestInput
 
-    def store(self, form: shapes.SubjectRequestInput) -> dict[str, Any]:
+    def store(self, form: shapes.SubjectRequestInput, *, page: str) -> dict[str, Any]:
         data = form.validated_data
         request_subject(
             name=data["name"],
@@ -143,6 +163,7 @@ class SendSubjectRequestEmail(FormView):
             university=data["university"],
             career=data["career"],
             subject_name=data["subjectName"],
+            page=page,
         )
         return {}
 
@@ -151,9 +172,11 @@ class SendSubjectRequestEmail(FormView):
 class RequestFreeSubject(FormView):
     form = shapes.FreeSubjectInput
 
-    def store(self, form: shapes.FreeSubjectInput) -> dict[str, Any]:
+    def store(self, form: shapes.FreeSubjectInput, *, page: str) -> dict[str, Any]:
         data = form.validated_data
-        request_free_subject(email=data["email"], phone=data["phone"], career=data["career"])
+        request_free_subject(
+            email=data["email"], phone=data["phone"], career=data["career"], page=page
+        )
         return {}
 
 
@@ -178,9 +201,9 @@ class SendPreviewContact(FormView):
     # The file, and 64 KB for the other fields.
     largest_body = attachments.MAX_BYTES + 64 * 1024
 
-    def store(self, form: shapes.PreviewContactInput) -> dict[str, Any]:
+    def store(self, form: shapes.PreviewContactInput, *, page: str) -> dict[str, Any]:
         data = form.validated_data
-        receive_attachment(email=data["email"], file=data["attachment"])
+        receive_attachment(email=data["email"], file=data["attachment"], page=page)
         return {}
 
 

@@ -22,7 +22,8 @@ HEADINGS = (
     "Mensaje",
     "Asignada a",
     "Respondida",
-    "Nota",
+    "Página",
+    "Notas",
 )
 
 
@@ -46,7 +47,8 @@ def _row(lead: Lead) -> tuple[str, ...]:
         lead.message,
         lead.assigned_to.get_username() if lead.assigned_to else "",
         _moment(lead.answered_at),
-        lead.note,
+        lead.page,
+        "\n".join(entry.body for entry in lead.entries.all() if entry.kind == entry.Kind.NOTE),
     )
 
 

@@ -144,3 +144,29 @@ preview_mail(
     to=VISITOR,
     samples=_subject_published,
 )
+preview_mail(
+    "lead_answer",
+    when="Cuando alguien del equipo responde a una solicitud desde la administración",
+    to=VISITOR,
+    samples=lambda: {
+        "Ejemplo": {
+            "subject": "Tu consulta sobre Derecho romano",
+            "body": "Hola, Ana:\n\nSí, los vídeos sirven también para el examen de febrero.",
+            "author": "Eva Ruiz",
+        }
+    },
+)
+preview_mail(
+    "lead_assigned",
+    when="Cuando a alguien del equipo se le asigna una solicitud",
+    to=STAFF,
+    samples=lambda: {
+        "Ejemplo": {
+            "kind": "Contacto",
+            "who": "Ana Ejemplo Pérez",
+            "by": "carla",
+            "message": "Hola:\n¿Los exámenes resueltos entran en la asignatura completa?",
+            "admin_url": absolute_url(reverse("admin:leads_lead_change", args=[1])),
+        }
+    },
+)

@@ -4,6 +4,8 @@
 - `quote` {"quote_id"}: to the visitor, with all lines of the quote and the link to buy it
 - `discount_code` {"lead_id"}: to the visitor, with the personal 5 % code
 - `subject_published` {"requested_id"}: to everyone who requested a subject, once it exists
+- `lead_answer` {"lead_entry_id"}: to the visitor, with what staff have written
+- `lead_assigned` {"lead_id", "by"}: to the member of staff who has to answer
 
 Visitors' addresses are not verified. Only the mail to staff repeats a visitor's text, so nobody can
 use the forms to send their own words to another address.
@@ -17,7 +19,7 @@ from django.urls import reverse
 
 from apps.core.mail.registry import absolute_url, register_mail
 from apps.leads.careers import career_name
-from apps.leads.models import Lead, Quote, RequestedSubject
+from apps.leads.models import Lead, LeadEntry, Quote, RequestedSubject
 from apps.leads.quote_links import link_path
 from apps.pricing.payment_type import PaymentType
 
@@ -27,6 +29,8 @@ def register() -> None:
     register_mail("quote", "Tu presupuesto de {{ brand }}", _quote)
     register_mail("discount_code", "Tu código de descuento del {{ percent }} %", _discount_code)
     register_mail("subject_published", "La asignatura que pediste ya está", _subject_published)
+    register_mail("lead_answer", "{{ subject }}", _lead_answer)
+    register_mail("lead_assigned", "Te toca responder: {{ who }}", _lead_assigned)
 
 
 def _lead_received(ids: dict[str, Any]) -> dict[str, Any]:
@@ -41,6 +45,24 @@ def _lead_received(ids: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _lead_answer(ids: dict[str, Any]) -> dict[str, Any]:
+    """The answer without the visitor's text, which would reach whatever address they typed."""
+    entry = LeadEntry.objects.select_related("author").get(pk=ids["lead_entry_id"])
+    author = entry.author.get_full_name() if entry.author else ""
+    return {"subject": entry.subject, "body": entry.body, "author": author}
+
+
+def _lead_assigned(ids: dict[str, Any]) -> dict[str, Any]:
+    lead = Lead.objects.get(pk=ids["lead_id"])
+    return {
+        "kind": lead.get_kind_display(),
+        "who": lead.name or lead.email,
+        "by": ids["by"],
+        "message": lead.message,
+        "admin_url": absolute_url(reverse("admin:leads_lead_change", args=[lead.pk])),
+    }
+
+
 def _facts(lead: Lead) -> list[tuple[str, str]]:
     """Return what the visitor typed as (label, value), for the mail to staff."""
     facts = [
@@ -48,6 +70,7 @@ def _facts(lead: Lead) -> list[tuple[str, str]]:
         ("Correo", lead.email),
         ("Teléfono", lead.phone),
         ("Carrera", career_name(lead.career)),
+        ("Página", lead.page),
     ]
     if request := getattr(lead, "subject_request", None):
         facts += [("Universidad", request.university), ("Asignatura", request.subject_name)]

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
 from django.conf import settings
 from django.db import models
@@ -32,6 +33,10 @@ EUROS: dict[str, Any] = {"max_digits": 10, "decimal_places": 2}
 
 
 class LeadQuerySet(models.QuerySet["Lead"]):
+    def unanswered(self) -> "LeadQuerySet":
+        """The leads that nobody has answered or closed."""
+        return self.filter(status=Lead.Status.NEW)
+
     def mark_answered(self) -> int:
         """Mark the leads as answered now. Leads answered before keep their date."""
         return self.exclude(status=Lead.Status.ANSWERED).update(
@@ -78,7 +83,8 @@ class Lead(models.Model):
         related_name="leads",
         verbose_name="asignada a",
     )
-    note = models.TextField("nota interna", blank=True)
+    # The path of the page that the form was sent from. Empty if the browser did not say.
+    page = models.CharField("página", max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField("recibida", auto_now_add=True)
     answered_at = models.DateTimeField("respondida", null=True, blank=True)
 
@@ -88,10 +94,18 @@ class Lead(models.Model):
         verbose_name = "solicitud"
         verbose_name_plural = "solicitudes"
         ordering = ("-created_at", "-pk")
-        permissions = (("export_lead", "Puede exportar solicitudes"),)
+        permissions = (
+            ("export_lead", "Puede exportar solicitudes"),
+            ("answer_lead", "Puede responder solicitudes y enviar presupuestos"),
+            ("assign_lead", "Puede asignar solicitudes"),
+            ("give_lead_code", "Puede dar un código personal desde una solicitud"),
+        )
+        # Each filter of the list with the list's order.
         indexes = (
-            models.Index(fields=("status", "-created_at"), name="lead_by_status"),
-            models.Index(fields=("-created_at",), name="lead_by_date"),
+            models.Index(fields=("status", "-created_at", "-id"), name="lead_by_status"),
+            models.Index(fields=("-created_at", "-id"), name="lead_by_date"),
+            models.Index(fields=("kind", "-created_at", "-id"), name="lead_by_kind"),
+            models.Index(fields=("assigned_to", "-created_at", "-id"), name="lead_by_assignee"),
             models.Index(fields=("email",), name="lead_by_email"),
             models.Index(fields=("phone",), name="lead_by_phone"),
         )
@@ -104,6 +118,76 @@ class Lead(models.Model):
         self.status = status
         if status == self.Status.ANSWERED and self.answered_at is None:
             self.answered_at = timezone.now()
+
+
+class LeadEntry(models.Model):
+    """One entry of the conversation about a lead: an answer, a note, or what staff did with it.
+
+    The page that shows the answer's form makes `key_id` up, so that a second click adds nothing.
+    """
+
+    class Kind(models.TextChoices):
+        ANSWER = "answer", "Respuesta"
+        NOTE = "note", "Nota interna"
+        ASSIGNED = "assigned", "Asignación"
+        STATUS = "status", "Estado"
+        QUOTE = "quote", "Presupuesto"
+        CODE = "code", "Código"
+
+    lead = models.ForeignKey(Lead, models.CASCADE, related_name="entries", verbose_name="solicitud")
+    kind = models.CharField("tipo", max_length=10, choices=Kind.choices)
+    key_id = models.UUIDField(default=uuid4, editable=False)
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", editable=False
+    )
+    # The author's name, which stays after their account is deleted.
+    author_name = models.CharField("quién", max_length=150)
+    subject = models.CharField("asunto", max_length=160, blank=True)
+    body = models.TextField("texto")
+    created_at = models.DateTimeField("cuándo", auto_now_add=True)
+
+    class Meta:
+        verbose_name = "anotación"
+        verbose_name_plural = "anotaciones"
+        ordering = ("created_at", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=("lead", "key_id"), name="lead_entry_once_per_key"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} de {self.author_name}"
+
+    @property
+    def mail_key(self) -> str:
+        """The key of the mail that carries this answer."""
+        return f"lead-answer:{self.pk}"
+
+
+class AnswerTemplate(models.Model):
+    """A text that staff begin an answer with. `{nombre}` stands for the visitor's name."""
+
+    name = models.CharField("nombre", max_length=80, unique=True)
+    subject = models.CharField("asunto", max_length=160)
+    body = models.TextField(
+        "texto",
+        max_length=5000,
+        help_text="Escribe {nombre} donde deba ir el nombre de la persona.",
+    )
+    active = models.BooleanField("se ofrece", default=True)
+    position = models.PositiveSmallIntegerField("orden", default=1)
+
+    class Meta:
+        verbose_name = "plantilla de respuesta"
+        verbose_name_plural = "plantillas de respuesta"
+        ordering = ("position", "name")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def text_for(self, lead: Lead) -> str:
+        """The text with the visitor's first name, or without a name if there is none."""
+        name = lead.name.split()[0] if lead.name else ""
+        return self.body.replace(" {nombre}", f" {name}" if name else "").replace("{nombre}", name)
 
 
 class LeadConsent(models.Model):

@@ -11,7 +11,7 @@ from apps.core.admin_log import redact_entries_of
 from apps.core.mail.outbox import delete_mails_about
 from apps.core.privacy import PersonalData, counted, register_personal_data, register_retention
 from apps.leads import attachments
-from apps.leads.models import Attachment, Lead, Quote
+from apps.leads.models import Attachment, Lead, LeadEntry, Quote
 from apps.leads.withdrawal import privacy as _withdrawals  # noqa: F401  (registers its rules)
 
 LEADS_KEPT = timedelta(days=365)
@@ -32,12 +32,22 @@ def _export(email: str) -> list[dict[str, Any]]:
             "carrera": lead.career,
             "mensaje": lead.message,
             "aceptado": [consent.wording for consent in lead.consents.all()],
+            "página": lead.page,
             "código_enviado": lead.promo_code.code if lead.promo_code else None,
+            "conversación": [
+                {
+                    "cuándo": entry.created_at.isoformat(),
+                    "tipo": entry.get_kind_display(),
+                    "asunto": entry.subject,
+                    "texto": entry.body,
+                }
+                for entry in lead.entries.all()
+            ],
             **_details(lead),
         }
         for lead in _of(email)
         .select_related("promo_code", "quote", "subject_request", "attachment")
-        .prefetch_related("consents", "quote__subjects", "quote__discounts")
+        .prefetch_related("consents", "entries", "quote__subjects", "quote__discounts")
         .order_by("created_at")
     ]
 
@@ -77,13 +87,15 @@ def _preview(email: str) -> list[str]:
 
 @transaction.atomic
 def delete_leads(leads: QuerySet[Lead]) -> int:
-    """Delete leads with their quotes, files and mails. Return the number of leads."""
+    """Delete leads with their quotes, conversations, files and mails; return how many leads."""
     ids = list(leads.values_list("pk", flat=True))
     _delete_attachments(Attachment.objects.filter(lead__in=ids))
     # A mail about a form contains the sender's address and would outlive the lead.
     quotes = Quote.objects.filter(lead__in=ids)
     delete_mails_about("quote_id", quotes.values_list("pk", flat=True))
     delete_mails_about("lead_id", ids)
+    entries = LeadEntry.objects.filter(lead__in=ids)
+    delete_mails_about("lead_entry_id", entries.values_list("pk", flat=True))
     # The admin log names the sender: "Contacto: Ana Gil".
     redact_entries_of(Lead.objects.filter(pk__in=ids))
     Lead.objects.filter(pk__in=ids).delete()

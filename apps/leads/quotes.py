@@ -48,7 +48,7 @@ class Budget:
         return PaymentType.FULL if self.full_payment else PaymentType.INSTALMENTS
 
 
-def send_quote(budget: Budget, *, email: str, phone: str) -> Quote:
+def send_quote(budget: Budget, *, email: str, phone: str, page: str = "") -> Quote:
     """Price and store the budget, and queue the mails to the visitor and to the academy.
 
     Raises Invalid if a subject is not on sale, and TooManyRequests if the address has received its
@@ -63,12 +63,30 @@ def send_quote(budget: Budget, *, email: str, phone: str) -> Quote:
         else None
     )
     with transaction.atomic():
-        lead = open_lead(Lead.Kind.QUOTE, email=email, phone=phone)
+        lead = open_lead(Lead.Kind.QUOTE, email=email, phone=phone, page=page)
         quote = _store(lead, budget, priced, subjects, friend_promo)
-        queue_mail(
-            key=f"quote:{quote.pk}", template="quote", to=lead.email, context={"quote_id": quote.pk}
-        )
+        _queue_quote(quote)
     return quote
+
+
+def quote_for(lead: Lead, budget: Budget) -> Quote:
+    """Price and store a budget of staff's for a lead without a quote, and queue its mail.
+
+    Call it in a transaction. Raises Invalid if a subject is not on sale.
+    """
+    subjects = _on_sale(budget.subject_ids)
+    quote = _store(lead, budget, _price(budget, subjects), subjects, friend_promo=None)
+    _queue_quote(quote)
+    return quote
+
+
+def _queue_quote(quote: Quote) -> None:
+    queue_mail(
+        key=f"quote:{quote.pk}",
+        template="quote",
+        to=quote.lead.email,
+        context={"quote_id": quote.pk},
+    )
 
 
 def _on_sale(subject_ids: tuple[int, ...]) -> list[Subject]:

@@ -24,29 +24,31 @@ DISCOUNT_CODE_LENGTH = 10
 
 
 @transaction.atomic
-def receive_contact(*, name: str, email: str, phone: str, message: str) -> Lead:
+def receive_contact(*, name: str, email: str, phone: str, message: str, page: str = "") -> Lead:
     return open_lead(
         Lead.Kind.CONTACT,
         name=name,
         email=email,
         phone=phone,
         message=message,
+        page=page,
         accepted=[Consent.Kind.PRIVACY],
     )
 
 
 @transaction.atomic
-def request_free_subject(*, email: str, phone: str, career: str) -> Lead:
+def request_free_subject(*, email: str, phone: str, career: str, page: str = "") -> Lead:
     return open_lead(
         Lead.Kind.FREE_SUBJECT,
         email=email,
         phone=phone,
         career=career,
+        page=page,
         accepted=[Consent.Kind.TERMS],
     )
 
 
-def request_discount(*, email: str, phone: str, career: str) -> Lead:
+def request_discount(*, email: str, phone: str, career: str, page: str = "") -> Lead:
     """Create a personal code for one use, and queue its mail to the visitor.
 
     Raises TooManyRequests if the address has received its mails of this hour.
@@ -66,6 +68,7 @@ def request_discount(*, email: str, phone: str, career: str) -> Lead:
             email=email,
             phone=phone,
             career=career,
+            page=page,
             promo_code=promo,
             accepted=[Consent.Kind.TERMS],
         )
@@ -78,12 +81,14 @@ def request_discount(*, email: str, phone: str, career: str) -> Lead:
     return lead
 
 
-def receive_attachment(*, email: str, file: "UploadedFile[Any]") -> Lead:
+def receive_attachment(*, email: str, file: "UploadedFile[Any]", page: str = "") -> Lead:
     """Store a checked file and its lead, both or neither."""
     stored_name = attachments.store(file)
     try:
         with transaction.atomic():
-            lead = open_lead(Lead.Kind.PREVIEW, email=email, accepted=[Consent.Kind.TERMS])
+            lead = open_lead(
+                Lead.Kind.PREVIEW, email=email, page=page, accepted=[Consent.Kind.TERMS]
+            )
             Attachment.objects.create(
                 lead=lead,
                 stored_name=stored_name,

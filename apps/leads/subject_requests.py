@@ -16,11 +16,20 @@ def normalised_key(*, university: str, career: str, subject_name: str) -> str:
 
 @transaction.atomic
 def request_subject(
-    *, name: str, email: str, phone: str, university: str, career: str, subject_name: str
+    *,
+    name: str,
+    email: str,
+    phone: str,
+    university: str,
+    career: str,
+    subject_name: str,
+    page: str = "",
 ) -> Lead:
     """Store the request, and attach it to the other requests for the same subject."""
     requested = _lock_unpublished(university=university, career=career, subject_name=subject_name)
-    lead = open_lead(Lead.Kind.SUBJECT_REQUEST, name=name, email=email, phone=phone, career=career)
+    lead = open_lead(
+        Lead.Kind.SUBJECT_REQUEST, name=name, email=email, phone=phone, career=career, page=page
+    )
     SubjectRequest.objects.create(
         lead=lead, requested_subject=requested, university=university, subject_name=subject_name
     )

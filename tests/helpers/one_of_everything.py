@@ -18,7 +18,14 @@ from apps.classroom.models import (
 )
 from apps.core.models import DeletedRow, LegalText, Mail, ScheduledJob, SiteSettings, StaffAction
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
-from apps.leads.models import Lead, Quote, RequestedSubject, SubjectRequest, Withdrawal
+from apps.leads.models import (
+    AnswerTemplate,
+    Lead,
+    Quote,
+    RequestedSubject,
+    SubjectRequest,
+    Withdrawal,
+)
 from apps.orders.models import (
     Dispute,
     Instalment,
@@ -159,6 +166,8 @@ def make_leads(n, *, subject):
         lead=quoted, payment_type="full_payment", date_range="other", base_price=192,
         final_price=192, binding_price=192, valid_until=timezone.now(),
     )  # fmt: skip
+    quoted.entries.create(kind="answer", author_name="carla", subject="Hola", body="Sí.")
+    AnswerTemplate.objects.create(name=f"Saludo {n}", subject="Hola", body="Hola {nombre}:")
     requested = RequestedSubject.objects.create(
         name=f"Falta {n}", career="Economía", university="Otra", key=f"{n}", subject=subject
     )

@@ -4,13 +4,14 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from apps.backoffice.sample_trade.names import CONTACTS, MISSING_SUBJECTS, NOTES
+from apps.backoffice.sample_trade.names import ANSWERS, CONTACTS, MISSING_SUBJECTS, NOTES
 from apps.backoffice.sample_trade.sales import campaign_on
 from apps.backoffice.sample_trade.shop import Shop
 from apps.core.money import to_euros
 from apps.leads.models import (
     Lead,
     LeadConsent,
+    LeadEntry,
     Quote,
     QuoteDiscount,
     QuoteSubject,
@@ -84,6 +85,7 @@ def _lead(shop: Shop, kind: Lead.Kind, moment: datetime, number: int) -> Lead:
             email=person["email"],
             phone=person["phone"],
             career="" if has_name else shop.rng.choice(shop.subjects).degree.name,
+            page="/contenido" if kind == Lead.Kind.SUBJECT_REQUEST else "/",
             message=CONTACTS[number % len(CONTACTS)] if kind == Lead.Kind.CONTACT else "",
             created_at=moment,
         )
@@ -100,8 +102,24 @@ def _lead(shop: Shop, kind: Lead.Kind, moment: datetime, number: int) -> Lead:
         lead.status = Lead.Status.CLOSED if is_closed else Lead.Status.ANSWERED
         lead.assigned_to = shop.user
         if number % NOTED_EVERY == 0:
-            lead.note = NOTES[number % len(NOTES)]
+            _entry(shop, lead, LeadEntry.Kind.NOTE, NOTES[number % len(NOTES)])
+        if kind == Lead.Kind.CONTACT:
+            entry = _entry(shop, lead, LeadEntry.Kind.ANSWER, ANSWERS[number % len(ANSWERS)])
+            entry.subject = "Tu consulta"
     return lead
+
+
+def _entry(shop: Shop, lead: Lead, kind: LeadEntry.Kind, body: str) -> LeadEntry:
+    entry = LeadEntry(
+        lead=lead,
+        kind=kind,
+        author=shop.user,
+        author_name=shop.user.get_username(),
+        body=body,
+        created_at=lead.answered_at or lead.created_at,
+    )
+    shop.entries.append(entry)
+    return shop.rows.add(entry)
 
 
 def _personal_code(shop: Shop, moment: datetime) -> PromoCode:

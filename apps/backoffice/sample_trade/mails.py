@@ -50,6 +50,10 @@ def write_mails(shop: Shop, leads: list[Lead], quotes: list[Quote]) -> None:
         outbox.add(lead.created_at, "lead_received", lead.pk, settings.STAFF_EMAIL, context)
         if lead.promo_code:
             outbox.add(lead.created_at, "discount_code", lead.pk, lead.email, context)
+    for entry in shop.entries:
+        if entry.kind == entry.Kind.ANSWER:
+            context = {"lead_entry_id": entry.pk}
+            outbox.add(entry.created_at, "lead_answer", entry.pk, entry.lead.email, context)
     for quote in quotes:
         lead = quote.lead
         outbox.add(lead.created_at, "quote", quote.pk, lead.email, {"quote_id": quote.pk})

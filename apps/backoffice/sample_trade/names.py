@@ -46,7 +46,18 @@ MISSING_SUBJECTS = (
     ("Programación orientada a objetos", "Informática", "Universidad Abierta del Mediodía"),
 )
 
-# Answers that staff have noted.
+ANSWERS = (
+    "Hola:\n\nSí, los vídeos sirven también para el examen: están ordenados por PEC y al final hay "
+    "un repaso.",
+    "Hola:\n\nTe hemos vuelto a enviar el correo con tu acceso. Mira también en la "
+    "carpeta de spam.",
+    "Hola:\n\nPuedes pagar en tres plazos con cualquier tarjeta, también de débito.",
+    "Hola:\n\nTienes acceso hasta el final del semestre. Si compras en el último mes, hasta el "
+    "final del siguiente.",
+    "Hola:\n\nYa está cambiado. Verás la asignatura nueva en el aula al volver a entrar.",
+)
+
+# Notes for the team.
 NOTES = (
     "Llamada el martes: se lo piensa.",
     "Le mandé el temario por correo.",

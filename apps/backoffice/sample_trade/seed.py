@@ -23,6 +23,7 @@ from apps.core.models import LegalText, Mail
 from apps.leads.models import (
     Lead,
     LeadConsent,
+    LeadEntry,
     Quote,
     QuoteDiscount,
     QuoteSubject,
@@ -76,7 +77,7 @@ def seed_trade(user: Any) -> int:
     leads = write_leads(shop, [*contacts, *(shop.now - back for back in LATEST)])
     _add_open_cases(shop)
     shop.rows.insert(Student, ErasureRequest, PromoCode)
-    shop.rows.insert(RequestedSubject, Lead, LeadConsent, SubjectRequest)
+    shop.rows.insert(RequestedSubject, Lead, LeadConsent, LeadEntry, SubjectRequest)
     shop.rows.insert(Quote, QuoteSubject, QuoteDiscount)
     shop.rows.insert(Order, OrderLine, OrderDiscount, OrderEvent, PromoUse, ReferralReward)
     shop.rows.insert(Payment, Instalment, InstalmentAttempt, Payment.instalments.through)

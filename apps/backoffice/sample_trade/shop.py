@@ -13,7 +13,7 @@ from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import Provisioning
 from apps.core.models import LegalText
 from apps.core.random_codes import ALPHABET
-from apps.leads.models import Quote
+from apps.leads.models import LeadEntry, Quote
 from apps.orders.models import Instalment, Order, OrderEvent, OrderLine, Payment, Refund
 from apps.orders.models.statuses import EventKind
 from apps.pricing.instalment_plan import InstalmentPlan
@@ -69,6 +69,7 @@ class Shop:
     buyers: list[Buyer] = field(default_factory=list)
     sales: list[Sale] = field(default_factory=list)
     quotes: list[Quote] = field(default_factory=list)
+    entries: list[LeadEntry] = field(default_factory=list)
     plans: int = 0
     _people: int = 0
     _references: int = 0

@@ -1,8 +1,15 @@
-"""The admin of leads, quotes and requested subjects."""
+"""The admin of leads, answer templates, quotes and requested subjects."""
 
+from apps.leads.admin.answer_templates import AnswerTemplateAdmin
 from apps.leads.admin.leads import LeadAdmin
 from apps.leads.admin.quotes import QuoteAdmin
 from apps.leads.admin.subject_requests import RequestedSubjectAdmin
 from apps.leads.withdrawal.admin import WithdrawalAdmin
 
-__all__ = ["LeadAdmin", "QuoteAdmin", "RequestedSubjectAdmin", "WithdrawalAdmin"]
+__all__ = [
+    "AnswerTemplateAdmin",
+    "LeadAdmin",
+    "QuoteAdmin",
+    "RequestedSubjectAdmin",
+    "WithdrawalAdmin",
+]

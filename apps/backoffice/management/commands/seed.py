@@ -15,6 +15,7 @@ from apps.catalogue.seed import SUBJECTS, seed_catalogue
 from apps.catalogue.seed_many import seed_many
 from apps.catalogue.services import refresh_statistics
 from apps.core.progress_bar import progress_bar
+from apps.leads.seed import seed_answer_templates
 from apps.pages.seed import seed_pages
 from apps.pricing.seed import seed_campaigns, seed_promo_codes
 
@@ -73,6 +74,7 @@ class Command(BaseCommand):
             seed_many(more, progress.update)
         seed_campaigns()
         seed_pages()
+        seed_answer_templates()
         create_groups()
         # Never on a real site: codes for free purchases and accounts with a known password.
         if settings.DEBUG:

@@ -1,0 +1,1 @@
+"""The inbox: what staff do with a lead (docs/rules.md, "Inbox")."""

@@ -1,0 +1,112 @@
+"""What the page of a lead shows: facts, conversation, and links to what belongs to the person."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.template.defaultfilters import filesizeformat
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.timezone import localtime
+
+from apps.core.admin_base import money
+from apps.core.models import Mail
+from apps.leads.careers import career_name
+from apps.leads.inbox.first_answers import in_words
+from apps.leads.models import Lead, LeadEntry, Quote
+from apps.students.models import Student
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A label with its value, which leads to `url` if that is not empty."""
+
+    label: str
+    value: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One entry of the conversation. `mail` is the mail that carried it, if any."""
+
+    entry: LeadEntry
+    mail: Mail | None
+
+    @property
+    def is_answer(self) -> bool:
+        return self.entry.kind == LeadEntry.Kind.ANSWER
+
+    @property
+    def is_note(self) -> bool:
+        return self.entry.kind == LeadEntry.Kind.NOTE
+
+
+def contents_of(lead: Lead, user: Any) -> dict[str, Any]:
+    """Template variables of the page. Links need the permission of the page they lead to."""
+    return {
+        "facts": [fact for fact in _facts(lead, user) if fact.value],
+        "turns": _conversation(lead),
+        "consents": lead.consents.select_related("legal_text"),
+        "more": _more(lead, user),
+        "first_answer": in_words(lead.answered_at - lead.created_at) if lead.answered_at else "",
+        "waiting": in_words(timezone.now() - lead.created_at),
+    }
+
+
+def _facts(lead: Lead, user: Any) -> list[Fact]:
+    facts = [
+        Fact("Correo", lead.email, f"mailto:{lead.email}"),
+        Fact("Teléfono", lead.phone, f"tel:{lead.phone.replace(' ', '')}"),
+        Fact("Carrera", career_name(lead.career)),
+        Fact("Página", lead.page, lead.page),
+    ]
+    if request := getattr(lead, "subject_request", None):
+        url = _link(user, "leads_requestedsubject", request.requested_subject_id)
+        facts += [
+            Fact("Asignatura", request.subject_name, url),
+            Fact("Universidad", request.university),
+        ]
+    if attachment := getattr(lead, "attachment", None):
+        url = reverse("admin:leads_attachment_download", args=[attachment.pk])
+        size = filesizeformat(attachment.size)
+        facts.append(Fact("Archivo", f"{attachment.original_name} ({size})", url))
+    quote: Quote | None = getattr(lead, "quote", None)
+    if quote is not None:
+        url = _link(user, "leads_quote", quote.pk)
+        facts.append(Fact("Presupuesto", f"{quote}: {money(quote.final_price)}", url))
+    if lead.promo_code is not None:
+        url = _link(user, "pricing_promocode", lead.promo_code.pk)
+        facts.append(Fact("Código", lead.promo_code.code, url))
+    return facts
+
+
+def _link(user: Any, page: str, pk: int) -> str:
+    app, _, model = page.partition("_")
+    may_open = user.has_perm(f"{app}.view_{model}")
+    return reverse(f"admin:{page}_change", args=[pk]) if may_open else ""
+
+
+def _conversation(lead: Lead) -> list[Turn]:
+    entries = list(lead.entries.all())
+    keys = [entry.mail_key for entry in entries if entry.kind == LeadEntry.Kind.ANSWER]
+    mails = {mail.key: mail for mail in Mail.objects.filter(key__in=keys).defer("context")}
+    return [Turn(entry, mails.get(entry.mail_key)) for entry in entries]
+
+
+def _more(lead: Lead, user: Any) -> list[Fact]:
+    """Links to the student with this address, and to the other leads from it."""
+    found = []
+    student = Student.objects.with_email(lead.email)
+    if student is not None and user.has_perm("students.view_student"):
+        url = reverse("admin:students_student_change", args=[student.pk])
+        found.append(Fact("Alumno", student.full_name or student.email, url))
+    others = Lead.objects.filter(email=lead.email).exclude(pk=lead.pk)[:5]
+    found += [
+        Fact(
+            f"{other.get_kind_display()} ({other.get_status_display().lower()})",
+            f"{localtime(other.created_at):%d/%m/%Y}",
+            reverse("admin:leads_lead_change", args=[other.pk]),
+        )
+        for other in others
+    ]
+    return found

@@ -1,0 +1,90 @@
+"""Answers, notes, assignees and states of leads. Each change is kept in the conversation."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.core.mail.outbox import queue_mail
+from apps.leads.models import Lead, LeadEntry
+
+
+@transaction.atomic
+def answer_lead(
+    *, lead_id: int, author: Any, subject: str, body: str, key_id: UUID
+) -> LeadEntry | None:
+    """Keep an answer and queue its mail to the visitor. None if `key_id` was answered before.
+
+    The lead is answered from now on, and belongs to the author if it had no assignee.
+    """
+    lead = locked_lead(lead_id)
+    if lead.entries.filter(key_id=key_id).exists():
+        return None
+    entry = add_entry(lead, LeadEntry.Kind.ANSWER, author, body, subject=subject, key_id=key_id)
+    note_first_answer(lead, author)
+    queue_mail(
+        key=entry.mail_key,
+        template="lead_answer",
+        to=lead.email,
+        context={"lead_entry_id": entry.pk},
+    )
+    return entry
+
+
+@transaction.atomic
+def add_note(*, lead_id: int, author: Any, body: str) -> LeadEntry:
+    """Keep a note that only staff read."""
+    return add_entry(locked_lead(lead_id), LeadEntry.Kind.NOTE, author, body)
+
+
+@transaction.atomic
+def assign_lead(*, lead_id: int, assignee: Any | None, author: Any) -> bool:
+    """Assign the lead to a member of staff, who is told by mail, or to nobody.
+
+    Whoever takes a lead gets no mail about it. False if that changes nothing.
+    """
+    lead = locked_lead(lead_id)
+    if lead.assigned_to == assignee:
+        return False
+    lead.assigned_to = assignee
+    lead.save(update_fields=["assigned_to"])
+    name = assignee.get_username() if assignee else "nadie"
+    entry = add_entry(lead, LeadEntry.Kind.ASSIGNED, author, f"Asignada a {name}")
+    if assignee is not None and assignee != author and assignee.email:
+        queue_mail(
+            key=f"lead-assigned:{entry.pk}",
+            template="lead_assigned",
+            to=assignee.email,
+            context={"lead_id": lead.pk, "by": author.get_username()},
+        )
+    return True
+
+
+@transaction.atomic
+def set_status(*, lead_id: int, status: str, author: Any) -> bool:
+    """Give the lead this status. False if it has it already."""
+    lead = locked_lead(lead_id)
+    if lead.status == status:
+        return False
+    lead.move_to(status)
+    lead.save(update_fields=["status", "answered_at"])
+    add_entry(lead, LeadEntry.Kind.STATUS, author, f"Pasa a «{lead.get_status_display()}»")
+    return True
+
+
+def locked_lead(lead_id: int) -> Lead:
+    return Lead.objects.select_for_update(no_key=True).get(pk=lead_id)
+
+
+def add_entry(lead: Lead, kind: LeadEntry.Kind, author: Any, body: str, **fields: Any) -> LeadEntry:
+    return LeadEntry.objects.create(
+        lead=lead, kind=kind, author=author, author_name=author.get_username(), body=body, **fields
+    )
+
+
+def note_first_answer(lead: Lead, author: Any) -> None:
+    """Mark a lead as answered by this author. The caller holds its lock."""
+    lead.move_to(Lead.Status.ANSWERED)
+    if lead.assigned_to is None:
+        lead.assigned_to = author
+    lead.save(update_fields=["status", "answered_at", "assigned_to"])

@@ -1,0 +1,62 @@
+"""Turning a lead into a quote or into a personal code."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.timezone import localtime
+
+from apps.core.money import format_euros, to_cents
+from apps.core.random_codes import random_code
+from apps.leads.inbox.conversation import add_entry, locked_lead, note_first_answer
+from apps.leads.models import Lead, LeadEntry, Quote
+from apps.leads.quotes import Budget, quote_for
+from apps.leads.services import DISCOUNT_CODE_LENGTH
+from apps.pricing.models import PromoCode
+
+# The most that a member of staff gives away from the inbox (docs/rules.md, "Inbox").
+MOST_PERCENT = 25
+MOST_DAYS = 60
+# A code that can only be seen in the inbox.
+PREFIX = "PARATI-"
+
+
+@transaction.atomic
+def send_quote_to(*, lead_id: int, budget: Budget, author: Any) -> Quote:
+    """Send the person of a lead a quote of these subjects, priced as the calculator would.
+
+    A lead has one quote. For another one a lead of the same person is opened, which belongs to the
+    author. Raises Invalid if a subject is not on sale.
+    """
+    lead = locked_lead(lead_id)
+    if Quote.objects.filter(lead=lead).exists():
+        lead = Lead.objects.create(
+            kind=Lead.Kind.QUOTE, name=lead.name, email=lead.email, phone=lead.phone
+        )
+    quote = quote_for(lead, budget)
+    price = format_euros(to_cents(quote.final_price))
+    text = f"{quote}, de {price}, enviado a {lead.email}"
+    add_entry(lead, LeadEntry.Kind.QUOTE, author, text)
+    note_first_answer(lead, author)
+    return quote
+
+
+@transaction.atomic
+def give_code(*, lead_id: int, percent: int, days: int, author: Any) -> LeadEntry:
+    """Create a code for one use. The entry names it; the author sends it with an answer."""
+    lead = locked_lead(lead_id)
+    valid_until = timezone.now() + timedelta(days=days)
+    promo = PromoCode.objects.create(
+        code=random_code(PREFIX, DISCOUNT_CODE_LENGTH),
+        kind=PromoCode.Kind.PERCENT,
+        value=percent,
+        max_uses=1,
+        valid_until=valid_until,
+        note=f"Solicitud {lead.pk}, de {author.get_username()}"[:200],
+    )
+    if lead.promo_code is None:
+        lead.promo_code = promo
+        lead.save(update_fields=["promo_code"])
+    text = f"{promo.code}: {percent} %, un uso, hasta el {localtime(valid_until):%d/%m/%Y}"
+    return add_entry(lead, LeadEntry.Kind.CODE, author, text)

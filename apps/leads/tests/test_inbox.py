@@ -1,0 +1,254 @@
+"""The inbox: answers by mail, notes, assignees, quotes and codes. Carla and Eva are staff."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.backoffice.staff_groups import create_groups
+from apps.core.mail.registry import render_mail
+from apps.core.models import Mail
+from apps.core.privacy import erase_all, export_all
+from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead
+from apps.leads.inbox.first_answers import in_words, median_first_answer
+from apps.leads.models import AnswerTemplate, Lead, LeadEntry, Quote
+from apps.leads.tests.payloads import CONTACT, VISITOR
+from apps.pricing.models import PromoCode
+from tests.helpers.admin import admin_url
+from tests.helpers.factories import make_subject
+from tests.helpers.query_plans import bounded_reads, multiply
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def carla(client):
+    """A member of the group Atención, who is signed in."""
+    create_groups()
+    user = User.objects.create_user("carla", email="carla@example.com", is_staff=True)
+    user.first_name, user.last_name = "Carla", "Peña"
+    user.save()
+    user.groups.add(Group.objects.get(name="Atención"))
+    client.force_login(user)
+    return user
+
+
+@pytest.fixture
+def eva():
+    return User.objects.create_user("eva", email="eva@example.com", is_staff=True)
+
+
+@pytest.fixture
+def lead(client):
+    answer = client.post(
+        "/api/send-contact-email", CONTACT, "application/json",
+        headers={"referer": "http://testserver/precios?codigo=X"},
+    )  # fmt: skip
+    assert answer.status_code == 200
+    return Lead.objects.get()
+
+
+def send(client, lead, page, **data):
+    return client.post(reverse(f"admin:leads_lead_{page}", args=[lead.pk]), data, follow=True)
+
+
+def kinds(lead):
+    return list(lead.entries.values_list("kind", flat=True))
+
+
+def test_answer_is_mailed_once_and_the_conversation_is_kept(client, carla, lead):
+    page = client.get(admin_url(Lead, "change", lead.pk))
+    key = page.context["answer_form"]["key_id"].value()
+    data = {"key_id": key, "subject": "Tu\nconsulta", "body": "Hola, Bruno:\n\n<b>Sí</b>."}
+    for _ in range(2):  # A double click.
+        assert send(client, lead, "answer", **data).status_code == 200
+
+    lead.refresh_from_db()
+    assert (lead.status, lead.assigned_to) == (Lead.Status.ANSWERED, carla)
+    assert lead.answered_at is not None
+    mail = Mail.objects.get(template="lead_answer")
+    assert mail.to == VISITOR
+    letter = render_mail(mail.template, mail.context, reveal=True)
+    assert letter.subject == "Tu consulta"
+    assert "Carla Peña" in letter.text
+    assert "&lt;b&gt;Sí&lt;/b&gt;" in letter.html
+    # The visitor's own text is not repeated: anybody can type any address into the form.
+    assert "Álgebra" not in letter.text
+    shown = client.get(admin_url(Lead, "change", lead.pk)).content.decode()
+    assert "&lt;b&gt;Sí&lt;/b&gt;" in shown
+    assert "Correo pendiente" in shown
+    entry = LogEntry.objects.get(object_id=str(lead.pk))
+    assert (entry.user, "Sí" in entry.change_message) == (carla, False)
+
+
+@pytest.mark.usefixtures("carla")
+def test_an_answer_without_text_is_shown_again_with_its_error(client, lead):
+    page = send(client, lead, "answer", key_id=uuid4(), subject="", body=" ")
+
+    assert page.status_code == 200
+    assert set(page.context["answer_form"].errors) == {"subject", "body"}
+    wrong = send(client, lead, "answer", key_id="no", subject="a", body="b")
+    assert "key_id" in wrong.context["answer_form"].errors
+    assert kinds(lead) == []
+
+
+@pytest.mark.usefixtures("carla")
+def test_answer_begins_with_a_template_and_the_name_of_the_visitor(client, lead):
+    template = AnswerTemplate.objects.create(
+        name="Saludo", subject="Tu acceso", body="Hola {nombre}:\n\nGracias."
+    )
+    address = admin_url(Lead, "change", lead.pk)
+    form = client.get(address, {"plantilla": template.pk}).context["answer_form"]
+
+    assert form["body"].value() == "Hola Bruno:\n\nGracias."
+    assert form["subject"].value() == "Tu acceso"
+    for odd in ("x", "9" * 40, ""):
+        assert client.get(address, {"plantilla": odd, "codigo": odd}).status_code == 200
+    assert template.text_for(Lead(email="a@example.com")) == "Hola:\n\nGracias."
+
+
+def test_assignee_is_told_by_mail_and_whoever_takes_a_lead_is_not(client, carla, eva, lead):
+    address = admin_url(Lead, "change", lead.pk)
+    client.post(address, {"status": "new", "assigned_to": eva.pk})
+
+    lead.refresh_from_db()
+    assert lead.assigned_to == eva
+    mail = Mail.objects.get(template="lead_assigned")
+    assert mail.to == "eva@example.com"
+    text = render_mail(mail.template, mail.context, reveal=True).text
+    assert "carla te ha asignado una solicitud" in text
+    assert "Álgebra" in text
+
+    client.post(address, {"status": "closed", "assigned_to": carla.pk})
+    lead.refresh_from_db()
+    assert (lead.status, lead.assigned_to) == ("closed", carla)
+    assert Mail.objects.filter(template="lead_assigned").count() == 1
+    assert kinds(lead) == ["assigned", "status", "assigned"]
+
+
+def test_without_the_permissions_nothing_is_assigned_answered_or_given(client, eva, lead):
+    mine = Permission.objects.filter(codename__in=("view_lead", "change_lead"))
+    eva.user_permissions.set(mine)
+    client.force_login(eva)
+    page = client.get(admin_url(Lead, "change", lead.pk))
+    assert b"Responder por correo" not in page.content
+    client.post(admin_url(Lead, "change", lead.pk), {"status": "new", "assigned_to": eva.pk})
+    for name in ("answer", "quote", "code"):
+        assert send(client, lead, name, key_id=uuid4(), subject="a", body="b").status_code == 403
+
+    lead.refresh_from_db()
+    assert lead.assigned_to is None
+    assert kinds(lead) == []
+    assert send(client, lead, "note", note="Ha llamado").status_code == 200
+    assert kinds(lead) == ["note"]
+
+
+def test_lead_becomes_a_quote_that_binds(client, carla, lead):
+    subject, other = make_subject("Derecho romano"), make_subject("Derecho penal")
+    data = {"subjects": [subject.pk, other.pk], "payment_type": "full_payment"}
+    assert send(client, lead, "quote", **data).status_code == 200
+
+    quote = Quote.objects.get()
+    assert quote.lead == lead
+    assert quote.subjects.count() == 2
+    assert Mail.objects.get(template="quote").to == VISITOR
+    lead.refresh_from_db()
+    assert (lead.status, lead.assigned_to, kinds(lead)) == ("answered", carla, ["quote"])
+
+    # A second quote opens a lead of its own for the same person.
+    send(client, lead, "quote", **data)
+    second = Quote.objects.exclude(pk=quote.pk).get()
+    assert (second.lead.email, second.lead.kind) == (VISITOR, Lead.Kind.QUOTE)
+    too_many = [make_subject(f"Más {number}").pk for number in range(7)]
+    page = send(client, lead, "quote", subjects=too_many, payment_type="full_payment")
+    assert "subjects" in page.context["form"].errors
+    assert Quote.objects.count() == 2
+
+
+@pytest.mark.usefixtures("carla")
+def test_lead_becomes_a_code_for_one_use_with_a_limit(client, lead):
+    page = send(client, lead, "code", percent=60, days=10)
+    assert "percent" in page.context["form"].errors
+    page = send(client, lead, "code", percent=15, days=10)
+
+    promo = PromoCode.objects.get()
+    assert (promo.value, promo.max_uses) == (15, 1)
+    assert promo.valid_until < timezone.now() + timedelta(days=11)
+    assert promo.code in page.context["answer_form"]["body"].value()
+    lead.refresh_from_db()
+    assert (lead.promo_code, lead.status) == (promo, "new")
+
+
+def test_a_form_keeps_the_page_it_was_sent_from(client, lead):
+    assert lead.page == "/precios"
+    secret = f"http://testserver{reverse('aula_acceso', args=['abc'])}"
+    for referrer in ("http://otra.example/precios", secret, "http://["):
+        body = {**CONTACT, "email": "otra@example.com"}
+        headers = {"referer": referrer}
+        answer = client.post("/api/send-contact-email", body, "application/json", headers=headers)
+        assert answer.status_code == 200, answer.content
+    assert set(Lead.objects.exclude(pk=lead.pk).values_list("page", flat=True)) == {""}
+
+
+def test_conversation_is_exported_and_erased_with_the_person(carla, eva, lead):
+    add_note(lead_id=lead.pk, author=carla, body="Prefiere las tardes")
+    answer_lead(lead_id=lead.pk, author=carla, subject="Hola", body="Sí.", key_id=uuid4())
+    assign_lead(lead_id=lead.pk, assignee=eva, author=carla)
+    told = export_all(VISITOR)["formularios"][0]["conversación"]
+    assert [entry["texto"] for entry in told] == ["Prefiere las tardes", "Sí.", "Asignada a eva"]
+
+    erase_all(VISITOR)
+
+    assert not LeadEntry.objects.exists()
+    assert not Mail.objects.exists()
+
+
+def test_median_counts_the_answered_leads_of_the_last_30_days():
+    assert median_first_answer() is None
+    now = timezone.now()
+    for days, hours in ((1, 1), (2, 3), (3, 26), (60, 1), (4, None)):
+        lead = Lead.objects.create(kind="contact", email="ana@example.com")
+        at = now - timedelta(days=days)
+        answered_at = at + timedelta(hours=hours) if hours else None
+        Lead.objects.filter(pk=lead.pk).update(created_at=at, answered_at=answered_at)
+
+    assert median_first_answer() == timedelta(hours=3)
+    assert in_words(timedelta(minutes=45)) == "45 min"
+    assert in_words(timedelta(hours=3, minutes=20)) == "3 h 20 min"
+    assert in_words(timedelta(days=2)) == "2 días"
+
+
+def test_page_of_a_lead_takes_as_many_queries_with_a_long_conversation(client, carla, lead):
+    def queries():
+        with CaptureQueriesContext(connection) as captured:
+            assert client.get(admin_url(Lead, "change", lead.pk)).status_code == 200
+        return len(captured)
+
+    answer_lead(lead_id=lead.pk, author=carla, subject="Hola", body="Sí.", key_id=uuid4())
+    few = queries()
+    for _ in range(4):
+        answer_lead(lead_id=lead.pk, author=carla, subject="Hola", body="Sí.", key_id=uuid4())
+        add_note(lead_id=lead.pk, author=carla, body="Nota")
+    assert queries() == few
+
+
+@pytest.mark.postgres
+@pytest.mark.usefixtures("carla")
+def test_inbox_reads_no_large_table_widely(client, lead):
+    multiply(lead, 100_000, email="'visitante' || n || '@example.com'",
+             created_at="now() - n * interval '5 minutes'")  # fmt: skip
+    address = admin_url(Lead, "changelist")
+    client.get(address)
+    filters = ({}, {"status__exact": "new"}, {"asignada": "yo", "status__exact": "new"},
+               {"kind__exact": "quote"})  # fmt: skip
+    for query in filters:
+        with bounded_reads():
+            assert client.get(address, query).status_code == 200
+    with bounded_reads(at_most=30):
+        client.get(admin_url(Lead, "change", lead.pk))
