@@ -1,6 +1,6 @@
 """The cases of withdrawal in the admin: what was declared, what was used, and the refund."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
@@ -33,6 +33,7 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
     class Meta:
         model = Withdrawal
         fields = ("status", "order", "note")
+        widgets: ClassVar = {"note": forms.Textarea(attrs={"rows": 3})}
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or {}
@@ -74,19 +75,25 @@ class WithdrawalAdmin(AcademyModelAdmin):
     search_fields = ("name", "email", "order_number", "note")
     date_hierarchy = "received_at"
     list_select_related = ("order",)
-    autocomplete_fields = ("order",)
+    raw_id_fields = ("order",)
     actions = ("send_acknowledgement",)
     fieldsets = (
         (None, {"fields": ("status", "order", "note")}),
-        (
-            "Plazos",
-            {"fields": ("received", "deadline", "in_time_shown", "acknowledged", "resolved_at")},
-        ),
+        ("El contrato", {"fields": ("contract", "waiver", "used", "refunds", "other_orders")}),
         (
             "Lo que ha declarado",
-            {"fields": ("name", "email", "order_number", "details", "later_statements")},
+            {"fields": (("name", "email"), "order_number", "details", "later_statements")},
         ),
-        ("El contrato", {"fields": ("contract", "waiver", "used", "refunds", "other_orders")}),
+        (
+            "Plazos",
+            {
+                "fields": (
+                    ("received", "deadline"),
+                    ("in_time_shown", "resolved_at"),
+                    "acknowledged",
+                )
+            },
+        ),
     )
     readonly_fields = (
         "received", "deadline", "in_time_shown", "acknowledged", "resolved_at", "name", "email",
@@ -158,8 +165,8 @@ class WithdrawalAdmin(AcademyModelAdmin):
             return "El número y el correo no coinciden con ningún pedido pagado."
         paid = f"{timezone.localtime(order.paid_at):%d/%m/%Y}" if order.paid_at else NOTHING
         url = reverse("admin:orders_order_change", args=[order.pk])
-        text = f"{money(order.total_amount)} · pagado el {paid} · {order.get_status_display()}"
-        return format_html('<a href="{}">{}</a> · {}', url, order, text)
+        text = f"{order} · {money(order.total_amount)} · pagado el {paid}"
+        return format_html('<a href="{}">{} · {}</a>', url, text, order.get_status_display())
 
     @admin.display(description="renuncia al desistimiento")
     def waiver(self, case: Withdrawal) -> str:

@@ -1,0 +1,64 @@
+"""A withdrawal without JavaScript: the statement, its acknowledgement, the case and the refund."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
+from apps.leads.models import Withdrawal
+from tests.browser.records import Shelf, mail_with, mails_to, only_order, pay_elsewhere, text_of
+from tests.browser.visitor import Visitor
+from tests.helpers.factories import whole
+
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
+
+def test_a_withdrawal_is_acknowledged_and_refunded(
+    new_visitor: Callable[..., Visitor], visitor: Visitor, shelf: Shelf, email: str
+) -> None:
+    pay_elsewhere(email, whole(shelf.put("Cálculo", "200.00")), total="190")
+    order = only_order(email)
+    confirmation = text_of(mail_with("Confirmación de tu pedido", email))
+    assert f"/desistimiento?pedido={order.pk}" in confirmation
+
+    page = new_visitor(java_script_enabled=False, viewport={"width": 390, "height": 844}).page
+    page.goto("/")
+    page.get_by_role("link", name="Desistir del contrato aquí").click()
+    page.get_by_label("Nombre y apellidos").fill("Ana Gil")
+    page.get_by_label("Correo electrónico").fill(email)
+    page.get_by_label("Número de pedido").fill(str(order.pk))
+    page.get_by_role("button", name="Desistir del contrato aquí").click()
+    expect(page.get_by_text("Todavía no se ha enviado nada.")).to_be_visible()
+    page.get_by_role("button", name="Confirmar desistimiento").click()
+    expect(page.get_by_role("heading", name="Hemos recibido tu desistimiento")).to_be_visible()
+    assert "Ana Gil" in text_of(mail_with("Acuse de recibo de tu desistimiento", email))
+
+    case = Withdrawal.objects.get(order=order)
+    clerk = visitor.page
+    clerk.goto(f"/admin/leads/withdrawal/{case.pk}/change/")
+    clerk.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
+    clerk.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
+    clerk.get_by_role("button", name="Iniciar sesión").click()
+    expect(clerk.get_by_text("pierdo el derecho de desistimiento")).to_be_visible()
+    expect(clerk.get_by_text("No ha llegado a entrar")).to_be_visible()
+    visitor.assert_accessible()
+    visitor.watch.expect("Applying inline style")  # axe does so to measure the colours.
+    clerk.get_by_role("link", name="Devolver…").click()
+    clerk.get_by_label("Motivo").fill("Desiste")
+    clerk.get_by_role("button", name="Ver qué cambiaría").click()
+    clerk.get_by_role("button", name="Devolver 190,00 €").click()
+    expect(clerk.get_by_text("Devueltos 190,00 €.")).to_be_visible()
+
+    clerk.goto(f"/admin/leads/withdrawal/{case.pk}/change/")
+    clerk.get_by_label("Estado").select_option(label="Devuelto")
+    clerk.get_by_role("button", name="Guardar", exact=True).click()
+    case.refresh_from_db()
+    assert case.status == Withdrawal.Status.REFUNDED
+    acknowledged = [mail for mail in mails_to(email) if "Acuse de recibo" in mail["Subject"]]
+    assert len(acknowledged) == 1
+
+    clerk.goto("/admin/informes")
+    clerk.get_by_role("button", name="Traer lo último de Stripe").click()
+    expect(clerk.locator(".messagelist").get_by_text("Traído de Stripe")).to_be_visible()
+    visitor.assert_accessible()
