@@ -337,6 +337,12 @@ INSTALMENT_COUNT = env.int("INSTALMENT_COUNT", default=3)
 INSTALMENT_EVERY_DAYS = env.int("INSTALMENT_EVERY_DAYS", default=20)
 # Euros that one member of staff may refund in a day.
 REFUND_DAILY_LIMIT = env.int("REFUND_DAILY_LIMIT", default=1000)
+# Euros in bank transfers that one member of staff may record in a day.
+TRANSFER_DAILY_LIMIT = env.int("TRANSFER_DAILY_LIMIT", default=2000)
+# The account that buyers transfer to. Empty: no orders are made for payment by transfer.
+TRANSFER_IBAN = env.str(
+    "TRANSFER_IBAN", default="ES91 2100 0418 4502 0005 1332" if DEBUG else ""
+).strip()
 # Hours after which a buyer who agreed is reminded of an unpaid cart. Empty: never.
 CART_REMINDER_HOURS = env.list("CART_REMINDER_HOURS", cast=int, default=[24, 72])
 # Hide list prices that were never charged in the last 30 days (EU price indication law).

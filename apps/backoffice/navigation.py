@@ -61,6 +61,8 @@ ENTRIES = (
     _list("Pedidos", "Notas", "orders.ordernote"),
     _list("Pedidos", "Facturas", "invoices.invoice"),
     _list("Pedidos", "Facturas en espera", "invoices.pendinginvoice"),
+    Entry("Pedidos", "Pedido nuevo", "admin:orders_order_nuevo", "orders.add_stafforder"),
+    _list("Pedidos", "Transferencias", "orders.transferreceipt"),
     _list("Pedidos", "Líneas vendidas", "orders.orderline"),
     _list("Pedidos", "Historial de pedidos", "orders.orderevent"),
     _list("Alumnos", "Alumnos", "students.student"),

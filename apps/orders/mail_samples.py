@@ -12,6 +12,7 @@ from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STAFF, STUDENT, VISITOR, preview_mail, sample
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
+from apps.orders.by_staff import mail_samples as _staff_orders  # noqa: F401  (it describes itself)
 from apps.orders.models import CART_LIFE
 from apps.orders.models.statuses import RefusalKind
 from apps.orders.plan.mails import REASONS
@@ -194,8 +195,20 @@ def _unpaid() -> dict[str, dict[str, Any]]:
 
 
 def _refund_made() -> dict[str, dict[str, Any]]:
-    common = {"order_name": NAME, "first_name": "Ana", "plan_is_over": False}
+    common = {
+        "order_name": NAME,
+        "first_name": "Ana",
+        "by_transfer": False,
+        "plan_is_over": False,
+    }
     return {
+        "Por transferencia": {
+            **common,
+            "amount": Decimal("194.40"),
+            "by_transfer": True,
+            "is_whole": True,
+            "lines": [],
+        },
         "Entera": {**common, "amount": Decimal("194.40"), "is_whole": True, "lines": []},
         "De un plan": {
             **common,

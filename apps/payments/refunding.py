@@ -15,6 +15,7 @@ from django.utils import timezone
 from apps.core.errors import AcademyError
 from apps.orders.ledger.plan_end import takes_no_payments
 from apps.orders.models import Order, Payment, Refund
+from apps.orders.refunds.by_hand import record_by_hand
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.record import record_refunds
@@ -78,6 +79,9 @@ def settle_refund(refund_id: int, *, is_watched: bool = False) -> None:
 def _carry_out(refund: Refund) -> str:
     """Find or create the refund at Stripe. Returns a Spanish reason if it is given up, else ""."""
     payment = refund.payment
+    if payment.is_transfer:
+        record_by_hand(refund)
+        return ""
     sync_refunds(payment)
     refund.refresh_from_db()
     if refund.status != Refund.Status.REQUESTED:

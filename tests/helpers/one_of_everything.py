@@ -39,6 +39,8 @@ from apps.orders.models import (
     PromoUse,
     ReferralReward,
     Refund,
+    StaffOrder,
+    TransferReceipt,
 )
 from apps.pages import models as pages
 from apps.payments.models import ProviderEvent
@@ -72,6 +74,14 @@ def make_one_of_everything():
         paid_at=timezone.now(),
     )  # fmt: skip
     add_rows_to(order, subject=subject, lesson=lesson)
+    StaffOrder.objects.create(order=order, paid_by="transfer", actor="carla")
+    TransferReceipt.objects.create(
+        order=order, amount=1, received_on="2026-11-21", proof=f"MOV-{order.pk}", actor="carla",
+        form_key=uuid4(),
+    )  # fmt: skip
+    OrderNote.objects.create(
+        order=order, text="Llamar", actor="carla", due_on="2026-11-21", form_key=uuid4()
+    )
     PromoUse.objects.create(promo_code=promo, order=order, student=student, status="used")
     friend = Student.objects.create(email=f"amiga{n}@example.com")
     ReferralReward.objects.create(
@@ -187,9 +197,6 @@ def add_rows_to(order, *, subject, lesson):
     OrderDiscount.objects.create(order=order, name="Descuento por volumen", amount=15)
     OrderEvent.objects.create(
         order=order, kind="created", actor="comprador", reason="Pedido creado"
-    )
-    OrderNote.objects.create(
-        order=order, text="Llamar", actor="carla", due_on="2026-11-21", form_key=uuid4()
     )
     number = order.instalments.count() + 1
     Instalment.objects.create(order=order, number=number, amount=63, due_on="2026-11-21")

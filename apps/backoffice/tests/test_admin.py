@@ -34,6 +34,7 @@ from apps.orders.models import (
     PromoUse,
     ReferralReward,
     Refund,
+    TransferReceipt,
 )
 from apps.pages.models import Faq
 from apps.payments.models import ProviderEvent
@@ -60,7 +61,8 @@ WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
     PriceBatch, PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment,
     Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
-    Withdrawal, OrderNote, StaffAction, DeletedRow, Invoice, PendingInvoice, TaxRecord,
+    Withdrawal, OrderNote, TransferReceipt, StaffAction, DeletedRow, Invoice, PendingInvoice,
+    TaxRecord,
 }  # fmt: skip
 
 

@@ -16,7 +16,15 @@ from apps.backoffice.today.one_statement import Question
 from apps.core.jobs import failing_jobs
 from apps.core.models import Heartbeat, Mail
 from apps.leads.models import Lead, Withdrawal
-from apps.orders.models import Dispute, Instalment, Order, Payment, ReferralReward, Refund
+from apps.orders.models import (
+    Dispute,
+    Instalment,
+    Order,
+    OrderNote,
+    Payment,
+    ReferralReward,
+    Refund,
+)
 from apps.orders.reads import paid_without_access
 from apps.students.models import ErasureRequest
 
@@ -78,6 +86,10 @@ TILES = (
     TileDefinition(
         "Desistimientos", "leads.view_withdrawal", lambda: Withdrawal.objects.open(),
         "leads_withdrawal", _where(situacion="pendiente"), "received_at", "El primero es del",
+    ),
+    TileDefinition(
+        "Notas para hoy", "orders.view_ordernote", lambda: OrderNote.objects.due(),
+        "orders_ordernote", _where(cuando="hoy"),
     ),
     TileDefinition(
         "Pedidos con aviso", "orders.view_order", lambda: Order.objects.needing_attention(),

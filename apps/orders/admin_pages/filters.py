@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from apps.core.dates import month_start
+from apps.orders.models import Order
 from apps.orders.reads import paid_after_reminder, paid_without_access
 
 
@@ -26,6 +27,19 @@ class OrderAttentionFilter(AttentionFilter):
         if self.value() != "si":
             return None
         return rows.needing_attention()
+
+
+class TransferFilter(admin.SimpleListFilter):
+    title = "transferencia"
+    parameter_name = "transferencia"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("espera", "Esperando transferencia")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        if self.value() != "espera":
+            return None
+        return rows.filter(pk__in=Order.objects.awaiting_transfer().values("pk"))
 
 
 class AccessFilter(admin.SimpleListFilter):

@@ -21,7 +21,12 @@ from apps.core.admin_base import (
     money,
 )
 from apps.core.admin_filters import month_filter
-from apps.orders.admin_pages.filters import AccessFilter, OrderAttentionFilter, RecoveredFilter
+from apps.orders.admin_pages.filters import (
+    AccessFilter,
+    OrderAttentionFilter,
+    RecoveredFilter,
+    TransferFilter,
+)
 from apps.orders.admin_pages.rows import (
     DiscountRows,
     InstalmentRows,
@@ -30,7 +35,8 @@ from apps.orders.admin_pages.rows import (
     PromoUseRows,
 )
 from apps.orders.back_office.buttons import button_urls
-from apps.orders.back_office.order_page import order_page
+from apps.orders.back_office.order_page import order_page, state_of
+from apps.orders.back_office.staff_order_pages import staff_order_urls
 from apps.orders.ledger.history import note
 from apps.orders.models import (
     Order,
@@ -49,16 +55,17 @@ class OrderAdmin(ReadOnlyAdmin):
         "number",
         moment("created_at", "creado"),
         "email",
-        "status",
+        "state",
         "total",
         "attention",
         "code",
     )
-    list_select_related = ("promo_code",)
+    list_select_related = ("promo_code", "by_staff")
     list_filter = (
         OrderAttentionFilter,
         AccessFilter,
         RecoveredFilter,
+        TransferFilter,
         "status",
         "payment_type",
         month_filter("created_at", "creado en"),
@@ -129,7 +136,7 @@ class OrderAdmin(ReadOnlyAdmin):
     )
 
     def get_urls(self) -> list[URLPattern]:
-        return [*button_urls(), *super().get_urls()]
+        return [*staff_order_urls(), *button_urls(), *super().get_urls()]
 
     # The page opens mails in place, in frames of this site.
     @method_decorator(csp_update({"frame-src": ["'self'"]}))
@@ -170,6 +177,10 @@ class OrderAdmin(ReadOnlyAdmin):
     @admin.display(description="pedido", ordering="pk")
     def number(self, order: Order) -> str:
         return f"{order.pk}"
+
+    @admin.display(description="estado", ordering="status")
+    def state(self, order: Order) -> str:
+        return state_of(order)
 
     @admin.display(description="total", ordering="total_amount")
     def total(self, order: Order) -> str:

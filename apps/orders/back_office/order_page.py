@@ -8,8 +8,9 @@ from apps.core.money import format_euros
 from apps.orders.back_office.buttons import EmailForm, NoteForm
 from apps.orders.back_office.timeline import timeline
 from apps.orders.ledger.plan_end import takes_instalments
-from apps.orders.models import Order, Refund
-from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED
+from apps.orders.models import Order, Refund, StaffOrder
+from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, UNPAID
+from apps.orders.refunds.available import refundable_cents
 from apps.orders.stripe_links import payment_page
 
 
@@ -19,11 +20,18 @@ def order_page(order: Order) -> dict[str, Any]:
     is_paid = order.status in EVER_PAID
     is_open = access is not None and access.status == Provisioning.Status.CREATED
     payment = order.main_payment
+    by_staff = getattr(order, "by_staff", None)
     return {
         "title": f"Pedido {order.pk}",
         "subtitle": None,
         "order": order,
         "entries": timeline(order),
+        "state": state_of(order),
+        "by_staff": by_staff,
+        "takes_transfer": by_staff is not None
+        and by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
+        and order.status in UNPAID,
+        "may_refund": refundable_cents(order) > 0,
         "access": access,
         "is_paid": is_paid,
         "access_waits": is_paid and not is_open,
@@ -36,6 +44,16 @@ def order_page(order: Order) -> dict[str, Any]:
         # Names one click of each form, so that a second click does nothing.
         "form_key": uuid4(),
     }
+
+
+def state_of(order: Order) -> str:
+    """The order's state in words. An order that waits for a transfer is an open cart."""
+    by_staff = getattr(order, "by_staff", None)
+    if order.status == Order.Status.CART and by_staff is not None:
+        if by_staff.paid_by == StaffOrder.PaidBy.TRANSFER:
+            return "Esperando transferencia"
+        return "Esperando el pago con tarjeta"
+    return str(order.get_status_display())
 
 
 def _ending_refunds(order: Order) -> list[str]:

@@ -78,10 +78,16 @@ def _event(event: OrderEvent) -> Entry:
     return Entry(
         at=event.at,
         title=event.get_kind_display() or "Historial",
-        detail=event.reason,
+        detail=f"{event.reason}{_change_of_status(event)}",
         actor=event.actor,
         tone=tone,
     )
+
+
+def _change_of_status(event: OrderEvent) -> str:
+    if not event.to_status:
+        return ""
+    return f" ({event.get_from_status_display()} → {event.get_to_status_display()})"
 
 
 def _payments(order: Order) -> Iterator[Entry]:

@@ -8,6 +8,7 @@ from django.db import transaction
 from apps.core.money import format_whole_euros
 from apps.orders.checkout import binding_quotes
 from apps.orders.checkout.acceptances import check_acceptances
+from apps.orders.checkout.agreed_price import agreed_cents
 from apps.orders.checkout.already_bought import LineToBuy, lines_bought_before, mail_already_bought
 from apps.orders.checkout.binding_quotes import BindingPrice
 from apps.orders.checkout.cart import CartLine, lines_as_json, resolve
@@ -163,6 +164,9 @@ def _refuse_lines_bought_before(
 def _binding_price(
     checkout: Checkout, lines: Sequence[CartLine], order: Order | None
 ) -> BindingPrice:
+    agreed = agreed_cents(order, lines, checkout.payment_type)
+    if agreed is not None and not checkout.promo_code.strip():
+        return BindingPrice(price_cents=agreed)
     if not checkout.quote_key:
         return BindingPrice()
     quote = binding_quotes.by_key(checkout.quote_key)

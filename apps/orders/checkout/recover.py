@@ -9,6 +9,7 @@ from django.utils import timezone
 from apps.core.errors import AcademyError
 from apps.core.money import as_json, to_cents
 from apps.orders.checkout import binding_quotes
+from apps.orders.checkout.agreed_price import agreed_cents
 from apps.orders.checkout.binding_quotes import BindingPrice
 from apps.orders.checkout.cart import CartLine, CheckoutItem, discounts_as_json, on_sale
 from apps.orders.checkout.place import INSTALMENT_REFUSALS
@@ -147,8 +148,9 @@ def _binding_price_now(
     check_purchases: bool,
 ) -> BindingPrice:
     """The price that the order's quote binds now. If none, `changes` gets the reason."""
-    if order.quote_number is None:
-        return BindingPrice()
+    agreed = agreed_cents(order, lines, PaymentType(order.payment_type))
+    if agreed is not None or order.quote_number is None:
+        return BindingPrice(price_cents=agreed)
     binding = binding_quotes.binding_price(
         binding_quotes.by_number(order.quote_number),
         lines,

@@ -38,6 +38,8 @@ class PricedCheckout:
     quote: CartQuote
     promo: PromoCode | None
     quote_number: int | None
+    # Who places the order, for its history.
+    actor: str = "comprador"
 
     def digest(self) -> str:
         """A digest of everything that a payment of this order is for, as 64 hexadecimal digits.
@@ -98,7 +100,7 @@ def write_order(order: Order | None, priced: PricedCheckout) -> Order:
     note(
         order,
         kind=EventKind.CREATED if is_new else EventKind.CHANGED,
-        actor="comprador",
+        actor=priced.actor,
         reason=f"{'Pedido creado' if is_new else 'Pedido cambiado'}: {count}, "
         f"{format_euros(priced.quote.total_cents)}",
     )

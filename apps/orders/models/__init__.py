@@ -13,6 +13,7 @@ from apps.orders.models.payment import Payment
 from apps.orders.models.promo_use import PromoUse
 from apps.orders.models.refund import Dispute, Refund
 from apps.orders.models.reward import ReferralReward
+from apps.orders.models.staff_order import StaffOrder, TransferReceipt
 
 __all__ = (
     "CART_LIFE",
@@ -28,6 +29,8 @@ __all__ = (
     "PromoUse",
     "ReferralReward",
     "Refund",
+    "StaffOrder",
+    "TransferReceipt",
     "UsedQuote",
     "order_key_digest",
 )

@@ -39,6 +39,10 @@ class OrderQuerySet(models.QuerySet["Order"]):
         """Orders that are flagged or disputed."""
         return self.filter(~Q(flag="") | Q(disputed_at__isnull=False))
 
+    def awaiting_transfer(self) -> "OrderQuerySet":
+        """Open orders made by staff whose buyer pays by bank transfer."""
+        return self.filter(status=OrderStatus.CART, by_staff__paid_by="transfer")
+
     def with_key(self, order_key: UUID | None) -> "OrderQuerySet":
         """The order that a page made up this key for."""
         if order_key is None:

@@ -11,6 +11,9 @@ from apps.orders.models.instalment import Instalment
 from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, Order
 from apps.orders.models.statuses import PAYMENT_OPEN, PaymentStatus
 
+# Prefix of the reference of a bank transfer that staff have recorded. Stripe knows nothing of it.
+TRANSFER_PREFIX = "transfer_"
+
 
 class PaymentQuerySet(models.QuerySet["Payment"]):
     def open(self) -> "PaymentQuerySet":
@@ -19,6 +22,10 @@ class PaymentQuerySet(models.QuerySet["Payment"]):
     def unmatched(self) -> "PaymentQuerySet":
         """Payments that belong to no order and that staff have not attended to."""
         return self.filter(order=None).exclude(flag="")
+
+    def transfers(self) -> "PaymentQuerySet":
+        """Bank transfers that staff have recorded."""
+        return self.filter(reference__startswith=TRANSFER_PREFIX, status=PaymentStatus.SUCCEEDED)
 
     def named(self, provider_id: str) -> "PaymentQuerySet":
         """Payments with this id at the provider: of the payment, or of its Checkout Session."""
@@ -42,7 +49,7 @@ class Payment(models.Model):
     )
     # The provider's id of the payment. A payment on the hosted page has none before the buyer pays:
     # until then this is the id of its Checkout Session. A free order has an id of the shop's own,
-    # `free_…`.
+    # `free_…`, and a bank transfer `transfer_…`.
     reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, unique=True)
     # The id of the Checkout Session. Empty if the card is typed into the shop's own dialog.
     session = models.CharField(
@@ -99,6 +106,11 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return self.reference
+
+    @property
+    def is_transfer(self) -> bool:
+        """Whether it is a bank transfer, which Stripe knows nothing of."""
+        return self.reference.startswith(TRANSFER_PREFIX)
 
     @property
     def is_past_its_time(self) -> bool:

@@ -141,6 +141,8 @@ class EventKind(models.TextChoices):
 
     CREATED = "created", "Pedido creado"
     CHANGED = "changed", "Pedido cambiado"
+    MADE_BY_STAFF = "made_by_staff", "Pedido hecho por el equipo"
+    TRANSFER_RECEIVED = "transfer_received", "Transferencia recibida"
     EXPIRED = "expired", "Pedido caducado"
     ERASED = "erased", "Datos personales borrados"
     ATTENDED = "attended", "Aviso atendido"

@@ -28,6 +28,7 @@ def made_context(ids: dict[str, Any]) -> dict[str, Any]:
     return {
         **_common(refunds, order),
         "first_name": order.first_name,
+        "by_transfer": any(refund.payment.is_transfer for refund in refunds),
         "is_whole": is_whole,
         "lines": [] if is_whole else [line.name for line in lines],
         "plan_is_over": order.instalments.filter(status="canceled").exists(),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from apps.core.money import format_euros, to_cents
 from apps.orders.ledger.balance import Balance, balance_of
-from apps.orders.models import Order, ReferralReward
+from apps.orders.models import Order, Payment, ReferralReward
 from apps.orders.models.statuses import SOLD
 from apps.orders.plan.schedule import preview_cancellation
 from apps.orders.refunds.available import lines_left
@@ -17,10 +17,16 @@ def preview(order: Order, request: RefundRequest) -> list[str]:
     """One Spanish sentence for each effect of the refund. Raises RefundRefused if not possible."""
     sentences = [
         f"Se devuelven {format_euros(cents)} del pago {payment.reference} "
-        f"({format_euros(to_cents(payment.amount))})."
+        f"({format_euros(to_cents(payment.amount))}).{_by_hand(payment)}"
         for payment, cents in split_over_payments(order, request)
     ]
     return [*sentences, *_consequences(order, request)]
+
+
+def _by_hand(payment: Payment) -> str:
+    if not payment.is_transfer:
+        return ""
+    return " Entró por transferencia: haz tú la transferencia de vuelta, aquí queda apuntada."
 
 
 def _consequences(order: Order, request: RefundRequest) -> Iterator[str]:

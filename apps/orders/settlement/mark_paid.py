@@ -3,6 +3,7 @@
 import secrets
 
 from django.db import transaction
+from django.db.models import F, Sum
 from django.utils import timezone
 
 from apps.classroom.provisioning import grant_access
@@ -11,11 +12,13 @@ from apps.core.money import format_euros
 from apps.orders.checkout import binding_quotes
 from apps.orders.checkout.offer_changes import changes_since_placed
 from apps.orders.ledger.alerts import alert_staff
+from apps.orders.ledger.balance import cents_of
 from apps.orders.ledger.history import flag
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
+from apps.orders.models.payment import TRANSFER_PREFIX
 from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind
 from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
@@ -72,13 +75,23 @@ def _misfit(order: Order, payment: ConfirmedPayment) -> str:
     """Why the payment does not fit the order, as a Spanish sentence; empty if it fits."""
     if order.status not in UNPAID:
         return "Segundo pago de un pedido ya pagado"
-    due_cents = 0 if _is_free(payment) else first_payment_cents(order)
+    due_cents = _due_cents(order, payment)
     if payment.currency != "eur" or payment.amount_cents != due_cents:
         return (
             f"Importe inesperado: {format_euros(payment.amount_cents)} ({payment.currency}) "
             f"en lugar de {format_euros(due_cents)}"
         )
     return ""
+
+
+def _due_cents(order: Order, payment: ConfirmedPayment) -> int:
+    """What a first payment of the order has to be. Transfers may arrive in several parts."""
+    if _is_free(payment):
+        return 0
+    if payment.reference.startswith(TRANSFER_PREFIX):
+        kept = order.payments.transfers().aggregate(sum=Sum(F("amount") - F("refunded")))["sum"]
+        return first_payment_cents(order) - cents_of(kept)
+    return first_payment_cents(order)
 
 
 def _is_free(payment: ConfirmedPayment) -> bool:

@@ -37,6 +37,7 @@ WITH_ROWS = (
     "payments__disputes",
     "promo_uses",
     "referral_reward",
+    "transfer_receipts",
 )
 # Younger differences are not reported: scheduled jobs settle them within minutes.
 MIN_AGE = timedelta(hours=1)
@@ -47,6 +48,7 @@ def differences_of(order: Order) -> Iterator[str]:
     yield from _total(order)
     yield from _plan(order)
     yield from _payments(order)
+    yield from _transfers(order)
     yield from _refunds(order)
     yield from _status_after_refunds(order)
     yield from _disputes(order)
@@ -119,6 +121,16 @@ def _payments(order: Order) -> Iterator[str]:
         yield f"está {_status(order)} y no tiene ningún cobro"
     elif amount != due and not is_free:
         yield f"los cobros suman {format_euros(amount)} en lugar de {format_euros(due)}"
+
+
+def _transfers(order: Order) -> Iterator[str]:
+    received = sum(receipt.amount_cents for receipt in order.transfer_receipts.all())
+    recorded = sum(to_cents(row.amount) for row in succeeded(order) if row.is_transfer)
+    if received != recorded:
+        yield (
+            f"se recibieron transferencias por {format_euros(received)} y constan cobros por "
+            f"{format_euros(recorded)}"
+        )
 
 
 def _refunds(order: Order) -> Iterator[str]:

@@ -45,9 +45,9 @@ def _charges(customer: str) -> list[ProviderCharge]:
 
 
 def _is_unknown_to_stripe(payment: Payment) -> bool:
-    """Whether Stripe has no charge for it: a free order, or one of the sample data."""
+    """Whether Stripe has no charge for it: a free order, a transfer, or sample data."""
     is_sample = settings.DEBUG and payment.reference.startswith("pi_ejemplo_")
-    return payment.reference.startswith("free_") or is_sample
+    return payment.reference.startswith("free_") or payment.is_transfer or is_sample
 
 
 def _compare(payment: Payment, charge: ProviderCharge) -> Iterator[str]:

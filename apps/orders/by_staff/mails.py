@@ -1,0 +1,52 @@
+"""The mail about an order that staff have made.
+
+- `order_to_pay` {"order_id"} or {"order_id", "missing_cents"}: how to pay the order; with
+  `missing_cents`, after a transfer that was too small
+"""
+
+from typing import Any
+
+from django.conf import settings
+
+from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
+from apps.core.money import to_euros
+from apps.orders.models import CART_LIFE, Order, StaffOrder
+
+
+def register() -> None:
+    register_mail(
+        "order_to_pay",
+        "{% if missing %}Falta una parte del pago de tu {{ order_name }}"
+        "{% else %}Cómo pagar tu {{ order_name }}{% endif %}",
+        order_to_pay_context,
+    )
+
+
+def order_to_pay_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """Variables of `order_to_pay`. Raises NoLongerDue if the order is paid or has expired."""
+    order = Order.objects.select_related("by_staff").get(pk=ids["order_id"])
+    if not order.is_open:
+        raise NoLongerDue
+    by_transfer = order.by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
+    missing = ids.get("missing_cents", 0)
+    link = f"/complete-payment?order={order.pk}&token={order.auth_token}"
+    return {
+        "order_name": f"pedido n.º {order.pk}",
+        "lines": [
+            {
+                "name": line.name,
+                "kind": "Lección Individual" if line.lesson_id else "Asignatura Completa",
+                "list_price": line.list_price,
+            }
+            for line in order.lines.all()
+        ],
+        "discounts": list(order.discounts.all()),
+        "total": order.total_amount,
+        "missing": to_euros(missing) if missing else None,
+        "by_transfer": by_transfer,
+        "iban": settings.TRANSFER_IBAN,
+        "reference": order.by_staff.reference,
+        "valid_until": order.created_at + CART_LIFE,
+        "pay_url": "" if by_transfer else SecretUrl(absolute_url(link)),
+        "terms_url": absolute_url("/terminos"),
+    }

@@ -1,0 +1,151 @@
+"""Bank transfers that have arrived, as staff record them.
+
+A transfer is a payment of its own: its reference begins with `transfer_`, and nobody looks for it
+at Stripe. The rules are in docs/rules.md, "Orders made by staff".
+"""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import F, Sum
+
+from apps.core.dates import today
+from apps.core.errors import Invalid
+from apps.core.mail.outbox import queue_mail
+from apps.core.money import format_euros, to_euros
+from apps.orders.ledger.balance import cents_of
+from apps.orders.ledger.history import flag, note
+from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.payments import ConfirmedPayment, record_payment
+from apps.orders.models import Order, StaffOrder, TransferReceipt
+from apps.orders.models.payment import TRANSFER_PREFIX
+from apps.orders.models.statuses import UNPAID, EventKind
+from apps.orders.plan.schedule import first_payment_cents
+from apps.orders.settlement.mark_paid import mark_paid
+
+
+class TransferRefused(Invalid):
+    """The transfer can't be recorded. The message gives the reason in Spanish."""
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A transfer on the bank account. `proof` is the bank's reference of the movement."""
+
+    amount_cents: int
+    received_on: date
+    proof: str
+
+
+def missing_cents(order: Order) -> int:
+    """What is still to be paid for an unpaid order: its price less the transfers that it kept."""
+    kept = order.payments.transfers().aggregate(sum=Sum(F("amount") - F("refunded")))["sum"]
+    return max(0, first_payment_cents(order) - cents_of(kept))
+
+
+def left_today_cents(user: Any) -> int:
+    """How many cents this clerk may still record today (the setting TRANSFER_DAILY_LIMIT)."""
+    recorded = TransferReceipt.objects.filter(user=user, created_at__date=today())
+    limit_cents: int = settings.TRANSFER_DAILY_LIMIT * 100
+    return max(0, limit_cents - cents_of(recorded.aggregate(sum=Sum("amount"))["sum"]))
+
+
+def outcome_of(order: Order, amount_cents: int) -> str:
+    """What a transfer of this amount would do, as a Spanish sentence for staff."""
+    if order.status not in UNPAID:
+        return "El pedido ya está pagado: todo el importe sobra y hay que devolverlo."
+    missing = missing_cents(order)
+    if amount_cents < missing:
+        return (
+            f"Falta dinero: quedan {format_euros(missing - amount_cents)}. El pedido sigue "
+            "esperando, y el comprador recibe un correo con lo que falta."
+        )
+    if amount_cents > missing:
+        return (
+            f"Sobran {format_euros(amount_cents - missing)}: el pedido queda pagado con un aviso, "
+            "y lo que sobra hay que devolverlo."
+        )
+    return "Es el importe exacto: el pedido queda pagado y se abre el acceso."
+
+
+@transaction.atomic
+def receive_transfer(*, order_id: int, arrived: Arrived, form_key: UUID, user: Any) -> str:
+    """Record a transfer and complete its order if nothing is missing. Returns what it did.
+
+    A repeated form changes nothing. Too little is kept while the order goes on waiting; too much
+    completes the order, and the excess is a payment of its own, to be refunded. Raises
+    TransferRefused, also above the clerk's daily limit.
+    """
+    user = get_user_model().objects.select_for_update(no_key=True).get(pk=user.pk)
+    order = locked_order(order_id)
+    if TransferReceipt.objects.filter(form_key=form_key).exists():
+        return "Esta transferencia ya estaba apuntada."
+    _check(order, arrived, user)
+    TransferReceipt.objects.create(
+        order=order,
+        amount=to_euros(arrived.amount_cents),
+        received_on=arrived.received_on,
+        proof=arrived.proof,
+        form_key=form_key,
+        user=user,
+        actor=user.get_username(),
+    )
+    sentence = outcome_of(order, arrived.amount_cents)
+    amount = format_euros(arrived.amount_cents)
+    reason = f"Transferencia de {amount} del {arrived.received_on:%d/%m/%Y} ({arrived.proof})"
+    note(order, kind=EventKind.TRANSFER_RECEIVED, actor=user.get_username(), reason=reason)
+    _settle(order, arrived.amount_cents, f"{TRANSFER_PREFIX}{form_key.hex}", user.get_username())
+    return sentence
+
+
+def _check(order: Order, arrived: Arrived, user: Any) -> None:
+    if not StaffOrder.objects.filter(order=order, paid_by=StaffOrder.PaidBy.TRANSFER).exists():
+        raise TransferRefused("Este pedido no se paga por transferencia.")
+    if arrived.amount_cents <= 0:
+        raise TransferRefused("El importe tiene que ser mayor que cero.")
+    if arrived.received_on > today():
+        raise TransferRefused("La fecha de la transferencia todavía no ha llegado.")
+    other = TransferReceipt.objects.filter(proof__iexact=arrived.proof).first()
+    if other is not None:
+        raise TransferRefused(
+            f"Ese justificante ya está apuntado en el pedido {other.order_id}, con "
+            f"{format_euros(other.amount_cents)}."
+        )
+    left = left_today_cents(user)
+    if arrived.amount_cents > left:
+        raise TransferRefused(
+            f"Pasa de lo que puedes apuntar en un día: hoy te quedan {format_euros(left)}."
+        )
+
+
+def _settle(order: Order, cents: int, reference: str, actor: str) -> None:
+    missing = missing_cents(order) if order.status in UNPAID else 0
+    if order.status in UNPAID and cents < missing:
+        left = format_euros(missing - cents)
+        _record(order, reference, cents, f"Transferencia incompleta: faltan {left}")
+        queue_mail(
+            key=f"transfer-incomplete:{reference}",
+            template="order_to_pay",
+            to=order.email,
+            context={"order_id": order.pk, "missing_cents": missing - cents},
+        )
+        return
+    if missing:
+        mark_paid(order_id=order.pk, payment=ConfirmedPayment(reference, missing), actor=actor)
+        # The parts that came before are no misfits any more: together they are the price.
+        order.payments.transfers().filter(refunded=0).update(flag="")
+    excess = cents - missing
+    if excess:
+        reason = f"Transferencia: sobran {format_euros(excess)}, hay que devolverlos"
+        _record(order, f"{reference}_sobra" if missing else reference, excess, reason)
+        order.refresh_from_db()
+        flag(order, kind=EventKind.PAYMENT_MISFIT, actor=actor, reason=reason)
+
+
+def _record(order: Order, reference: str, cents: int, flag_reason: str) -> None:
+    record_payment(order, None, ConfirmedPayment(reference, cents), flag_reason=flag_reason)

@@ -1,0 +1,277 @@
+"""Orders that staff make, and the bank transfers that pay them."""
+
+from datetime import date, timedelta
+from uuid import uuid4
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.classroom.models import Provisioning
+from apps.core.fresh_password import GIVEN_AT
+from apps.core.mail.registry import render_for_staff, render_mail
+from apps.core.models import Mail
+from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
+from apps.orders.by_staff.receive import Arrived, TransferRefused, missing_cents, receive_transfer
+from apps.orders.checkout.cart import CheckoutItem
+from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
+from apps.payments.audit.run import audit
+from apps.payments.reconcile import reconcile
+from apps.pricing.payment_type import PaymentType
+from tests.helpers.factories import BRUNO, checkout_body, make_subject, whole
+from tests.helpers.parallel import in_parallel
+from tests.helpers.refunds import make_clerk, refund
+
+pytestmark = pytest.mark.django_db
+IBAN = "ES91 2100 0418 4502 0005 1332"
+
+
+@pytest.fixture(autouse=True)
+def account(settings):
+    settings.TRANSFER_IBAN = IBAN
+
+
+@pytest.fixture
+def clerk():
+    return make_clerk()
+
+
+def wanted(subject=None, **changes):
+    subject = subject or make_subject()
+    return OrderRequest(
+        **{
+            **BRUNO, "first_name": "Bruno", "last_name": "", "payment_type": PaymentType.FULL,
+            "items": (CheckoutItem(subject.pk),), "paid_by": StaffOrder.PaidBy.TRANSFER,
+            "discount_cents": 0, "reason": "", "form_key": uuid4(), **changes,
+        }
+    )  # fmt: skip
+
+
+def make_order(total=182_40, **changes):
+    return create_order(wanted(**changes), seen_cents=total, actor="carla")
+
+
+def arrive(order, clerk, cents, proof="", key=None):
+    arrived = Arrived(cents, date(2026, 1, 7), proof or uuid4().hex)
+    sentence = receive_transfer(
+        order_id=order.pk, arrived=arrived, form_key=key or uuid4(), user=clerk
+    )
+    order.refresh_from_db()
+    return sentence
+
+
+def test_staff_order_has_the_servers_price_less_the_discount_and_one_mail(clerk):
+    request = wanted(discount_cents=20_00, reason="Cliente de siempre")
+    order = create_order(request, seen_cents=162_40, actor="carla")
+    assert create_order(request, seen_cents=162_40, actor="carla") == order
+
+    assert (order.total_cents, order.status) == (162_40, "cart")
+    assert list(Order.objects.awaiting_transfer()) == [order]
+    event = order.events.get(kind="made_by_staff", actor="carla")
+    assert "Descuento de 20,00" in event.reason
+    assert "Cliente de siempre" in event.reason
+    mail = Mail.objects.get()
+    text = render_for_staff(mail).text
+    assert f"PEDIDO-{order.pk}" in text
+    assert IBAN in text
+    assert "162,40" in text
+    assert "Cliente de siempre" not in text
+
+
+def test_impossible_staff_orders_are_refused(settings):
+    subject = make_subject()
+    for changes, sentence in (
+        ({"discount_cents": 5_00}, "motivo"),
+        ({"discount_cents": 900_00, "reason": "x"}, "mayor que el total"),
+        ({"payment_type": PaymentType.INSTALMENTS}, "con tarjeta"),
+    ):
+        with pytest.raises(OrderRefused, match=sentence):
+            create_order(wanted(subject, **changes), seen_cents=182_40, actor="carla")
+    with pytest.raises(OrderRefused, match="El precio ha cambiado"):
+        create_order(wanted(subject), seen_cents=100_00, actor="carla")
+    settings.TRANSFER_IBAN = ""
+    with pytest.raises(OrderRefused, match="TRANSFER_IBAN"):
+        create_order(wanted(subject), seen_cents=182_40, actor="carla")
+    assert not Order.objects.exists()
+
+
+def test_exact_transfer_completes_the_order_once(clerk):
+    order, key = make_order(), uuid4()
+    assert "importe exacto" in arrive(order, clerk, 182_40, key=key)
+    assert "ya estaba apuntada" in arrive(order, clerk, 182_40, key=key)
+
+    assert (order.status, order.flag) == ("paid", "")
+    assert Provisioning.objects.filter(order_id=order.pk).count() == 1
+    assert Mail.objects.filter(template="order_confirmation").count() == 1
+    assert order.payments.get().is_transfer
+    assert audit(offline=True).differences == []
+
+
+def test_too_little_is_kept_and_asked_for_until_the_rest_arrives(clerk):
+    order = make_order()
+    assert "Falta dinero: quedan 82,40" in arrive(order, clerk, 100_00)
+    assert (order.status, missing_cents(order)) == ("cart", 82_40)
+    assert not Provisioning.objects.exists()
+    mail = Mail.objects.filter(template="order_to_pay").latest("pk")
+    told = render_mail(mail.template, mail.context, reveal=True)
+    assert "Falta una parte" in told.subject
+    assert "82,40" in told.text
+    assert audit(offline=True).differences == []
+
+    arrive(order, clerk, 82_40)
+    assert order.status == "paid"
+    assert set(order.payments.values_list("flag", flat=True)) == {""}
+    assert audit(offline=True).differences == []
+
+
+def test_too_much_completes_the_order_and_the_excess_is_given_back_by_hand(clerk):
+    order = make_order()
+    assert "Sobran 17,60" in arrive(order, clerk, 200_00)
+    assert order.status == "paid"
+    assert "sobran 17,60" in order.flag
+    assert audit(offline=True).differences == []
+
+    refund(order, clerk, 17_60)
+    assert order.status == "paid"
+    row = Refund.objects.get()
+    assert (row.status, row.amount_cents, row.actor) == ("succeeded", 17_60, "carla")
+    mail = Mail.objects.get(template="refund_made")
+    assert "por transferencia" in render_for_staff(mail).text
+    refund(order, clerk)
+    assert order.status == "refunded"
+    assert audit(offline=True).differences == []
+
+
+def test_a_part_that_was_given_back_is_missing_again(clerk):
+    order = make_order()
+    arrive(order, clerk, 100_00)
+    refund(order, clerk)
+    assert (order.status, missing_cents(order)) == ("cart", 182_40)
+    arrive(order, clerk, 182_40)
+    assert order.status == "paid"
+    assert audit(offline=True).differences == []
+
+
+def test_transfers_that_can_not_be_are_refused(clerk, settings, api):
+    order = make_order()
+    arrive(order, clerk, 100_00, proof="MOV-1")
+    with pytest.raises(TransferRefused, match=f"ya está apuntado en el pedido {order.pk}"):
+        arrive(order, clerk, 82_40, proof="mov-1")
+    tomorrow = timezone.localdate() + timedelta(days=1)
+    with pytest.raises(TransferRefused, match="todavía no ha llegado"):
+        receive_transfer(
+            order_id=order.pk, arrived=Arrived(1, tomorrow, "M"), form_key=uuid4(), user=clerk
+        )
+    settings.TRANSFER_DAILY_LIMIT = 150
+    with pytest.raises(TransferRefused, match="hoy te quedan 50,00"):
+        arrive(order, clerk, 82_40)
+    card = make_order(subject=make_subject("Otra"), paid_by=StaffOrder.PaidBy.LINK)
+    with pytest.raises(TransferRefused, match="no se paga por transferencia"):
+        arrive(card, clerk, 10_00)
+    assert TransferReceipt.objects.count() == 1
+
+
+def test_stripe_is_never_asked_about_a_transfer(clerk, sandbox):
+    order = make_order()
+    arrive(order, clerk, 200_00)
+    refund(order, clerk)
+    reconcile()
+
+    result = audit()
+    assert result.differences == []
+    assert order.status == "refunded"
+
+
+def test_buyer_pays_the_agreed_price_by_link_even_after_prices_rise(api, sandbox, audited):
+    subject = make_subject()
+    order = make_order(
+        total=150_00, subject=subject, paid_by=StaffOrder.PaidBy.LINK,
+        discount_cents=32_40, reason="Retraso",
+    )  # fmt: skip
+    subject.final_price = 250
+    subject.save()
+    link = {"recovery_order_id": order.pk, "token": order.auth_token}
+    body = checkout_body(whole(subject), total="150.00", **link)
+    placed = api.checkout(body)
+    assert sandbox.confirm(placed["client_secret"]) == ""
+    status, _ = api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+
+    order.refresh_from_db()
+    assert (status, order.status, order.flag) == (200, "paid", "")
+    assert placed["order_id"] == order.pk
+
+
+def test_agreed_price_is_not_for_another_cart(api, sandbox):
+    subject, other = make_subject(), make_subject("Estadística")
+    order = make_order(
+        total=100_00, subject=subject, paid_by=StaffOrder.PaidBy.LINK,
+        discount_cents=82_40, reason="Retraso",
+    )  # fmt: skip
+    link = {"recovery_order_id": order.pk, "token": order.auth_token}
+    status, answer = api.post(
+        "process-checkout", checkout_body(whole(other), total="100.00", **link)
+    )
+    assert (status, answer["code"]) == (409, "price_changed")
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_clerks_record_transfers_at_once_and_the_order_is_paid_once(account):
+    order = make_order()
+    clerks = [make_clerk("carla"), make_clerk("diego")]
+    waiting = iter(clerks)
+    in_parallel(lambda: arrive(Order.objects.get(), next(waiting), 182_40), times=2)
+
+    order.refresh_from_db()
+    assert order.status == "paid"
+    assert order.payments.count() == 2
+    assert order.payments.filter(flag="").count() == 1
+    assert Provisioning.objects.count() == 1
+    assert audit(offline=True).differences == []
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_one_form_sent_twice_at_once_records_one_transfer_and_makes_one_order(account):
+    request = wanted()
+    in_parallel(lambda: create_order(request, seen_cents=182_40, actor="carla"), times=2)
+    order = Order.objects.get()
+    clerk, key = make_clerk(), uuid4()
+    in_parallel(lambda: arrive(Order.objects.get(), clerk, 182_40, "MOV", key), times=2)
+
+    assert order.payments.count() == TransferReceipt.objects.count() == 1
+    assert Mail.objects.filter(template="order_to_pay").count() == 1
+
+
+def test_pages_ask_first_then_make_and_settle_the_order(client, clerk):
+    client.force_login(clerk)
+    subject = make_subject()
+    url = reverse("admin:orders_order_nuevo")
+    typed = {
+        **BRUNO, "subjects": [subject.pk], "payment_type": "full_payment", "paid_by": "transfer",
+        "discount": "12,40", "reason": "Retraso",
+    }  # fmt: skip
+    shown = client.post(url, {**typed, "preview": "x"})
+    assert "170,00" in shown.text
+    assert not Order.objects.exists()
+    confirmed = {"confirm": "x", "form_key": shown.context["form_key"], "seen": 170_00}
+    page = client.post(url, {**typed, **confirmed}, follow=True)
+    assert "Esperando transferencia" in page.text
+    order = Order.objects.get()
+
+    url = reverse("admin:orders_order_transferencia", args=[order.pk])
+    session = client.session
+    session[GIVEN_AT] = (timezone.now() - timedelta(hours=1)).isoformat()
+    session.save()
+    assert client.get(url).status_code == 302  # It asks for a fresh password.
+    client.post(reverse("admin:confirm_password"), {"password": "clave-de-carla"})
+    typed = {"amount": "100,00", "received_on": "2026-01-07", "proof": "MOV-7"}
+    shown = client.post(url, {**typed, "preview": "x"})
+    assert "Falta dinero: quedan 70,00" in shown.text
+    assert not TransferReceipt.objects.exists()
+    client.post(url, {**typed, "confirm": "x", "form_key": shown.context["form_key"]})
+    assert TransferReceipt.objects.get().actor == "carla"
+    assert LogEntry.objects.filter(change_message__contains="MOV-7").exists()
+    bad = client.post(url, {"amount": "x", "received_on": "ayer", "proof": ""})
+    assert bad.status_code == 200
