@@ -99,6 +99,7 @@ ENTRIES = (
     _list("Contenido", "Textos legales", "core.legaltext"),
     _list("Contenido", "Redirecciones", "pages.redirect"),
     Entry("Informes", "Informes", "admin:reports", "payments.view_reports"),
+    _list("Informes", "Diferencias de la auditoría", "payments.auditdifference"),
     _list("Sistema", "Correos", "core.mail"),
     Entry("Sistema", "Modelos de correo", "admin:core_mail_samples", "core.view_mail"),
     _list("Sistema", "Eventos de Stripe", "payments.providerevent"),

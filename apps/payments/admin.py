@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core.admin_base import ReadOnlyAdmin, moment
-from apps.payments.models import ProviderEvent
+from apps.payments.models import AuditDifference, ProviderEvent
 from apps.payments.redaction import without_secrets
 
 
@@ -54,3 +54,12 @@ class ProviderEventAdmin(ReadOnlyAdmin):
     def content(self, event: ProviderEvent) -> SafeString:
         text = json.dumps(without_secrets(event.payload), indent=2, ensure_ascii=False)
         return format_html('<pre class="payload">{}</pre>', text)
+
+
+@admin.register(AuditDifference)
+class AuditDifferenceAdmin(ReadOnlyAdmin):
+    """What the last nightly audit found. The next one drops what is settled."""
+
+    list_display = ("text", moment("found_at", "encontrada"))
+    search_fields = ("text",)
+    fields = ("text", "found_at")

@@ -9,8 +9,9 @@ from django.utils import timezone
 from apps.core.dates import today
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
-from apps.payments.audit import audit
+from apps.payments.audit import Audit, audit
 from apps.payments.balance_copy import fetch_balance
+from apps.payments.models import AuditDifference
 from apps.payments.plan_charges import charge_instalments
 from apps.payments.reconcile import reconcile
 from apps.payments.reconcile_refunds import reconcile_returns
@@ -60,6 +61,7 @@ IN_A_MAIL = 50
 def audit_money_nightly() -> str:
     """Run the audit with Stripe for the last 60 days. Mail STAFF_EMAIL if something differs."""
     result = audit(stripe_since=timezone.now() - WITH_STRIPE)
+    _keep_differences(result)
     if not result.differences:
         return result.summary() if result.unanswered else ""
     with transaction.atomic():
@@ -73,3 +75,13 @@ def audit_money_nightly() -> str:
             },
         )
     return result.summary()
+
+
+@transaction.atomic
+def _keep_differences(result: Audit) -> None:
+    """Replace the stored differences, for "Hoy". If Stripe did not answer, the old ones stay."""
+    if not result.unanswered:
+        AuditDifference.objects.exclude(text__in=result.differences).delete()
+    known = set(AuditDifference.objects.values_list("text", flat=True))
+    new = [text for text in dict.fromkeys(result.differences) if text not in known]
+    AuditDifference.objects.bulk_create(AuditDifference(text=text) for text in new)

@@ -76,3 +76,18 @@ class BalanceEntry(models.Model):
 
     def __str__(self) -> str:
         return self.reference
+
+
+class AuditDifference(models.Model):
+    """A difference that the last nightly audit found (docs/rules.md, "Money audit")."""
+
+    text = models.TextField("diferencia")
+    found_at = models.DateTimeField("encontrada", auto_now_add=True)
+
+    class Meta:
+        verbose_name = "diferencia de la auditoría"
+        verbose_name_plural = "diferencias de la auditoría"
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return self.text

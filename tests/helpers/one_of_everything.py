@@ -43,7 +43,7 @@ from apps.orders.models import (
     TransferReceipt,
 )
 from apps.pages import models as pages
-from apps.payments.models import ProviderEvent
+from apps.payments.models import AuditDifference, ProviderEvent
 from apps.pricing.models import Campaign, PromoBatch, PromoCode
 from apps.students.models import Consent, ErasureRequest, FormerEmail, SignIn, Student
 from tests.helpers.factories import make_subject
@@ -128,6 +128,7 @@ def make_one_of_everything():
         event_id=f"evt_{n}", kind="payment_intent.succeeded",
         payload={"data": {"object": {"id": "pi_1", "client_secret": "pi_1_secret_zzz"}}},
     )  # fmt: skip
+    AuditDifference.objects.create(text=f"Pedido {order.pk}: no cuadra.")
     StaffAction.objects.create(actor_name="carla", kind="read", object_repr="Pedido")
     DeletedRow.objects.create(
         about="pages.faq", object_id="1", object_repr="¿Cuánto dura?", data=[], deleted_by="carla"

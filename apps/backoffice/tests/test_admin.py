@@ -37,7 +37,7 @@ from apps.orders.models import (
     TransferReceipt,
 )
 from apps.pages.models import Faq
-from apps.payments.models import ProviderEvent
+from apps.payments.models import AuditDifference, ProviderEvent
 from apps.pricing.models import PromoBatch
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from tests.helpers.admin import admin_url, count_queries
@@ -62,7 +62,7 @@ WRITTEN_BY_THE_SHOP = {
     PriceBatch, PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment,
     Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
     Withdrawal, OrderNote, TransferReceipt, StaffAction, DeletedRow, Invoice, PendingInvoice,
-    TaxRecord,
+    TaxRecord, AuditDifference,
 }  # fmt: skip
 
 

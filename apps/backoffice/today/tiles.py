@@ -26,6 +26,7 @@ from apps.orders.models import (
     Refund,
 )
 from apps.orders.reads import paid_without_access
+from apps.payments.models import AuditDifference
 from apps.students.models import ErasureRequest
 
 
@@ -117,6 +118,10 @@ TILES = (
         "Recompensas por pagar", "orders.view_referralreward",
         lambda: ReferralReward.objects.filter(status=ReferralReward.Status.OWED),
         "orders_referralreward", _where(status__exact="owed"),
+    ),
+    TileDefinition(
+        "Diferencias de la auditoría", "payments.view_auditdifference",
+        lambda: AuditDifference.objects.all(), "payments_auditdifference",
     ),
     TileDefinition(
         "Procesos parados", "core.view_scheduledjob", lambda: Heartbeat.objects.silent(),

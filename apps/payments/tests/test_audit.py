@@ -24,6 +24,7 @@ from apps.orders.models import (
 )
 from apps.payments.audit import audit
 from apps.payments.jobs import audit_money_nightly
+from apps.payments.models import AuditDifference
 from apps.payments.reconcile_refunds import reconcile_returns
 from apps.payments.stripe.client import client
 from apps.pricing.models import PromoCode
@@ -425,6 +426,17 @@ def test_audit_mails_the_owner_about_differences_once_a_day(paid, work, mailoutb
     with time_machine.travel(timezone.now() + timedelta(days=1)):
         audit_money_nightly()
     assert Mail.objects.filter(template="audit_differences").count() == 2
+
+
+def test_differences_are_listed_until_an_audit_no_longer_finds_them(paid):
+    Payment.objects.update(amount="100.00")
+    for _ in range(2):
+        audit_money_nightly()
+    assert AuditDifference.objects.count() == 2
+
+    Payment.objects.update(amount="164.16")
+    audit_money_nightly()
+    assert not AuditDifference.objects.exists()
 
 
 def test_audit_changes_nothing(paid):
