@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
+from apps.core.admin_conflicts import GuardsChanges
 from apps.core.admin_filters import MailTemplateFilter, month_filter
 from apps.core.admin_log import log_reading
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
@@ -39,7 +40,7 @@ __all__ = ("DeletedRowAdmin", "StaffActionAdmin")
 
 
 @admin.register(SiteSettings)
-class SiteSettingsAdmin(AcademyModelAdmin):
+class SiteSettingsAdmin(GuardsChanges, AcademyModelAdmin):
     """The single settings row. The list page redirects to its form."""
 
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}

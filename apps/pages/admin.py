@@ -1,6 +1,7 @@
 from django.contrib import admin
 
 from apps.core.admin_base import NOTHING, AcademyModelAdmin
+from apps.core.admin_conflicts import GuardsChanges
 from apps.pages.models import (
     Faq,
     Institution,
@@ -12,7 +13,7 @@ from apps.pages.models import (
 )
 
 
-class SampledAdmin(AcademyModelAdmin):
+class SampledAdmin(GuardsChanges, AcademyModelAdmin):
     """Rows some of which are samples, which only a site with DEBUG shows."""
 
     list_editable = ("position",)
@@ -42,20 +43,20 @@ class InstitutionAdmin(SampledAdmin):
 
 
 @admin.register(Faq)
-class FaqAdmin(AcademyModelAdmin):
+class FaqAdmin(GuardsChanges, AcademyModelAdmin):
     list_display = ("question", "position")
     list_editable = ("position",)
     search_fields = ("question", "answer")
 
 
 @admin.register(PricePlan)
-class PricePlanAdmin(AcademyModelAdmin):
+class PricePlanAdmin(GuardsChanges, AcademyModelAdmin):
     list_display = ("name", "price", "price_from", "recommended", "position")
     list_editable = ("position",)
     search_fields = ("name",)
 
 
 @admin.register(Redirect)
-class RedirectAdmin(AcademyModelAdmin):
+class RedirectAdmin(GuardsChanges, AcademyModelAdmin):
     list_display = ("old_path", "target")
     search_fields = ("old_path", "target")

@@ -50,6 +50,11 @@ def test_photo_covers_the_initials_and_a_photo_that_fails_to_load_is_removed(
     avatar.scroll_into_view_if_needed()
     expect(photo).to_have_js_property("naturalWidth", 1)
     assert photo.bounding_box() == avatar.bounding_box()
+    # The initials lie behind the photo, and not below it over the name.
+    top, initials = photo.bounding_box(), avatar.locator("span").bounding_box()
+    assert top
+    assert initials
+    assert initials["y"] + initials["height"] <= top["y"] + top["height"]
 
     visitor.watch.expect("404")
     TeamMember.objects.filter(pk=teacher.pk).update(photo="equipo/nadie.png")

@@ -2,20 +2,21 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from apps.catalogue.models import PriceChange, University
-from apps.catalogue.services import prices_changed_by
+from apps.catalogue.services import lock_universities, prices_changed_by
 from apps.catalogue.text import search_form, sort_form
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, search_normalized
+from apps.core.admin_conflicts import GuardsChanges
 
 
 def sample_mark(university: University) -> str:
     return "Ejemplo" if university.is_sample else NOTHING
 
 
-class CatalogueAdmin(AcademyModelAdmin):
+class CatalogueAdmin(GuardsChanges, AcademyModelAdmin):
     """Records who changes a price. The search ignores accents."""
 
     filed_in = "name_sort"
@@ -35,6 +36,11 @@ class CatalogueAdmin(AcademyModelAdmin):
     ) -> HttpResponse:
         with prices_changed_by(request.user):
             return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def lock_row(self, row: Model) -> None:
+        """Lock the universities first, as every change of the catalogue does."""
+        lock_universities()
+        super().lock_row(row)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Allow deleting a row with its price history, which nobody may delete alone."""

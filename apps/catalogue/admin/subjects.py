@@ -14,10 +14,11 @@ from apps.catalogue.price_history import unproven_list_prices
 from apps.catalogue.services import set_lesson_status
 from apps.catalogue.text import search_form
 from apps.core.admin_base import NOTHING, RowsInline, money
+from apps.core.admin_conflicts import GuardsRows
 from apps.core.money import format_euros, list_price_cents, to_cents
 
 
-class LessonRows(RowsInline):
+class LessonRows(GuardsRows, RowsInline):
     model = Lesson
     form = LessonForm
     fields = ("position", "title", "price", "status")

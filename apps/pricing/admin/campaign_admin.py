@@ -9,13 +9,14 @@ from django.utils.safestring import SafeString
 
 from apps.catalogue.price_history import proven_list_price_counts
 from apps.core.admin_base import NOTHING, AcademyModelAdmin
+from apps.core.admin_conflicts import GuardsChanges
 from apps.core.dates import today
 from apps.pricing.campaign_preview import preview_campaign, shown_change
 from apps.pricing.models import Campaign
 
 
 @admin.register(Campaign)
-class CampaignAdmin(AcademyModelAdmin):
+class CampaignAdmin(GuardsChanges, AcademyModelAdmin):
     list_display = (
         "name", "percent", "dates", "active", "calculator", "cart", "banner", "runs_now",
     )  # fmt: skip

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from apps.catalogue.models import Degree, Subject, University
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link, money
+from apps.core.admin_conflicts import GuardsChanges
 from apps.core.mail.registry import absolute_url
 from apps.core.money import format_euros, to_cents
 from apps.core.money_fields import EurosField
@@ -81,7 +82,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 @admin.register(PromoCode)
-class PromoCodeAdmin(AcademyModelAdmin):
+class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
     form = PromoCodeForm
     list_display = (
         "code",
