@@ -44,7 +44,7 @@ class IssueForm(BillingForm):
 
 @admin.register(Invoice)
 class InvoiceAdmin(ReadOnlyAdmin):
-    list_display = ("code", "kind", "issued_on", "who", "amount", "of_order", "pdf")
+    list_display = ("code", "kind", "day", "who", "amount", "of_order", "pdf")
     list_filter = ("kind", "issued_on")
     list_select_related = ("order",)
     link_lookups = ("order__id__exact",)
@@ -166,7 +166,13 @@ class InvoiceAdmin(ReadOnlyAdmin):
     @admin.display(description="PDF")
     def pdf(self, invoice: Invoice) -> SafeString:
         url = reverse("admin:invoices_invoice_pdf", args=[invoice.pk])
-        return format_html('<a href="{}">Descargar {}</a>', url, invoice.code)
+        return format_html(
+            '<a href="{}" aria-label="Descargar {}">Descargar</a>', url, invoice.code
+        )
+
+    @admin.display(description="fecha", ordering="issued_on")
+    def day(self, invoice: Invoice) -> str:
+        return f"{invoice.issued_on:%d/%m/%Y}"
 
     @admin.display(description="destinatario")
     def to(self, invoice: Invoice) -> str:
@@ -215,10 +221,23 @@ def _issue_for(
     return True
 
 
+class WaitingFilter(admin.SimpleListFilter):
+    """Orders whose invoice needs a person, as the tile on "Hoy" counts them."""
+
+    title = "espera"
+    parameter_name = "espera"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("si", "Por un problema")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.exclude(problem="") if self.value() == "si" else queryset
+
+
 @admin.register(PendingInvoice)
 class PendingInvoiceAdmin(ReadOnlyAdmin):
     list_display = ("__str__", "why", moment("created_at", "espera desde"), "of_order")
-    list_filter = ("problem",)
+    list_filter = (WaitingFilter, "problem")
     list_select_related = ("order",)
     search_fields = ("=order__id",)
     search_help_text = "Número de pedido"

@@ -6,7 +6,11 @@ class InvoicesConfig(AppConfig):
     verbose_name = "Facturas"
 
     def ready(self) -> None:
-        from apps.invoices import mails, receivers
+        from apps.invoices import (
+            checks,  # noqa: F401  (registers them)
+            mails,
+            receivers,
+        )
 
         mails.register()
         receivers.connect()

@@ -43,7 +43,7 @@ class BillingForm(forms.Form):
         if self.errors:
             return values
         try:
-            return dict(clean_details(values))
+            return {**values, **clean_details(values)}
         except Invalid as refusal:
             for name, messages in refusal.fields.items():
                 self.add_error(name, messages[0])

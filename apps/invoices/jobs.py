@@ -8,8 +8,9 @@ from django.db import transaction
 from apps.core.dates import today
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
-from apps.invoices.models import PendingInvoice
+from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.invoices.pending import issue_all_pending
+from apps.invoices.verifactu.sending import send_waiting_records
 
 
 @job("issue_invoices", "Emitir las facturas en espera", when=timedelta(minutes=5))
@@ -25,3 +26,9 @@ def issue_invoices() -> str:
                 context={"count": PendingInvoice.objects.count()},
             )
     return f"{done} emitidas, {waiting} en espera" if done or waiting else ""
+
+
+@job("send_tax_records", "Enviar los registros de VERI*FACTU", when=timedelta(minutes=1))
+def send_tax_records() -> str:
+    counts = send_waiting_records()
+    return ", ".join(f"{TaxRecord.State(state).label}: {n}" for state, n in counts.items())

@@ -190,6 +190,8 @@ class TaxChain(models.Model):
 
     issuer = models.CharField(max_length=20, unique=True)
     last_number = models.PositiveIntegerField(default=0)
+    # The tax agency says after each message how long to wait for the next.
+    next_message_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"{self.issuer}: {self.last_number}"

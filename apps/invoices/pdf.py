@@ -50,7 +50,7 @@ class _Paper(FPDF):
         self.set_y(-16)
         self.set_font("Figtree", "", 8)
         self.set_text_color(*MUTED)
-        self.cell(WIDTH, 5, f"{self.code} · página {self.page_no()} de {{nb}}", align="R")
+        self.cell(WIDTH, 5, f"{self.code} · página {self.page_no()} de {{nb}}")
 
 
 class _Drawing:
@@ -184,14 +184,16 @@ class _Drawing:
         self.paper.line(LEFT, y, LEFT + WIDTH, y)
 
     def _lines(self) -> None:
-        self._row(("Concepto", "IVA", "Precio", "Con descuentos"), bold=True, color=MUTED)
+        is_corrective = self.invoice.root_id is not None
+        price, total = ("", "Diferencia") if is_corrective else ("Precio", "Con descuentos")
+        self._row(("Concepto", "IVA", price, total), bold=True, color=MUTED)
         for line in self.content["lines"]:
             vat = Vat(line["vat"])
             self._row(
                 (
                     line["name"],
                     _rate(vat),
-                    format_euros(line["price"]),
+                    "" if is_corrective else format_euros(line["price"]),
                     format_euros(line["total"]),
                 )
             )

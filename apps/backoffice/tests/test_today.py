@@ -14,6 +14,7 @@ from apps.classroom.models import Provisioning
 from apps.classroom.provisioning import provision
 from apps.core import heartbeats
 from apps.core.models import Heartbeat, Mail, ScheduledJob
+from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Withdrawal
 from apps.orders.jobs import alert_missing_access
 from apps.orders.models import (
@@ -37,6 +38,8 @@ WORK = [
     "Disputas abiertas",
     "Desistimientos",
     "Pedidos con aviso",
+    "Facturas en espera",
+    "Registros que Hacienda rechaza",
     "Devoluciones fallidas",
     "Contactos y presupuestos nuevos",
     "Correos sin entregar",
@@ -72,6 +75,8 @@ def make_work():
     Mail.objects.filter(to=order.email).update(status="failed")
     ScheduledJob.objects.update(failures=1)
     ReferralReward.objects.filter(order=order).update(status="owed", owed_at=timezone.now())
+    PendingInvoice.objects.filter(order=order).update(problem="seller_data")
+    TaxRecord.objects.filter(invoice__order=order).update(state="rejected")
     Withdrawal.objects.update(status="open", resolved_at=None)
     Heartbeat.objects.exclude(name="clock").update(seen_at=timezone.now())
     return order
@@ -201,7 +206,7 @@ def test_support_staff_see_tiles_of_their_lists_and_no_takings(client):
     assert today.money is None
     assert "Recaudación" not in client.get("/admin/").text
     assert [tile.label for tile in today.tiles] == [
-        label for label in WORK if label not in WORK[-3:]
+        label for label in WORK if label not in (*WORK[-3:], "Registros que Hacienda rechaza")
     ]
 
 

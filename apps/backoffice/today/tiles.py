@@ -15,6 +15,7 @@ from django.urls import reverse
 from apps.backoffice.today.one_statement import Question
 from apps.core.jobs import failing_jobs
 from apps.core.models import Heartbeat, Mail
+from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import (
     Dispute,
@@ -95,6 +96,16 @@ TILES = (
     TileDefinition(
         "Pedidos con aviso", "orders.view_order", lambda: Order.objects.needing_attention(),
         "orders_order", _where(atencion="si"),
+    ),
+    TileDefinition(
+        "Facturas en espera", "invoices.view_pendinginvoice",
+        lambda: PendingInvoice.objects.exclude(problem=""),
+        "invoices_pendinginvoice", _where(espera="si"),
+    ),
+    TileDefinition(
+        "Registros que Hacienda rechaza", "invoices.view_taxrecord",
+        lambda: TaxRecord.objects.filter(state=TaxRecord.State.REJECTED),
+        "invoices_taxrecord", _where(state__exact="rejected"),
     ),
     TileDefinition(
         "Devoluciones fallidas", "orders.view_refund",

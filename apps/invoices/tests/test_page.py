@@ -1,0 +1,194 @@
+"""The page and the API by which buyers ask for their invoice, and what staff may do."""
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.contrib.admin.models import LogEntry
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.core.models import Mail
+from apps.core.privacy import CannotErase, erase_all, export_all
+from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
+from apps.orders.invoice_link import invoice_token, invoice_url
+from apps.orders.models import Order
+from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.refunds import buy, refund
+
+from .conftest import DETAILS
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def order(seller, api, sandbox):
+    return buy(api, sandbox)
+
+
+def by_payment(order):
+    return f"/factura?pago={order.payments.get().reference}"
+
+
+def test_payment_opens_the_form_and_shows_nothing_that_was_given(order, api, work):
+    assert api.client.post(by_payment(order), DETAILS).status_code == 302
+    work()
+
+    page = api.client.get(by_payment(order)).content.decode()
+    assert "La factura está emitida" in page
+    assert "Bruno Núñez" not in page
+    assert Invoice.objects.get().code not in page
+    pdf = reverse("factura-pdf", args=[Invoice.objects.get().code])
+    reference = order.payments.get().reference
+    assert api.client.get(f"{pdf}?pago={reference}").status_code == 404
+
+
+def test_personal_link_shows_and_downloads_the_invoices(order, api, ask):
+    ask(order)
+    invoice = Invoice.objects.get()
+    assert invoice.code in api.client.get(invoice_url(order)).content.decode()
+    pdf = reverse("factura-pdf", args=[invoice.code])
+    answer = api.client.get(f"{pdf}?pedido={order.pk}&clave={invoice_token(order)}")
+    assert answer["Content-Type"] == "application/pdf"
+    assert answer.content.startswith(b"%PDF")
+    assert answer["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?pedido=1&clave=x", "?pedido=abc&clave=x", "?pago=", "?pago=pi_x",
+              "?pedido=99999999999999999999&clave=x", "?pedido=²&clave=x"],
+)  # fmt: skip
+def test_other_links_open_nothing(order, api, query):
+    assert api.client.get(f"/factura{query}").status_code == 404
+    assert api.client.post(f"/factura{query}", DETAILS).status_code == 404
+
+
+def test_a_cart_has_no_invoice_page(seller, api, sandbox):
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    cart = Order.objects.get(pk=placed["order_id"])
+    assert api.client.get(invoice_url(cart)).status_code == 404
+    assert api.client.get(f"/factura?pago={placed['payment_intent_id']}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("tax_id", "12345678A", "Ese NIF no es correcto"),
+        ("tax_id", "", "Escribe tu NIF"),
+        ("postal_code", "99999", "cinco cifras"),
+        ("country", "XX", "Elige un país"),
+        ("name", "Иван", "letras latinas"),
+        ("name", "x" * 121, "como mucho 120"),
+    ],
+)
+def test_wrong_details_are_refused_with_a_sentence(order, api, field, value, message):
+    answer = api.client.post(invoice_url(order), {**DETAILS, field: value})
+    assert answer.status_code == 400
+    assert message in answer.content.decode()
+    assert not BillingDetails.objects.exists()
+
+
+def test_details_can_not_be_changed_once_the_invoice_is_issued(order, api, ask):
+    ask(order)
+    again = ask(order, name="Otra persona")
+    assert again.status_code == 409
+    assert BillingDetails.objects.get().name != "Otra persona"
+    assert Mail.objects.filter(template="invoice").count() == 1
+
+
+def test_other_sites_can_not_send_the_form(order, api):
+    answer = api.client.post(
+        invoice_url(order), DETAILS, headers={"Origin": "https://otro.example"}
+    )
+    assert answer.status_code == 403
+    assert not BillingDetails.objects.exists()
+
+
+def test_requests_are_limited(order, api):
+    answers = [api.client.post(invoice_url(order), {}).status_code for _ in range(21)]
+    assert answers == [400] * 20 + [429]
+
+
+def test_api_takes_the_details_with_the_payment_or_the_link(order, api, work):
+    reference = order.payments.get().reference
+    wrong = {**DETAILS, "payment_intent_id": reference, "tax_id": "1"}
+    status, answer = api.post("invoice-details", wrong)
+    assert (status, list(answer["fields"])) == (400, ["tax_id"])
+    assert api.post("invoice-details", {**DETAILS, "token": "x", "order": order.pk})[0] == 404
+    linked = {**DETAILS, "order": order.pk, "token": invoice_token(order)}
+    assert api.post("invoice-details", linked) == (200, {"success": True})
+    work()
+    status, answer = api.post("invoice-details", {**DETAILS, "payment_intent_id": reference})
+    assert (status, answer["code"]) == (409, "already_invoiced")
+
+
+def test_refunded_orders_have_nothing_to_invoice(order, api, clerk, work):
+    refund(order, clerk)
+    work()
+    linked = {**DETAILS, "order": order.pk, "token": invoice_token(order)}
+    status, answer = api.post("invoice-details", linked)
+    assert (status, answer["code"]) == (409, "nothing_to_invoice")
+
+
+def test_an_invoice_survives_the_erasure_of_its_buyer(order, ask):
+    ask(order)
+    assert (
+        export_all(order.email)["facturas"]["facturas"][0]["número"] == Invoice.objects.get().code
+    )
+
+    sentences = erase_all(order.email)
+
+    assert any("por obligación fiscal: 1 factura" in sentence for sentence in sentences)
+    assert not BillingDetails.objects.exists()
+    assert Invoice.objects.get().recipient["tax_id"] == "12345678Z"
+
+
+def test_an_invoice_that_was_asked_for_is_issued_before_the_erasure(order, seller, ask):
+    seller.tax_id = ""
+    seller.save()
+    ask(order)
+    with pytest.raises(CannotErase):
+        erase_all(order.email)
+
+
+def test_staff_issue_an_invoice_and_send_it_again(order, admin_client, work):
+    page = reverse("admin:invoices_invoice_issue")
+    with time_machine.travel(timezone.now() + timedelta(minutes=20)):
+        assert admin_client.get(page).status_code == 302, "a fresh password is asked for"
+    answer = admin_client.post(page, {**DETAILS, "order": order.pk})
+    assert answer.status_code == 302
+    invoice = Invoice.objects.get()
+    assert LogEntry.objects.filter(change_message__contains="Factura pedida").exists()
+
+    changelist = reverse("admin:invoices_invoice_changelist")
+    admin_client.post(changelist, {"action": "send_again", "_selected_action": invoice.pk})
+    assert Mail.objects.filter(template="invoice").count() == 2
+    assert (
+        b"%PDF"
+        in admin_client.get(reverse("admin:invoices_invoice_pdf", args=[invoice.pk])).content
+    )
+    missing = admin_client.post(page, {**DETAILS, "order": 999})
+    assert "No hay ningún pedido" in missing.content.decode()
+
+
+def test_waiting_orders_are_tried_again_by_staff(order, seller, ask, admin_client):
+    seller.tax_id = ""
+    seller.save()
+    ask(order)
+    seller.tax_id = "B12345674"
+    seller.save()
+    row = PendingInvoice.objects.get()
+    changelist = reverse("admin:invoices_pendinginvoice_changelist")
+    assert "Faltan los datos del emisor" in admin_client.get(changelist).content.decode()
+    admin_client.post(changelist, {"action": "try_again", "_selected_action": row.pk})
+    assert Invoice.objects.count() == 1
+
+
+@pytest.mark.parametrize("term", ["F2026-00001", "12.345.678-Z", "bruno@example.com"])
+def test_invoices_are_found_by_number_tax_number_and_address(order, ask, admin_client, term):
+    ask(order)
+    code = Invoice.objects.get().code
+    term = term.replace("F2026-00001", code.lower())
+    changelist = reverse("admin:invoices_invoice_changelist")
+    assert code in admin_client.get(changelist, {"q": term}).content.decode()
+    assert code not in admin_client.get(changelist, {"q": "otra"}).content.decode()

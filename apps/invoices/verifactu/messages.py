@@ -1,0 +1,250 @@
+"""The XML of records, and of the tax agency's answer (VERI*FACTU).
+
+Written from the agency's published schemas (SuministroLR.xsd, SuministroInformacion.xsd and
+RespuestaSuministro.xsd, version 1.0). Not tried at the agency (docs/decisions/0035-verifactu.md).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from apps.core.vat import Vat
+from apps.invoices.models import Invoice, TaxRecord
+from apps.invoices.snapshot import tax_lines_of
+from apps.invoices.tax_ids import COUNTRIES
+from apps.invoices.verifactu.records import as_amount, as_day
+
+_SCHEMAS = (
+    "https://www2.agenciatributaria.gob.es/static_files/common/internet/dep/aplicaciones/es/aeat/"
+    "tike/cont/ws"
+)
+_NAMESPACES = {
+    "soapenv": "http://schemas.xmlsoap.org/soap/envelope/",
+    "sfLR": f"{_SCHEMAS}/SuministroLR.xsd",
+    "sf": f"{_SCHEMAS}/SuministroInformacion.xsd",
+    "sfR": f"{_SCHEMAS}/RespuestaSuministro.xsd",
+}
+# Nested pairs of an element's name and its text or children, in the order of the schema.
+Tree = Sequence[tuple[str, Any]]
+
+
+class UnreadableAnswer(Exception):
+    """The agency answered with a fault, or with something that is no answer to a submission."""
+
+
+def request_body(records: Sequence[TaxRecord]) -> bytes:
+    """The SOAP message with these records of one issuer, in the order of the chain."""
+    for prefix, address in _NAMESPACES.items():
+        Xml.register_namespace(prefix, address)
+    seller = records[0].invoice.content["seller"]
+    envelope = Xml.Element(_tag("soapenv:Envelope"))
+    body = Xml.SubElement(envelope, _tag("soapenv:Body"))
+    message = Xml.SubElement(body, _tag("sfLR:RegFactuSistemaFacturacion"))
+    header = Xml.SubElement(message, _tag("sfLR:Cabecera"))
+    _add(header, [("ObligadoEmision", _named(seller))])
+    for record in records:
+        entry = Xml.SubElement(message, _tag("sfLR:RegistroFactura"))
+        _add(entry, [_record(record)])
+    Xml.indent(envelope)
+    return bytes(Xml.tostring(envelope, encoding="utf-8", xml_declaration=True))
+
+
+def _record(record: TaxRecord) -> tuple[str, Tree]:
+    if record.kind == TaxRecord.Kind.ISSUED:
+        return "RegistroAlta", [*_issue(record), *_ending(record)]
+    content = record.content
+    names = ("IDEmisorFacturaAnulada", "NumSerieFacturaAnulada", "FechaExpedicionFacturaAnulada")
+    about = [(name, content[name]) for name in names]
+    return "RegistroAnulacion", [("IDVersion", "1.0"), ("IDFactura", about), *_ending(record)]
+
+
+def _issue(record: TaxRecord) -> Tree:
+    invoice, content = record.invoice, record.content
+    names = ("IDEmisorFactura", "NumSerieFactura", "FechaExpedicionFactura")
+    operation_on = as_day(date.fromisoformat(invoice.content["operation_on"]))
+    is_later = operation_on != content["FechaExpedicionFactura"]
+    return [
+        ("IDVersion", "1.0"),
+        ("IDFactura", [(name, content[name]) for name in names]),
+        ("NombreRazonEmisor", invoice.content["seller"]["name"]),
+        ("TipoFactura", content["TipoFactura"]),
+        *_references(invoice),
+        *([("FechaOperacion", operation_on)] if is_later else []),
+        ("DescripcionOperacion", _description(invoice)),
+        *_recipient(invoice),
+        ("Desglose", [("DetalleDesglose", _tax(line)) for line in tax_lines_of(invoice)]),
+        ("CuotaTotal", content["CuotaTotal"]),
+        ("ImporteTotal", content["ImporteTotal"]),
+    ]
+
+
+def _references(invoice: Invoice) -> Tree:
+    """The invoice that this one corrects by differences ("I"), or replaces."""
+    if invoice.root is not None:
+        corrected = [("IDFacturaRectificada", _name_of(invoice.root))]
+        return [("TipoRectificativa", "I"), ("FacturasRectificadas", corrected)]
+    if invoice.replaces is not None:
+        replaced = [("IDFacturaSustituida", _name_of(invoice.replaces))]
+        return [("FacturasSustituidas", replaced)]
+    return []
+
+
+def _name_of(invoice: Invoice) -> Tree:
+    return [
+        ("IDEmisorFactura", invoice.content["seller"]["tax_id"]),
+        ("NumSerieFactura", invoice.code),
+        ("FechaExpedicionFactura", as_day(invoice.issued_on)),
+    ]
+
+
+def _description(invoice: Invoice) -> str:
+    names = "; ".join(dict.fromkeys(line["name"] for line in invoice.content["lines"]))
+    return f"Cursos en línea: {names}"[:500]
+
+
+def _recipient(invoice: Invoice) -> Tree:
+    recipient = invoice.recipient
+    if not recipient:
+        return []
+    country = recipient.get("country", "ES")
+    if country == "ES" or country not in COUNTRIES:
+        return [("Destinatarios", [("IDDestinatario", _named(recipient))])]
+    # "02": a VAT number of another country of the EU.
+    other = [("CodigoPais", country), ("IDType", "02"), ("ID", recipient["tax_id"])]
+    named = [("NombreRazon", recipient["name"]), ("IDOtro", other)]
+    return [("Destinatarios", [("IDDestinatario", named)])]
+
+
+def _tax(line: Any) -> Tree:
+    """One rate. "01" is VAT and its general scheme, "S1" taxed, "E1" exempt by article 20."""
+    kinds = [("Impuesto", "01"), ("ClaveRegimen", "01")]
+    base = ("BaseImponibleOimporteNoSujeto", as_amount(line.base))
+    if line.vat == Vat.EXEMPT:
+        return [*kinds, ("OperacionExenta", "E1"), base]
+    rate = ("TipoImpositivo", f"{line.vat.percent}.00")
+    tax = ("CuotaRepercutida", as_amount(line.tax))
+    return [*kinds, ("CalificacionOperacion", "S1"), rate, base, tax]
+
+
+def _ending(record: TaxRecord) -> Tree:
+    return [
+        ("Encadenamiento", _chaining(record)),
+        ("SistemaInformatico", _program(record.invoice)),
+        ("FechaHoraHusoGenRegistro", record.generated_at),
+        ("TipoHuella", "01"),
+        ("Huella", record.hash),
+    ]
+
+
+def _chaining(record: TaxRecord) -> Tree:
+    if not record.previous_hash:
+        return [("PrimerRegistro", "S")]
+    previous = TaxRecord.objects.select_related("invoice").get(hash=record.previous_hash)
+    return [("RegistroAnterior", [*_name_of(previous.invoice), ("Huella", previous.hash)])]
+
+
+def _program(invoice: Invoice) -> Tree:
+    """The invoicing program. The academy that runs it stands for it as its producer."""
+    return [
+        *_named(invoice.content["seller"]),
+        ("NombreSistemaInformatico", "Tienda de la academia"),
+        ("IdSistemaInformatico", "AC"),
+        ("Version", "1.0"),
+        ("NumeroInstalacion", "1"),
+        ("TipoUsoPosibleSoloVerifactu", "S"),
+        ("TipoUsoPosibleMultiOT", "N"),
+        ("IndicadorMultiplesOT", "N"),
+    ]
+
+
+def _named(party: dict[str, str]) -> Tree:
+    return [("NombreRazon", party["name"]), ("NIF", party.get("tax_id", ""))]
+
+
+def _add(parent: Xml.Element, tree: Tree) -> None:
+    for name, value in tree:
+        child = Xml.SubElement(parent, _tag(f"sf:{name}"))
+        if isinstance(value, str):
+            child.text = value
+        else:
+            _add(child, value)
+
+
+def _tag(name: str) -> str:
+    prefix, _, local = name.partition(":")
+    return f"{{{_NAMESPACES[prefix]}}}{local}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The agency's answer about one record."""
+
+    code: str
+    kind: TaxRecord.Kind
+    state: TaxRecord.State
+    error_code: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The agency's answer: its receipt, the seconds to wait, and a verdict for each record."""
+
+    receipt: str
+    wait_seconds: int
+    verdicts: tuple[Verdict, ...]
+
+
+_STATES = {
+    "Correcto": TaxRecord.State.ACCEPTED,
+    "AceptadoConErrores": TaxRecord.State.ACCEPTED_WITH_ERRORS,
+    "Incorrecto": TaxRecord.State.REJECTED,
+}
+# The states of an earlier copy of the record, which the agency has already.
+_DUPLICATES = {
+    "Correcta": TaxRecord.State.ACCEPTED,
+    "AceptadaConErrores": TaxRecord.State.ACCEPTED_WITH_ERRORS,
+}
+_KINDS = {"Alta": TaxRecord.Kind.ISSUED, "Anulacion": TaxRecord.Kind.ANNULLED}
+
+
+def read_answer(body: bytes) -> Answer:
+    """Read the agency's answer. Raises UnreadableAnswer, also for a SOAP fault."""
+    try:
+        # Python's expat limits the growth of entities, and the sender is known by its certificate.
+        root = Xml.fromstring(body)  # noqa: S314
+    except Xml.ParseError as error:
+        raise UnreadableAnswer(f"no XML: {error}") from error
+    answer = next(root.iter(_tag("sfR:RespuestaRegFactuSistemaFacturacion")), None)
+    if answer is None:
+        raise UnreadableAnswer(root.findtext(".//faultstring", "no answer")[:300])
+    return Answer(
+        receipt=_text(answer, "sfR:CSV"),
+        wait_seconds=int(_text(answer, "sfR:TiempoEsperaEnvio") or 60),
+        verdicts=tuple(_verdicts(answer)),
+    )
+
+
+def _verdicts(answer: Xml.Element) -> Iterator[Verdict]:
+    for line in answer.iter(_tag("sfR:RespuestaLinea")):
+        duplicate = next(line.iter(_tag("sf:EstadoRegistroDuplicado")), None)
+        known = _DUPLICATES.get(duplicate.text or "") if duplicate is not None else None
+        state = known or _STATES.get(_text(line, "sfR:EstadoRegistro"))
+        operation = next(line.iter(_tag("sf:TipoOperacion")), None)
+        kind = (operation.text or "") if operation is not None else ""
+        if state is None or kind not in _KINDS:
+            raise UnreadableAnswer("a line without a known state or operation")
+        code = next(line.iter(_tag("sf:NumSerieFactura")), None)
+        yield Verdict(
+            code=(code.text or "") if code is not None else "",
+            kind=_KINDS[kind],
+            state=state,
+            error_code=_text(line, "sfR:CodigoErrorRegistro")[:10],
+            error=_text(line, "sfR:DescripcionErrorRegistro")[:500],
+        )
+
+
+def _text(parent: Xml.Element, name: str) -> str:
+    return (parent.findtext(_tag(name)) or "").strip()
