@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from apps.backoffice.sample_trade.balance_at_stripe import write_balance
 from apps.backoffice.sample_trade.calendar import moments
 from apps.backoffice.sample_trade.classroom import open_classroom
 from apps.backoffice.sample_trade.contacts import write_leads
@@ -16,6 +17,7 @@ from apps.backoffice.sample_trade.mails import write_mails
 from apps.backoffice.sample_trade.prices import change_prices
 from apps.backoffice.sample_trade.sales import sell
 from apps.backoffice.sample_trade.shop import REFERENCE, Shop
+from apps.backoffice.sample_trade.withdrawals import write_withdrawals
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.services import refresh_counts
 from apps.classroom.models import Account, Enrolment, Provisioning
@@ -87,6 +89,8 @@ def seed_trade(user: Any) -> int:
     shop.rows.insert(Consent, Provisioning, Account, Enrolment)
     write_mails(shop, leads, shop.quotes)
     shop.rows.insert(Mail)
+    write_balance(shop)
+    write_withdrawals(shop)
     refresh_counts()
     return len(shop.sales)
 

@@ -22,6 +22,8 @@ from apps.payments.models import BalanceEntry
 from apps.students.models import Student
 from tests.helpers.admin import count_queries
 from tests.helpers.factories import make_subject
+from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.query_plans import bounded_reads, multiply
 from tests.helpers.refunds import buy, make_clerk, refund
 
 pytestmark = pytest.mark.django_db
@@ -176,3 +178,32 @@ def test_stripe_is_asked_on_request_and_may_be_silent(owner, trade, sandbox):
     answer = owner.post("/admin/informes", follow=True)
     assert "Stripe no contesta" in answer.content.decode()
     sandbox.process.control("DELETE", "faults")
+
+
+@pytest.mark.postgres
+def test_the_page_reads_only_the_rows_of_its_month(owner):
+    """20,000 orders, one an hour, so that a month has some 700 of them."""
+    many, ago = 20_000, "now() - n * interval '1 hour'"
+    order = make_one_of_everything()
+    orders = multiply(
+        order, many, created_at=ago, paid_at=ago, idempotency_id="gen_random_uuid()",
+    )  # fmt: skip
+    for row in (order.lines.first(), order.discounts.first()):
+        multiply(row, many, order_id=f"{orders} + n")
+    payments = multiply(
+        order.payments.first(), many, reference="'pi_many' || n", order_id=f"{orders} + n",
+        succeeded_at=ago, created_at=ago,
+    )  # fmt: skip
+    multiply(order.instalments.first(), many, order_id=f"{orders} + n", due_on=f"({ago})::date")
+    multiply(
+        Refund.objects.first(), many, payment_id=f"{payments} + n", created_at=ago,
+        reference="'re_many' || n", batch="'b' || n", key_id="gen_random_uuid()",
+    )  # fmt: skip
+    entry = BalanceEntry.objects.create(
+        reference="txn_0", kind="charge", amount_cents=100, fee_cents=30, net_cents=70,
+        currency="eur", created_at=timezone.now(),
+    )  # fmt: skip
+    multiply(entry, many, reference="'txn_many' || n", created_at=ago)
+
+    with bounded_reads():
+        assert owner.get("/admin/informes").status_code == 200

@@ -8,11 +8,14 @@ from django.core.management import call_command
 from django.db.models import Count, F
 from django.utils import timezone
 
+from apps.backoffice.reports.figures import figures_of
+from apps.backoffice.reports.month import this_month
+from apps.backoffice.reports.movements import payouts
 from apps.catalogue.models import PriceChange, Subject
 from apps.classroom.models import Enrolment
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
-from apps.leads.models import Lead
+from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import Dispute, Instalment, Order, Payment, ReferralReward, Refund
 from apps.orders.reads import paid_without_access
 from apps.payments.audit import audit
@@ -44,12 +47,29 @@ def test_trade_shows_every_state_and_the_books_agree():
     assert statuses(Lead) == set(Lead.Status.values)
     assert {"held", "owed", "paid"} <= statuses(ReferralReward)
     assert Refund.objects.count() > 20
+    assert Withdrawal.objects.open().count() == 1
+    case = Withdrawal.objects.get(status="refunded")
+    assert case.order.paid_at < case.received_at < case.resolved_at
     assert Mail.objects.filter(status=Mail.Status.FAILED).count() == 2
     assert paid_without_access().filter(access_problem__gt="").count() == 1
     assert PriceChange.objects.filter(before__isnull=False).count() > 50
     # Stripe is asked about no sample payment: the one problem is the list of all charges.
     findings = reconcile()
     assert (findings.payments, findings.expired, findings.problems) == (0, 0, 1)
+
+
+@pytest.mark.usefixtures("trade")
+def test_the_balance_at_stripe_fits_the_payments_of_each_month():
+    month = this_month().before
+    for _ in range(11):
+        figures = figures_of(month)
+        assert figures.gross_cents > 0
+        assert figures.fees_cents > 0
+        # A payment of another customer is on the same account and belongs to no order.
+        differences = [row.difference_cents for row in figures.comparisons]
+        assert differences in ([0, 0, 0], [-22800, 0, 0])
+        assert all(row[-1] == 0 for row in payouts(month))
+        month = month.before
 
 
 @pytest.mark.usefixtures("trade")
