@@ -11,7 +11,7 @@ from apps.backoffice.today.one_statement import Question, answers
 from apps.backoffice.today.takings import cents_of
 from apps.core.dates import today
 from apps.orders.models import Dispute, Instalment, Order, OrderDiscount, OrderLine, Payment, Refund
-from apps.orders.models.statuses import EVER_PAID, REFUND_COUNTED
+from apps.orders.models.statuses import EVER_PAID
 from apps.payments.models import BalanceEntry, Payout
 from apps.pricing.payment_type import PaymentType
 
@@ -100,10 +100,11 @@ def payments_in(month: Month) -> QuerySet[Payment]:
     )  # fmt: skip
 
 
-def by_stripe() -> Q:
+def by_stripe(path: str = "") -> Q:
+    """The filter for payments at Stripe. `path` leads to the payment: "payment__"."""
     made = Q()
     for prefix in STRIPE_PREFIXES:
-        made |= Q(reference__startswith=prefix)
+        made |= Q(**{f"{path}reference__startswith": prefix})
     return made
 
 
@@ -111,6 +112,11 @@ def refunds_in(month: Month) -> QuerySet[Refund]:
     return Refund.objects.filter(
         ~Q(status=Refund.Status.FAILED), created_at__gte=month.start, created_at__lt=month.end
     )
+
+
+def refunded_elsewhere() -> Q:
+    """The filter for refunds that Stripe did not make: of transfers, or by other means."""
+    return Q(status=Refund.Status.OUTSIDE) | ~by_stripe("payment__")
 
 
 def figures_of(month: Month) -> Figures:
@@ -174,8 +180,8 @@ def _questions(month: Month) -> list[Question]:
     unpaid_parts = [unpaid, unpaid.filter(due_on__lt=today())]
     return [
         *_sum_and_count(counted),
-        Question(refunds.filter(status__in=REFUND_COUNTED), "SUM", "amount"),
-        Question(refunds.filter(status=Refund.Status.OUTSIDE), "SUM", "amount"),
+        Question(refunds.exclude(refunded_elsewhere()), "SUM", "amount"),
+        Question(refunds.filter(refunded_elsewhere()), "SUM", "amount"),
         Question(disputes, "SUM", "amount"),
         Question(won, "SUM", "amount"),
         *_sum_and_count(unpaid_parts),

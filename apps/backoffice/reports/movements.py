@@ -10,11 +10,17 @@ from django.utils import timezone
 from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
 
-from apps.backoffice.reports.figures import PAYOUTS, by_stripe, payments_in, refunds_in
+from apps.backoffice.reports.figures import (
+    PAYOUTS,
+    by_stripe,
+    payments_in,
+    refunded_elsewhere,
+    refunds_in,
+)
 from apps.backoffice.reports.month import Month
 from apps.core.money import to_cents, to_euros
 from apps.core.spreadsheets import as_text
-from apps.orders.models import Payment, Refund
+from apps.orders.models import Payment
 from apps.payments.models import BalanceEntry, Payout
 
 HEADINGS = (
@@ -96,7 +102,7 @@ def _elsewhere(month: Month) -> Iterator[tuple[str, Cells]]:
     payments = payments_in(month).exclude(by_stripe()).filter(amount__gt=0)
     for payment in payments.order_by("succeeded_at", "pk"):
         yield _line(payment.succeeded_at, "Cobro sin Stripe", payment, to_cents(payment.amount))
-    outside = refunds_in(month).filter(status=Refund.Status.OUTSIDE)
+    outside = refunds_in(month).filter(refunded_elsewhere())
     for refund in outside.select_related("payment").order_by("created_at", "pk"):
         yield _line(
             refund.created_at, "Devolución sin Stripe", refund.payment, -refund.amount_cents

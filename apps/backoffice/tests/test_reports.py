@@ -116,18 +116,23 @@ def test_payments_and_refunds_without_stripe_have_their_own_lines():
     at = datetime(2026, 10, 5, 12, tzinfo=MADRID)
     make_payment(at, 0, "free_1")
     paid = make_payment(at, 9000, "transfer_1")
-    Refund.objects.create(
-        payment=paid, batch="b", amount=10, reason="Error", actor="carla", status="outside",
-        created_at=at,
-    )  # fmt: skip
+    by_card = make_payment(at, 5000, "pi_1")
+    for payment, amount, status in ((paid, 6, "succeeded"), (by_card, 4, "outside")):
+        Refund.objects.create(
+            payment=payment, batch="b", amount=amount, reason="Error", actor="carla",
+            status=status, reference=f"re_{amount}", created_at=at,
+        )  # fmt: skip
     figures = figures_of(month_of("2026-10"))
 
-    assert (figures.stripe.cents, figures.elsewhere.cents) == (0, 9000)
+    assert (figures.stripe.cents, figures.elsewhere.cents) == (5000, 9000)
     assert (figures.refunds_cents, figures.refunds_elsewhere_cents) == (0, 1000)
-    assert figures.net_cents == 8000
-    charge, back, total = movements(month_of("2026-10"))
+    assert figures.net_cents == 13000
+    charge, *back, total = movements(month_of("2026-10"))
     assert (charge[1], charge[2]) == ("Cobro sin Stripe", str(paid.order_id))
-    assert (back[1], back[5]) == ("Devolución sin Stripe", Decimal("-10.00"))
+    assert [(row[1], row[5]) for row in back] == [
+        ("Devolución sin Stripe", Decimal("-6.00")),
+        ("Devolución sin Stripe", Decimal("-4.00")),
+    ]
     assert total[7] == Decimal("80.00")
 
 
