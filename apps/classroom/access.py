@@ -29,6 +29,7 @@ class Cause(models.TextChoices):
 
     OVERDUE = "overdue", "Plazo sin pagar"
     DISPUTE = "dispute", "Pago en disputa"
+    BLOCKED = "blocked", "Alumno bloqueado"
 
 
 # The notice for a paused order, by cause. `orders` registers it: this app can't import `orders`.

@@ -23,6 +23,12 @@ class WrongCredentials(AcademyError):
     message = "El correo o la contraseña no son correctos."
 
 
+class NoAccount(AcademyError):
+    status = 409
+    code = "no_account"
+    message = "Este alumno todavía no tiene cuenta en el aula."
+
+
 class LinkUsed(AcademyError):
     status = 410
     code = "link_used"
@@ -89,6 +95,26 @@ def send_new_link(*, email: str) -> None:
         to=account.student.email,
         context={"account_id": account.pk},
     )
+
+
+@transaction.atomic
+def send_link_for_staff(*, student_id: int, occasion: str) -> bool:
+    """Mail the student a new link to set a password, once for this occasion.
+
+    False for a repeated occasion. Raises NoAccount before the first access.
+    """
+    account = Account.objects.select_related("student").filter(
+        student=student_id, student__erased_at=None
+    ).first()  # fmt: skip
+    if account is None:
+        raise NoAccount
+    mail = queue_mail(
+        key=f"classroom-link:{account.pk}:{occasion}",
+        template="classroom_link",
+        to=account.student.email,
+        context={"account_id": account.pk},
+    )
+    return mail is not None
 
 
 def record_sign_in(account: Account) -> None:

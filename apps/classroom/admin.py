@@ -1,4 +1,5 @@
 from typing import Any
+from uuid import uuid4
 
 from django import forms
 from django.conf import settings
@@ -6,7 +7,9 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 
+from apps.classroom.accounts import send_link_for_staff
 from apps.classroom.backends.moodle import MoodleError, find_course
 from apps.classroom.backends.moodle_courses import count_subjects_without_course
 from apps.classroom.models import (
@@ -20,6 +23,8 @@ from apps.classroom.models import (
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import retry_change
 from apps.core.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
+from apps.core.admin_buttons import REPEATED, button_view
+from apps.students.models import Student
 
 
 @admin.register(Provisioning)
@@ -82,6 +87,13 @@ class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
     link_lookups = ("order_id", "student__id__exact")
 
 
+def _send_credentials(request: HttpRequest, student: Student) -> str:
+    occasion = request.POST.get("form_key", "")[:40] or uuid4().hex
+    if not send_link_for_staff(student_id=student.pk, occasion=occasion):
+        return REPEATED
+    return f"Enlace para poner una contraseña nueva: enviado a {student.email}."
+
+
 @admin.register(Account)
 class AccountAdmin(ReadOnlyAdmin):
     list_display = (
@@ -94,6 +106,21 @@ class AccountAdmin(ReadOnlyAdmin):
     list_select_related = ("student",)
     search_fields = ("student__email", "external_id")
     date_hierarchy = "created_at"
+
+    def get_urls(self) -> list[URLPattern]:
+        view = button_view(
+            Student,
+            permission="classroom.change_provisioning",
+            work=_send_credentials,
+            phrase="Credenciales",
+        )
+        address = path(
+            "alumno/<int:student_id>/credenciales/",
+            self.admin_site.admin_view(view),
+            name="classroom_account_credenciales",
+        )
+        return [address, *super().get_urls()]
+
     # The password hash is not shown.
     fields = ("student", "username", "external_id", "created_at", "last_sign_in_at")
 

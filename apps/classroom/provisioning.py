@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 from django_tasks import task
 
+from apps.classroom.access import Cause
 from apps.classroom.models import Provisioning
 from apps.classroom.rights import access_end, rights_of, update_enrolments
 from apps.classroom.sync import queue_sync, send_rights
@@ -49,12 +50,14 @@ def grant_access(
     Part of the caller's transaction. The worker provides the access. A second call for the same
     order changes nothing.
     """
+    is_blocked = Student.objects.filter(pk=student.pk, blocked_at__isnull=False).exists()
     _, is_new = Provisioning.objects.get_or_create(
         order_id=order_id,
         defaults={
             "student": student,
             "items": [list(item) for item in items],
             "ends_on": access_end(today()),
+            "paused_for": [Cause.BLOCKED.value] if is_blocked else [],
         },
     )
     if is_new:

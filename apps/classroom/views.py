@@ -32,7 +32,7 @@ from apps.core.models import SiteSettings
 from apps.core.response_headers import private_form_page
 from apps.core.throttle import Limit, client_network
 from apps.students.devices import known_device, remember_device
-from apps.students.session import current_student, sign_in, sign_out
+from apps.students.session import SignInUnavailable, current_student, sign_in, sign_out
 
 SIGN_IN_BY_VISITOR = Limit("aula-entrar", times=20, seconds=600)
 # Of one visitor, or of a device that the student has signed in on before.
@@ -52,7 +52,12 @@ def _page(
 
 
 def _open_session(request: HttpRequest, account: Account) -> HttpResponse:
-    sign_in(request, account.student)
+    try:
+        sign_in(request, account.student)
+    except SignInUnavailable as refusal:
+        form = SignInForm({"email": account.student.email, "password": " "})
+        form.add_error(None, refusal.message)
+        return _page(request, "sign_in", {"form": form}, status=refusal.status)
     rotate_token(request)
     record_sign_in(account)
     response = redirect("aula")

@@ -30,7 +30,7 @@ from apps.orders.serializers import clean_phone
 from apps.students.devices import remember_device
 from apps.students.models import Student
 from apps.students.services import request_erasure, update_own_data
-from apps.students.session import current_student, sign_in, sign_out
+from apps.students.session import SignInUnavailable, current_student, sign_in, sign_out
 from apps.students.sign_in_links import send_sign_in_link, student_for_link, use_link
 
 LINKS = Limit("login-enlace", times=10, seconds=600)
@@ -106,7 +106,12 @@ def login_link(request: HttpRequest) -> HttpResponse:
     student = use_link(token)
     if student is None:
         return _page(request, "link_used", {"form": NewLinkForm()}, status=410)
-    sign_in(request, student)
+    try:
+        sign_in(request, student)
+    except SignInUnavailable as refusal:
+        form = NewLinkForm({"email": student.email})
+        form.add_error(None, refusal.message)
+        return _page(request, "sign_in", {"form": form}, status=refusal.status)
     rotate_token(request)
     response = redirect("mi-cuenta")
     remember_device(response, student)

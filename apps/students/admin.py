@@ -6,6 +6,7 @@ from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import URLPattern
 from django.utils.safestring import SafeString
 
 from apps.core.admin_base import (
@@ -21,6 +22,7 @@ from apps.core.admin_filters import month_filter
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from apps.students.services import announce_new_email
+from apps.students.student_buttons import student_urls
 
 
 class ConsentRows(ReadOnlyRowsInline):
@@ -43,6 +45,9 @@ class StudentAdmin(AcademyModelAdmin):
     inlines = (ConsentRows,)
     actions = ("erase",)
     logged_by_row = ("delete_selected", "erase")
+
+    def get_urls(self) -> list[URLPattern]:
+        return [*student_urls(), *super().get_urls()]
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         # Orders and consents refer to the row, so it is anonymized and never deleted.

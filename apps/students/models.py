@@ -20,6 +20,10 @@ class Student(models.Model):
     last_name = models.CharField("apellidos", max_length=120, blank=True)
     phone = models.CharField("teléfono", max_length=16, blank=True, help_text="Formato E.164")
     created_at = models.DateTimeField("alta", auto_now_add=True)
+    blocked_at = models.DateTimeField("bloqueado", null=True, blank=True, editable=False)
+    block_reason = models.CharField(
+        "motivo del bloqueo", max_length=300, blank=True, default="", db_default="", editable=False
+    )
     erased_at = models.DateTimeField("datos borrados", null=True, blank=True, editable=False)
 
     objects = StudentQuerySet.as_manager()
@@ -27,6 +31,7 @@ class Student(models.Model):
     class Meta:
         verbose_name = "alumno"
         verbose_name_plural = "alumnos"
+        permissions = (("block_student", "Puede bloquear a un alumno"),)
         ordering = ("-created_at",)
         indexes = (models.Index(fields=("created_at", "id"), name="student_by_day"),)
         constraints = (models.UniqueConstraint(Lower("email"), name="student_email_once"),)

@@ -150,6 +150,7 @@ def erase_student(student: Student) -> None:
     redact_entries_of(Student.objects.filter(pk=student.pk))
     student.email = erased_email(student.pk)
     student.first_name = student.last_name = student.phone = ""
+    student.block_reason = ""
     student.erased_at = timezone.now()
     student.save()
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
 
+from apps.core.errors import AcademyError
 from apps.core.session_store import delete_stored, stored_key, stored_keys
 from apps.students.models import SignIn, Student
 
@@ -16,11 +17,24 @@ SESSION_KEY = "student_id"
 MAX_DEVICES = 2
 
 
+class SignInUnavailable(AcademyError):
+    """The student is blocked. The sentence does not say so."""
+
+    status = 403
+    code = "sign_in_unavailable"
+    message = "Ahora mismo no puedes entrar. Escríbenos y lo vemos contigo."
+
+
 @transaction.atomic
 def sign_in(request: HttpRequest, student: Student) -> None:
-    """Sign the student in under a new session key, which prevents session fixation."""
-    # The lock makes concurrent sign-ins count each other.
-    Student.objects.select_for_update(no_key=True).get(pk=student.pk)
+    """Sign the student in under a new session key, which prevents session fixation.
+
+    Raises SignInUnavailable.
+    """
+    # The lock makes concurrent sign-ins count each other, and a block count for all of them.
+    locked = Student.objects.select_for_update(no_key=True).get(pk=student.pk)
+    if locked.blocked_at is not None:
+        raise SignInUnavailable
     _mark_ended(request.session.session_key)
     request.session.cycle_key()
     request.session[SESSION_KEY] = student.pk
@@ -64,5 +78,5 @@ def current_student(request: HttpRequest | Request) -> Student | None:
     student_id = request.session.get(SESSION_KEY)
     if not student_id:
         return None
-    # Erasure ends the sessions. This filter also covers one that was opened at the same time.
-    return Student.objects.filter(pk=student_id, erased_at=None).first()
+    # Erasure and blocks end the sessions. The filter also covers one opened at the same time.
+    return Student.objects.filter(pk=student_id, erased_at=None, blocked_at=None).first()

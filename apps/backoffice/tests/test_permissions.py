@@ -56,6 +56,9 @@ ASKS_FOR = {
     "leads_lead_code": "leads.give_lead_code",
     "leads_lead_note": "leads.change_lead",
     "leads_lead_quote": "leads.answer_lead",
+    "classroom_account_credenciales": "classroom.change_provisioning",
+    "students_student_bloquear": "students.block_student",
+    "students_student_desbloquear": "students.block_student",
     "refund_order": "orders.refund_order",
     "staff_invite": "auth.add_user",
     "reports": "payments.view_reports",
@@ -101,6 +104,7 @@ POWERS = {
     "orders.read_takings": {"Dirección", "Contabilidad"},
     "orders.refund_order": {"Dirección", "Contabilidad"},
     "orders.resend_order_mail": {"Dirección", "Atención"},
+    "students.block_student": {"Dirección"},
     "orders.add_stafforder": {"Dirección", "Atención"},
     "orders.add_transferreceipt": {"Dirección", "Contabilidad"},
     "orders.add_ordernote": {"Dirección", "Atención", "Contabilidad"},
@@ -174,6 +178,7 @@ def model_of(name):
 def address(pattern, rows):
     known = {
         "order_id": rows[apps.get_model("orders", "Order")].pk,
+        "student_id": rows[apps.get_model("students", "Student")].pk,
         "template": "order_confirmation",
         "ending": "csv",
         "written": "2026-11",

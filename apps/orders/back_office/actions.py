@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.classroom.provisioning import retry_now, send_access_mail_again
+from apps.core.admin_buttons import REPEATED
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.orders.ledger.history import note
@@ -18,8 +19,6 @@ from apps.orders.models import Instalment, Order, OrderNote
 from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, EventKind
 from apps.orders.plan.charging import charge_again
 from apps.students.services import change_email
-
-REPEATED = "Ya estaba hecho."
 
 
 class Refused(Conflict):
@@ -69,8 +68,9 @@ def _sent(order: Order, what: str, *, actor: str, is_new: bool) -> str:
 @transaction.atomic
 def change_address(order_id: int, *, email: str, actor: str) -> str:
     """Change the address of the order and of its student, which moves the classroom account."""
-    # The student before the order: `change_email` locks all orders of the student.
     student_id = Order.objects.values_list("student", flat=True).get(pk=order_id)
+    # Lock the orders before the student, as a payment does.
+    list(Order.objects.select_for_update(no_key=True).filter(student=student_id).order_by("pk"))
     changed = change_email(student_id=student_id, email=email)
     order = locked_order(order_id)
     if order.email.lower() != order.student.email:

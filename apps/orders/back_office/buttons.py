@@ -4,14 +4,12 @@ from collections.abc import Callable
 from uuid import UUID, uuid4
 
 from django import forms
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
-from django.shortcuts import get_object_or_404, redirect
+from django.contrib import admin
+from django.http import HttpRequest
 from django.urls import URLPattern, path
 
-from apps.core.admin_log import log_about
-from apps.core.errors import AcademyError, Invalid
+from apps.core.admin_buttons import button_view
+from apps.core.errors import Invalid
 from apps.orders.back_office import actions
 from apps.orders.models import Order
 
@@ -104,30 +102,10 @@ def button_urls() -> list[URLPattern]:
     return [
         path(
             f"<int:order_id>/{name}/",
-            admin.site.admin_view(_view(permission, work, phrase)),
+            admin.site.admin_view(
+                button_view(Order, permission=permission, work=work, phrase=phrase)
+            ),
             name=f"orders_order_{name.replace('-', '_')}",
         )
         for name, permission, work, phrase in BUTTONS
     ]
-
-
-def _view(permission: str, work: Work, phrase: str) -> Callable[..., HttpResponse]:
-    def button(request: HttpRequest, order_id: int) -> HttpResponse:
-        if not request.user.has_perm(permission):
-            raise PermissionDenied
-        if request.method != "POST":
-            return HttpResponseNotAllowed(["POST"])
-        order = get_object_or_404(Order, pk=order_id)
-        try:
-            sentence = work(request, order)
-        except AcademyError as refusal:
-            messages.error(request, refusal.message)
-        else:
-            if sentence == actions.REPEATED:
-                messages.info(request, sentence)
-            else:
-                log_about(request, order, f"{phrase}: {sentence}")
-                messages.success(request, sentence)
-        return redirect("admin:orders_order_change", order.pk)
-
-    return button

@@ -1,0 +1,87 @@
+"""What the admin page of a student shows from the other apps."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from django import template
+from django.db.models import Sum
+
+from apps.classroom.models import Account, Enrolment
+from apps.core.identity import email_identity
+from apps.core.models import Mail
+from apps.leads.models import Lead
+from apps.orders.back_office.order_page import state_of
+from apps.orders.models import Order, Payment
+from apps.students.models import SignIn, Student
+from apps.students.student_buttons import BlockForm
+
+register = template.Library()
+# The newest of each kind. The lists that the page links to have all of them.
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Record:
+    """The rows of one student. A kind that the user may not see is empty."""
+
+    orders: list[tuple[Order, str]]
+    paid: Any
+    enrolments: list[Enrolment]
+    account: Account | None
+    sign_ins: list[SignIn]
+    mails: list[Mail]
+    contacts: list[Lead]
+    former_emails: list[str]
+    block_form: BlockForm
+    # Names one click, so that a second one does nothing.
+    form_key: UUID
+
+
+@register.simple_tag
+def student_record(student: Student, user: Any) -> Record:
+    former = [row.email for row in student.former_emails.all()]
+    addresses = [student.email, *former]
+    return Record(
+        orders=_orders(student) if user.has_perm("orders.view_order") else [],
+        paid=_paid(student) if user.has_perm("orders.view_payment") else None,
+        enrolments=_enrolments(student) if user.has_perm("classroom.view_enrolment") else [],
+        account=Account.objects.filter(student=student).first()
+        if user.has_perm("classroom.view_account")
+        else None,
+        sign_ins=list(student.sign_ins.all()[:SHOWN])
+        if user.has_perm("students.view_signin")
+        else [],
+        mails=_mails(addresses) if user.has_perm("core.view_mail") else [],
+        contacts=_contacts(addresses) if user.has_perm("leads.view_lead") else [],
+        former_emails=former,
+        block_form=BlockForm(auto_id="block_%s"),
+        form_key=uuid4(),
+    )
+
+
+def _orders(student: Student) -> list[tuple[Order, str]]:
+    orders = Order.objects.filter(student=student).select_related("by_staff")
+    return [(order, state_of(order)) for order in orders.order_by("-created_at")[:SHOWN]]
+
+
+def _paid(student: Student) -> Any:
+    succeeded = Payment.objects.filter(
+        order__student=student, status=Payment.Status.SUCCEEDED, currency="eur"
+    )
+    sums = succeeded.aggregate(paid=Sum("amount"), refunded=Sum("refunded"))
+    return (sums["paid"] or 0) - (sums["refunded"] or 0)
+
+
+def _enrolments(student: Student) -> list[Enrolment]:
+    rows = Enrolment.objects.filter(student=student).select_related("subject", "lesson")
+    return list(rows.order_by("-granted_at")[:SHOWN])
+
+
+def _mails(addresses: list[str]) -> list[Mail]:
+    return list(Mail.objects.filter(to__in=addresses).order_by("-created_at")[:SHOWN])
+
+
+def _contacts(addresses: list[str]) -> list[Lead]:
+    identities = {email_identity(address) for address in addresses}
+    return list(Lead.objects.filter(email__in={*addresses, *identities}).order_by("-pk")[:SHOWN])

@@ -1,0 +1,50 @@
+"""Buttons on the admin page of one row: permission, POST only, log entry and message."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import get_object_or_404, redirect
+
+from apps.core.admin_log import log_about
+from apps.core.errors import AcademyError
+
+# What an action answers if an earlier click has done it. It is not logged.
+REPEATED = "Ya estaba hecho."
+
+
+def button_view(
+    model: type[Model],
+    *,
+    permission: str,
+    work: Callable[[HttpRequest, Any], str],
+    phrase: str,
+) -> Callable[..., HttpResponse]:
+    """A view that does `work` with one row and returns to the row's page.
+
+    `work` returns a Spanish sentence for staff, or raises an AcademyError. `phrase` begins the
+    entry in the admin's log. The row's number is the view's only argument.
+    """
+
+    def button(request: HttpRequest, **number: int) -> HttpResponse:
+        if not request.user.has_perm(permission):
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        row = get_object_or_404(model, pk=next(iter(number.values())))
+        try:
+            sentence = work(request, row)
+        except AcademyError as refusal:
+            messages.error(request, refusal.message)
+        else:
+            if sentence == REPEATED:
+                messages.info(request, sentence)
+            else:
+                log_about(request, row, f"{phrase}: {sentence}")
+                messages.success(request, sentence)
+        return redirect(f"admin:{row._meta.label_lower.replace('.', '_')}_change", row.pk)
+
+    return button
