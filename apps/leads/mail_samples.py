@@ -108,6 +108,19 @@ preview_mail(
     samples=_withdrawal_acknowledged,
 )
 preview_mail(
+    "withdrawal_declined",
+    when="Cuando un desistimiento no procede",
+    to=VISITOR,
+    samples=lambda: {
+        "Ejemplo": {
+            "number": 3,
+            "received_at": timezone.now() - timedelta(days=2),
+            "answer": "Pediste acceder desde el primer momento y entraste en el aula el día 3.\n"
+            "Si el contenido te ha fallado, cuéntanoslo y lo miramos.",
+        }
+    },
+)
+preview_mail(
     "withdrawal_received",
     when="Cuando llega un desistimiento",
     to=STAFF,

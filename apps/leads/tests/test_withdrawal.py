@@ -242,11 +242,18 @@ def test_a_case_shows_what_was_used_and_counts_as_refunded_only_after_a_refund(c
     assert case.resolved_at is not None
 
 
-def test_a_declined_case_needs_a_reason(clerk, order):
+def test_a_declined_case_needs_an_answer_which_is_mailed_once(clerk, order):
     confirm(clerk, order)
     url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
-    answer = clerk.post(url, {"status": "declined", "order": order.pk, "note": ""})
-    assert "Escribe por qué no procede." in answer.content.decode()
+    decision = {"status": "declined", "order": order.pk}
+    assert "Escribe por qué no procede" in clerk.post(url, decision).content.decode()
+    assert not mails("withdrawal_declined")
+
+    for note in ("", "Ha llamado."):
+        clerk.post(url, {**decision, "answer": "Ya habías entrado.", "note": note})
+    [mail] = mails("withdrawal_declined")
+    assert mail.to == "ana@example.com"
+    assert "Ya habías entrado." in render_for_staff(mail).text
 
 
 def test_staff_send_an_acknowledgement_that_was_held_back(clerk, order):

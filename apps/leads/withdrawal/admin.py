@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from apps.classroom.models import Account, Provisioning
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
 from apps.leads.withdrawal.models import Withdrawal, last_day_to_withdraw
-from apps.leads.withdrawal.services import acknowledge
+from apps.leads.withdrawal.services import acknowledge, queue_answer
 from apps.orders.models import Order, Refund
 from apps.orders.models.statuses import EVER_PAID, REFUND_COUNTED
 from apps.students.models import Consent
@@ -32,8 +32,11 @@ def refunds_of(order: Order) -> QuerySet[Refund]:
 class WithdrawalForm(forms.ModelForm[Withdrawal]):
     class Meta:
         model = Withdrawal
-        fields = ("status", "order", "note")
-        widgets: ClassVar = {"note": forms.Textarea(attrs={"rows": 3})}
+        fields = ("status", "order", "answer", "note")
+        widgets: ClassVar = {
+            "answer": forms.Textarea(attrs={"rows": 4}),
+            "note": forms.Textarea(attrs={"rows": 3}),
+        }
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or {}
@@ -42,8 +45,8 @@ class WithdrawalForm(forms.ModelForm[Withdrawal]):
             order is None or not refunds_of(order).exists()
         ):
             self.add_error("status", "Ese pedido no tiene ninguna devolución: hazla primero.")
-        if data.get("status") == Withdrawal.Status.DECLINED and not data.get("note"):
-            self.add_error("note", "Escribe por qué no procede.")
+        if data.get("status") == Withdrawal.Status.DECLINED and not data.get("answer"):
+            self.add_error("answer", "Escribe por qué no procede: se le envía por correo.")
         return data
 
 
@@ -60,7 +63,7 @@ class OpenFilter(admin.SimpleListFilter):
 
 @admin.register(Withdrawal)
 class WithdrawalAdmin(AcademyModelAdmin):
-    """What the consumer declared is read-only. Staff set order, status and note."""
+    """What the consumer declared is read-only. Staff set order, status, answer and note."""
 
     form = WithdrawalForm
     list_display = (
@@ -78,7 +81,7 @@ class WithdrawalAdmin(AcademyModelAdmin):
     raw_id_fields = ("order",)
     actions = ("send_acknowledgement",)
     fieldsets = (
-        (None, {"fields": ("status", "order", "note")}),
+        (None, {"fields": ("status", "order", "answer", "note")}),
         ("El contrato", {"fields": ("contract", "waiver", "used", "refunds", "other_orders")}),
         (
             "Lo que ha declarado",
@@ -120,6 +123,8 @@ class WithdrawalAdmin(AcademyModelAdmin):
             is_open = obj.status == Withdrawal.Status.OPEN
             obj.resolved_at = None if is_open else timezone.now()
         super().save_model(request, obj, form, change)
+        if "status" in form.changed_data and obj.status == Withdrawal.Status.DECLINED:
+            queue_answer(obj)
 
     @admin.action(description="Enviar el acuse de recibo que falta", permissions=["change"])
     def send_acknowledgement(self, request: HttpRequest, cases: QuerySet[Withdrawal]) -> None:

@@ -2,6 +2,7 @@
 
 - `withdrawal_acknowledged` {"withdrawal_id"}: to the consumer, the stamped acknowledgement. It
   repeats typed texts only to the address of a buyer.
+- `withdrawal_declined` {"withdrawal_id"}: to the consumer, with the answer that staff wrote
 - `withdrawal_received` {"withdrawal_id"}: to `settings.STAFF_EMAIL`
 """
 
@@ -20,6 +21,7 @@ def register() -> None:
         "Acuse de recibo de tu desistimiento n.º {{ number }}",
         _acknowledged,
     )
+    register_mail("withdrawal_declined", "Sobre tu desistimiento n.º {{ number }}", _declined)
     register_mail("withdrawal_received", "Desistimiento n.º {{ number }}: {{ who }}", _received)
 
 
@@ -32,6 +34,14 @@ def _acknowledged(ids: dict[str, Any]) -> dict[str, Any]:
         "received_at": case.received_at,
         "facts": facts(case, with_texts=case.from_buyer),
     }
+
+
+def _declined(ids: dict[str, Any]) -> dict[str, Any]:
+    """Raises NoLongerDue if staff have reopened the case meanwhile."""
+    case = Withdrawal.objects.get(pk=ids["withdrawal_id"])
+    if case.status != Withdrawal.Status.DECLINED or not case.answer:
+        raise NoLongerDue
+    return {"number": case.pk, "received_at": case.received_at, "answer": case.answer}
 
 
 def _received(ids: dict[str, Any]) -> dict[str, Any]:

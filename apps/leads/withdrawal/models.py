@@ -73,6 +73,15 @@ class Withdrawal(models.Model):
     acknowledged = models.BooleanField("acuse enviado", default=False, editable=False)
     received_at = models.DateTimeField("recibido", default=timezone.now)
     status = models.CharField("estado", max_length=10, choices=Status.choices, default=Status.OPEN)
+    # What the consumer is told if the case is declined.
+    answer = models.TextField(
+        "respuesta al cliente",
+        max_length=2000,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Se envía por correo al marcarlo como «No procede».",
+    )
     note = models.TextField("nota interna", blank=True)
     resolved_at = models.DateTimeField("resuelto", null=True, blank=True)
 

@@ -35,6 +35,7 @@ def _export(email: str) -> list[dict[str, Any]]:
             "indica": case.details,
             "declaraciones_posteriores": case.later_statements,
             "estado": case.get_status_display(),
+            "respuesta": case.answer,
         }
         for case in _of(email).order_by("received_at")
     ]
@@ -57,7 +58,7 @@ def _erase(email: str) -> None:
     delete_mails_about("withdrawal_id", ids)
     redact_entries_of(cases)
     Withdrawal.objects.filter(pk__in=ids).update(
-        name="", email="", email_identity="", details="", later_statements="", note=""
+        name="", email="", email_identity="", details="", later_statements="", answer="", note=""
     )
 
 

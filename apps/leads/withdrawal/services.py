@@ -122,3 +122,14 @@ def _queue_acknowledgement(case: Withdrawal) -> None:
         to=case.email,
         context={"withdrawal_id": case.pk},
     )
+
+
+def queue_answer(case: Withdrawal) -> None:
+    """Queue the mail that says why the case was declined, once for each decision."""
+    if case.email and case.resolved_at:
+        queue_mail(
+            key=f"withdrawal-declined:{case.pk}:{case.resolved_at:%Y%m%d%H%M%S}",
+            template="withdrawal_declined",
+            to=case.email,
+            context={"withdrawal_id": case.pk},
+        )
