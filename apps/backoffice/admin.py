@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
+from django import forms
 from django.contrib import admin, messages
 
 # Imported for their registrations, which the classes below replace.
@@ -67,7 +68,10 @@ class _PowersAdmin(AcademyModelAdmin):
             "groups": grantable_groups,
         }
         kwargs["queryset"] = offered[db_field.name](_editor(request))
-        if db_field.name != "groups":
+        if db_field.name == "groups":
+            # There are few. Django's two lists are for many.
+            kwargs["widget"] = forms.CheckboxSelectMultiple()
+        else:
             kwargs["form_class"] = PermissionsField
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
@@ -84,9 +88,10 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
         "is_active",
         moment("last_login", "última entrada"),
     )
-    list_filter = ("is_active", "is_superuser", "groups")
+    list_filter = ("is_active", "groups")
     readonly_fields = ("last_login", "date_joined", "password_link", "has_second_factor")
     actions = ("send_link",)
+    filter_horizontal = ("user_permissions",)
     fieldsets = (
         ("Persona", {"fields": ("username", ("first_name", "last_name"), "email")}),
         (

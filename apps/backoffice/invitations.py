@@ -17,11 +17,16 @@ from apps.backoffice.staff_powers import grantable_groups
 from apps.core.admin_log import log_rows
 from apps.core.fresh_password import fresh_password_required
 
+# The admin's class of fields as wide as the form.
+WIDE = {"class": "vTextField"}
+
 
 class InvitationForm(forms.Form):
-    email = forms.EmailField(label="Correo", max_length=150)
-    first_name = forms.CharField(label="Nombre", max_length=150)
-    last_name = forms.CharField(label="Apellidos", max_length=150, required=False)
+    email = forms.EmailField(label="Correo", max_length=150, widget=forms.EmailInput(WIDE))
+    first_name = forms.CharField(label="Nombre", max_length=150, widget=forms.TextInput(WIDE))
+    last_name = forms.CharField(
+        label="Apellidos", max_length=150, required=False, widget=forms.TextInput(WIDE)
+    )
     group = forms.ModelChoiceField(
         Group.objects.none(), label="Grupo", help_text="Decide qué puede ver y hacer."
     )

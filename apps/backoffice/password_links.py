@@ -64,7 +64,8 @@ def link_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 class ForgottenForm(forms.Form):
     email = forms.EmailField(
-        label="Tu correo", widget=forms.EmailInput(attrs={"autocomplete": "email"})
+        label="Tu correo",
+        widget=forms.EmailInput(attrs={"autocomplete": "email", "class": "vTextField"}),
     )
 
 

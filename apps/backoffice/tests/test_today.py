@@ -37,6 +37,7 @@ WORK = [
     "Pagos sin pedido",
     "Disputas abiertas",
     "Desistimientos",
+    "Notas para hoy",
     "Pedidos con aviso",
     "Facturas en espera",
     "Registros que Hacienda rechaza",

@@ -48,6 +48,14 @@ class Today:
     money: Money | None = None
     without_access: list[Order] = field(default_factory=list)
 
+    @property
+    def waiting(self) -> list[Tile]:
+        return [tile for tile in self.tiles if tile.is_bad]
+
+    @property
+    def settled(self) -> list[Tile]:
+        return [tile for tile in self.tiles if not tile.is_bad]
+
 
 def today_for(user: Permitted) -> Today:
     """The tiles, figures and orders that this user may see."""

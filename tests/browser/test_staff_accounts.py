@@ -1,0 +1,51 @@
+"""A new member of staff: invited by mail, with a password of their own, on a phone."""
+
+import re
+from uuid import uuid4
+
+from playwright.sync_api import expect
+
+from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
+from tests.browser.records import mail_with
+
+INVITATION = "Tu cuenta en la administración"
+PASSWORD = "tres-gatos-verdes"
+
+
+def sign_in(page, name, password):
+    page.goto("/admin")
+    page.get_by_label("Nombre de usuario").fill(name)
+    page.get_by_label("Contraseña").fill(password)
+    page.get_by_role("button", name="Iniciar sesión").click()
+
+
+def test_invited_person_chooses_a_password_and_sees_their_part_of_today(visitor, phone):
+    page, address = visitor.page, f"eva.{uuid4().hex[:8]}@example.com"
+    visitor.watch.expect("Applying inline style")  # axe does so to measure the colours.
+    sign_in(page, ADMIN_NAME, ADMIN_PASSWORD)
+    expect(page.get_by_role("heading", name="Recaudación")).to_be_visible()
+    visitor.assert_accessible()
+    page.goto("/admin/auth/user/")
+    page.get_by_role("link", name="Añadir").first.click()
+    page.get_by_label("Correo:", exact=True).fill(address)
+    page.get_by_label("Nombre:", exact=True).fill("Eva")
+    page.get_by_label("Grupo").select_option(label="Atención")
+    visitor.assert_accessible()
+    page.get_by_role("button", name="Enviar la invitación").click()
+    expect(page.get_by_text(f"Se ha enviado la invitación a {address}")).to_be_visible()
+
+    body = mail_with(INVITATION, address).get_body(("plain",)).get_content()
+    eva = phone.page
+    eva.goto(re.search(r"https?://\S+/admin/nueva-clave/\S+", body)[0])
+    expect(eva.get_by_role("heading", name="Elige tu contraseña")).to_be_visible()
+    phone.assert_accessible()
+    eva.get_by_label("Contraseña nueva:", exact=True).fill(PASSWORD)
+    eva.get_by_label(re.compile("confirmación", re.IGNORECASE)).fill(PASSWORD)
+    eva.get_by_role("button", name="Guardar la contraseña").click()
+    sign_in(eva, address, PASSWORD)
+
+    expect(eva.get_by_role("heading", name="Pendiente")).to_be_visible()
+    expect(eva.get_by_role("heading", name="Recaudación")).to_have_count(0)
+    phone.assert_accessible()
+    eva.get_by_role("link", name="Correos sin entregar").click()
+    expect(eva.get_by_role("heading", name="Correos")).to_be_visible()
