@@ -154,6 +154,7 @@ class BackofficeSite(admin.AdminSite):
             ("informes", self.reports, "reports"),
             ("informes/<str:written>.<str:ending>", self.export_movements, "export_movements"),
             ("buscar", self.search, "search"),
+            ("vista-previa/<str:label>", self.preview, "preview"),
             ("clave", self.confirm_password, "confirm_password"),
             ("segundo-factor", self.second_factor, "second_factor"),
             ("segundo-factor/codigos", self.second_factor_codes, "second_factor_codes"),
@@ -173,6 +174,11 @@ class BackofficeSite(admin.AdminSite):
         context = {"title": "Buscar", "query": query, "results": results}
         page = {**self.each_context(request), **context}
         return TemplateResponse(request, "backoffice/search.html", page)
+
+    def preview(self, request: HttpRequest, label: str) -> HttpResponse:
+        from apps.backoffice.previews import preview_page
+
+        return preview_page(request, label, self.each_context(request))
 
     def confirm_password(self, request: HttpRequest) -> HttpResponse:
         from apps.backoffice.password_page import confirm_password

@@ -1,6 +1,7 @@
 """The public pages. Each can be read without JavaScript."""
 
 import sys
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
@@ -22,23 +23,24 @@ from apps.pricing.reads import campaign_today
 from apps.pricing.rules import PRICING
 
 
+def home_context() -> dict[str, Any]:
+    """What the home page shows. The back office changes a part of it for its previews."""
+    return {
+        "banner": Campaign.objects.filter(banner=True).in_force(today()),
+        "universities": University.objects.shown().open_first(),
+        "statistics": STATISTICS,
+        "method": METHOD,
+        "institutions": Institution.objects.shown(),
+        "testimonials": Testimonial.objects.shown(),
+        "faqs": Faq.objects.all(),
+        "plans": PricePlan.objects.all(),
+        "calculator": calculator_props(),
+    }
+
+
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    return render(
-        request,
-        "pages/home.html",
-        {
-            "banner": Campaign.objects.filter(banner=True).in_force(today()),
-            "universities": University.objects.shown().open_first(),
-            "statistics": STATISTICS,
-            "method": METHOD,
-            "institutions": Institution.objects.shown(),
-            "testimonials": Testimonial.objects.shown(),
-            "faqs": Faq.objects.all(),
-            "plans": PricePlan.objects.all(),
-            "calculator": calculator_props(),
-        },
-    )
+    return render(request, "pages/home.html", home_context())
 
 
 @require_safe

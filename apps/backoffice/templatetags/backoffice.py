@@ -5,10 +5,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django import template
+from django.db.models import Model
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from apps.backoffice.on_site import page_on_site
+from apps.backoffice.previews import PREVIEWS
 from apps.core.admin_base import NOTHING
 
 register = template.Library()
@@ -39,3 +43,20 @@ def inline_data(inline: Any) -> str:
     data["options"]["addText"] = f"Añadir {inline.opts.verbose_name}"
     data["options"]["deleteText"] = "Quitar"
     return json.dumps(data)
+
+
+@register.filter
+def on_site(row: Model) -> str:
+    """The address of the public page that shows this row, or "" if there is none."""
+    return page_on_site(row)
+
+
+@register.simple_tag
+def preview_address(opts: Any, row: Model | None) -> str:
+    """Where a form is posted for a preview, or "" if its model has none."""
+    label = opts.label_lower
+    if label not in PREVIEWS:
+        return ""
+    address = reverse("admin:preview", args=[label])
+    fragment = PREVIEWS[label][1]
+    return f"{address}{f'?id={row.pk}' if row else ''}{f'#{fragment}' if fragment else ''}"

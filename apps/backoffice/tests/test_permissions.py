@@ -59,6 +59,7 @@ ASKS_FOR = {
     "classroom_account_credenciales": "classroom.change_provisioning",
     "students_student_bloquear": "students.block_student",
     "students_student_desbloquear": "students.block_student",
+    "preview": "pages.add_faq",
     "refund_order": "orders.refund_order",
     "staff_invite": "auth.add_user",
     "reports": "payments.view_reports",
@@ -183,6 +184,7 @@ def address(pattern, rows):
         "ending": "csv",
         "written": "2026-11",
         "app_label": "orders",
+        "label": "pages.faq",
         "content_type_id": 1,
         "url": "admin",
     }

@@ -1,16 +1,26 @@
 // Gives a name to the parts of Django's widgets that have none: the look-up fields (select2) and the
 // icons of the choice of many.
 (() => {
+  const nameOf = (field) => {
+    const label =
+      document.querySelector(`label[for="${field?.id}"]`) ??
+      field?.closest(".form-row, p")?.querySelector("label");
+    return label?.textContent.trim().replace(/:$/, "") ?? "";
+  };
+
   const nameParts = (root) => {
-    for (const select of root.querySelectorAll("select.admin-autocomplete")) {
-      const label = document.querySelector(`label[for="${select.id}"]`);
-      const box = select.nextElementSibling;
-      if (!label || !box?.classList.contains("select2-container")) continue;
-      const name = label.textContent.trim().replace(/:$/, "");
+    for (const box of root.querySelectorAll(".select2-container")) {
+      const select = box.previousElementSibling;
+      const label = nameOf(select);
+      if (!label) continue;
       const parts = box.querySelectorAll(
         ".select2-selection--single, .select2-selection__rendered[role=textbox], .select2-search__field",
       );
-      for (const part of parts) part.setAttribute("aria-label", name);
+      for (const part of parts) part.setAttribute("aria-label", label);
+    }
+    for (const part of root.querySelectorAll(".datetime input:not([aria-label])")) {
+      const kind = part.classList.contains("vDateField") ? "fecha" : "hora";
+      part.setAttribute("aria-label", `${nameOf(part)}: ${kind}`);
     }
     for (const icon of root.querySelectorAll(".search-label-icon:not([role])")) {
       icon.setAttribute("role", "img");

@@ -1,0 +1,56 @@
+"""Where the site shows a row, for the link "Ver en el sitio" of its form."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.db.models import Model
+from django.urls import reverse
+
+from apps.core.models import LegalText
+
+_LEGAL_PAGES = {
+    LegalText.Kind.TERMS: "terminos",
+    LegalText.Kind.PRIVACY: "privacidad",
+    LegalText.Kind.COOKIES: "cookies",
+    LegalText.Kind.NOTICE: "aviso-legal",
+}
+
+
+def _catalogue(**query: object) -> str:
+    return f"{reverse('compra')}?{urlencode(query)}"
+
+
+def _subject(row: Any) -> str:
+    if not row.active:
+        return ""
+    return _catalogue(universidad=row.university_id, carrera=row.degree_id, buscar=row.name)
+
+
+def _legal_text(row: LegalText) -> str:
+    page = _LEGAL_PAGES.get(LegalText.Kind(row.kind))
+    return f"{reverse(page)}?version={row.version}" if page else ""
+
+
+# By the model's label. Empty if the site does not show this row.
+_PAGES: dict[str, Callable[[Any], str]] = {
+    "catalogue.university": lambda row: _catalogue(universidad=row.pk),
+    "catalogue.degree": lambda row: _catalogue(universidad=row.university_id, carrera=row.pk),
+    "catalogue.subject": _subject,
+    "catalogue.lesson": lambda row: _subject(row.subject),
+    "pages.faq": lambda row: f"{reverse('home')}#faq",
+    "pages.priceplan": lambda row: reverse("precios"),
+    "pages.testimonial": lambda row: f"{reverse('home')}#testimonios",
+    "pages.teammember": lambda row: reverse("nosotros"),
+    "pages.institution": lambda row: reverse("home"),
+    "pages.redirect": lambda row: str(row.old_path),
+    "pricing.campaign": lambda row: reverse("home") if row.active and row.banner else "",
+    "pricing.promocode": lambda row: _catalogue(codigo=row.code) if row.active else "",
+    "core.legaltext": _legal_text,
+}
+
+
+def page_on_site(row: Model) -> str:
+    """The address of the public page that shows this row, or "" if there is none."""
+    page = _PAGES.get(row._meta.label_lower)
+    return page(row) if page and row.pk else ""

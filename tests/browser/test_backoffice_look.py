@@ -1,0 +1,98 @@
+"""The back office in Chromium: its navigation, and every list and form at both widths with axe."""
+
+from urllib.parse import urljoin
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
+from tests.browser.conftest import DESKTOP, PHONE
+from tests.browser.visitor import AXE, Visitor
+
+# axe's `preload` writes style sheets into the page, which the content policy refuses.
+RUN_AXE = """async () => (await axe.run({ iframes: false, preload: false })).violations
+    .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))"""
+# What sticks out of the page, and fields and tables that are cut off at its edge.
+CUT_OFF = """() => [
+    ...(document.documentElement.scrollWidth > innerWidth ? [document.documentElement] : []),
+    ...[...document.querySelectorAll('main :is(input, select, textarea, table)')].filter((part) =>
+        part.checkVisibility() && part.type !== 'hidden' && !part.closest('.visually-hidden') &&
+        part.getBoundingClientRect().right > innerWidth),
+].map((part) => part.outerHTML.slice(0, 120))"""
+
+
+@pytest.fixture
+def clerk(new_visitor) -> Visitor:
+    """A page signed in as the sample admin. Reduced motion: axe must not meet a transition."""
+    visitor = new_visitor(reduced_motion="reduce")
+    page = visitor.page
+    page.goto("/admin/login/")
+    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
+    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
+    page.get_by_role("button", name="Iniciar sesión").click()
+    expect(page.get_by_role("link", name="Hoy", exact=True)).to_have_attribute(
+        "aria-current", "page"
+    )
+    return visitor
+
+
+def problems(page: Page, *, light_too: bool = False) -> list[str]:
+    """What axe finds in the dark scheme on a phone, and what is cut off at either width."""
+    found = page.evaluate(CUT_OFF)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    if light_too:
+        found += page.evaluate(RUN_AXE)
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    found += page.evaluate(RUN_AXE) + page.evaluate(CUT_OFF)
+    page.set_viewport_size(DESKTOP)
+    page.emulate_media(color_scheme="light")
+    return [f"{page.url}: {problem}" for problem in found]
+
+
+def test_every_list_and_form_is_accessible_and_fits_at_both_widths(clerk: Visitor) -> None:
+    page = clerk.page
+    found = problems(page, light_too=True)
+    links = page.locator("#navegacion a[href]").all()
+    for address in [link.get_attribute("href") for link in links][1:]:
+        page.goto(address)
+        # The lists look alike: the light scheme is judged by the one of orders.
+        found += problems(page, light_too=address.endswith("/orders/order/"))
+        add = page.locator(".object-tools a.addlink")
+        form = add if add.count() else page.locator("#result_list tbody th a")
+        if form.count():
+            page.goto(urljoin(page.url, form.first.get_attribute("href")))
+            found += problems(page)
+    # A form with rows.
+    page.goto("/admin/catalogue/subject/")
+    page.locator("#result_list tbody th a").first.click()
+    found += problems(page, light_too=True)
+    assert not found, "\n".join(found)
+
+
+def test_navigation_and_search_work_by_keyboard_on_a_phone(clerk: Visitor) -> None:
+    page = clerk.page
+    page.set_viewport_size(PHONE)
+    menu = page.get_by_role("button", name="Menú")
+    section = page.locator("#navegacion summary", has_text="Pedidos")
+    expect(section).to_be_hidden()
+    menu.focus()
+    page.keyboard.press("Enter")
+    expect(section).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(section).to_be_hidden()
+    menu.press("Enter")
+    section.press("Enter")
+    page.get_by_role("link", name="Pedidos", exact=True).press("Enter")
+    expect(page.get_by_role("heading", name="Pedidos", level=1)).to_be_visible()
+    # A row shows its price and its state beside their names.
+    row = page.locator("#result_list tbody tr").first
+    for column in ("Estado", "Total"):
+        expect(row.locator(f"[data-label='{column}']")).to_be_visible()
+
+    box = page.get_by_role("searchbox", name="Buscar en todo")
+    box.fill("ana.ejemplo@example.com")
+    box.press("Enter")
+    expect(page.get_by_role("heading", name="Alumnos", level=2)).to_be_visible()
+    page.get_by_role("link", name="ana.ejemplo@example.com", exact=True).first.press("Enter")
+    expect(page.get_by_role("heading", name="ana.ejemplo@example.com", level=1)).to_be_visible()
