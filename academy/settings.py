@@ -119,6 +119,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.core.context.site",
+                "apps.catalogue.context.vat",
                 "apps.pages.context.test_mode",
                 "apps.pages.context.instalment_plan",
             ],

@@ -19,6 +19,7 @@ from apps.catalogue.serializers import (
     UniversityOut,
 )
 from apps.core.errors import NotFound
+from apps.core.vat import Vat, vat_note
 
 Shape = dict[str, Any]
 # The largest discount that a card states.
@@ -136,3 +137,12 @@ def _require_degree(degree_id: int) -> None:
     shown = University.objects.shown()
     if not Degree.objects.filter(pk=degree_id, university__in=shown).exists():
         raise DegreeUnknown
+
+
+def catalogue_vat_note() -> str:
+    """What may be said of the VAT of all prices: "IVA incluido" only if every subject has VAT."""
+    on_sale = Subject.objects.filter(active=True)
+    if not on_sale.filter(vat=Vat.EXEMPT).exists():
+        return vat_note([Vat.GENERAL])
+    taxed = [kind for kind in Vat if kind != Vat.EXEMPT]
+    return vat_note([Vat.EXEMPT, *(taxed if on_sale.filter(vat__in=taxed).exists() else ())])

@@ -1,5 +1,7 @@
 """The VAT of what is sold (docs/rules.md, "VAT")."""
 
+from collections.abc import Collection
+
 from django.db import models
 
 
@@ -18,3 +20,10 @@ class Vat(models.TextChoices):
 
 PERCENT = {Vat.GENERAL: 21, Vat.REDUCED: 10, Vat.SUPER_REDUCED: 4, Vat.EXEMPT: 0}
 EXEMPTION = "Operación exenta de IVA: enseñanza, artículo 20.Uno.9.º de la Ley 37/1992, del IVA."
+
+
+def vat_note(kinds: Collection[str]) -> str:
+    """What may be said beside the price of things that are taxed like this, in small letters."""
+    if Vat.EXEMPT not in kinds:
+        return "IVA incluido"
+    return "exento de IVA" if set(kinds) == {Vat.EXEMPT} else "impuestos incluidos"

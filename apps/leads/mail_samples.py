@@ -45,6 +45,7 @@ def _quote() -> dict[str, dict[str, Any]]:
         "discounts": [volume],
         "has_unchecked": False,
         "final_price": Decimal("345.60"),
+        "vat_note": "IVA incluido",
         "binding_price": Decimal("345.60"),
         "in_instalments": False,
         "valid_until": timezone.now() + timedelta(days=14),

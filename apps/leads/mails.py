@@ -17,7 +17,9 @@ from urllib.parse import urlencode
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
+from apps.catalogue.reads import catalogue_vat_note
 from apps.core.mail.registry import absolute_url, register_mail
+from apps.core.vat import vat_note
 from apps.leads.careers import career_name
 from apps.leads.models import Lead, LeadEntry, Quote, RequestedSubject
 from apps.leads.quote_links import link_path
@@ -96,11 +98,18 @@ def _quote(ids: dict[str, Any]) -> dict[str, Any]:
         "discounts": discounts,
         "has_unchecked": any(discount.is_subject_to_check for discount in discounts),
         "final_price": quote.final_price,
+        "vat_note": _vat_note(quote),
         "binding_price": quote.binding_price,
         "in_instalments": quote.payment_type == PaymentType.INSTALMENTS,
         "valid_until": quote.valid_until,
         "quote_url": absolute_url(link_path(quote)),
     }
+
+
+def _vat_note(quote: Quote) -> str:
+    """Of the quote's subjects; of the whole catalogue if it names none."""
+    kinds = {row.subject.vat for row in quote.subjects.select_related("subject") if row.subject}
+    return vat_note(kinds) if kinds else catalogue_vat_note()
 
 
 def _discount_code(ids: dict[str, Any]) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "lines": _lines(),
         "discounts": [sample(name="Código BIENVENIDA10", amount=Decimal("21.60"))],
         "total": Decimal("194.40"),
+        "vat_note": "IVA incluido",
         "instalments": [],
         "plan_url": "",
         "invoice_url": SecretUrl(absolute_url(f"{reverse('factura')}?pedido=1042&clave=0123")),
@@ -92,6 +93,7 @@ def _cart() -> dict[str, Any]:
     return {
         "lines": _lines(),
         "total": Decimal("216.00"),
+        "vat_note": "IVA incluido",
         "valid_until": timezone.now() + CART_LIFE,
         "recovery_url": SecretUrl(absolute_url("/complete-payment?order=1042&token=ejemplo")),
     }
@@ -161,6 +163,8 @@ def _paid() -> dict[str, dict[str, Any]]:
         **_plan(),
         "what": "plazo 2",
         "amount": Decimal("64.80"),
+        "vat_note": "IVA incluido",
+        "invoice_url": SecretUrl(absolute_url(f"{reverse('factura')}?pedido=1042&clave=0123")),
         "paid_at": timezone.now(),
         "left": [{"number": 3, "amount": Decimal("64.80"), "on": due_on}],
     }

@@ -82,6 +82,7 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
         "lines": [_line(line) for line in order.lines.all()],
         "discounts": list(order.discounts.all()),
         "total": order.total_amount,
+        "vat_note": order.vat_note,
         "instalments": [
             {
                 "number": instalment.number,
@@ -111,6 +112,7 @@ def cart_saved_context(order: Order) -> dict[str, Any]:
     return {
         "lines": [_line(line) for line in order.lines.all()],
         "total": order.total_amount,
+        "vat_note": order.vat_note,
         "valid_until": order.created_at + CART_LIFE,
         "recovery_url": SecretUrl(
             absolute_url(f"/complete-payment?order={order.pk}&token={order.auth_token}")

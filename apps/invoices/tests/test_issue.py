@@ -180,6 +180,7 @@ def test_vat_is_that_of_the_sale_and_discounts_are_spread(seller, api, sandbox, 
         {"vat": "exempt", "base": 8563, "tax": 0},
     ]
     assert "artículo 20.Uno.9.º de la Ley 37/1992" in pdf_text(invoice)
+    assert order.vat_note == "impuestos incluidos"
 
 
 def test_a_plan_is_invoiced_whole_and_corrected_when_it_is_canceled(

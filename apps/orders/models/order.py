@@ -13,7 +13,7 @@ from apps.catalogue.models import Lesson, Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.core.keyed_digest import keyed_digest, keyed_digests, matches
 from apps.core.money import to_cents
-from apps.core.vat import Vat
+from apps.core.vat import Vat, vat_note
 from apps.orders.models.statuses import (
     PAYMENT_OPEN,
     EventKind,
@@ -217,6 +217,11 @@ class Order(models.Model):
     def instalment_plan(self) -> InstalmentPlan:
         """The plan that the order was sold with. Only orders in instalments use it."""
         return InstalmentPlan(self.instalment_count, self.instalment_every_days)
+
+    @property
+    def vat_note(self) -> str:
+        """What may be said of the VAT of the total. Uses prefetched lines and subjects."""
+        return vat_note({line.vat or line.subject.vat for line in self.lines.all()})
 
     @property
     def payment_type_label(self) -> str:

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.money import to_cents, to_euros
+from apps.orders.invoice_link import invoice_url
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Instalment, Order, Payment
 from apps.orders.models.statuses import INSTALMENT_SETTLED, RefusalKind
@@ -72,6 +73,8 @@ def paid_context(ids: dict[str, Any]) -> dict[str, Any]:
         **_plan(order),
         "what": paid_instalments,
         "amount": payment.amount,
+        "vat_note": order.vat_note,
+        "invoice_url": SecretUrl(absolute_url(invoice_url(order))),
         "paid_at": payment.succeeded_at or timezone.now(),
         "left": [
             {"number": row.number, "amount": row.amount, "on": row.charge_on or row.due_on}

@@ -202,7 +202,7 @@ def test_page_runs_the_same_queries_for_1_and_18_subjects(
         make_subject(f"Asignatura {number}", degree=degree, lessons=6)
     assert Subject.objects.on_sale().count() == 18
     assert queries("?por_pagina=18") == one
-    assert one <= 10
+    assert one <= 11
 
 
 def test_subject_of_a_link_is_in_the_props(client: Client) -> None:

@@ -6,6 +6,7 @@ import { Honeypot, PhoneField, SubmitButton, useLeadForm } from "../../lib/forms
 import { BackIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import { toast } from "../../lib/toast";
+import { vatSentence } from "../../lib/vatNote";
 import type { Academy } from "../../schemas/academy";
 import { BudgetContact, SentBudget } from "../../schemas/budget";
 import type { Pricing } from "../../schemas/pricing";
@@ -107,7 +108,7 @@ function Figures({ budget, result, hidden }: FiguresProps) {
         </div>
       </dl>
       <p className="form__note">
-        IVA incluido.
+        {vatSentence()}.
         {budget.wasInvited && " Los descuentos por invitación están sujetos a comprobación."}
       </p>
     </div>

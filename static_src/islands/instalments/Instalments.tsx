@@ -2,6 +2,7 @@ import { useCallback, useEffect, useState } from "react";
 import { ApiError } from "../../lib/api";
 import { LinkFailed } from "../../lib/LinkFailed";
 import { formatEuros } from "../../lib/money";
+import { vatNote } from "../../lib/vatNote";
 import type { Academy } from "../../schemas/academy";
 import type { InstalmentPlan } from "../../schemas/instalments";
 import { InstalmentPayment } from "./InstalmentPayment";
@@ -78,7 +79,7 @@ export function Instalments({ order, token, academy }: Props) {
         </ul>
         <dl className="recovery__facts">
           <div>
-            <dt>Total, IVA incluido</dt>
+            <dt>Total, {vatNote()}</dt>
             <dd>{formatEuros(plan.totalCents)}</dd>
           </div>
           <div>

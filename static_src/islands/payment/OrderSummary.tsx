@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { formatEuros } from "../../lib/money";
+import { vatSentence } from "../../lib/vatNote";
 import type { PricedOrder } from "../../schemas/checkout";
 
 type Props = {
@@ -54,7 +55,7 @@ export function OrderSummary({ order, dueNowCents, children }: Props) {
         ))}
         <div className="order-summary__total">
           <dt>
-            Total <small>IVA incluido</small>
+            Total <small>{vatSentence()}</small>
           </dt>
           <dd className="price">{formatEuros(order.totalCents)}</dd>
         </div>

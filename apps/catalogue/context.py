@@ -1,0 +1,11 @@
+"""Template variables about the catalogue."""
+
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from apps.catalogue.reads import catalogue_vat_note
+
+
+def vat(request: HttpRequest) -> dict[str, object]:
+    """`vat_note`: what may be said of the VAT of all prices. Asked for when a page shows it."""
+    return {"vat_note": SimpleLazyObject(catalogue_vat_note)}
