@@ -55,6 +55,7 @@ ASKS_FOR = {
     "leads_lead_answer": "leads.answer_lead",
     "leads_lead_code": "leads.give_lead_code",
     "leads_lead_note": "leads.change_lead",
+    "leads_lead_order": "orders.add_stafforder",
     "leads_lead_quote": "leads.answer_lead",
     "classroom_account_credenciales": "classroom.change_provisioning",
     "students_student_bloquear": "students.block_student",

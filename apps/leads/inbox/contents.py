@@ -9,11 +9,15 @@ from django.utils import timezone
 from django.utils.timezone import localtime
 
 from apps.core.admin_base import money
+from apps.core.identity import email_identity
 from apps.core.models import Mail
 from apps.leads.careers import career_name
 from apps.leads.inbox.first_answers import in_words
-from apps.leads.models import Lead, LeadEntry, Quote
+from apps.leads.models import Lead, LeadEntry, Quote, Withdrawal
 from apps.students.models import Student
+
+# The most rows of one kind that the page shows of the same person.
+MOST_OTHERS = 5
 
 
 @dataclass(frozen=True)
@@ -94,13 +98,13 @@ def _conversation(lead: Lead) -> list[Turn]:
 
 
 def _more(lead: Lead, user: Any) -> list[Fact]:
-    """Links to the student with this address, and to the other leads from it."""
+    """Links to the student with this address, and to the other leads and withdrawals from it."""
     found = []
     student = Student.objects.with_email(lead.email)
     if student is not None and user.has_perm("students.view_student"):
         url = reverse("admin:students_student_change", args=[student.pk])
         found.append(Fact("Alumno", student.full_name or student.email, url))
-    others = Lead.objects.filter(email=lead.email).exclude(pk=lead.pk)[:5]
+    others = Lead.objects.filter(email=lead.email).exclude(pk=lead.pk)[:MOST_OTHERS]
     found += [
         Fact(
             f"{other.get_kind_display()} ({other.get_status_display().lower()})",
@@ -109,4 +113,14 @@ def _more(lead: Lead, user: Any) -> list[Fact]:
         )
         for other in others
     ]
+    if user.has_perm("leads.view_withdrawal"):
+        cases = Withdrawal.objects.filter(email_identity=email_identity(lead.email))[:MOST_OTHERS]
+        found += [
+            Fact(
+                f"{case} ({case.get_status_display().lower()})",
+                f"{localtime(case.received_at):%d/%m/%Y}",
+                reverse("admin:leads_withdrawal_change", args=[case.pk]),
+            )
+            for case in cases
+        ]
     return found

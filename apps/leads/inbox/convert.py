@@ -1,4 +1,4 @@
-"""Turning a lead into a quote or into a personal code."""
+"""Turning a lead into a quote, into a personal code, or into an order made by staff."""
 
 from datetime import timedelta
 from typing import Any
@@ -60,3 +60,19 @@ def give_code(*, lead_id: int, percent: int, days: int, author: Any) -> LeadEntr
         lead.save(update_fields=["promo_code"])
     text = f"{promo.code}: {percent} %, un uso, hasta el {localtime(valid_until):%d/%m/%Y}"
     return add_entry(lead, LeadEntry.Kind.CODE, author, text)
+
+
+def order_values(lead: Lead) -> dict[str, Any]:
+    """What the form of an order made by staff begins with: the person, and what was quoted."""
+    first_name, _, last_name = lead.name.partition(" ")
+    values: dict[str, Any] = {
+        "email": lead.email,
+        "phone": lead.phone,
+        "first_name": first_name,
+        "last_name": last_name,
+    }
+    quote = Quote.objects.filter(lead=lead).first()
+    if quote is not None:
+        values["payment_type"] = quote.payment_type
+        values["subjects"] = [row.subject_id for row in quote.subjects.all() if row.subject_id]
+    return values

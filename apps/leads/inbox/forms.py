@@ -76,6 +76,7 @@ class QuoteForm(forms.Form):
         label="Asignaturas completas",
         queryset=Subject.objects.none(),
         help_text=f"Hasta {PRICING.calculator_max_subjects}. Escribe para buscar.",
+        error_messages={"invalid_choice": "Alguna de esas asignaturas no está a la venta."},
     )
     payment_type = forms.ChoiceField(
         label="Forma de pago", choices=PaymentType.choices, widget=forms.RadioSelect

@@ -15,7 +15,7 @@ from django.urls import URLPattern, path, reverse
 from apps.core.errors import AcademyError
 from apps.leads.inbox.contents import contents_of
 from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead, set_status
-from apps.leads.inbox.convert import give_code, send_quote_to
+from apps.leads.inbox.convert import give_code, order_values, send_quote_to
 from apps.leads.inbox.forms import (
     AnswerForm,
     CaseForm,
@@ -25,6 +25,7 @@ from apps.leads.inbox.forms import (
     suggested_answer,
 )
 from apps.leads.models import AnswerTemplate, Lead, LeadEntry
+from apps.orders.back_office.staff_order_pages import PREFILLED
 
 View = Callable[..., HttpResponse]
 
@@ -42,6 +43,7 @@ class LeadPage:
             self._url("anotar", "leads_lead_note", "leads.change_lead", self._note),
             self._url("presupuesto", "leads_lead_quote", "leads.answer_lead", self._quote),
             self._url("codigo", "leads_lead_code", "leads.give_lead_code", self._code),
+            self._url("pedido", "leads_lead_order", "orders.add_stafforder", self._order),
         ]
 
     def _url(self, ending: str, name: str, permission: str, view: View) -> URLPattern:
@@ -74,14 +76,16 @@ class LeadPage:
         status = form.cleaned_data["status"]
         changes = []
         if set_status(lead_id=lead.pk, status=status, author=request.user):
-            changes.append("estado")
+            after = Lead.Status(status).label
+            changes.append(f"Estado: «{lead.get_status_display()}» → «{after}».")
         if "assigned_to" in form.fields:
             assignee = form.cleaned_data["assigned_to"]
             if assign_lead(lead_id=lead.pk, assignee=assignee, author=request.user):
-                changes.append("persona asignada")
+                before = lead.assigned_to or "nadie"
+                changes.append(f"Asignada a: {before} → {assignee or 'nadie'}.")
         if not changes:
             return self._back(lead)
-        return self._done(request, lead, f"Guardado: {' y '.join(changes)}.")
+        return self._done(request, lead, " ".join(changes))
 
     def _answer(self, request: HttpRequest, lead: Lead) -> HttpResponse:
         if request.method != "POST":
@@ -134,6 +138,11 @@ class LeadPage:
         return self._form_page(
             request, lead, form, title="Crear un código personal", label="Crear el código"
         )
+
+    def _order(self, request: HttpRequest, lead: Lead) -> HttpResponse:
+        """Open the form of a new order with this person's data."""
+        request.session[PREFILLED] = order_values(lead)
+        return redirect("admin:orders_order_nuevo")
 
     def _form_page(
         self, request: HttpRequest, lead: Lead, form: forms.Form, *, title: str, label: str

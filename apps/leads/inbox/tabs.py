@@ -5,9 +5,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 
 from apps.leads.inbox.first_answers import in_words, median_first_answer
-from apps.leads.models import Lead
+from apps.leads.models import Lead, Withdrawal
 
 # Counts stop here, because PostgreSQL reads every row that it counts.
 MOST = 1_000
@@ -22,7 +23,10 @@ class Tab:
 
 
 def inbox_tabs(request: HttpRequest, url: str) -> dict[str, Any]:
-    """Template variables: the tabs, and the median time to the first answer."""
+    """Template variables: the tabs, and the median time to the first answer.
+
+    Withdrawals have a list of their own, which the last tab opens.
+    """
     unanswered = Lead.objects.unanswered()
     wait = median_first_answer()
     query = request.GET.urlencode()
@@ -33,17 +37,22 @@ def inbox_tabs(request: HttpRequest, url: str) -> dict[str, Any]:
         ("Sin asignar", "asignada=nadie&status__exact=new", unanswered.filter(assigned_to=None)),
         ("Todas", "", None),
     )  # fmt: skip
+    tabs = [
+        Tab(label, f"{url}?{filters}" if filters else url, _count(leads), query == filters)
+        for label, filters, leads in chosen
+    ]
+    if request.user.has_perm("leads.view_withdrawal"):
+        cases = reverse("admin:leads_withdrawal_changelist")
+        count = _count(Withdrawal.objects.open())
+        tabs.append(Tab("Desistimientos", f"{cases}?situacion=pendiente", count, is_current=False))
     return {
-        "tabs": [
-            Tab(label, f"{url}?{filters}" if filters else url, _count(leads), query == filters)
-            for label, filters, leads in chosen
-        ],
+        "tabs": tabs,
         "median_first_answer": in_words(wait) if wait else "",
     }
 
 
-def _count(leads: QuerySet[Lead] | None) -> str:
-    if leads is None:
+def _count(rows: QuerySet[Any] | None) -> str:
+    if rows is None:
         return ""
-    count = leads.order_by()[:MOST].count()
+    count = rows.order_by()[:MOST].count()
     return f"{count} o más" if count == MOST else str(count)

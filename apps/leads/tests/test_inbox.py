@@ -185,6 +185,22 @@ def test_lead_becomes_a_code_for_one_use_with_a_limit(client, lead):
     assert (lead.promo_code, lead.status) == (promo, "new")
 
 
+def test_lead_becomes_an_order_with_its_person_and_what_was_quoted(client, lead):
+    client.force_login(User.objects.create_superuser("carla"))
+    subject = make_subject("Derecho romano")
+    send(client, lead, "quote", subjects=[subject.pk], payment_type="installment")
+    page = client.get(reverse("admin:leads_lead_order", args=[lead.pk]), follow=True)
+
+    first = page.context["form"].initial
+    assert page.redirect_chain == [(reverse("admin:orders_order_nuevo"), 302)]
+    assert (first["email"], first["first_name"], first["last_name"]) == (
+        VISITOR, "Bruno", "Ibáñez",
+    )  # fmt: skip
+    assert (first["subjects"], first["payment_type"]) == ([subject.pk], "installment")
+    # The data are not kept for the next order.
+    assert client.get(reverse("admin:orders_order_nuevo")).context["form"].initial == {}
+
+
 def test_a_form_keeps_the_page_it_was_sent_from(client, lead):
     assert lead.page == "/precios"
     secret = f"http://testserver{reverse('aula_acceso', args=['abc'])}"

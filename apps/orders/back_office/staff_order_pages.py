@@ -37,6 +37,10 @@ from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.serializers import clean_phone
 from apps.pricing.payment_type import PaymentType
 
+# Where another page stores what the form of a new order begins with. It is no part of the address,
+# which would write personal data into logs.
+PREFILLED = "staff_order_prefilled"
+
 
 class StaffOrderForm(forms.Form):
     email = forms.EmailField(label="Correo", max_length=254)
@@ -151,7 +155,8 @@ def new_order(request: HttpRequest) -> HttpResponse:
     """Show the form, then its price, then make the order."""
     if not request.user.has_perm("orders.add_stafforder"):
         raise PermissionDenied
-    form = StaffOrderForm(request.POST or None)
+    first = request.session.pop(PREFILLED, None) if request.method == "GET" else None
+    form = StaffOrderForm(request.POST or None, initial=first)
     context: dict[str, Any] = {"title": "Pedido nuevo", "form": form, "priced": None}
     if request.method != "POST" or not form.is_valid():
         return _page(request, "orders/staff_order.html", context)
