@@ -1,10 +1,11 @@
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, Self
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Max, Q
 from django.db.models.functions import Greatest
 
 from apps.catalogue import lookups  # noqa: F401  (registers __includes)
@@ -135,6 +136,11 @@ def _in_catalogue_order(*filters: str, name: str) -> models.Index:
 
 
 class Subject(Named):
+    class Semester(models.TextChoices):
+        FIRST = "first", "Primer semestre"
+        SECOND = "second", "Segundo semestre"
+        WHOLE_YEAR = "whole_year", "Anual"
+
     degree = models.ForeignKey(
         Degree, models.PROTECT, related_name="subjects", verbose_name="grado"
     )
@@ -161,6 +167,9 @@ class Subject(Named):
     )
     total_discounts = models.PositiveSmallIntegerField(
         "descuento mostrado (%)", default=0, validators=[MaxValueValidator(90)]
+    )
+    semester = models.CharField(
+        "semestre", max_length=10, choices=Semester.choices, blank=True, db_default=""
     )
     active = models.BooleanField("a la venta", default=True)
     name_search = models.CharField(max_length=200, editable=False, default="")
@@ -219,6 +228,26 @@ class LessonQuerySet(RecordedQuerySet["Lesson"]):
             subject__degree__university__in=University.objects.open(),
         )
 
+    def bulk_create(self, objs: Iterable["Lesson"], *args: Any, **kwargs: Any) -> list["Lesson"]:
+        rows = list(objs)
+        self.place_last(rows)
+        return super().bulk_create(rows, *args, **kwargs)
+
+    def place_last(self, lessons: Sequence["Lesson"]) -> None:
+        """Give each lesson without a position the next one of its subject."""
+        new = [lesson for lesson in lessons if not lesson.position]
+        if not new:
+            return
+        last: dict[int, int] = dict(
+            Lesson.objects.filter(subject__in={lesson.subject_id for lesson in new})
+            .order_by()
+            .values_list("subject")
+            .annotate(last=Max("position"))
+        )
+        for lesson in new:
+            last[lesson.subject_id] = last.get(lesson.subject_id, 0) + 1
+            lesson.position = last[lesson.subject_id]
+
 
 class Lesson(Recorded):
     class Status(models.TextChoices):
@@ -235,7 +264,8 @@ class Lesson(Recorded):
     status = models.CharField(
         "estado", max_length=10, choices=Status.choices, default=Status.ACTIVE
     )
-    position = models.PositiveSmallIntegerField("orden", default=1)
+    # 0 until the first save, which puts the lesson after the others.
+    position = models.PositiveSmallIntegerField("orden", default=0)
 
     objects = LessonQuerySet.as_manager()
     price_field = "price"
@@ -255,6 +285,11 @@ class Lesson(Recorded):
 
     def __str__(self) -> str:
         return self.title
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self._state.adding:
+            Lesson.objects.place_last([self])
+        super().save(*args, **kwargs)
 
 
 class PriceBatch(models.Model):

@@ -112,3 +112,58 @@ def test_samples_are_marked_in_the_admin(client):
     University.objects.create(name="Inventada", acronym="INV", is_sample=True)
 
     assert "Ejemplo" in client.get(admin_url(University, "changelist")).content.decode()
+
+
+@pytest.mark.usefixtures("carla")
+def test_lessons_are_numbered_by_themselves_and_moved_up_and_down(client):
+    subject = make_subject("Álgebra", lessons=0)
+    for title in ("PEC 1", "PEC 2", "PEC 3"):
+        Lesson.objects.create(subject=subject, title=title, price=5)
+    first, second, third = subject.lessons.all()
+    assert [lesson.position for lesson in (first, second, third)] == [1, 2, 3]
+    url = reverse("admin:catalogue_lesson_order", args=[subject.pk])
+    assert "Subir PEC 2" in client.get(url).content.decode()
+
+    client.post(url, {"move": f"up-{third.pk}"})
+    client.post(url, {"move": f"up-{first.pk}"})
+    client.post(url, {"move": "up-999999"})
+    for nonsense in ("", "up-", "left-1", "up-" + "9" * 30):
+        assert client.post(url, {"move": nonsense}).status_code == 302
+
+    assert list(subject.lessons.values_list("title", "position")) == [
+        ("PEC 1", 1), ("PEC 3", 2), ("PEC 2", 3)
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("carla")
+def test_subject_is_copied_with_its_lessons_and_not_yet_on_sale(client):
+    subject = make_subject("Álgebra", price="149.90", lessons=2)
+    url = reverse("admin:catalogue_subject_copy", args=[subject.pk])
+    assert "Álgebra (copia)" in client.get(url).content.decode()
+    same = {"name": "Álgebra", "degree": subject.degree_id}
+    assert "ya hay una asignatura" in client.post(url, same).content.decode()
+
+    client.post(url, {"name": "Álgebra II", "degree": subject.degree_id})
+
+    copy = Subject.objects.get(name="Álgebra II")
+    assert (copy.final_price, copy.active) == (subject.final_price, False)
+    of = ("title", "price", "status", "position")
+    assert list(copy.lessons.values_list(*of)) == list(subject.lessons.values_list(*of))
+    assert PriceChange.objects.filter(subject=copy, changed_by__username="carla").exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_lessons_of_a_semester_are_expired_and_opened_together(client):
+    spring, autumn = make_subject("Álgebra", lessons=2), make_subject("Física", lessons=1)
+    Subject.objects.filter(pk=spring.pk).update(semester="second")
+    address = admin_url(Subject, "changelist") + "?semester__exact=second"
+    every = {"_selected_action": spring.pk, "select_across": "1"}
+
+    client.post(address, {"action": "expire_lessons", **every})
+    assert set(spring.lessons.values_list("status", flat=True)) == {"expired"}
+    assert autumn.lessons.get().status == "active"
+    spring.refresh_from_db()
+    assert spring.active_lessons_count == 0
+
+    client.post(address, {"action": "open_lessons", **every})
+    assert set(spring.lessons.values_list("status", flat=True)) == {"active"}

@@ -12,7 +12,7 @@ from django.urls import URLPattern, reverse
 
 from apps.backoffice.staff_groups import GROUP_DEFINITIONS, create_groups
 from apps.backoffice.today.page import Today
-from apps.catalogue.models import CatalogueUpload
+from apps.catalogue.models import CatalogueUpload, Subject
 from apps.core.mail.outbox import deliver_mail
 from apps.core.models import Mail
 from apps.leads.models import Attachment, Lead
@@ -33,6 +33,8 @@ ASKS_FOR = {
     "catalogue_export": "catalogue.export_catalogue",
     "catalogue_import": "catalogue.add_university",
     "catalogue_import_preview": "catalogue.add_university",
+    "catalogue_lesson_order": "catalogue.change_lesson",
+    "catalogue_subject_copy": "catalogue.add_subject",
     "core_mail_html": "core.view_mail",
     "core_mail_sample": "core.view_mail",
     "core_mail_sample_html": "core.view_mail",
@@ -91,6 +93,8 @@ ACTIONS = {
     "catalogue.Subject:put_on_sale": "catalogue.change_subject",
     "catalogue.Subject:take_off_sale": "catalogue.change_subject",
     "catalogue.Subject:change_prices": "catalogue.change_subject",
+    "catalogue.Subject:expire_lessons": "catalogue.change_lesson",
+    "catalogue.Subject:open_lessons": "catalogue.change_lesson",
     "catalogue.Lesson:change_prices": "catalogue.change_lesson",
     "catalogue.Lesson:expire": "catalogue.change_lesson",
     "catalogue.Lesson:reopen": "catalogue.change_lesson",
@@ -196,6 +200,8 @@ def address(pattern, rows):
         row = rows[Attachment]
     elif pattern.name == "invoices_invoice_pdf":
         row = rows[apps.get_model("invoices", "Invoice")]
+    elif pattern.name in ("catalogue_lesson_order", "catalogue_subject_copy"):
+        row = rows[Subject]
     elif pattern.name == "catalogue_import_preview":
         row = rows[CatalogueUpload]
     number = row.pk if row else 1

@@ -8,6 +8,7 @@ from django.urls import URLPattern
 from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
 from apps.catalogue.admin.price_admin import PriceChangeRows, bulk_price_answer
 from apps.catalogue.admin.price_forms import LessonForm, SubjectForm
+from apps.catalogue.admin.subject_pages import subject_urls
 from apps.catalogue.exchange.views import exchange_urls, may_export, may_import
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.price_history import unproven_list_prices
@@ -21,7 +22,7 @@ from apps.core.money import format_euros, list_price_cents, to_cents
 class LessonRows(GuardsRows, RowsInline):
     model = Lesson
     form = LessonForm
-    fields = ("position", "title", "price", "status")
+    fields = ("title", "price", "status")
 
 
 @admin.register(Subject)
@@ -39,7 +40,7 @@ class SubjectAdmin(CatalogueAdmin):
         "sample",
     )
     list_select_related = ("degree__university",)
-    list_filter = ("active", "university")
+    list_filter = ("active", "semester", "university")
     link_lookups = ("degree__id__exact",)
     search_fields = ("name",)
     autocomplete_fields = ("degree",)
@@ -49,16 +50,20 @@ class SubjectAdmin(CatalogueAdmin):
         ("final_price", "vat"),
         "total_discounts",
         "list_price_warning",
-        "active",
+        ("active", "semester"),
         "enrolled_offset",
         ("active_lessons_count", "enrolled_students_count"),
     )
     readonly_fields = ("list_price_warning", "active_lessons_count", "enrolled_students_count")
     inlines = (LessonRows, PriceChangeRows)
-    actions = ("change_prices", "put_on_sale", "take_off_sale")
+    actions = ("change_prices", "put_on_sale", "take_off_sale", "expire_lessons", "open_lessons")
 
     def get_urls(self) -> list[URLPattern]:
-        return [*exchange_urls(self.admin_site), *super().get_urls()]
+        return [
+            *exchange_urls(self.admin_site),
+            *subject_urls(self.admin_site),
+            *super().get_urls(),
+        ]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -107,6 +112,19 @@ class SubjectAdmin(CatalogueAdmin):
     def take_off_sale(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
         self._set_active(request, subjects, active=False)
 
+    @admin.action(description="Caducar sus lecciones", permissions=["change_lessons"])
+    def expire_lessons(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
+        changed = set_lesson_status(_lessons_of(subjects), Lesson.Status.EXPIRED)
+        self.message_user(request, f"Lecciones caducadas: {changed}.")
+
+    @admin.action(description="Abrir sus lecciones", permissions=["change_lessons"])
+    def open_lessons(self, request: HttpRequest, subjects: QuerySet[Subject]) -> None:
+        changed = set_lesson_status(_lessons_of(subjects), Lesson.Status.ACTIVE)
+        self.message_user(request, f"Lecciones activas: {changed}.")
+
+    def has_change_lessons_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("catalogue.change_lesson")
+
     def _set_active(
         self, request: HttpRequest, subjects: QuerySet[Subject], *, active: bool
     ) -> None:
@@ -116,15 +134,19 @@ class SubjectAdmin(CatalogueAdmin):
         self.message_user(request, f"Asignaturas cambiadas: {len(subjects)}.")
 
 
+def _lessons_of(subjects: QuerySet[Subject]) -> QuerySet[Lesson]:
+    return Lesson.objects.filter(subject__in=subjects.order_by().values("pk"))
+
+
 @admin.register(Lesson)
 class LessonAdmin(CatalogueAdmin):
     form = LessonForm
     list_display = ("title", "subject", "degree", "amount", "status", "position")
     list_select_related = ("subject__degree",)
-    list_filter = ("status", "subject__university")
+    list_filter = ("status", "subject__semester", "subject__university")
     search_fields = ("title", "subject__name")
     autocomplete_fields = ("subject",)
-    fields = ("subject", "title", "price", "status", "position")
+    fields = ("subject", "title", "price", "status")
     inlines = (PriceChangeRows,)
     actions = ("change_prices", "expire", "reopen")
 

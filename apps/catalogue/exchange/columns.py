@@ -68,7 +68,9 @@ def _yes_no(text: str) -> bool:
         raise BadCell(f"«{text}» no es ni «sí» ni «no».") from None
 
 
-def _one_of(choices: type[University.Status] | type[Lesson.Status]) -> Callable[[str], str]:
+def _one_of(
+    choices: type[University.Status] | type[Lesson.Status] | type[Subject.Semester],
+) -> Callable[[str], str]:
     known = {
         search_form(str(word)): choice.value
         for choice in choices
@@ -117,7 +119,7 @@ class Column:
     def show(self, value: Any) -> Any:
         """Return the value as a file has it: a choice by its label, a boolean as "sí" or "no"."""
         if self._labels:
-            return self._labels[value]
+            return self._labels.get(value, "")
         if isinstance(value, bool):
             return "sí" if value else "no"
         return value
@@ -137,6 +139,7 @@ COLUMNS = (
     Column("asignatura", Subject, "name", is_key=True),
     Column("precio", Subject, "final_price", _euros, required=True),
     Column("descuento", Subject, "total_discounts", _percent),
+    Column("semestre", Subject, "semester", _one_of(Subject.Semester)),
     Column("a_la_venta", Subject, "active", _yes_no),
     Column("matriculados_anteriores", Subject, "enrolled_offset", _whole),
     Column("leccion", Lesson, "title", is_key=True),
