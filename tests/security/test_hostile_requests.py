@@ -32,7 +32,8 @@ PAGES = [
     "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
     "/.well-known/security.txt", "/csp-report", "/healthz", "/readyz",
     "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace",
-    "/aula/acceso/token", "/admin/login/", "/nothing",
+    "/aula/acceso/token", "/admin/login/", "/desistimiento", "/factura",
+    "/factura/codigo.pdf", "/admin/clave-olvidada", "/admin/nueva-clave/a/b", "/nothing",
 ]  # fmt: skip
 API = [*PATHS, "/api/schema", "/api/docs", "/api/nothing"]
 EVERYWHERE = [*PAGES, *API]
