@@ -102,7 +102,7 @@ def announce_new_email(student: Student, *, before: str) -> None:
 
 
 class EmailTaken(Invalid):
-    """The address is another student's. The message tells staff to merge the two."""
+    """The address is another student's."""
 
 
 @transaction.atomic
@@ -118,8 +118,8 @@ def change_email(*, student_id: int, email: str) -> bool:
     other = Student.objects.with_email(email)
     if other is not None:
         raise EmailTaken(
-            f"Ya hay otro alumno con ese correo (el n.º {other.pk}). Si es la misma persona, une "
-            "las dos fichas."
+            f"Ese correo ya es de otro alumno, el n.º {other.pk}. Comprueba en su ficha si es la "
+            "misma persona."
         )
     student.email = email
     try:

@@ -12,6 +12,7 @@ from apps.core.identity import email_identity
 from apps.core.models import Mail
 from apps.leads.models import Lead
 from apps.orders.back_office.order_page import state_of
+from apps.orders.back_office.timeline import mail_title
 from apps.orders.models import Order, Payment
 from apps.students.models import SignIn, Student
 from apps.students.student_buttons import BlockForm
@@ -30,7 +31,7 @@ class Record:
     enrolments: list[Enrolment]
     account: Account | None
     sign_ins: list[SignIn]
-    mails: list[Mail]
+    mails: list[tuple[Mail, str]]
     contacts: list[Lead]
     former_emails: list[str]
     block_form: BlockForm
@@ -78,8 +79,9 @@ def _enrolments(student: Student) -> list[Enrolment]:
     return list(rows.order_by("-granted_at")[:SHOWN])
 
 
-def _mails(addresses: list[str]) -> list[Mail]:
-    return list(Mail.objects.filter(to__in=addresses).order_by("-created_at")[:SHOWN])
+def _mails(addresses: list[str]) -> list[tuple[Mail, str]]:
+    mails = Mail.objects.filter(to__in=addresses).order_by("-created_at")[:SHOWN]
+    return [(mail, mail_title(mail.template)) for mail in mails]
 
 
 def _contacts(addresses: list[str]) -> list[Lead]:

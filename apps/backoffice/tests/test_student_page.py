@@ -48,7 +48,7 @@ def test_page_shows_the_students_rows_and_those_of_nobody_else(client, ana):
     other = make_one_of_everything()
     order = ana.orders.get()
     page = client.get(admin_url(Student, "change", ana.pk)).text
-    for part in (admin_url(type(order), "change", order.pk), "Acceso", "order_confirmation",
+    for part in (admin_url(type(order), "change", order.pk), "Acceso", "Confirmación de la compra",
                  "Dispositivos", "antes"):  # fmt: skip
         assert part in page, part
     assert other.email not in page

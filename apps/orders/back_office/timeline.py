@@ -41,6 +41,12 @@ MAILS = {
     "instalment_paid": "recibo de un plazo",
     "instalment_unpaid": "plazo sin cobrar",
     "refund_made": "devolución hecha",
+    "order_to_pay": "cómo pagar el pedido",
+    "invoice": "factura",
+    "referral_code": "código para invitar",
+    "classroom_link": "enlace para poner la contraseña",
+    "sign_in_link": "enlace para entrar",
+    "email_changed": "cambio de correo",
 }
 # The most mails that are looked through. An order has a dozen.
 MOST_MAILS = 200
@@ -58,6 +64,11 @@ class Entry:
     url: str = ""
     mail_id: int | None = None
     note: OrderNote | None = None
+
+
+def mail_title(template: str) -> str:
+    """What a mail is about, in a few Spanish words."""
+    return MAILS.get(template, template)
 
 
 def timeline(order: Order) -> list[Entry]:
@@ -153,7 +164,7 @@ def _mail(mail: Mail) -> Entry:
         detail += f". {mail.last_error}"
     return Entry(
         at=mail.created_at,
-        title=f"Correo: {MAILS.get(mail.template, mail.template)}",
+        title=f"Correo: {mail_title(mail.template)}",
         detail=detail,
         tone="bad" if mail.status == Mail.Status.FAILED else "mail",
         mail_id=mail.pk,
