@@ -132,6 +132,16 @@ def test_mail_is_stuck_after_15_minutes(client):
     assert counts(client)["Correos sin entregar"] == 0
 
 
+@pytest.mark.usefixtures("carla")
+def test_notice_says_that_crossed_out_prices_are_computed_unless_the_history_is_required(
+    client, settings
+):
+    notice = b"Los precios tachados se calculan"
+    assert notice in client.get(reverse("admin:index")).content
+    settings.REQUIRE_PRICE_HISTORY = True
+    assert notice not in client.get(reverse("admin:index")).content
+
+
 def test_process_is_silent_after_two_minutes():
     heartbeats.beat(["clock", "access", "mail", "provider", "unknown"])
     assert not Heartbeat.objects.silent().exists()

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 
 from apps.backoffice.today import takings
@@ -47,6 +48,8 @@ class Today:
     tiles: list[Tile] = field(default_factory=list)
     money: Money | None = None
     without_access: list[Order] = field(default_factory=list)
+    # Crossed-out prices come from the arithmetic, and not from the price history.
+    computes_list_prices: bool = False
 
     @property
     def waiting(self) -> list[Tile]:
@@ -76,7 +79,8 @@ def today_for(user: Permitted) -> Today:
         for tile in definitions
     ]
     money = _money(found[len(of_tiles) :]) if sees_money else None
-    return Today(tiles, money, _without_access(user))
+    computes = user.has_perm("catalogue.view_subject") and not settings.REQUIRE_PRICE_HISTORY
+    return Today(tiles, money, _without_access(user), computes)
 
 
 def _money(sums: list[Any]) -> Money:
