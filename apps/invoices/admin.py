@@ -83,12 +83,12 @@ class InvoiceAdmin(ReadOnlyAdmin):
         term = search_term.strip()
         if not term:
             return queryset, False
-        by_order = term.removeprefix("#")
-        matches = Q(code=term.upper()) | Q(recipient_tax_id=normalized(term))
+        number = term.removeprefix("#")
         if "@" in term:
-            matches |= Q(order__email_identity=email_identity(term))
-        elif by_order.isascii() and by_order.isdecimal() and len(by_order) < 19:
-            matches |= Q(order=int(by_order))
+            return queryset.filter(order__email_identity=email_identity(term)), False
+        if number.isascii() and number.isdecimal() and len(number) < 19:
+            return queryset.filter(order=int(number)), False
+        matches = Q(code=term.upper()) | Q(recipient_tax_id=normalized(term))
         return queryset.filter(matches), False
 
     def changelist_view(

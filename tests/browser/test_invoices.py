@@ -88,7 +88,9 @@ def test_buyer_asks_for_an_invoice_and_a_refund_corrects_it(
     assert f"la factura {first.code}" in text
     assert "-40,00" in text
 
-    page.goto(f"/admin/invoices/invoice/?q={order.pk}")
+    page.goto(f"/admin/orders/order/{order.pk}/change/")
+    expect(page.get_by_role("link", name="Facturar…")).to_be_visible()
+    page.get_by_role("link", name="Facturas", exact=True).last.click()
     rows = page.locator("#result_list tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text(corrective.code)

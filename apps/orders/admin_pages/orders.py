@@ -217,6 +217,7 @@ class OrderAdmin(ReadOnlyAdmin):
             list_link("Otros pedidos del alumno", "orders_order", student=order.student_id),
             list_link("Devoluciones", "orders_refund", payment__order__id__exact=order.pk),
             list_link("Disputas", "orders_dispute", payment__order__id__exact=order.pk),
+            list_link("Facturas", "invoices_invoice", order__id__exact=order.pk),
             list_link("Alta en el aula", "classroom_provisioning", order_id=order.pk),
             list_link("Matrículas", "classroom_enrolment", order_id=order.pk),
             list_link("Consentimientos", "students_consent", order_id=order.pk),
