@@ -17,7 +17,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
-from apps.core.admin_log import log_rows
+from apps.core.admin_log import log_reading, log_rows
 from apps.core.admin_lookups import GuardedLookups
 from apps.core.admin_spanish import SpanishAdmin
 from apps.core.fresh_password import PasswordConfirmation
@@ -67,6 +67,8 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
     empty_value_display = NOTHING
     # Actions that add log entries of their own, one for each row.
     logged_by_row: tuple[str, ...] = ("delete_selected",)
+    # Whether opening a row is logged, as personal data are read.
+    logs_reading = False
     # Counts beside every choice of every filter would read the whole table.
     show_facets = admin.ShowFacets.NEVER
     # Skip the extra query that counts all rows beside a filtered list.
@@ -99,6 +101,19 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
             kind = StaffAction.Kind.EXPORTED if is_export else StaffAction.Kind.ACTION
             log_rows(request, self.model, ids, str(chosen[2]), kind=kind)
         return answer
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> Any:
+        if self.logs_reading and obj is not None and request.method == "GET":
+            log_reading(request, obj)
+        return super().render_change_form(request, context, add, change, form_url, obj)
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False

@@ -14,7 +14,6 @@ from apps.core.models import StaffAction
 from apps.core.staff_log import save_as
 
 REDACTED = "(datos borrados)"
-READ = "Leído"
 # Views of the same row within this time are logged once: a page also loads its frame.
 ONE_READING = timedelta(minutes=10)
 MOST_NUMBERS = 200
@@ -54,17 +53,21 @@ def log_about(request: HttpRequest, row: Model, what: str) -> None:
 
 
 def log_reading(request: HttpRequest, row: Model) -> None:
-    """Log that a member of staff has viewed this row, unless that was just logged."""
+    """Log that a member of staff has viewed this row, unless that was just logged.
+
+    Only the log of staff has readings: Django's own lists what somebody has changed.
+    """
     about = {
-        "user_id": request.user.pk,
-        "content_type": ContentType.objects.get_for_model(type(row)),
+        "actor_id": request.user.pk,
+        "kind": StaffAction.Kind.READ,
+        "about": type(row)._meta.label_lower,
         "object_id": str(row.pk),
-        "change_message": READ,
     }
     since = timezone.now() - ONE_READING
-    if not LogEntry.objects.filter(**about, action_time__gt=since).exists():
-        entry = LogEntry(**about, object_repr=str(row)[:200], action_flag=CHANGE)
-        save_as(entry, StaffAction.Kind.READ)
+    if not StaffAction.objects.filter(**about, at__gt=since).exists():
+        StaffAction.objects.create(
+            **about, actor_name=request.user.get_username(), object_repr=str(row)[:200]
+        )
 
 
 def redact_entries_of(rows: QuerySet[Any]) -> None:

@@ -37,6 +37,7 @@ class ConsentRows(ReadOnlyRowsInline):
 
 @admin.register(Student)
 class StudentAdmin(AcademyModelAdmin):
+    logs_reading = True
     list_display = ("email", "first_name", "last_name", "phone", moment("created_at", "alta"))
     search_fields = ("email", "first_name", "last_name", "phone")
     list_filter = (month_filter("created_at", "alta en"),)

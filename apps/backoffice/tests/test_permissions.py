@@ -14,8 +14,9 @@ from apps.backoffice.staff_groups import GROUP_DEFINITIONS, create_groups
 from apps.backoffice.today.page import Today
 from apps.catalogue.models import CatalogueUpload, Subject
 from apps.core.mail.outbox import deliver_mail
-from apps.core.models import Mail
+from apps.core.models import Mail, StaffAction
 from apps.leads.models import Attachment, Lead
+from apps.students.models import Student
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything
 
@@ -321,8 +322,19 @@ def test_reading_a_mail_is_logged_once_with_its_frame(rows):
     client.get(admin_url(Mail, "change", mail.pk))
     client.get(reverse("admin:core_mail_html", args=[mail.pk]))
 
-    entry = LogEntry.objects.get()
-    assert (entry.user, entry.object_id, entry.change_message) == (user, str(mail.pk), "Leído")
+    action = StaffAction.objects.get(actor=user)
+    assert (action.kind, action.about, action.object_id) == ("read", "core.mail", str(mail.pk))
+
+
+@pytest.mark.parametrize("model", [Student, Lead])
+def test_opening_personal_data_is_logged(rows, model):
+    client, user = sign_in("Atención")
+    row = rows[model]
+    for _ in range(2):
+        assert client.get(admin_url(model, "change", row.pk)).status_code == 200
+
+    action = StaffAction.objects.get(actor=user)
+    assert (action.kind, action.object_id) == ("read", str(row.pk))
 
 
 def test_an_action_is_logged_with_the_rows_that_it_was_run_on(rows):

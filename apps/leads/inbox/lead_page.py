@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
+from apps.core.admin_log import log_reading
 from apps.core.errors import AcademyError
 from apps.leads.inbox.contents import contents_of
 from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead, set_status
@@ -67,6 +68,7 @@ class LeadPage:
         """The page; sent, the form with state and assignee."""
         lead = self._lead(request, pk)
         if request.method != "POST":
+            log_reading(request, lead)
             return self._page(request, lead)
         if not self._admin.has_change_permission(request, lead):
             raise PermissionDenied
