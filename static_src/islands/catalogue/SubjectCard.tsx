@@ -22,104 +22,108 @@ type Props = {
  * server. Memoised, because with "Todas" the page may have thousands of cards: a card renders again
  * only when its own line of the cart changes.
  */
-export const SubjectCard = memo(({ subject, campaign, line, onToggleLesson, onToggleAll }: Props) => {
-  const { id, name, degree, lessons, finalPriceCents, totalDiscounts } = subject;
-  const { lowestCents, enrolledStudents } = subject;
-  const { listPriceCents, priceCents, discountEuros } = subjectCard(
-    finalPriceCents,
-    totalDiscounts,
-    { campaign, lowestCents },
-  );
-  const isCheaper = priceCents < finalPriceCents;
-  const complete = line !== undefined && isComplete(line);
-  const available = activeLessons(subject).length > 0;
-  const title = `asignatura-${id}`;
-  const selectAll = complete ? "Quitar selección" : "Seleccionar todo";
+export const SubjectCard = memo(
+  ({ subject, campaign, line, onToggleLesson, onToggleAll }: Props) => {
+    const { id, name, degree, lessons, finalPriceCents, totalDiscounts } = subject;
+    const { lowestCents, enrolledStudents } = subject;
+    const { listPriceCents, priceCents, discountEuros } = subjectCard(
+      finalPriceCents,
+      totalDiscounts,
+      { campaign, lowestCents },
+    );
+    const isCheaper = priceCents < finalPriceCents;
+    const complete = line !== undefined && isComplete(line);
+    const available = activeLessons(subject).length > 0;
+    const title = `asignatura-${id}`;
+    const selectAll = complete ? "Quitar selección" : "Seleccionar todo";
 
-  return (
-    <li>
-      <article
-        className="card subject"
-        aria-labelledby={title}
-        data-complete={complete || undefined}
-      >
-        <header className="subject__head">
-          <p className="subject__degree">
-            <span>{degree.name}</span>
-            {complete && (
-              <span className="badge badge--accent">
-                <CheckIcon />
-                Completa
+    return (
+      <li>
+        <article
+          className="card subject"
+          aria-labelledby={title}
+          data-complete={complete || undefined}
+        >
+          <header className="subject__head">
+            <p className="subject__degree">
+              <span>{degree.name}</span>
+              {complete && (
+                <span className="badge badge--accent">
+                  <CheckIcon />
+                  Completa
+                </span>
+              )}
+              {discountEuros > 0 && (
+                <span className="badge badge--success">−{discountEuros} €</span>
+              )}
+            </p>
+            <h3 id={title}>{name}</h3>
+            <p className="subject__meta">
+              <span>
+                <PeopleIcon />
+                {enrolledStudents} {enrolledStudents === 1 ? "matriculado" : "matriculados"}
               </span>
-            )}
-            {discountEuros > 0 && <span className="badge badge--success">−{discountEuros} €</span>}
-          </p>
-          <h3 id={title}>{name}</h3>
-          <p className="subject__meta">
-            <span>
-              <PeopleIcon />
-              {enrolledStudents} {enrolledStudents === 1 ? "matriculado" : "matriculados"}
-            </span>
-            <a
-              href={CONTENT_PAGE}
-              target="_blank"
-              rel="noopener"
-              aria-label={`Contenido de ${name}`}
-            >
-              Contenido
-            </a>
-          </p>
-        </header>
-        {!available && <p className="subject__none">No hay lecciones disponibles</p>}
-        {lessons.length > 0 && (
-          <ul className="lessons" aria-label={`Lecciones de ${name}`}>
-            {lessons.map((lesson) => (
-              <LessonRow
-                key={lesson.id}
-                lesson={lesson}
-                ticked={line !== undefined && isTicked([line], lesson)}
-                onToggle={() => onToggleLesson(subject, lesson.id)}
-              />
-            ))}
-          </ul>
-        )}
-        <footer className="subject__whole">
-          <p className="subject__price">
-            <span>Asignatura completa</span>
-            {listPriceCents > priceCents && (
-              <s className="price price--list">
-                <span className="visually-hidden">Antes: </span>
-                {formatEuros(listPriceCents)}
-              </s>
-            )}
-            <strong className="price">{formatEuros(priceCents)}</strong>
-          </p>
-          {isCheaper && campaign && <p className="subject__campaign">{campaignName(campaign)}</p>}
-          <div className="subject__actions">
-            <button
-              type="button"
-              className={complete ? "button button--quiet" : "button button--soft"}
-              aria-label={`${selectAll}: ${name}`}
-              disabled={!available}
-              onClick={() => onToggleAll(subject)}
-            >
-              {selectAll}
-            </button>
-            <a
-              className="button button--plain"
-              href={CONTENT_PAGE}
-              target="_blank"
-              rel="noopener"
-              aria-label={`Ver más sobre ${name}`}
-            >
-              Ver más
-            </a>
-          </div>
-        </footer>
-      </article>
-    </li>
-  );
-});
+              <a
+                href={CONTENT_PAGE}
+                target="_blank"
+                rel="noopener"
+                aria-label={`Contenido de ${name}`}
+              >
+                Contenido
+              </a>
+            </p>
+          </header>
+          {!available && <p className="subject__none">No hay lecciones disponibles</p>}
+          {lessons.length > 0 && (
+            <ul className="lessons" aria-label={`Lecciones de ${name}`}>
+              {lessons.map((lesson) => (
+                <LessonRow
+                  key={lesson.id}
+                  lesson={lesson}
+                  ticked={line !== undefined && isTicked([line], lesson)}
+                  onToggle={() => onToggleLesson(subject, lesson.id)}
+                />
+              ))}
+            </ul>
+          )}
+          <footer className="subject__whole">
+            <p className="subject__price">
+              <span>Asignatura completa</span>
+              {listPriceCents > priceCents && (
+                <s className="price price--list">
+                  <span className="visually-hidden">Antes: </span>
+                  {formatEuros(listPriceCents)}
+                </s>
+              )}
+              <strong className="price">{formatEuros(priceCents)}</strong>
+            </p>
+            {isCheaper && campaign && <p className="subject__campaign">{campaignName(campaign)}</p>}
+            <div className="subject__actions">
+              <button
+                type="button"
+                className={complete ? "button button--quiet" : "button button--soft"}
+                aria-label={`${selectAll}: ${name}`}
+                disabled={!available}
+                onClick={() => onToggleAll(subject)}
+              >
+                {selectAll}
+              </button>
+              <a
+                className="button button--plain"
+                href={CONTENT_PAGE}
+                target="_blank"
+                rel="noopener"
+                aria-label={`Ver más sobre ${name}`}
+              >
+                Ver más
+              </a>
+            </div>
+          </footer>
+        </article>
+      </li>
+    );
+  },
+);
 
 type LessonRowProps = { lesson: CatalogueLesson; ticked: boolean; onToggle: () => void };
 
