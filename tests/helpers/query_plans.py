@@ -34,7 +34,7 @@ def multiply(row: Model, times: int, **columns: str) -> int:
     needs one. All other columns are copied.
     """
     meta = row._meta
-    names = [field.column for field in meta.concrete_fields if not field.primary_key]
+    names = [f.column for f in meta.concrete_fields if not f.primary_key and not f.generated]
     assert set(columns) <= set(names), set(columns) - set(names)
     values = ", ".join(columns.get(name, f'source."{name}"') for name in names)
     quoted = ", ".join(f'"{name}"' for name in names)

@@ -49,9 +49,8 @@ class PriceChangeAdmin(ReadOnlyAdmin):
         "changed_by",
     )
     list_select_related = ("subject", "lesson__subject", "changed_by")
-    list_filter = (("subject", admin.EmptyFieldListFilter), "changed_by")
+    list_filter = (("subject", admin.EmptyFieldListFilter), "changed_at", "changed_by")
     search_fields = ("subject__name", "lesson__subject__name", "lesson__title")
-    date_hierarchy = "changed_at"
 
     @admin.display(description="de qué")
     def what(self, change: PriceChange) -> str:

@@ -94,10 +94,9 @@ class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
         "is_restricted",
         "note",
     )
-    list_filter = (StateFilter, "kind", "is_referral_code")
+    list_filter = (StateFilter, "kind", "is_referral_code", "created_at")
     link_lookups = ("student__id__exact", "batch__id__exact")
     search_fields = ("code", "note", "student__email")
-    date_hierarchy = "created_at"
     autocomplete_fields = ("universities", "degrees", "subjects", "student")
     fieldsets = (
         (None, {"fields": ("code", ("kind", "value"), "active", "note", "link")}),
