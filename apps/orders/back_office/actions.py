@@ -11,10 +11,12 @@ from django.utils import timezone
 
 from apps.classroom.provisioning import retry_now, send_access_mail_again
 from apps.core.admin_buttons import REPEATED
+from apps.core.dates import today
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Instalment, Order, OrderNote
 from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, EventKind
 from apps.orders.plan.charging import charge_again
@@ -95,6 +97,10 @@ def retry_access(order_id: int, *, actor: str) -> str:
 def charge_overdue(order_id: int, *, actor: str) -> str:
     """Let the next scheduled run charge the instalments that are overdue."""
     unpaid = Instalment.objects.filter(order=order_id).exclude(status__in=INSTALMENT_SETTLED)
+    waiting = unpaid.filter(status=Instalment.Status.DUE, charge_on__lte=today())
+    if waiting.exists() and takes_instalments(Order.objects.get(pk=order_id)):
+        # The next run charges them, and those after them once they are paid.
+        return REPEATED
     charged = sum(charge_again(instalment_id=row.pk, actor=actor) for row in unpaid)
     if not charged:
         raise Refused(

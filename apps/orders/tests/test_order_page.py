@@ -134,6 +134,8 @@ def test_overdue_instalments_are_charged_again_unless_a_refund_ends_the_plan(cli
     ending.delete()
     assert "Se cobrarán" in press(client, order, "cobrar_plazos")[0]
     assert order.instalments.get().status == "due"
+    assert press(client, order, "cobrar_plazos") == ["Ya estaba hecho."]
+    assert order.events.filter(kind="charge_again").count() == 1
 
 
 def test_note_comes_back_on_its_day_until_it_is_ticked_off(client, order):
