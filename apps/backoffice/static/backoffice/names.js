@@ -27,12 +27,10 @@
     }
   };
 
-  // After Django's scripts, which make the parts when the document is ready.
-  window.addEventListener("load", () => nameParts(document));
-  document.addEventListener("formset:added", (event) => nameParts(event.target));
-  // select2 draws the choice of many again whenever it is opened or changed.
-  document.addEventListener("focusin", ({ target }) => {
-    const box = target.closest?.(".select2-container");
-    if (box?.parentElement) nameParts(box.parentElement);
+  // Django's scripts draw the parts some time after the page has loaded, and again on changes.
+  new MutationObserver(() => nameParts(document)).observe(document.body, {
+    childList: true,
+    subtree: true,
   });
+  nameParts(document);
 })();
