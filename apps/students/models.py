@@ -9,7 +9,9 @@ from apps.core.models import LegalText
 class StudentQuerySet(models.QuerySet["Student"]):
     def with_email(self, email: str) -> "Student | None":
         """The student with that e-mail, case-insensitive; None if there is none."""
-        return self.filter(email=email.strip().lower()).first()
+        # As in the unique index on LOWER(email), which the statement then uses.
+        by_lower = self.alias(email_in_lower_case=Lower("email"))
+        return by_lower.filter(email_in_lower_case=email.strip().lower()).first()
 
 
 class Student(models.Model):

@@ -132,7 +132,7 @@ def test_server_error_shows_unexpected_application_error(
     def fail() -> None:
         raise RuntimeError("secreto")
 
-    monkeypatch.setattr("apps.pages.catalogue_page.current_pricing", fail)
+    monkeypatch.setattr("apps.pages.catalogue_page.campaign_today", fail)
     answer = Client(raise_request_exception=False).get("/compra")
     html = answer.content.decode()
     assert answer.status_code == 500
