@@ -24,13 +24,16 @@ export function startAnchors(): void {
   // With reduced motion the browser's own jump to the target is what the visitor wants.
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
 
-  // The browser jumps to the target either now or after loading: undo both jumps first.
+  // The browser jumps to the target now or at some moment after loading: undo the jump each time.
   const toTop = () => scrollTo({ top: 0, behavior: "instant" });
   toTop();
   addEventListener("load", () => {
     toTop();
     setTimeout(
-      () => target.scrollIntoView({ behavior: "smooth" }),
+      () => {
+        toTop();
+        target.scrollIntoView({ behavior: "smooth" });
+      },
       scrollDelay(hash, document.referrer.startsWith(origin)),
     );
   });

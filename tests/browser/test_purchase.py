@@ -139,7 +139,7 @@ def _sees_the_order_in_the_admin(carla: Visitor, order: Order) -> None:
     carla.page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
     carla.page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
     carla.page.get_by_role("button", name="Iniciar sesión").click()
-    expect(carla.page.get_by_role("button", name="Cerrar sesión")).to_be_visible()
+    expect(carla.page.get_by_role("button", name="Tu cuenta: admin")).to_be_visible()
     carla.page.goto(f"/admin/orders/order/?q={order.email}")
     row = carla.page.get_by_role("row").filter(has_text=order.email)
     expect(row).to_contain_text("Pagado")

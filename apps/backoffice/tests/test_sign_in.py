@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.test import Client
@@ -201,4 +201,3 @@ def test_passwords_of_staff_have_at_least_12_characters(carla):
         with pytest.raises(ValidationError, match="12 caracteres"):
             validate_password("paraguas-99", user=user)
         validate_password("paraguas-999", user=user)
-    assert Permission.objects.exists()

@@ -184,6 +184,7 @@ def test_a_batch_needs_the_permission_to_change_prices(client, two):
 
 FORM = {
     "name": "Álgebra", "total_discounts": "0", "active": "on", "enrolled_offset": "0",
+    "vat": "general",
     "lessons-TOTAL_FORMS": "0", "lessons-INITIAL_FORMS": "0",
     "price_changes-TOTAL_FORMS": "0", "price_changes-INITIAL_FORMS": "0",
 }  # fmt: skip
