@@ -23,6 +23,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "INSTALMENT_EVERY_DAYS": (1, 90),
     # 0: nobody refunds in the admin.
     "REFUND_DAILY_LIMIT": (0, 1_000_000),
+    # 0: nobody records a transfer.
+    "TRANSFER_DAILY_LIMIT": (0, 1_000_000),
 }
 # A cart lives for 30 days.
 REMINDER_HOURS = (1, 720)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -27,32 +26,29 @@ def inbox_tabs(request: HttpRequest, url: str) -> dict[str, Any]:
 
     Withdrawals have a list of their own, which the last tab opens.
     """
-    unanswered = Lead.objects.unanswered()
+    unanswered = list(
+        Lead.objects.unanswered().order_by()[:MOST].values_list("assigned_to", flat=True)
+    )
+    more = " o más" if len(unanswered) == MOST else ""
     wait = median_first_answer()
     query = request.GET.urlencode()
-    chosen: tuple[tuple[str, str, QuerySet[Lead] | None], ...] = (
-        ("Sin responder", "status__exact=new", unanswered),
+    chosen = (
+        ("Sin responder", "status__exact=new", f"{len(unanswered)}{more}"),
         ("Mías sin responder", "asignada=yo&status__exact=new",
-         unanswered.filter(assigned_to=request.user.pk)),
-        ("Sin asignar", "asignada=nadie&status__exact=new", unanswered.filter(assigned_to=None)),
-        ("Todas", "", None),
+         f"{unanswered.count(request.user.pk)}{more}"),
+        ("Sin asignar", "asignada=nadie&status__exact=new", f"{unanswered.count(None)}{more}"),
+        ("Todas", "", ""),
     )  # fmt: skip
     tabs = [
-        Tab(label, f"{url}?{filters}" if filters else url, _count(leads), query == filters)
-        for label, filters, leads in chosen
+        Tab(label, f"{url}?{filters}" if filters else url, count, query == filters)
+        for label, filters, count in chosen
     ]
     if request.user.has_perm("leads.view_withdrawal"):
         cases = reverse("admin:leads_withdrawal_changelist")
-        count = _count(Withdrawal.objects.open())
+        open_cases = Withdrawal.objects.open().order_by()[:MOST].count()
+        count = f"{open_cases} o más" if open_cases == MOST else str(open_cases)
         tabs.append(Tab("Desistimientos", f"{cases}?situacion=pendiente", count, is_current=False))
     return {
         "tabs": tabs,
         "median_first_answer": in_words(wait) if wait else "",
     }
-
-
-def _count(rows: QuerySet[Any] | None) -> str:
-    if rows is None:
-        return ""
-    count = rows.order_by()[:MOST].count()
-    return f"{count} o más" if count == MOST else str(count)
