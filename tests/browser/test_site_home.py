@@ -317,12 +317,3 @@ def test_home_loads_only_the_loader_script_until_the_visitor_interacts(
     page.wait_for_timeout(10_000)
     expect(page.locator(".help summary")).to_be_visible()
     assert scripts == ["main"]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/", "/nosotros", "/login", "/terminos", "/contenido-asignatura"])
-def test_page_is_accessible(new_visitor: Callable[..., Visitor], path: str, scheme: str) -> None:
-    visitor = new_visitor(color_scheme=scheme, reduced_motion="reduce")
-    visitor.page.goto(path)
-    visitor.page.locator("footer").scroll_into_view_if_needed()
-    visitor.assert_accessible()
