@@ -9,6 +9,7 @@ from django.db.models import F, Max, Q
 from django.db.models.functions import Greatest
 
 from apps.catalogue import lookups  # noqa: F401  (registers __includes)
+from apps.catalogue.logos import HasLogo
 from apps.catalogue.recorded import Named, Recorded, RecordedQuerySet
 from apps.catalogue.text import search_form
 from apps.core.vat import Vat
@@ -32,13 +33,12 @@ class UniversityQuerySet(RecordedQuerySet["University"]):
         return self.shown().filter(status=University.Status.OPEN)
 
 
-class University(Named):
+class University(HasLogo, Named):
     class Status(models.TextChoices):
         OPEN = "open", "Abierta"
         COMING_SOON = "coming_soon", "Próximamente"
 
     acronym = models.CharField("siglas", max_length=20)
-    logo_url = models.CharField("logotipo", max_length=300, blank=True)
     status = models.CharField(
         "estado", max_length=12, choices=Status.choices, default=Status.COMING_SOON
     )

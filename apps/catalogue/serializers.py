@@ -33,7 +33,7 @@ class UniversityNameOut(_Shape):
 
 
 class UniversityCountsOut(UniversityNameOut):
-    logo_url = serializers.CharField()
+    logo_url = serializers.CharField(source="logo_address")
     degrees_count = serializers.IntegerField()
     subjects_count = serializers.IntegerField()
     students = serializers.IntegerField()

@@ -24,6 +24,8 @@ from apps.core.fresh_password import PasswordConfirmation
 from apps.core.models import StaffAction
 from apps.core.money import format_euros, to_cents
 from apps.core.money_fields import EurosField
+from apps.core.picture_input import PictureInput
+from apps.core.public_pictures import PictureField
 from apps.core.recycle_bin import keep
 from apps.core.staff_log import with_values
 
@@ -37,7 +39,10 @@ else:
 
 NOTHING = "–"
 # All decimal columns of the shop are amounts and percentages that staff type with a comma.
-FORM_FIELDS: dict[Any, dict[str, Any]] = {DecimalField: {"form_class": EurosField}}
+FORM_FIELDS: dict[Any, dict[str, Any]] = {
+    DecimalField: {"form_class": EurosField},
+    PictureField: {"widget": PictureInput},
+}
 # The most digits of a number that every database stores.
 LONGEST_NUMBER = 18
 # Where the form of a list with editable columns names a row.

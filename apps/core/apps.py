@@ -11,7 +11,7 @@ class CoreConfig(AppConfig):
     verbose_name = "Correos, textos y ajustes"
 
     def ready(self) -> None:
-        from apps.core import checks, recycle_bin, retention  # noqa: F401  (registers the system checks)
+        from apps.core import checks, public_pictures, recycle_bin, retention  # noqa: F401  (registers the system checks)
         from apps.core.heartbeats import create_missing_rows
         from apps.core.mail.registry import absolute_url, register_mail
         from apps.core.staff_log import copy_entry
@@ -35,3 +35,4 @@ class CoreConfig(AppConfig):
         autodiscover_modules("privacy")
         retention.register()
         recycle_bin.register()
+        public_pictures.register()

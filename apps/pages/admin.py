@@ -2,6 +2,7 @@ from django.contrib import admin
 
 from apps.core.admin_base import NOTHING, AcademyModelAdmin
 from apps.core.admin_conflicts import GuardsChanges
+from apps.core.picture_input import picture_column
 from apps.pages.models import (
     Faq,
     Institution,
@@ -26,19 +27,22 @@ class SampledAdmin(GuardsChanges, AcademyModelAdmin):
 
 @admin.register(Testimonial)
 class TestimonialAdmin(SampledAdmin):
-    list_display = ("name", "degree", "text", "position", "sample")
+    list_display = ("name", picture_column("photo", "foto"), "degree", "text", "position", "sample")
+    fields = ("text", "name", "degree", "photo", "alt_text", "position")
     search_fields = ("name", "degree", "text")
 
 
 @admin.register(TeamMember)
 class TeamMemberAdmin(SampledAdmin):
-    list_display = ("name", "degree", "photo", "position", "sample")
+    list_display = ("name", picture_column("photo", "foto"), "degree", "position", "sample")
+    fields = ("name", "degree", "photo", "alt_text", "position")
     search_fields = ("name", "degree")
 
 
 @admin.register(Institution)
 class InstitutionAdmin(SampledAdmin):
-    list_display = ("name", "logo", "position", "sample")
+    list_display = ("name", picture_column("logo", "logotipo"), "position", "sample")
+    fields = ("name", "logo", "alt_text", ("width", "height"), "position")
     search_fields = ("name",)
 
 

@@ -8,7 +8,7 @@ from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
 from apps.core.money import to_cents
-from apps.pages.pictures import PictureField
+from apps.core.public_pictures import HasPicture, PictureField
 
 
 class ShownQuerySet(models.QuerySet[models.Model]):
@@ -36,10 +36,15 @@ class Sampled(Positioned):
         abstract = True
 
 
-class Testimonial(Sampled):
+class Testimonial(HasPicture, Sampled):
+    """An opinion on the home page. Without a photo the page shows the initial."""
+
     text = models.TextField("texto")
     name = models.CharField("nombre", max_length=80)
     degree = models.CharField("carrera", max_length=80)
+    photo = PictureField(
+        "foto", blank=True, upload_to="opiniones", box=(44, 44), crop=True, db_default=""
+    )
 
     class Meta(Sampled.Meta):
         verbose_name = "opinión"
@@ -53,12 +58,12 @@ class Testimonial(Sampled):
         return self.name[:1].upper()
 
 
-class TeamMember(Sampled):
+class TeamMember(HasPicture, Sampled):
     """A teacher on /nosotros. Without a photo the page shows the initials."""
 
     name = models.CharField("nombre", max_length=80)
     degree = models.CharField("titulación", max_length=80)
-    photo = PictureField("foto", blank=True, upload_to="equipo")
+    photo = PictureField("foto", blank=True, upload_to="equipo", box=(96, 96), crop=True)
 
     class Meta(Sampled.Meta):
         verbose_name = "profesor"
@@ -73,7 +78,7 @@ class TeamMember(Sampled):
         return "".join(word[0] for word in self.name.split()[:2]).upper()
 
 
-class Institution(Sampled):
+class Institution(HasPicture, Sampled):
     """An institution where students work, for the logos on the home page."""
 
     name = models.CharField("nombre", max_length=80)
@@ -81,6 +86,7 @@ class Institution(Sampled):
         "logotipo",
         blank=True,
         upload_to="instituciones",
+        box=(240, 64),
         help_text="Sin logotipo se muestra el nombre.",
     )
     width = models.PositiveSmallIntegerField("anchura (px)", default=160)

@@ -18,7 +18,7 @@ from django.views.static import serve
 
 from apps.core.assets import find_asset
 from apps.core.models import SiteSettings
-from apps.pages.pictures import picture_storage
+from apps.core.public_pictures import picture_storage
 from apps.pages.structured_data import INDEXABLE
 
 SECURITY_TXT_LIFETIME = timedelta(days=180)

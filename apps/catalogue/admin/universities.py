@@ -4,6 +4,7 @@ from django.utils.safestring import SafeString
 from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
 from apps.catalogue.models import Degree, University
 from apps.core.admin_base import NOTHING, RowsInline, list_link
+from apps.core.picture_input import picture_column
 
 
 class DegreeRows(RowsInline):
@@ -16,6 +17,7 @@ class DegreeRows(RowsInline):
 class UniversityAdmin(CatalogueAdmin):
     list_display = (
         "name",
+        picture_column("logo", "logotipo"),
         "acronym",
         "status",
         "degrees_count",
@@ -29,7 +31,8 @@ class UniversityAdmin(CatalogueAdmin):
         "name",
         "acronym",
         "status",
-        "logo_url",
+        "logo",
+        "alt_text",
         "students_offset",
         ("degrees_count", "subjects_count", "students"),
         "sample",

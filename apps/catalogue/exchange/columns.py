@@ -1,6 +1,7 @@
 """The columns of an import or export file, and how each cell is read and written.
 
-An empty cell or an absent column leaves the stored value unchanged.
+An empty cell or an absent column leaves the stored value unchanged. A logo is uploaded in the
+admin: its column shows the address, and an import ignores it.
 """
 
 import re
@@ -12,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Field
+from django.db.models import Field, FileField
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.recorded import Recorded
@@ -97,6 +98,8 @@ class Column:
     is_key: bool = False
     # Required for a new row.
     required: bool = False
+    # Written to a file, and ignored when a file is read.
+    read_only: bool = False
 
     @cached_property
     def field(self) -> "Field[Any, Any]":
@@ -120,6 +123,8 @@ class Column:
         """Return the value as a file has it: a choice by its label, a boolean as "sí" or "no"."""
         if self._labels:
             return self._labels.get(value, "")
+        if isinstance(self.field, FileField):
+            return self.field.storage.url(value) if value else ""
         if isinstance(value, bool):
             return "sí" if value else "no"
         return value
@@ -129,7 +134,7 @@ COLUMNS = (
     Column("universidad_siglas", University, "acronym", is_key=True),
     Column("universidad", University, "name", required=True),
     Column("universidad_estado", University, "status", _one_of(University.Status)),
-    Column("universidad_logo", University, "logo_url"),
+    Column("universidad_logo", University, "logo", read_only=True),
     Column("universidad_alumnos_anteriores", University, "students_offset", _whole),
     Column("ejemplo", University, "is_sample", _yes_no),
     Column("grado", Degree, "name", is_key=True),
@@ -147,6 +152,7 @@ COLUMNS = (
     Column("leccion_estado", Lesson, "status", _one_of(Lesson.Status)),
     Column("leccion_orden", Lesson, "position", _whole),
 )
+READ_ONLY = frozenset(column.name for column in COLUMNS if column.read_only)
 BY_NAME = {column.name: column for column in COLUMNS}
 KEYS = {column.model: column for column in COLUMNS if column.is_key}
 DATA = {model: tuple(c for c in COLUMNS if c.model is model and not c.is_key) for model in LEVELS}

@@ -12,6 +12,7 @@ from apps.catalogue.exchange.columns import (
     KEYS,
     LEVELS,
     PARENTS,
+    READ_ONLY,
     BadCell,
     Column,
     clean,
@@ -80,6 +81,8 @@ class CatalogueDiff:
     """The entries of a file by model, each in the order of the file."""
 
     entries: dict[type[Recorded], list[Entry]]
+    # The columns with cells that an import ignores.
+    ignored: list[Column] = field(default_factory=list)
 
     def new(self, model: type[Recorded]) -> list[Entry]:
         return [entry for entry in self.entries[model] if entry.pk is None]
@@ -95,12 +98,20 @@ class CatalogueDiff:
         return not any(self.new(model) or self.changed(model) for model in LEVELS)
 
     def summary(self) -> list[str]:
-        """Return "Asignaturas: 3 por añadir, 1 con cambios, 130 sin cambios" for each model."""
-        return [
+        """Return "Asignaturas: 3 por añadir, 1 con cambios, 130 sin cambios" for each model.
+
+        A line for each ignored column follows.
+        """
+        counts = [
             f"{str(model._meta.verbose_name_plural).capitalize()}: "
             f"{len(self.new(model))} por añadir, {len(self.changed(model))} con cambios, "
             f"{self.unchanged_count(model)} sin cambios"
             for model in LEVELS
+        ]
+        return counts + [
+            f"La columna «{column.name}» no se importa: los logotipos se suben en la ficha de cada "
+            "universidad"
+            for column in self.ignored
         ]
 
     def details(self) -> Iterator[str]:
@@ -131,9 +142,14 @@ def diff_catalogue(lines: Iterable[Line]) -> CatalogueDiff:
     """Compare the lines of a file with the database. Raises BadFile with all errors."""
     errors = FileErrors()
     entries: dict[type[Recorded], dict[Path, Entry]] = {model: {} for model in LEVELS}
+    ignored: set[str] = set()
     for line in lines:
+        ignored |= READ_ONLY & line.cells.keys()
         _read_line(line, entries, errors)
-    diff = CatalogueDiff({model: list(by_path.values()) for model, by_path in entries.items()})
+    diff = CatalogueDiff(
+        {model: list(by_path.values()) for model, by_path in entries.items()},
+        [column for column in COLUMNS if column.name in ignored],
+    )
     for model in LEVELS:
         _compare_with_rows(model, diff.entries[model])
         _check_required_cells(model, diff.entries[model], errors)
@@ -146,7 +162,8 @@ def _read_cells(line: Line, errors: FileErrors) -> tuple[dict[Column, Any], set[
     values: dict[Column, Any] = {}
     unread: set[Column] = set()
     for column in COLUMNS:
-        if text := line.cells.get(column.name):
+        text = line.cells.get(column.name)
+        if text and not column.read_only:
             try:
                 values[column] = column.read(text)
             except BadCell as error:

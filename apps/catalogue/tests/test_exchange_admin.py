@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps.catalogue.exchange import views
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import CatalogueUpload, PriceChange, Subject, University
-from tests.helpers.factories import make_subject
+from tests.helpers.factories import make_subject, make_university
 
 pytestmark = pytest.mark.django_db
 IMPORT = "/admin/catalogue/subject/importar/"
@@ -227,3 +227,15 @@ def test_export_refuses_another_suffix(client, carla):
 
     assert answer.request["PATH_INFO"] == LIST
     assert "El archivo debe ser .csv, .xlsx o .json." in answer.text
+
+
+def test_logo_is_exported_as_its_address_and_ignored_by_an_import(client, carla):
+    university = make_university(acronym="UNA", logo="universidades/una.webp")
+    text = write_catalogue("c.csv").decode()
+    assert "/imagenes/universidades/una.webp" in text
+
+    shown = client.post(IMPORT, file(text.replace("una.webp", "otra.webp")), follow=True)
+    assert "La columna «universidad_logo» no se importa" in shown.text
+    assert "Este archivo no cambia nada." in shown.text
+    university.refresh_from_db()
+    assert university.logo.name == "universidades/una.webp"

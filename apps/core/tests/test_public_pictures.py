@@ -1,0 +1,254 @@
+"""Pictures that staff upload: checked, bounded, and stored without anything but their pixels."""
+
+import io
+from datetime import timedelta
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.core.files.base import ContentFile
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.utils import timezone
+from PIL import Image
+
+from apps.catalogue.models import University
+from apps.core import public_pictures
+from apps.core.models import DeletedRow
+from apps.core.recycle_bin import purge
+from apps.pages import models as pages
+from apps.pages.models import Institution, TeamMember
+from tests.helpers.admin import admin_url
+from tests.helpers.factories import make_university
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def carla(client: Client) -> None:
+    client.force_login(get_user_model().objects.create_superuser("carla"))
+
+
+def photo(size=(80, 60), kind="PNG", **options) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", size, "teal").save(file, kind, **options)
+    return file.getvalue()
+
+
+def member(content: bytes, name: str = "lucia.png") -> TeamMember:
+    return TeamMember(name="Lucía Martín", degree="ADE", photo=ContentFile(content, name))
+
+
+def sizes(picture) -> list[tuple[int, int]]:
+    """The sizes of the whole picture and of those for a place on a page, as stored."""
+    paths = [
+        picture.name,
+        *(url.removeprefix("/imagenes/") for url in (picture.url_1x, picture.url_2x)),
+    ]
+    return [Image.open(picture.storage.open(path)).size for path in paths]
+
+
+def stored(picture) -> list[str]:
+    """The names of the stored files of an upload."""
+    folder, _, name = picture.name.rpartition("/")
+    files = picture.storage.listdir(folder)[1]
+    return sorted(file for file in files if file.startswith(name.removesuffix(".webp")))
+
+
+def test_teacher_photo_is_shown_and_cached(client: Client) -> None:
+    teacher = member(photo())
+    teacher.full_clean()
+    teacher.save()
+
+    page = client.get("/nosotros").content.decode()
+    assert f'src="{teacher.photo.url_1x}" srcset="{teacher.photo.url_2x} 2x"' in page
+    assert 'alt="Lucía Martín"' in page
+    answer = client.get(teacher.photo.url)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/webp")
+    assert "max-age" in answer["Cache-Control"]
+    for outside in ("/imagenes/../db.sqlite3", "/imagenes/%2e%2e/db.sqlite3"):
+        assert client.get(outside).status_code in (400, 404)
+
+
+def test_stored_picture_has_no_metadata_and_no_hidden_bytes() -> None:
+    exif = Image.Exif()
+    exif[0x010E] = "taken at home"
+    teacher = member(photo(kind="JPEG", exif=exif) + b"<script>hidden</script>", "lucia.jpg")
+    teacher.full_clean()
+    teacher.save()
+
+    stored = teacher.photo.read()
+    assert teacher.photo.name.endswith(".webp")
+    assert b"taken at home" not in stored
+    assert b"hidden" not in stored
+    assert not Image.open(io.BytesIO(stored)).getexif()
+
+
+def test_large_picture_is_stored_smaller() -> None:
+    teacher = member(photo((3000, 1000)))
+    teacher.full_clean()
+    teacher.save()
+
+    assert sizes(teacher.photo) == [(1600, 533), (96, 96), (192, 192)]
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"<svg/>", "foto.png"),
+        (b"<svg/>", "foto.svg"),
+        (b"\x89PNG\r\n\x1a\n" + b"\0" * 20, "foto.png"),
+        (photo()[:-30], "foto.png"),
+        (photo((6001, 1)), "foto.png"),
+    ],
+    ids=["svg named png", "svg", "broken", "cut off", "too many pixels"],
+)
+def test_file_that_is_no_usable_picture_is_refused(content: bytes, name: str) -> None:
+    with pytest.raises(ValidationError, match=r"imagen|extensión"):
+        member(content, name).full_clean()
+
+
+def test_picture_above_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_pictures, "MAX_MEGABYTES", 0)
+    with pytest.raises(ValidationError, match="MB"):
+        member(photo()).full_clean()
+
+
+def test_logo_lies_whole_in_its_place_and_is_never_enlarged() -> None:
+    wide = Institution.objects.create(name="Banco", logo=ContentFile(photo((2000, 100)), "b.png"))
+    assert sizes(wide.logo) == [(1600, 80), (240, 12), (480, 24)]
+    small = TeamMember.objects.create(name="Ana", photo=ContentFile(photo((30, 20)), "a.png"))
+    assert sizes(small.photo) == [(30, 20), (20, 20), (20, 20)]
+
+
+def test_every_place_shows_its_upload_with_its_alternative_text(client: Client) -> None:
+    file = ContentFile(photo(), "imagen.png")
+    rows = [
+        make_university(logo=file, alt_text="Un faro azul"),
+        Institution.objects.create(name="Hospital", logo=file, alt_text="Una cruz verde"),
+        pages.Testimonial.objects.create(
+            name="Marta", text="Bien.", photo=file, alt_text="Marta ríe"
+        ),
+    ]
+    page = client.get("/").content.decode()
+    for row in rows:
+        picture = row.photo if isinstance(row, pages.Testimonial) else row.logo
+        assert f'src="{picture.url_1x}" srcset="{picture.url_2x} 2x" alt="{row.alt_text}"' in page
+        for url in (picture.url, picture.url_1x, picture.url_2x):
+            assert client.get(url).status_code == 200
+
+
+def test_api_has_the_address_of_the_uploaded_logo_before_an_older_address(client: Client) -> None:
+    university = make_university(logo_url="/static/una.png")
+    assert client.get("/api/universities").json()[0]["logo_url"] == "/static/una.png"
+    university.logo = ContentFile(photo(), "una.png")
+    university.save()
+    assert client.get("/api/universities").json()[0]["logo_url"] == university.logo.url
+
+
+@pytest.mark.usefixtures("carla")
+def test_form_uploads_previews_keeps_replaces_and_removes_a_logo(
+    client: Client, django_capture_on_commit_callbacks
+) -> None:
+    university = make_university("Abierta", logo_url="/static/una.png")
+    url = admin_url(University, "change", university.pk)
+    assert 'name="logo_url"' not in client.get(url).text
+
+    def send(**logo):
+        typed = {
+            "name": "Abierta", "acronym": "UNA", "status": "open", "students_offset": "0",
+            "alt_text": "", "degrees-TOTAL_FORMS": "0", "degrees-INITIAL_FORMS": "0",
+        }  # fmt: skip
+        with django_capture_on_commit_callbacks(execute=True):
+            answer = client.post(url, {**typed, **logo})
+        assert answer.status_code == 302
+        return University.objects.get().logo
+
+    first = send(logo=SimpleUploadedFile("una.png", photo()))
+    page = client.get(url).text
+    assert f'<img class="picture-preview" src="{first.url_1x}"' in page
+    assert first.url_1x in client.get(admin_url(University, "changelist")).text
+    # A file that somebody removed from the folder breaks no other change.
+    first.storage.delete(first.name)
+    assert send().name == first.name
+
+    second = send(logo=SimpleUploadedFile("una.png", photo()))
+    assert second.name != first.name
+    assert stored(first) == []
+    assert len(stored(second)) == 3
+    assert not send(**{"logo-clear": "on"})
+    assert stored(second) == []
+
+
+@pytest.mark.usefixtures("carla")
+def test_upload_that_is_no_picture_is_refused_with_a_sentence(client: Client) -> None:
+    answer = client.post(
+        admin_url(pages.Testimonial, "add"),
+        {"text": "Bien.", "name": "Marta", "degree": "ADE", "position": "0", "alt_text": "",
+         "photo": SimpleUploadedFile("m.png", b"<svg/>")},
+    )  # fmt: skip
+    assert public_pictures.NOT_A_PICTURE in answer.text
+    assert not pages.Testimonial.objects.exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_deleted_row_keeps_its_photo_until_it_leaves_the_bin(
+    client: Client, django_capture_on_commit_callbacks
+) -> None:
+    teacher = member(photo())
+    teacher.save()
+
+    def delete() -> None:
+        with django_capture_on_commit_callbacks(execute=True):
+            client.post(admin_url(TeamMember, "delete", teacher.pk), {"post": "yes"})
+
+    delete()
+    assert len(stored(teacher.photo)) == 3
+    ticked = {"action": "restore", "_selected_action": [DeletedRow.objects.get().pk]}
+    with django_capture_on_commit_callbacks(execute=True):
+        client.post(admin_url(DeletedRow, "changelist"), ticked)
+    assert TeamMember.objects.get().photo == teacher.photo
+    assert len(stored(teacher.photo)) == 3
+
+    delete()
+    with django_capture_on_commit_callbacks(execute=True):
+        purge(timezone.now() + timedelta(days=31))
+    assert stored(teacher.photo) == []
+
+
+def test_erased_row_takes_its_photo_along(django_capture_on_commit_callbacks) -> None:
+    teacher = member(photo())
+    teacher.save()
+    picture = teacher.photo
+    assert len(stored(picture)) == 3
+    with django_capture_on_commit_callbacks(execute=True):
+        TeamMember.objects.all().delete()
+    assert stored(picture) == []
+
+
+def test_migration_stores_sizes_of_older_uploads_and_passes_over_missing_files() -> None:
+    teacher = member(photo())
+    teacher.save()
+    for url in (teacher.photo.url_1x, teacher.photo.url_2x):
+        teacher.photo.storage.delete(url.removeprefix("/imagenes/"))
+    TeamMember.objects.create(name="Sin archivo", photo="equipo/nadie.webp")
+
+    name = "apps.pages.migrations.0002_add_sizes_and_alt_texts_to_pictures"
+    import_module(name).store_sizes(apps, None)
+
+    assert len(stored(teacher.photo)) == 3
+
+
+def test_migration_keeps_older_addresses_except_those_of_samples() -> None:
+    make_university("Muestra", logo_url="/static/a.png", is_sample=True)
+    make_university("Propia", logo_url="/static/b.png")
+
+    name = "apps.catalogue.migrations.0007_add_logos_of_universities"
+    import_module(name).empty_samples(apps, None)
+
+    assert list(University.objects.by_name().values_list("logo_url", flat=True)) == [
+        "",
+        "/static/b.png",
+    ]
