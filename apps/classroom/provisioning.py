@@ -50,14 +50,15 @@ def grant_access(
     Part of the caller's transaction. The worker provides the access. A second call for the same
     order changes nothing.
     """
-    is_blocked = Student.objects.filter(pk=student.pk, blocked_at__isnull=False).exists()
+    # The lock makes a concurrent block wait for this access, and pause it.
+    locked = Student.objects.select_for_update(no_key=True).get(pk=student.pk)
     _, is_new = Provisioning.objects.get_or_create(
         order_id=order_id,
         defaults={
             "student": student,
             "items": [list(item) for item in items],
             "ends_on": access_end(today()),
-            "paused_for": [Cause.BLOCKED.value] if is_blocked else [],
+            "paused_for": [Cause.BLOCKED.value] if locked.blocked_at else [],
         },
     )
     if is_new:

@@ -8,7 +8,13 @@ from apps.orders.ledger.history import note
 from apps.orders.models import Order
 from apps.orders.models.statuses import EventKind
 from apps.students.models import Student
-from apps.students.signals import email_changed
+from apps.students.signals import email_changed, email_changing
+
+
+@receiver(email_changing)
+def lock_orders(sender: Any, student_id: int, **kwargs: Any) -> None:
+    """Lock the student's orders before the student, as a payment does."""
+    list(Order.objects.select_for_update(no_key=True).filter(student=student_id).order_by("pk"))
 
 
 @receiver(email_changed)

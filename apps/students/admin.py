@@ -22,6 +22,7 @@ from apps.core.admin_filters import month_filter
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from apps.students.services import announce_new_email
+from apps.students.signals import email_changing
 from apps.students.student_buttons import student_urls
 
 
@@ -63,6 +64,8 @@ class StudentAdmin(AcademyModelAdmin):
     def save_model(
         self, request: HttpRequest, obj: Student, form: ModelForm[Student], change: bool
     ) -> None:
+        if change:
+            email_changing.send(Student, student_id=obj.pk)
         super().save_model(request, obj, form, change)
         before = str(form.initial.get("email", ""))
         if change and before and obj.email != before:

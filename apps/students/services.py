@@ -17,7 +17,7 @@ from apps.core.models import LegalText
 from apps.students.consent_wordings import TEXTS, WORDINGS
 from apps.students.models import Consent, ErasureRequest, FormerEmail, Student
 from apps.students.session import end_sessions
-from apps.students.signals import email_changed
+from apps.students.signals import email_changed, email_changing
 
 
 def find_or_create_student(
@@ -111,6 +111,7 @@ def change_email(*, student_id: int, email: str) -> bool:
 
     Raises EmailTaken.
     """
+    email_changing.send(Student, student_id=student_id)
     student = Student.objects.select_for_update(no_key=True).get(pk=student_id)
     before, email = student.email, email.strip().lower()
     if email == before:

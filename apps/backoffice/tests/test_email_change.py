@@ -3,7 +3,9 @@
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.classroom.access_links import account_for, make_token
@@ -101,3 +103,16 @@ def test_an_erased_student_gets_no_address_again(carla, ana):
     Student.objects.update(email="borrado-1@borrado.invalid", erased_at=timezone.now())
     change(carla, ana, email="nueva@example.com")
     assert Student.objects.get().email == "borrado-1@borrado.invalid"
+
+
+@pytest.mark.postgres
+def test_the_form_locks_the_orders_before_the_student_as_a_payment_does(carla, ana):
+    with CaptureQueriesContext(connection) as queries:
+        assert change(carla, ana, email="nueva@example.com").status_code == 302
+    locks = [
+        query["sql"]
+        for query in queries
+        if "FOR NO KEY UPDATE" in query["sql"]
+        or query["sql"].startswith('UPDATE "students_student"')
+    ]
+    assert 'FROM "orders_order"' in locks[0]

@@ -71,8 +71,6 @@ def _sent(order: Order, what: str, *, actor: str, is_new: bool) -> str:
 def change_address(order_id: int, *, email: str, actor: str) -> str:
     """Change the address of the order and of its student, which moves the classroom account."""
     student_id = Order.objects.values_list("student", flat=True).get(pk=order_id)
-    # Lock the orders before the student, as a payment does.
-    list(Order.objects.select_for_update(no_key=True).filter(student=student_id).order_by("pk"))
     changed = change_email(student_id=student_id, email=email)
     order = locked_order(order_id)
     if order.email.lower() != order.student.email:
