@@ -150,6 +150,7 @@ class BackofficeSite(admin.AdminSite):
         pages = (
             ("sin-acceso/<int:order_id>", self.retry_access, "retry_access"),
             ("devolver/<int:order_id>", self.refund_order, "refund_order"),
+            ("unir/<int:student_id>", self.merge_students, "merge_students"),
             ("invitar", self.invite, "staff_invite"),
             ("informes", self.reports, "reports"),
             ("informes/<str:written>.<str:ending>", self.export_movements, "export_movements"),
@@ -212,6 +213,11 @@ class BackofficeSite(admin.AdminSite):
         from apps.payments.refund_page import refund_page
 
         return refund_page(request, order_id, context=self.each_context(request))
+
+    def merge_students(self, request: HttpRequest, student_id: int) -> HttpResponse:
+        from apps.backoffice.student_merge import merge_page
+
+        return merge_page(request, student_id, context=self.each_context(request))
 
     def retry_access(self, request: HttpRequest, order_id: int) -> HttpResponse:
         """Retry the classroom access of a paid order now, without waiting for the next retry."""

@@ -5,6 +5,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.classroom.access import withdraw_access
@@ -61,7 +62,8 @@ def _erase(email: str) -> None:
     Account.objects.filter(student__email=email).update(password="", username="")
     # A classroom's error message may contain the address.
     provisionings.update(last_error="")
-    AccessChange.objects.filter(student__email=email).update(last_error="")
+    of_student = Q(student__email=email) | Q(student__merged_into__email=email)
+    AccessChange.objects.filter(of_student).update(last_error="")
 
 
 def _purge_accounts(now: datetime) -> int:

@@ -1,6 +1,7 @@
 """A student's rights: the sum of what the student's orders opened, paused and withdrew."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Literal
 
@@ -25,8 +26,10 @@ def rights_of(student: Student, *, with_order: int | None = None) -> list[Right]
     """The student's current rights, one for each item, from all provisioned orders.
 
     `with_order` adds an order that is still being provisioned. If several orders open an item, it
-    is open until the latest of their ends.
+    is open until the latest of their ends. A student who was merged into another has lost it all.
     """
+    if student.merged_into is not None:
+        return [replace(right, state="withdrawn") for right in rights_of(student.merged_into)]
     rows = Provisioning.objects.filter(student=student).filter(
         Q(status=Provisioning.Status.CREATED) | Q(order_id=with_order)
     )

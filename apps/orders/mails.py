@@ -27,7 +27,7 @@ from apps.orders.rewards.service import HOLD
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import PRICING
-from apps.students.models import Consent
+from apps.students.models import Consent, Student
 
 
 def register() -> None:
@@ -158,7 +158,10 @@ def already_bought_context(order: Order) -> dict[str, Any]:
 
 def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
     """Variables of `referral_code`: the code, the discount, the rewards and the link to share."""
-    code = PromoCode.objects.get(student=ids["student_id"], is_referral_code=True)
+    student = Student.objects.get(pk=ids["student_id"])
+    own = PromoCode.objects.filter(is_referral_code=True)
+    # A merge has given the code to another student, unless that student had one already.
+    code = own.filter(student=student).first() or own.get(student=student.merged_into)
     return {
         "code": code.code,
         "friend_saves": code.value,

@@ -27,13 +27,26 @@ class Student(models.Model):
         "motivo del bloqueo", max_length=300, blank=True, default="", db_default="", editable=False
     )
     erased_at = models.DateTimeField("datos borrados", null=True, blank=True, editable=False)
+    # The student who has everything of this one, whose row is empty since they were merged.
+    merged_into = models.ForeignKey(
+        "self",
+        models.PROTECT,
+        null=True,
+        blank=True,
+        editable=False,
+        related_name="merged",
+        verbose_name="unido con",
+    )
 
     objects = StudentQuerySet.as_manager()
 
     class Meta:
         verbose_name = "alumno"
         verbose_name_plural = "alumnos"
-        permissions = (("block_student", "Puede bloquear a un alumno"),)
+        permissions = (
+            ("block_student", "Puede bloquear a un alumno"),
+            ("merge_student", "Puede unir dos alumnos"),
+        )
         ordering = ("-created_at",)
         indexes = (models.Index(fields=("created_at", "id"), name="student_by_day"),)
         constraints = (models.UniqueConstraint(Lower("email"), name="student_email_once"),)

@@ -8,6 +8,7 @@ from collections.abc import Collection
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.core.admin_log import redact_entries_of
@@ -148,7 +149,7 @@ def erase_student(student: Student) -> None:
     student.sign_in_links.all().delete()
     student.former_emails.all().delete()
     ErasureRequest.objects.filter(student=student).delete()
-    redact_entries_of(Student.objects.filter(pk=student.pk))
+    redact_entries_of(Student.objects.filter(Q(pk=student.pk) | Q(merged_into=student)))
     student.email = erased_email(student.pk)
     student.first_name = student.last_name = student.phone = ""
     student.block_reason = ""

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from django import template
 from django.db.models import Sum
 
+from apps.backoffice.student_merge import OtherStudentForm
 from apps.classroom.models import Account, Enrolment
 from apps.core.identity import email_identity
 from apps.core.models import Mail
@@ -35,6 +36,7 @@ class Record:
     contacts: list[Lead]
     former_emails: list[str]
     block_form: BlockForm
+    merge_form: OtherStudentForm
     # Names one click, so that a second one does nothing.
     form_key: UUID
 
@@ -57,6 +59,7 @@ def student_record(student: Student, user: Any) -> Record:
         contacts=_contacts(addresses) if user.has_perm("leads.view_lead") else [],
         former_emails=former,
         block_form=BlockForm(auto_id="block_%s"),
+        merge_form=OtherStudentForm(auto_id="merge_%s"),
         form_key=uuid4(),
     )
 

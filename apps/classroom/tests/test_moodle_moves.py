@@ -6,7 +6,8 @@ from django.utils import timezone
 from apps.classroom.models import AccessChange, Account
 from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.sync import sync_classroom
-from apps.students.services import announce_new_email
+from apps.orders.back_office.merge_students import merge_students
+from apps.students.services import announce_new_email, find_or_create_student
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
@@ -66,3 +67,21 @@ def test_a_student_without_an_account_is_not_looked_up(moodle, ana):
     announce_new_email(ana, before="antes@example.com")
     assert not AccessChange.objects.exists()
     assert moodle.calls == []
+
+
+@pytest.mark.parametrize("reversed_", [False, True])
+def test_access_moves_from_the_merged_account_to_the_other_one(moodle, ana, reversed_):
+    other = find_or_create_student(email="otra@example.com", phone="")
+    for order_id, student in ((7, ana), (8, other)):
+        subject = make_subject(f"Microeconomía {order_id}")
+        moodle.add_course(f"MICRO{order_id}", f"asignatura-{subject.pk}")
+        grant_access(student=student, items=[(subject.pk, None)], order_id=order_id)
+        provision.func(order_id=order_id)
+    (kept, first), (_, second) = moodle.enrolments
+    merge_students(merged_id=other.pk, into_id=ana.pk, actor="carla")
+    changes = AccessChange.objects.order_by("-pk" if reversed_ else "pk")
+    for change in changes:
+        sync_classroom.func(change_id=change.pk)
+
+    assert set(moodle.enrolments) == {(kept, first), (kept, second)}
+    assert not AccessChange.objects.exclude(status="done").exists()

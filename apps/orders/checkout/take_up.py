@@ -21,7 +21,7 @@ def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
     orders = (
         Order.objects.select_for_update(no_key=True, of=("self",)) if lock else Order.objects.all()
     )
-    order = orders.select_related("student", "promo_code").filter(pk=order_id).first()
+    order = orders.select_related("promo_code").filter(pk=order_id).first()
     if order is None or not order.opens_with(token):
         raise OrderNotFound
     if order.status in EVER_PAID:

@@ -148,6 +148,7 @@ class EventKind(models.TextChoices):
     ATTENDED = "attended", "Aviso atendido"
     MAIL_RESENT = "mail_resent", "Correo enviado otra vez"
     EMAIL_CHANGED = "email_changed", "Dirección cambiada"
+    STUDENTS_MERGED = "students_merged", "Alumnos unidos"
     ACCESS_RETRIED = "access_retried", "Acceso intentado otra vez"
     REMINDERS_STOPPED = "reminders_stopped", "No quiere más avisos"
     PAID = "paid", "Pago confirmado"

@@ -63,7 +63,7 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
     code = order.promo_code
     if code is None or not code.is_referral_code or code.student is None:
         return None
-    owner = code.student
+    owner = code.student.merged_into or code.student
     promo = PromoCode.objects.select_for_update(no_key=True, of=("self",)).get(pk=code.pk)
     buyer = promo_uses.buyer(promo, email=order.email, phone=order.phone, order=order)
     reason = ""

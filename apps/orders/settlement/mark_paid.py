@@ -52,6 +52,10 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
         flag(order, kind=EventKind.PAYMENT_MISFIT, actor=actor, reason=reason)
         alert_staff(order, occasion=f"payment-{row.pk}", reason=problem)
         return order
+    if order.student.merged_into is not None:
+        # The order was placed in the instant in which its student was merged.
+        order.student = order.student.merged_into
+        order.save(update_fields=["student", "updated_at"])
     _change_to_paid(order, payment, actor=actor)
     code_used = _settle_conditions(order, is_free=_is_free(payment), actor=actor)
     referrals.give_code(order.student)
