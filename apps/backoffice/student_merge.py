@@ -104,17 +104,20 @@ def _merge_and_log(request: HttpRequest, other: Student, into: Student) -> None:
 
 
 def preview(*, merged: Student, into: Student) -> Preview:
-    return Preview(moves=_moves(merged), stays=_stays(merged, into))
+    return Preview(moves=_moves(merged, into), stays=_stays(merged, into))
 
 
-def _moves(merged: Student) -> list[str]:
+def _moves(merged: Student, into: Student) -> list[str]:
     former = list(merged.former_emails.values_list("email", flat=True))
     addresses = [merged.email, *former]
-    rewards = ReferralReward.objects.filter(student=merged)
+    codes = PromoCode.objects.filter(student=merged)
+    if loses_friend_code(merged=merged, into=into):
+        codes = codes.filter(is_referral_code=False)
+    rewards = ReferralReward.objects.filter(student=merged).exclude(friend=into)
     counts = (
         (Order.objects.filter(student=merged), "pedido, con sus pagos, facturas y notas",
          "pedidos, con sus pagos, facturas y notas"),
-        (PromoCode.objects.filter(student=merged), "código", "códigos"),
+        (codes, "código", "códigos"),
         (rewards, "recompensa", "recompensas"),
         (Enrolment.objects.filter(student=merged), "matrícula", "matrículas"),
         (Consent.objects.filter(student=merged), "consentimiento", "consentimientos"),

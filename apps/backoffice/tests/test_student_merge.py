@@ -71,6 +71,7 @@ def test_page_previews_and_merges_once_and_logs_it_for_both(client, carla, pair)
     for part in ("1 pedido, con sus pagos", "2 matrículas", "1 recompensa", "1 consentimiento",
                  "antes", "código de amigo", "pierde su acceso"):  # fmt: skip
         assert part in page, part
+    assert "<li>1 código</li>" not in page
     assert Student.objects.get(pk=other.pk).email == address
 
     for said in ("Alumnos unidos", "Ya estaba hecho"):

@@ -78,7 +78,7 @@ def refuse_unsafe(*, merged: Student, into: Student) -> None:
 
 def loses_friend_code(*, merged: Student, into: Student) -> bool:
     """Whether both have a friend code: a student has one, so that of `merged` is switched off."""
-    own = PromoCode.objects.filter(is_referral_code=True, active=True)
+    own = PromoCode.objects.filter(is_referral_code=True)
     return own.filter(student=merged).exists() and own.filter(student=into).exists()
 
 
