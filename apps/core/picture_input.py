@@ -17,6 +17,10 @@ NO_PICTURE = "–"
 class PictureInput(AdminFileWidget):
     """A file field below the stored picture."""
 
+    clear_checkbox_label = "Quitar"
+    initial_text = "Ahora"
+    input_text = "Cambiar"
+
     def __init__(self, attrs: dict[str, Any] | None = None) -> None:
         accept = ",".join(f".{extension}" for extension in EXTENSIONS)
         super().__init__({"accept": accept, **(attrs or {})})

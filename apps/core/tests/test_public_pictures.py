@@ -169,6 +169,7 @@ def test_form_uploads_previews_keeps_replaces_and_removes_a_logo(
     first = send(logo=SimpleUploadedFile("una.png", photo()))
     page = client.get(url).text
     assert f'<img class="picture-preview" src="{first.url_1x}"' in page
+    assert "Quitar</label>" in page
     assert first.url_1x in client.get(admin_url(University, "changelist")).text
     # A file that somebody removed from the folder breaks no other change.
     first.storage.delete(first.name)
