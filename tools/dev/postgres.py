@@ -14,8 +14,8 @@ from pgserver.postgres_server import PostgresServer
 # Durability takes a third of a test run, and a temporary database needs none. Some tests open 50
 # connections each, and three run at a time; PostgreSQL's default is 100. Commits stay synchronous,
 # which takes no time without fsync. With asynchronous commits VACUUM would skip recent rows, and
-# queries could not use index-only scans. Autovacuum would replace the statistics that a test has just
-# made of its uncommitted rows: it does not see these rows.
+# queries could not use index-only scans. Autovacuum would replace the statistics that a test has
+# just made of its uncommitted rows: it does not see these rows.
 _SETTINGS = """
 max_connections = 300
 fsync = off
