@@ -391,7 +391,7 @@ LOGGING = {
         "django": {"handlers": [], "level": "INFO"},
         # Stripe's library logs one line per call, which repeats the shop's own lines.
         "stripe": {"level": "WARNING"},
-        # It logs each step of making the fonts of a PDF smaller.
+        # The package logs each step of making the fonts of a PDF smaller.
         "fontTools": {"level": "WARNING"},
         # The package logs one line per change of a task's state. Only errors are shown. The handler
         # sets the level, because the command `worker` overwrites the level of these loggers.

@@ -58,7 +58,7 @@ class Results:
 
 
 class Query:
-    """What somebody typed, and what it can be."""
+    """The text of a search, and the kinds of things that the text can name."""
 
     def __init__(self, text: str) -> None:
         self.text = " ".join(text.split())[:MOST_LETTERS]
@@ -251,7 +251,7 @@ KINDS = (
 
 
 def search(query: Query, user: Permitted) -> list[Results]:
-    """What the user may see of what the text names. Kinds without a result are left out."""
+    """Results of a search that the user may see, by kind. Kinds without a result are left out."""
     return list(_search(query, user)) if query.text else []
 
 

@@ -152,6 +152,7 @@ def test_form_dialogs_and_their_error_messages_are_accessible(reader: Visitor) -
     page = reader.page
     page.goto("/precios")
     reader.press(page.locator("main").get_by_text("Solicitar mi descuento", exact=True))
+    expect(reader.dialog.get_by_role("button", name="Solicitar descuento")).to_be_visible()
     reader.assert_accessible()
     reader.press(reader.dialog.get_by_role("button", name="Solicitar descuento"))
     expect(reader.dialog.locator(".field__error").first).to_be_visible()

@@ -79,7 +79,7 @@ class Figures:
 
     @property
     def net_cents(self) -> int:
-        """What remains of the money taken, after refunds, disputes and Stripe's fees."""
+        """The money taken that remains after refunds, disputes and Stripe's fees, in cents."""
         back = self.refunds_cents + self.refunds_elsewhere_cents + self.disputes_cents
         return self.gross_cents - back - self.fees_cents + self.other_cents
 
@@ -219,7 +219,7 @@ def _discounts(month: Month) -> list[Row]:
 
 
 def _sold(month: Month) -> tuple[list[Row], list[Row]]:
-    """What was sold, by subject and by degree, at the prices of the lines."""
+    """The sales by subject and by degree, at the prices of the order lines."""
     names = ("subject_name", "degree_name", "university_name")
     rows = (
         OrderLine.objects.filter(_paid_in(month, "order__"))

@@ -15,7 +15,7 @@ LAST_NAMES = (
     "Cano", "Prieto", "Calvo", "Peña", "Cabrera", "Ibáñez", "Herrero", "Nieto",
 )  # fmt: skip
 
-# What visitors write in the contact form.
+# Messages that sample visitors write in the contact form.
 CONTACTS = (
     "Hola, ¿los vídeos de Derecho romano sirven para el examen de febrero? Me examino en Madrid.",
     "Buenas, me he matriculado de dos asignaturas y no me llega el correo con la contraseña.",

@@ -19,7 +19,7 @@ CHANGES = ((230, 2), (95, 1))
 
 @dataclass
 class PriceBook:
-    """What each subject cost at each moment of the year, in cents."""
+    """The price of each subject at each moment of the sample year, in cents."""
 
     _changes: dict[int, list[tuple[datetime, int]]] = field(default_factory=dict)
 

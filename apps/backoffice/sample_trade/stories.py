@@ -1,4 +1,4 @@
-"""What became of each sample order: paid, left, refused, refunded or disputed."""
+"""The fate of each sample order: paid, left, refused, refunded or disputed."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What the admin page of a student shows from the other apps."""
+"""Template tags: the orders, access, mails and contacts on a student's admin page."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -27,7 +27,8 @@ class Question:
             sql, parameters = rows.query.sql_with_params()
         except EmptyResultSet:
             return "(SELECT 0)", ()
-        # It joins SQL that Django has made and names from the code. Values are parameters.
+        # The SQL consists of statements that Django has made and names from the code. Values are
+        # parameters.
         asked = f"WITH found(value) AS ({sql}) SELECT {self.aggregate}(value) FROM found"  # noqa: S608
         return f"({asked})", tuple(parameters)
 
