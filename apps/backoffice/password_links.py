@@ -25,6 +25,7 @@ from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.throttle import Limit
+from apps.core.timing import constant_time
 
 # Requests from one network, whether the account exists or not.
 OF_VISITOR = Limit("staff-password-link", times=5, seconds=900)
@@ -79,7 +80,8 @@ def forgotten_password(request: HttpRequest) -> HttpResponse:
         except TooManyRequests as refusal:
             form.add_error(None, refusal.message)
         else:
-            _mail_links(form.cleaned_data["email"])
+            with constant_time():
+                _mail_links(form.cleaned_data["email"])
             is_sent = True
     context = {**step_context(request), "title": "Contraseña olvidada", "form": form}
     context["is_sent"] = is_sent

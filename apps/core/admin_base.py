@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.core.exceptions import SuspiciousOperation
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.db.models import DecimalField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -135,6 +136,7 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         keep([obj], deleted_by=request.user.get_username())
         super().delete_model(request, obj)
 
+    @transaction.atomic
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         keep(queryset, deleted_by=request.user.get_username())
         super().delete_queryset(request, queryset)

@@ -3,8 +3,10 @@
 import logging
 import re
 
-# The query string of a URL, and the token of the classroom's one-time link.
-SECRETS = re.compile(r"(?<=/aula/acceso/)[^\s'\"]+|(?<=\?)[\w.~%+\-]+=[^\s'\"]*")
+# The query string of a URL, and the tokens of the one-time links of students and of staff.
+SECRETS = re.compile(
+    r"(?<=/aula/acceso/)[^\s'\"]+|(?<=/admin/nueva-clave/)[^\s'\"]+|(?<=\?)[\w.~%+\-]+=[^\s'\"]*"
+)
 
 
 def redacted(text: str) -> str:

@@ -121,7 +121,10 @@ class _Drawing:
         paper, top, half = self.paper, self.paper.get_y(), WIDTH / 2
         self._party("Emisor", [seller["name"], f"NIF {seller['tax_id']}", seller["address"]], LEFT)
         bottom = paper.get_y()
-        if recipient:
+        if recipient and "country" not in recipient:  # erased after the time that the law asks for
+            paper.set_y(top)
+            self._party("Destinatario", [recipient["name"]], LEFT + half)
+        elif recipient:
             paper.set_y(top)
             country = COUNTRIES.get(recipient["country"], recipient["country"])
             place = f"{recipient['postal_code']} {recipient['city']} ({country})"

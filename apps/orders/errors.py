@@ -55,6 +55,12 @@ class PaymentInProgress(AcademyError):
     message = "Ya hay un pago en curso para este pedido. Espera a que tu banco lo confirme."
 
 
+class PaidByTransfer(PaymentInProgress):
+    """The order waits for a bank transfer. A card payment beside it would be a second payment."""
+
+    message = "Este pedido se paga por transferencia. Para pagarlo de otra forma, escríbenos."
+
+
 class AlreadyPaid(AcademyError):
     status = 409
     code = "already_paid"

@@ -110,10 +110,12 @@ class EmailTaken(Invalid):
 def change_email(*, student_id: int, email: str) -> bool:
     """Change a student's address on behalf of staff. False if it is the student's already.
 
-    Raises EmailTaken.
+    Raises EmailTaken, and Invalid for an erased student.
     """
     email_changing.send(Student, student_id=student_id)
     student = Student.objects.select_for_update(no_key=True).get(pk=student_id)
+    if student.erased_at is not None:
+        raise Invalid("Los datos de este alumno están borrados.")
     before, email = student.email, email.strip().lower()
     if email == before:
         return False

@@ -43,13 +43,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended: counts of tests, and seconds."""
+    """How a step ended: counts of tests, seconds, and the status of its command."""
 
     name: str
     passed: int
     failed: int
     skipped: int
     seconds: float
+    status: int = 0
 
 
 def checks() -> list[Step]:
@@ -167,7 +168,7 @@ def run_all(steps: Sequence[Step]) -> int:
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir(parents=True)
     outcomes = [
-        _repeat(step, outcome) if step.again and 0 < outcome.failed <= MOST_REPEATED else outcome
+        _repeat(step, outcome) if _may_repeat(step, outcome) else outcome
         for step, outcome in zip(steps, run_steps(steps), strict=True)
     ]
     print(summary(outcomes), flush=True)
@@ -197,7 +198,12 @@ class Run:
         seconds = time.monotonic() - self.began
         shown = output if failed else output.rpartition("\n")[2] if step.report else ""
         print(f"{'✗' if failed else '✓'} {step.name} ({seconds:.0f} s) {shown}", flush=True)
-        return Outcome(step.name, int(passed), failed, skipped, seconds)
+        return Outcome(step.name, int(passed), failed, skipped, seconds, status)
+
+
+def _may_repeat(step: Step, outcome: Outcome) -> bool:
+    """Whether the step ran to its end and few tests failed: pytest's status is 1 then."""
+    return bool(step.again) and outcome.status == 1 and 0 < outcome.failed <= MOST_REPEATED
 
 
 def _repeat(step: Step, outcome: Outcome) -> Outcome:

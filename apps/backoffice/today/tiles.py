@@ -135,7 +135,7 @@ TILES = (
         lambda: AuditDifference.objects.all(), "payments_auditdifference",
     ),
     TileDefinition(
-        "Procesos parados", "core.view_scheduledjob", lambda: Heartbeat.objects.silent(),
+        "Procesos parados", "core.view_heartbeat", lambda: Heartbeat.objects.silent(),
         "core_heartbeat", _where(senal="no"),
     ),
     TileDefinition(

@@ -155,7 +155,9 @@ class PriceBatchAdmin(ReadOnlyAdmin):
         if request.method == "POST":
             if not may_change_prices(request):
                 raise PermissionDenied
-            return self._undo(request, batch) if batch.applied_at else self._apply(request, batch)
+            # Only the form of a preview has a fingerprint. Sent twice, it must not undo the change.
+            is_apply = "fingerprint" in request.POST
+            return self._apply(request, batch) if is_apply else self._undo(request, batch)
         if batch.applied_at:
             return self._page(request, batch, **self._applied(batch, request))
         return self._preview(request, batch)

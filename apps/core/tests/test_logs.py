@@ -13,6 +13,7 @@ from apps.core.logs import redacted
     ("line", "logged"),
     [
         ("Gone: /aula/acceso/WzEs:1abc:x-Y_z", "Gone: /aula/acceso/[…]"),
+        ("Not Found: /admin/nueva-clave/MQ/c9-x1", "Not Found: /admin/nueva-clave/[…]"),
         (
             "Not Found: /complete-payment?order=12&token=abc",
             "Not Found: /complete-payment?[…]",

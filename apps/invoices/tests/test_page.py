@@ -5,12 +5,14 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.contrib.admin.models import LogEntry
+from django.core.management import call_command
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.core.models import Mail
 from apps.core.privacy import CannotErase, erase_all, export_all
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
+from apps.invoices.pdf import invoice_pdf
 from apps.orders.invoice_link import invoice_token, invoice_url
 from apps.orders.models import Order
 from tests.helpers.factories import checkout_body, make_subject, whole
@@ -141,6 +143,13 @@ def test_an_invoice_survives_the_erasure_of_its_buyer(order, ask):
     assert any("por obligación fiscal: 1 factura" in sentence for sentence in sentences)
     assert not BillingDetails.objects.exists()
     assert Invoice.objects.get().recipient["tax_id"] == "12345678Z"
+
+    # After the time that the law asks for, the PDF names no recipient, and still opens.
+    with time_machine.travel(timezone.now() + timedelta(days=366 * 7)):
+        call_command("purge_expired")
+    invoice = Invoice.objects.get()
+    assert invoice.recipient_tax_id == ""
+    assert invoice_pdf(invoice).startswith(b"%PDF")
 
 
 def test_an_invoice_that_was_asked_for_is_issued_before_the_erasure(order, seller, ask):

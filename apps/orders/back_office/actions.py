@@ -50,9 +50,11 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
         return _sent(order, "Enlace de acceso", actor=actor, is_new=is_new)
     if not order.is_open:
         raise Refused("El carrito ha caducado: su enlace ya no sirve.")
+    # An order of staff may wait for a transfer: its mail says how to pay it.
+    by_staff = hasattr(order, "by_staff")
     mail = queue_mail(
         key=f"cart-saved:{order.pk}:{form_key.hex}",
-        template="cart_saved",
+        template="order_to_pay" if by_staff else "cart_saved",
         to=order.email,
         context={"order_id": order.pk},
     )

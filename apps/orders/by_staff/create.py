@@ -127,6 +127,7 @@ def create_order(request: OrderRequest, *, seen_cents: int, actor: str) -> Order
         order=order,
         paid_by=request.paid_by,
         discount=to_euros(request.discount_cents),
+        agreed=to_euros(total),
         reason=request.reason.strip(),
         actor=actor,
     )

@@ -1,7 +1,8 @@
 """The price that staff have agreed for an order binds while the order is open.
 
 It binds for exactly the lines and the payment type of the order, and not above today's prices
-(docs/rules.md, "Orders made by staff").
+(docs/rules.md, "Orders made by staff"). Once the buyer has stored another cart in the order, it
+does not bind any more: the total of that cart is no price that staff have agreed.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ def agreed_cents(
     """The order's agreed total, or None if staff agreed none for these lines."""
     if order is None or order.payment_type != payment_type:
         return None
-    if not StaffOrder.objects.filter(order=order).exists():
+    by_staff = StaffOrder.objects.filter(order=order).first()
+    if by_staff is None or order.promo_code_id or order.total_amount != by_staff.agreed:
         return None
     ordered = set(order.lines.values_list("subject_id", "lesson_id"))
     if {(line.subject.pk, line.lesson.pk if line.lesson else None) for line in lines} != ordered:

@@ -21,9 +21,10 @@ from apps.orders.errors import (
     FriendDiscountLost,
     InstalmentsUnavailable,
     OpenPaymentInTheWay,
+    PaidByTransfer,
     PriceChanged,
 )
-from apps.orders.models import Order
+from apps.orders.models import Order, StaffOrder
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
@@ -56,6 +57,11 @@ def place(checkout: Checkout) -> Placed:
     request of the same page has created the order.
     """
     order = take_up(checkout)
+    if (
+        order is not None
+        and StaffOrder.objects.filter(order=order, paid_by=StaffOrder.PaidBy.TRANSFER).exists()
+    ):
+        raise PaidByTransfer
     check_acceptances(checkout, order)
     lines = resolve(checkout.items)
     buyer_is_signed_in = _refuse_lines_bought_before(checkout, lines, order)

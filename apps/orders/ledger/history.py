@@ -10,7 +10,7 @@ def note(order: Order, *, kind: EventKind, actor: str, reason: str, external_id:
     The caller holds the order's lock.
     """
     OrderEvent.objects.create(
-        order=order, kind=kind, actor=actor, reason=reason[:600], external_id=external_id
+        order=order, kind=kind, actor=actor[:80], reason=reason[:600], external_id=external_id
     )
 
 

@@ -11,7 +11,7 @@ from apps.orders.models.order import PRICE, Order
 class StaffOrder(models.Model):
     """What staff agreed for an order: how it is paid, and a discount with its reason.
 
-    The total of the order binds while the order is open (`by_staff.price`).
+    The agreed total binds while the order is open (`checkout.agreed_price`).
     """
 
     class PaidBy(models.TextChoices):
@@ -23,6 +23,7 @@ class StaffOrder(models.Model):
     )
     paid_by = models.CharField("se paga con", max_length=10, choices=PaidBy.choices)
     discount = models.DecimalField("descuento (€)", **PRICE, default=0, db_default=0)
+    agreed = models.DecimalField("total acordado (€)", **PRICE, default=0, db_default=0)
     reason = models.CharField("motivo del descuento", max_length=300, blank=True)
     actor = models.CharField("quién", max_length=150)
     created_at = models.DateTimeField("creado", auto_now_add=True)

@@ -10,7 +10,7 @@ from django.urls import reverse
 from apps.classroom.models import AccessChange, Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
-from apps.orders.models import Order, OrderNote, Refund
+from apps.orders.models import Order, OrderNote, Refund, StaffOrder
 from apps.students.models import Student
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -83,6 +83,9 @@ def test_link_is_the_one_that_the_buyer_needs(client, order):
     Provisioning.objects.update(status="failed")
     assert "no está listo" in press(client, order, "enviar_enlace")[0]
     Order.objects.update(status="cart", paid_at=None)
+    press(client, order, "enviar_enlace")  # An order of staff that waits for a transfer.
+    assert Mail.objects.filter(template="order_to_pay").count() == 1
+    StaffOrder.objects.all().delete()
     press(client, order, "enviar_enlace")
     assert Mail.objects.filter(template="cart_saved").count() == 1
     assert "no está pagado" in press(client, order, "reenviar_confirmacion")[0]

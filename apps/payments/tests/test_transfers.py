@@ -19,7 +19,7 @@ from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
 from apps.payments.audit.run import audit
 from apps.payments.reconcile import reconcile
 from apps.pricing.payment_type import PaymentType
-from tests.helpers.factories import BRUNO, checkout_body, make_subject, whole
+from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import make_clerk, refund
 
@@ -213,6 +213,40 @@ def test_agreed_price_is_not_for_another_cart(api, sandbox):
         "process-checkout", checkout_body(whole(other), total="100.00", **link)
     )
     assert (status, answer["code"]) == (409, "price_changed")
+
+
+def test_cart_that_the_buyer_has_stored_is_no_agreed_price(api, sandbox):
+    """A code lowers the stored total. Without the code, that total must not bind."""
+    subject = make_subject()
+    make_promo("REGALO50", value="50", max_uses=1)
+    order = make_order(
+        total=150_00, subject=subject, paid_by=StaffOrder.PaidBy.LINK,
+        discount_cents=32_40, reason="Retraso",
+    )  # fmt: skip
+    link = {"recovery_order_id": order.pk, "token": order.auth_token}
+    kept = checkout_body(
+        whole(subject), total="1", promo_code="REGALO50", save_for_later=True, **link
+    )
+    _, answer = api.post("process-checkout", kept)
+    status, _ = api.post("process-checkout", {**kept, "total_amount": answer["total_amount"]})
+    assert status == 200
+    stored = Order.objects.get().total_amount
+    assert stored < 150
+
+    body = checkout_body(whole(subject), total=str(stored), **link)
+    status, answer = api.post("process-checkout", body)
+    assert (status, answer["code"]) == (409, "price_changed")
+
+
+def test_order_that_waits_for_a_transfer_is_not_paid_by_card_as_well(api, sandbox):
+    subject = make_subject()
+    order = make_order(subject=subject)
+    link = {"recovery_order_id": order.pk, "token": order.auth_token}
+    status, answer = api.post(
+        "process-checkout", checkout_body(whole(subject), total="182.40", **link)
+    )
+    assert (status, answer["code"]) == (409, "payment_in_progress")
+    assert "transferencia" in answer["error"]
 
 
 @pytest.mark.postgres
