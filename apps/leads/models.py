@@ -123,7 +123,7 @@ class Lead(models.Model):
 class LeadEntry(models.Model):
     """One entry of the conversation about a lead: an answer, a note, or what staff did with it.
 
-    The page that shows the answer's form makes `key_id` up, so that a second click adds nothing.
+    The page that shows a form makes its `key_id` up, so that a second click adds nothing.
     """
 
     class Kind(models.TextChoices):
@@ -151,7 +151,7 @@ class LeadEntry(models.Model):
         verbose_name_plural = "anotaciones"
         ordering = ("created_at", "pk")
         constraints = (
-            models.UniqueConstraint(fields=("lead", "key_id"), name="lead_entry_once_per_key"),
+            models.UniqueConstraint(fields=("key_id",), name="lead_entry_once_per_form"),
         )
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
@@ -18,7 +19,6 @@ from apps.leads import attachments
 from apps.leads.export import leads_csv
 from apps.leads.inbox.conversation import assign_lead, set_status
 from apps.leads.inbox.first_answers import in_words
-from apps.leads.inbox.forms import staff
 from apps.leads.inbox.lead_page import LeadPage
 from apps.leads.inbox.tabs import inbox_tabs
 from apps.leads.models import Attachment, Lead, Quote
@@ -31,7 +31,9 @@ class AssigneeFilter(admin.SimpleListFilter):
     parameter_name = "asignada"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        others = [(str(user.pk), user.get_username()) for user in staff()]
+        # Also those who may no longer read leads: theirs are still found.
+        users = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
+        others = [(str(user.pk), user.get_username()) for user in users]
         return [("yo", "A mí"), ("nadie", "A nadie"), *others]
 
     def queryset(self, request: HttpRequest, leads: QuerySet[Lead]) -> QuerySet[Lead] | None:

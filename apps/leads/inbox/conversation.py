@@ -18,7 +18,7 @@ def answer_lead(
     The lead is answered from now on, and belongs to the author if it had no assignee.
     """
     lead = locked_lead(lead_id)
-    if lead.entries.filter(key_id=key_id).exists():
+    if entry_with_key(key_id) is not None:
         return None
     entry = add_entry(lead, LeadEntry.Kind.ANSWER, author, body, subject=subject, key_id=key_id)
     note_first_answer(lead, author)
@@ -32,9 +32,12 @@ def answer_lead(
 
 
 @transaction.atomic
-def add_note(*, lead_id: int, author: Any, body: str) -> LeadEntry:
-    """Keep a note that only staff read."""
-    return add_entry(locked_lead(lead_id), LeadEntry.Kind.NOTE, author, body)
+def add_note(*, lead_id: int, author: Any, body: str, key_id: UUID) -> LeadEntry | None:
+    """Keep a note that only staff read. None if `key_id` was noted before."""
+    lead = locked_lead(lead_id)
+    if entry_with_key(key_id) is not None:
+        return None
+    return add_entry(lead, LeadEntry.Kind.NOTE, author, body, key_id=key_id)
 
 
 @transaction.atomic
@@ -74,6 +77,11 @@ def set_status(*, lead_id: int, status: str, author: Any) -> bool:
 
 def locked_lead(lead_id: int) -> Lead:
     return Lead.objects.select_for_update(no_key=True).get(pk=lead_id)
+
+
+def entry_with_key(key_id: UUID) -> LeadEntry | None:
+    """The entry that an earlier click on the same form made. The caller holds the lead's lock."""
+    return LeadEntry.objects.filter(key_id=key_id).select_related("lead").first()
 
 
 def add_entry(lead: Lead, kind: LeadEntry.Kind, author: Any, body: str, **fields: Any) -> LeadEntry:

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -9,7 +10,12 @@ from django.utils.timezone import localtime
 
 from apps.core.money import format_euros, to_cents
 from apps.core.random_codes import random_code
-from apps.leads.inbox.conversation import add_entry, locked_lead, note_first_answer
+from apps.leads.inbox.conversation import (
+    add_entry,
+    entry_with_key,
+    locked_lead,
+    note_first_answer,
+)
 from apps.leads.models import Lead, LeadEntry, Quote
 from apps.leads.quotes import Budget, quote_for
 from apps.leads.services import DISCOUNT_CODE_LENGTH
@@ -23,13 +29,15 @@ PREFIX = "PARATI-"
 
 
 @transaction.atomic
-def send_quote_to(*, lead_id: int, budget: Budget, author: Any) -> Quote:
+def send_quote_to(*, lead_id: int, budget: Budget, author: Any, key_id: UUID) -> Quote | None:
     """Send the person of a lead a quote of these subjects, priced as the calculator would.
 
     A lead has one quote. For another one a lead of the same person is opened, which belongs to the
-    author. Raises Invalid if a subject is not on sale.
+    author. None if `key_id` sent a quote before. Raises Invalid if a subject is not on sale.
     """
     lead = locked_lead(lead_id)
+    if entry_with_key(key_id) is not None:
+        return None
     if Quote.objects.filter(lead=lead).exists():
         lead = Lead.objects.create(
             kind=Lead.Kind.QUOTE, name=lead.name, email=lead.email, phone=lead.phone
@@ -37,15 +45,23 @@ def send_quote_to(*, lead_id: int, budget: Budget, author: Any) -> Quote:
     quote = quote_for(lead, budget)
     price = format_euros(to_cents(quote.final_price))
     text = f"{quote}, de {price}, enviado a {lead.email}"
-    add_entry(lead, LeadEntry.Kind.QUOTE, author, text)
+    add_entry(lead, LeadEntry.Kind.QUOTE, author, text, key_id=key_id)
     note_first_answer(lead, author)
     return quote
 
 
 @transaction.atomic
-def give_code(*, lead_id: int, percent: int, days: int, author: Any) -> LeadEntry:
-    """Create a code for one use. The entry names it; the author sends it with an answer."""
+def give_code(
+    *, lead_id: int, percent: int, days: int, author: Any, key_id: UUID
+) -> tuple[LeadEntry, bool]:
+    """Create a code for one use. The entry names it; the author sends it with an answer.
+
+    Also returns whether the code is new: a second click gets the entry of the first.
+    """
     lead = locked_lead(lead_id)
+    made = entry_with_key(key_id)
+    if made is not None:
+        return made, False
     valid_until = timezone.now() + timedelta(days=days)
     promo = PromoCode.objects.create(
         code=random_code(PREFIX, DISCOUNT_CODE_LENGTH),
@@ -59,7 +75,7 @@ def give_code(*, lead_id: int, percent: int, days: int, author: Any) -> LeadEntr
         lead.promo_code = promo
         lead.save(update_fields=["promo_code"])
     text = f"{promo.code}: {percent} %, un uso, hasta el {localtime(valid_until):%d/%m/%Y}"
-    return add_entry(lead, LeadEntry.Kind.CODE, author, text)
+    return add_entry(lead, LeadEntry.Kind.CODE, author, text, key_id=key_id), True
 
 
 def order_values(lead: Lead) -> dict[str, Any]:

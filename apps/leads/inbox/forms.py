@@ -7,7 +7,7 @@ from django import forms
 from django.contrib.admin import AdminSite
 from django.contrib.admin.widgets import AutocompleteSelectMultiple
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from apps.catalogue.models import Subject
 from apps.leads.inbox.convert import MOST_DAYS, MOST_PERCENT
@@ -19,10 +19,15 @@ from apps.pricing.rules import PRICING
 MOST_TEXT = 5000
 
 
-class AnswerForm(forms.Form):
-    """An answer by mail. `key_id` makes it unique, so that a second click sends nothing."""
+class OnceForm(forms.Form):
+    """A form that works once: `key_id` names it, so that a second click does nothing."""
 
     key_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+
+class AnswerForm(OnceForm):
+    """An answer by mail."""
+
     subject = forms.CharField(label="Asunto", max_length=160)
     body = forms.CharField(
         label="Mensaje",
@@ -36,7 +41,7 @@ class AnswerForm(forms.Form):
         return " ".join(self.cleaned_data["subject"].split())
 
 
-class NoteForm(forms.Form):
+class NoteForm(OnceForm):
     note = forms.CharField(
         label="Nota interna",
         max_length=MOST_TEXT,
@@ -46,32 +51,42 @@ class NoteForm(forms.Form):
 
 
 class CaseForm(forms.Form):
-    """State and assignee. Without the permission to assign the assignee is left out."""
+    """State and assignee. Without the permission to assign the assignee is left out.
 
-    status = forms.ChoiceField(label="Estado", choices=Lead.Status.choices)
+    Each field is sent with the value that it had when the page was shown, so that `changed_data`
+    names what this clerk has changed, whatever others have changed since.
+    """
+
+    status = forms.ChoiceField(
+        label="Estado", choices=Lead.Status.choices, show_hidden_initial=True
+    )
     assigned_to = forms.ModelChoiceField(
         label="Asignada a",
         queryset=get_user_model().objects.none(),
         required=False,
         empty_label="Nadie",
+        show_hidden_initial=True,
     )
 
-    def __init__(self, *args: Any, may_assign: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, lead: Lead, data: Any = None, *, may_assign: bool) -> None:
+        initial = {"status": lead.status, "assigned_to": lead.assigned_to_id}
+        super().__init__(data, initial=initial)
         if not may_assign:
             del self.fields["assigned_to"]
             return
         field: Any = self.fields["assigned_to"]
-        field.queryset = staff()
+        # The present assignee stays a choice after losing the permission.
+        assignable = Q(pk__in=staff()) | Q(pk=lead.assigned_to_id)
+        field.queryset = get_user_model()._default_manager.filter(assignable).order_by("username")
 
 
 def staff() -> QuerySet[Any]:
-    """Everybody to whom a lead can be assigned."""
-    users = get_user_model()._default_manager
-    return users.filter(is_staff=True, is_active=True).order_by("username")
+    """Everybody to whom a lead can be assigned: they read its text, also in the mail."""
+    allowed: QuerySet[Any] = get_user_model().objects.with_perm("leads.view_lead")
+    return allowed.filter(is_staff=True).order_by("username")
 
 
-class QuoteForm(forms.Form):
+class QuoteForm(OnceForm):
     subjects = forms.ModelMultipleChoiceField(
         label="Asignaturas completas",
         queryset=Subject.objects.none(),
@@ -105,7 +120,7 @@ class QuoteForm(forms.Form):
         )
 
 
-class CodeForm(forms.Form):
+class CodeForm(OnceForm):
     percent = forms.IntegerField(
         label="Descuento (%)", min_value=1, max_value=MOST_PERCENT, initial=10
     )

@@ -77,10 +77,12 @@ class LeadPage:
             return self._page(request, lead, case_form=form)
         status = form.cleaned_data["status"]
         changes = []
-        if set_status(lead_id=lead.pk, status=status, author=request.user):
+        if "status" in form.changed_data and set_status(
+            lead_id=lead.pk, status=status, author=request.user
+        ):
             after = Lead.Status(status).label
             changes.append(f"Estado: «{lead.get_status_display()}» → «{after}».")
-        if "assigned_to" in form.fields:
+        if "assigned_to" in form.changed_data:
             assignee = form.cleaned_data["assigned_to"]
             if assign_lead(lead_id=lead.pk, assignee=assignee, author=request.user):
                 before = lead.assigned_to or "nadie"
@@ -113,7 +115,15 @@ class LeadPage:
         form = NoteForm(request.POST)
         if not form.is_valid():
             return self._page(request, lead, note_form=form)
-        add_note(lead_id=lead.pk, author=request.user, body=form.cleaned_data["note"])
+        entry = add_note(
+            lead_id=lead.pk,
+            author=request.user,
+            body=form.cleaned_data["note"],
+            key_id=form.cleaned_data["key_id"],
+        )
+        if entry is None:
+            messages.warning(request, "Esa nota ya estaba guardada.")
+            return self._back(lead)
         return self._done(request, lead, "Nota guardada.")
 
     def _quote(self, request: HttpRequest, lead: Lead) -> HttpResponse:
@@ -121,10 +131,18 @@ class LeadPage:
         form = QuoteForm(site, request.POST) if request.method == "POST" else QuoteForm(site)
         if form.is_bound and form.is_valid():
             try:
-                quote = send_quote_to(lead_id=lead.pk, budget=form.budget(), author=request.user)
+                quote = send_quote_to(
+                    lead_id=lead.pk,
+                    budget=form.budget(),
+                    author=request.user,
+                    key_id=form.cleaned_data["key_id"],
+                )
             except AcademyError as error:
                 form.add_error(None, error.message)
             else:
+                if quote is None:
+                    messages.warning(request, "Ese presupuesto ya estaba enviado.")
+                    return self._back(lead)
                 return self._done(request, quote.lead, f"{quote} enviado a {quote.lead.email}.")
         return self._form_page(
             request, lead, form, title="Enviar un presupuesto", label="Enviar el presupuesto"
@@ -133,9 +151,12 @@ class LeadPage:
     def _code(self, request: HttpRequest, lead: Lead) -> HttpResponse:
         form = CodeForm(request.POST) if request.method == "POST" else CodeForm()
         if form.is_bound and form.is_valid():
-            entry = give_code(lead_id=lead.pk, author=request.user, **form.cleaned_data)
-            self._admin.log_change(request, lead, f"Código creado: {entry.body}")
-            messages.success(request, "Código creado. Envíaselo con tu respuesta.")
+            entry, is_new = give_code(lead_id=lead.pk, author=request.user, **form.cleaned_data)
+            if is_new:
+                self._admin.log_change(request, lead, f"Código creado: {entry.body}")
+                messages.success(request, "Código creado. Envíaselo con tu respuesta.")
+            else:
+                messages.warning(request, "Ese código ya estaba creado.")
             return redirect(f"{self._address(lead)}?codigo={entry.pk}#responder")
         return self._form_page(
             request, lead, form, title="Crear un código personal", label="Crear el código"
@@ -181,9 +202,8 @@ class LeadPage:
 
     @staticmethod
     def _case_form(request: HttpRequest, lead: Lead, data: Any = None) -> CaseForm:
-        initial = {"status": lead.status, "assigned_to": lead.assigned_to_id}
         may_assign = request.user.has_perm("leads.assign_lead")
-        return CaseForm(data, initial=initial, may_assign=may_assign)
+        return CaseForm(lead, data, may_assign=may_assign)
 
     @staticmethod
     def _first_words(request: HttpRequest, lead: Lead) -> dict[str, str]:

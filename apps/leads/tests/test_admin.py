@@ -2,6 +2,7 @@
 
 import csv
 import io
+from uuid import uuid4
 
 import pytest
 from django.contrib.auth import get_user_model
@@ -193,7 +194,7 @@ def test_csv_export_contains_no_formulas(client):
         message="@SUM(1)\nsegunda; línea \"citada\"",
     )  # fmt: skip
     contact = Lead.objects.get(kind="contact")
-    add_note(lead_id=contact.pk, author=get_user_model().objects.get(), body="-1+1")
+    add_note(lead_id=contact.pk, author=get_user_model().objects.get(), body="-1+1", key_id=uuid4())
     answer = act(client, Lead, "export_csv", Lead.objects.all())
 
     assert answer["Content-Type"] == "text/csv; charset=utf-8"

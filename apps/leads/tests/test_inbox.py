@@ -41,7 +41,10 @@ def carla(client):
 
 @pytest.fixture
 def eva():
-    return User.objects.create_user("eva", email="eva@example.com", is_staff=True)
+    """A member of staff who may read leads, and nothing else."""
+    user = User.objects.create_user("eva", email="eva@example.com", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_lead"))
+    return user
 
 
 @pytest.fixture
@@ -55,6 +58,7 @@ def lead(client):
 
 
 def send(client, lead, page, **data):
+    data = {"key_id": uuid4(), **data}
     return client.post(reverse(f"admin:leads_lead_{page}", args=[lead.pk]), data, follow=True)
 
 
@@ -130,6 +134,54 @@ def test_assignee_is_told_by_mail_and_whoever_takes_a_lead_is_not(client, carla,
     assert (lead.status, lead.assigned_to) == ("closed", carla)
     assert Mail.objects.filter(template="lead_assigned").count() == 1
     assert kinds(lead) == ["assigned", "status", "assigned"]
+
+
+def test_lead_is_assigned_only_to_staff_who_may_read_it(client, carla, eva, lead):
+    User.objects.create_user("lucia", is_staff=True)
+    address = admin_url(Lead, "change", lead.pk)
+
+    def choices():
+        return set(client.get(address).context["case_form"].fields["assigned_to"].queryset)
+
+    assert choices() == {carla, eva}
+    client.post(address, {"status": "new", "assigned_to": eva.pk})
+    eva.user_permissions.clear()
+    # The present assignee stays a choice, so that another change of the form keeps them.
+    assert choices() == {carla, eva}
+
+
+def test_two_open_pages_keep_each_others_change_of_a_lead(client, eva, carla, lead):
+    address = admin_url(Lead, "change", lead.pk)
+    as_shown = {"initial-status": "new", "initial-assigned_to": ""}
+    assert b'name="initial-status" value="new"' in client.get(address).content
+    client.post(address, {**as_shown, "status": "closed", "assigned_to": ""})
+    client.post(address, {**as_shown, "status": "new", "assigned_to": eva.pk})
+
+    lead.refresh_from_db()
+    assert (lead.status, lead.assigned_to) == ("closed", eva)
+    assert kinds(lead) == ["status", "assigned"]
+
+
+def test_double_click_makes_one_note_one_quote_and_one_code(client, carla, lead):
+    subject = make_subject("Derecho romano")
+    wanted = {"subjects": [subject.pk], "payment_type": "full_payment"}
+    # A lead with a quote opens another lead for the next one: a second click opens none.
+    for key in (uuid4(), uuid4()):
+        for _ in range(2):
+            page = send(client, lead, "quote", key_id=key, **wanted)
+    assert "Ese presupuesto ya estaba enviado." in page.content.decode()
+    key = uuid4()
+    for _ in range(2):
+        page = send(client, lead, "code", key_id=key, percent=15, days=10)
+    assert PromoCode.objects.get().code in page.context["answer_form"]["body"].value()
+    key = uuid4()
+    for _ in range(2):
+        page = send(client, lead, "note", key_id=key, note="Ha llamado")
+    assert "Esa nota ya estaba guardada." in page.content.decode()
+
+    assert kinds(lead) == ["quote", "code", "note"]
+    assert (Quote.objects.count(), Lead.objects.count()) == (2, 2)
+    assert Mail.objects.filter(template="quote").count() == 2
 
 
 def test_without_the_permissions_nothing_is_assigned_answered_or_given(client, eva, lead):
@@ -213,7 +265,7 @@ def test_a_form_keeps_the_page_it_was_sent_from(client, lead):
 
 
 def test_conversation_is_exported_and_erased_with_the_person(carla, eva, lead):
-    add_note(lead_id=lead.pk, author=carla, body="Prefiere las tardes")
+    add_note(lead_id=lead.pk, author=carla, body="Prefiere las tardes", key_id=uuid4())
     answer_lead(lead_id=lead.pk, author=carla, subject="Hola", body="Sí.", key_id=uuid4())
     assign_lead(lead_id=lead.pk, assignee=eva, author=carla)
     told = export_all(VISITOR)["formularios"][0]["conversación"]
@@ -251,7 +303,7 @@ def test_page_of_a_lead_takes_as_many_queries_with_a_long_conversation(client, c
     few = queries()
     for _ in range(4):
         answer_lead(lead_id=lead.pk, author=carla, subject="Hola", body="Sí.", key_id=uuid4())
-        add_note(lead_id=lead.pk, author=carla, body="Nota")
+        add_note(lead_id=lead.pk, author=carla, body="Nota", key_id=uuid4())
     assert queries() == few
 
 

@@ -47,6 +47,15 @@ def make_order(email, **fields):
     )  # fmt: skip
 
 
+@pytest.fixture
+def clerk(client):
+    user = User.objects.create_user("carla", is_staff=True)
+    names = ("view_withdrawal", "change_withdrawal", "refund_order", "view_order")
+    user.user_permissions.set(Permission.objects.filter(codename__in=names))
+    client.force_login(user)
+    return client
+
+
 def statement(order=None, **changes):
     number = str(order.pk) if order else ""
     return {"name": "Ana Gil", "email": "ana@example.com", "order_number": number, **changes}
@@ -165,6 +174,13 @@ def test_statements_above_the_budget_of_a_mailbox_are_kept_without_a_mail(client
     assert len(mails("withdrawal_acknowledged")) == 2
 
 
+def test_statement_for_an_order_uses_up_the_budget_as_any_other(client, order, settings):
+    settings.MAILS_PER_RECIPIENT = 4  # One, and three that are kept for links.
+    confirm(client, order)
+    confirm(client, details="Otra compra")
+    assert not Withdrawal.objects.get(order=None).acknowledged
+
+
 def test_a_visitor_may_confirm_ten_statements_in_ten_minutes(client, settings):
     settings.RATE_LIMIT_SCALE = 1
     with time_machine.travel(datetime(2026, 11, 22, 10, 0, tzinfo=MADRID), tick=False):
@@ -208,22 +224,19 @@ def test_a_period_that_ends_on_a_weekend_lasts_until_monday():
     assert f"{last_day_to_withdraw(bought + timedelta(days=1)):%d/%m}" == "23/11"
 
 
-def test_open_cases_leave_out_refunded_orders_and_know_late_ones(client, order):
-    confirm(client, order)
+def test_open_cases_leave_out_refunded_orders_and_know_late_ones(clerk, order):
+    confirm(clerk, order)
     assert Withdrawal.objects.open().count() == 1
-    assert Withdrawal.objects.overdue(timezone.now()).count() == 0
-    assert Withdrawal.objects.overdue(timezone.now() + timedelta(days=15)).count() == 1
+    last_day = timezone.now() + timedelta(days=14)
+    with time_machine.travel(last_day):
+        assert Withdrawal.objects.overdue().count() == 0
+    with time_machine.travel(last_day + timedelta(days=1)):
+        assert Withdrawal.objects.overdue().count() == 1
+        clerk.force_login(User.objects.get())
+        shown = clerk.get(admin_url(Withdrawal, "changelist"), {"situacion": "vencida"})
+        assert "(vencido)" in shown.content.decode()
     Order.objects.update(status=Order.Status.REFUNDED)
     assert Withdrawal.objects.open().count() == 0
-
-
-@pytest.fixture
-def clerk(client):
-    user = User.objects.create_user("carla", is_staff=True)
-    names = ("view_withdrawal", "change_withdrawal", "refund_order", "view_order")
-    user.user_permissions.set(Permission.objects.filter(codename__in=names))
-    client.force_login(user)
-    return client
 
 
 def test_a_case_shows_what_was_used_and_counts_as_refunded_only_after_a_refund(clerk, order):
@@ -246,6 +259,14 @@ def test_a_case_shows_what_was_used_and_counts_as_refunded_only_after_a_refund(c
     case.refresh_from_db()
     assert case.status == "refunded"
     assert case.resolved_at is not None
+
+
+def test_only_staff_who_may_refund_get_the_link_to_the_refund(clerk, order):
+    confirm(clerk, order)
+    url = admin_url(Withdrawal, "change", Withdrawal.objects.get().pk)
+    assert f"/admin/devolver/{order.pk}" in clerk.get(url).content.decode()
+    Permission.objects.get(codename="refund_order").user_set.clear()
+    assert "/admin/devolver/" not in clerk.get(url).content.decode()
 
 
 def test_a_declined_case_needs_an_answer_which_is_mailed_once(clerk, order):

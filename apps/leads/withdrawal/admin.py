@@ -55,9 +55,14 @@ class OpenFilter(admin.SimpleListFilter):
     parameter_name = "situacion"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("pendiente", "Por resolver y sin devolver")]
+        return [
+            ("pendiente", "Por resolver y sin devolver"),
+            ("vencida", "Con la devolución fuera de plazo"),
+        ]
 
     def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        if self.value() == "vencida":
+            return rows.overdue()
         return rows.open() if self.value() == "pendiente" else None
 
 
@@ -82,7 +87,10 @@ class WithdrawalAdmin(AcademyModelAdmin):
     actions = ("send_acknowledgement",)
     fieldsets = (
         (None, {"fields": ("status", "order", "answer", "note")}),
-        ("El contrato", {"fields": ("contract", "waiver", "used", "refunds", "other_orders")}),
+        (
+            "El contrato",
+            {"fields": ("contract", "waiver", "used", "refunds", "refund_link", "other_orders")},
+        ),
         (
             "Lo que ha declarado",
             {"fields": (("name", "email"), "order_number", "details", "later_statements")},
@@ -101,7 +109,7 @@ class WithdrawalAdmin(AcademyModelAdmin):
     readonly_fields = (
         "received", "deadline", "in_time_shown", "acknowledged", "resolved_at", "name", "email",
         "order_number", "details", "later_statements", "contract", "waiver", "used", "refunds",
-        "other_orders",
+        "refund_link", "other_orders",
     )  # fmt: skip
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -111,10 +119,13 @@ class WithdrawalAdmin(AcademyModelAdmin):
         # The statement is proof. It goes with the person's data or after its time.
         return False
 
-    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        # Whether the link to the refund is shown. The page itself checks the permission.
-        self.may_refund = request.user.has_perm("orders.refund_order")
-        return super().get_form(request, *args, **kwargs)
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Leave out the link to the refund for whoever may not refund."""
+        if request.user.has_perm("orders.refund_order"):
+            return self.fieldsets
+        first, (title, contract), *others = self.fieldsets
+        fields = tuple(name for name in contract["fields"] if name != "refund_link")
+        return (first, (title, {"fields": fields}), *others)
 
     def save_model(
         self, request: HttpRequest, obj: Withdrawal, form: forms.ModelForm[Withdrawal], change: bool
@@ -149,7 +160,9 @@ class WithdrawalAdmin(AcademyModelAdmin):
     @admin.display(description="devolver hasta", ordering="received_at")
     def deadline(self, case: Withdrawal) -> str:
         day = f"{case.refund_by:%d/%m/%Y}"
-        is_late = case.status == Withdrawal.Status.OPEN and case.refund_by < timezone.localdate()
+        is_refunded = case.order is not None and case.order.status == Order.Status.REFUNDED
+        is_open = case.status == Withdrawal.Status.OPEN and not is_refunded
+        is_late = is_open and case.refund_by < timezone.localdate()
         return f"{day} (vencido)" if is_late else day
 
     @admin.display(description="recibido")
@@ -161,7 +174,11 @@ class WithdrawalAdmin(AcademyModelAdmin):
         if case.in_time is None or case.order is None or case.order.paid_at is None:
             return NOTHING
         last = f"{last_day_to_withdraw(case.order.paid_at):%d/%m/%Y}"
-        return f"Sí, hasta el {last}" if case.in_time else f"No: terminó el {last}"
+        if case.in_time:
+            return f"Sí, hasta el {last}"
+        return (
+            f"No: terminó el {last}. Si ese día era festivo, vale también el siguiente laborable."
+        )
 
     @admin.display(description="pedido")
     def contract(self, case: Withdrawal) -> SafeString | str:
@@ -205,8 +222,8 @@ class WithdrawalAdmin(AcademyModelAdmin):
         if case.order is None:
             return NOTHING
         made = format_html_join(
-            SafeString(""),
-            "{} · {} · {}<br>",
+            SafeString("<br>"),
+            "{} · {} · {}",
             (
                 (
                     f"{timezone.localtime(refund.created_at):%d/%m/%Y}",
@@ -216,10 +233,14 @@ class WithdrawalAdmin(AcademyModelAdmin):
                 for refund in refunds_of(case.order)
             ),
         )
-        if not self.may_refund:
-            return made or "Ninguna"
+        return made or "Ninguna"
+
+    @admin.display(description="devolver")
+    def refund_link(self, case: Withdrawal) -> SafeString | str:
+        if case.order is None:
+            return NOTHING
         url = reverse("admin:refund_order", args=[case.order.pk])
-        return format_html('{}<a href="{}">Devolver…</a>', made, url)
+        return format_html('<a href="{}">Devolver…</a>', url)
 
     @admin.display(description="otros pedidos con este correo")
     def other_orders(self, case: Withdrawal) -> SafeString | str:

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from apps.core.dates import midnight, today
 from apps.orders.models import Order
 from apps.orders.models.statuses import OrderStatus
 
@@ -17,7 +18,8 @@ SATURDAY = 5
 def last_day_to_withdraw(bought_at: datetime) -> date:
     """The last day of the withdrawal period; a weekend moves it to Monday.
 
-    Regulation (EEC) 1182/71, article 3.4. Public holidays are not known here.
+    Regulation (EEC) 1182/71, article 3.4. Staff extend it for public holidays, which depend on the
+    consumer's town.
     """
     day = timezone.localdate(bought_at) + timedelta(days=DAYS_TO_WITHDRAW)
     while day.weekday() >= SATURDAY:
@@ -32,9 +34,11 @@ class WithdrawalQuerySet(models.QuerySet["Withdrawal"]):
             order__status=OrderStatus.REFUNDED
         )
 
-    def overdue(self, now: datetime) -> "WithdrawalQuerySet":
-        """Open cases whose refund is late."""
-        return self.open().filter(received_at__lt=now - timedelta(days=DAYS_TO_REFUND))
+    def overdue(self) -> "WithdrawalQuerySet":
+        """Open cases whose last day for the refund is over."""
+        return self.open().filter(
+            received_at__lt=midnight(today() - timedelta(days=DAYS_TO_REFUND))
+        )
 
 
 class Withdrawal(models.Model):

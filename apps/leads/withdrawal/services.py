@@ -23,8 +23,8 @@ def record_withdrawal(statement: Statement) -> Withdrawal:
     """Record the statement once and queue the acknowledgement and the mail to staff.
 
     A repeated statement returns the first one's case; it adds what it says differently. The
-    acknowledgement for an order of this address is always sent. All others count against the
-    recipient's budget (docs/rules.md, "Withdrawal"). Call it outside a transaction.
+    acknowledgement for an order of this address is always sent, others within the recipient's
+    budget (docs/rules.md, "Withdrawal"). Call it outside a transaction.
     """
     contract = {
         "email_identity": email_identity(statement.email),
@@ -32,7 +32,9 @@ def record_withdrawal(statement: Statement) -> Withdrawal:
     }
     order = _order_of(statement)
     is_known = Withdrawal.objects.filter(**contract).exists()
-    may_mail = order is not None or is_known or _within_budget(statement.email)
+    # Every statement counts: an unused budget would disclose that the order exists.
+    is_within_budget = _within_budget(statement.email)
+    may_mail = order is not None or is_known or is_within_budget
     with transaction.atomic():
         case, is_new = Withdrawal.objects.get_or_create(
             **contract,
