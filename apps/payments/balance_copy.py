@@ -1,6 +1,7 @@
 """Copies the academy's balance at Stripe, so that reports need no call (docs/rules.md, "Reports").
 
-Nothing here runs inside a transaction while it waits for Stripe.
+Nothing here runs inside a transaction while it waits for Stripe. Everything is fetched first and
+stored in one transaction: an interrupted run stores nothing, and the next one fetches it again.
 """
 
 from datetime import datetime, timedelta
@@ -28,15 +29,16 @@ def fetch_balance() -> str:
 
     Returns a Spanish summary, or an empty text if there was nothing new. Raises ProviderError.
     """
-    entries = entries_since(_start(BalanceEntry, OVERLAP))
+    # In this order: the movements of a payout exist before it does.
     payouts = payouts_since(_start(Payout, PAYOUTS_CHANGE_FOR))
+    parts = {reference: references_in(reference) for reference in _without_parts(payouts)}
+    entries = entries_since(_start(BalanceEntry, OVERLAP))
     before = BalanceEntry.objects.count()
     with transaction.atomic():
         _store_entries(entries)
         _store_payouts(payouts)
-    for payout in payouts:
-        if payout.automatic:
-            _store_parts(payout.reference)
+        for reference, movements in parts.items():
+            _store_parts(reference, movements)
     new = BalanceEntry.objects.count() - before
     return f"{new} movimientos nuevos" if new else ""
 
@@ -46,8 +48,18 @@ def _start(model: type[BalanceEntry] | type[Payout], back: timedelta) -> datetim
     return latest.created_at - back if latest else None
 
 
+def _without_parts(payouts: list[ReportedPayout]) -> list[str]:
+    """The references of the automatic payouts whose movements are not known yet."""
+    references = [payout.reference for payout in payouts if payout.automatic]
+    known = set(
+        Payout.objects.filter(reference__in=references, entries__isnull=False).values_list(
+            "reference", flat=True
+        )
+    )
+    return [reference for reference in references if reference not in known]
+
+
 def _store_entries(entries: list[ReportedEntry]) -> None:
-    """Store all movements at once: a part of them would hide the others from the next run."""
     for start in range(0, len(entries), BATCH):
         some = entries[start : start + BATCH]
         BalanceEntry.objects.bulk_create(
@@ -88,12 +100,9 @@ def _store_payouts(payouts: list[ReportedPayout]) -> None:
     )
 
 
-def _store_parts(reference: str) -> None:
-    """Store which movements a payout consists of, once."""
+def _store_parts(reference: str, parts: list[str]) -> None:
+    """Store which movements a payout consists of."""
     payout = Payout.objects.get(reference=reference)
-    if payout.entries.exists():
-        return
-    parts = references_in(reference)
     for start in range(0, len(parts), BATCH):
         some = parts[start : start + BATCH]
         BalanceEntry.objects.filter(reference__in=some).update(payout=payout)

@@ -22,6 +22,8 @@ CHARGES = ("charge", "charge_failure")
 REFUNDS = ("refund", "refund_failure")
 DISPUTES = ("dispute", "dispute_reversal")
 PAYOUTS = ("payout", "payout_reversal")
+# https://docs.stripe.com/api/payouts/object#payout_object-status
+PAYOUTS_WITHOUT_MONEY = ("failed", "canceled")
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,14 @@ class Comparison:
 class Figures:
     """The money that moved in the month, and what was sold in it.
 
-    A payment counts at its success, a refund at its request, a dispute when it was opened and won,
-    an order at its first payment.
+    A payment counts at its success, a refund at its request, a dispute when the bank took the money
+    and when it was won, an order at its first payment. A refund that the bank sent back stays in
+    the month of its request, and is taken off in the month in which it came back.
     """
 
     stripe: Row
     elsewhere: Row
+    unmatched: Row
     refunds_cents: int
     refunds_elsewhere_cents: int
     disputes_cents: int
@@ -75,13 +79,22 @@ class Figures:
 
     @property
     def gross_cents(self) -> int:
-        return self.stripe.cents + self.elsewhere.cents
+        return self.stripe.cents + self.elsewhere.cents + self.unmatched.cents
+
+    @property
+    def payments_count(self) -> int:
+        return self.stripe.count + self.elsewhere.count + self.unmatched.count
 
     @property
     def net_cents(self) -> int:
         """The money taken that remains after refunds, disputes and Stripe's fees, in cents."""
         back = self.refunds_cents + self.refunds_elsewhere_cents + self.disputes_cents
         return self.gross_cents - back - self.fees_cents + self.other_cents
+
+    @property
+    def disputes_won_cents(self) -> int:
+        """What won disputes gave back beyond what new ones took, in cents."""
+        return max(0, -self.disputes_cents)
 
     @property
     def discounts_cents(self) -> int:
@@ -100,6 +113,14 @@ def payments_in(month: Month) -> QuerySet[Payment]:
     )  # fmt: skip
 
 
+def unmatched_in(month: Month) -> QuerySet[Payment]:
+    """The month's payments at Stripe that match no order: the academy has their money, too."""
+    return Payment.objects.filter(
+        by_stripe(), status=Payment.Status.SUCCEEDED, currency="eur", order=None,
+        succeeded_at__gte=month.start, succeeded_at__lt=month.end,
+    )  # fmt: skip
+
+
 def by_stripe(path: str = "") -> Q:
     """The filter for payments at Stripe. `path` leads to the payment: "payment__"."""
     made = Q()
@@ -108,15 +129,44 @@ def by_stripe(path: str = "") -> Q:
     return made
 
 
-def refunds_in(month: Month) -> QuerySet[Refund]:
+def refunds_at_stripe(month: Month) -> QuerySet[Refund]:
+    """Refunds that Stripe made in the month, also those that a bank has sent back since."""
     return Refund.objects.filter(
-        ~Q(status=Refund.Status.FAILED), created_at__gte=month.start, created_at__lt=month.end
+        ~Q(status=Refund.Status.FAILED, reference=""), by_stripe("payment__"),
+        created_at__gte=month.start, created_at__lt=month.end,
+    )  # fmt: skip
+
+
+def refunds_sent_back(month: Month) -> QuerySet[Refund]:
+    """Refunds whose money came back to the balance at Stripe in the month."""
+    return Refund.objects.filter(
+        by_stripe("payment__"), sent_back_at__gte=month.start, sent_back_at__lt=month.end
     )
 
 
-def refunded_elsewhere() -> Q:
-    """The filter for refunds that Stripe did not make: of transfers, or by other means."""
-    return Q(status=Refund.Status.OUTSIDE) | ~by_stripe("payment__")
+def refunds_of_transfers(month: Month) -> QuerySet[Refund]:
+    """Refunds of payments without Stripe."""
+    return Refund.objects.filter(
+        ~Q(status=Refund.Status.FAILED), ~by_stripe("payment__"),
+        created_at__gte=month.start, created_at__lt=month.end,
+    )  # fmt: skip
+
+
+def refunds_by_other_means(month: Month) -> QuerySet[Refund]:
+    """Refunds that a bank sent back and that staff paid in the month, such as by transfer."""
+    return Refund.objects.filter(
+        by_stripe("payment__"), status=Refund.Status.OUTSIDE,
+        settled_at__gte=month.start, settled_at__lt=month.end,
+    )  # fmt: skip
+
+
+def payouts_in(month: Month) -> QuerySet[Payout]:
+    """The month's payouts in euros that did not fail."""
+    return (
+        Payout.objects.filter(currency="eur", created_at__gte=month.start, created_at__lt=month.end)
+        .exclude(status__in=PAYOUTS_WITHOUT_MONEY)
+        .order_by("created_at")
+    )
 
 
 def figures_of(month: Month) -> Figures:
@@ -127,7 +177,10 @@ def figures_of(month: Month) -> Figures:
         return Row(label, next(sums), cents)
 
     stripe, elsewhere = row("Con tarjeta (Stripe)"), row("Sin Stripe")
-    refunds, outside, disputed, won = (cents_of(next(sums)) for _ in range(4))
+    unmatched = row("Sin pedido (Stripe)")
+    refunds, sent_back, of_transfers, by_other_means = (cents_of(next(sums)) for _ in range(4))
+    refunds -= sent_back
+    disputed, won = (cents_of(next(sums)) for _ in range(2))
     due, overdue = row("Por cobrar"), row("Vencidos sin cobrar")
     funnel = _funnel([next(sums) for _ in range(3)])
     subjects, degrees = _sold(month)
@@ -136,8 +189,9 @@ def figures_of(month: Month) -> Figures:
     return Figures(
         stripe=stripe,
         elsewhere=elsewhere,
+        unmatched=unmatched,
         refunds_cents=refunds,
-        refunds_elsewhere_cents=outside,
+        refunds_elsewhere_cents=of_transfers + by_other_means,
         disputes_cents=disputed - won,
         fees_cents=balance.fees,
         due=due,
@@ -149,21 +203,17 @@ def figures_of(month: Month) -> Figures:
         payment_types=payment_types,
         codes=codes,
         comparisons=[
-            Comparison("Cobros", stripe.cents, balance.amount(CHARGES)),
+            Comparison("Cobros", stripe.cents + unmatched.cents, balance.amount(CHARGES)),
             Comparison("Devoluciones", -refunds, balance.amount(REFUNDS)),
             Comparison("Disputas", won - disputed, balance.amount(DISPUTES)),
         ],
         other_cents=balance.other,
-        payouts=list(
-            Payout.objects.filter(created_at__gte=month.start, created_at__lt=month.end).order_by(
-                "created_at"
-            )
-        ),
+        payouts=list(payouts_in(month)),
     )
 
 
 def _questions(month: Month) -> list[Question]:
-    paid, refunds = payments_in(month), refunds_in(month)
+    paid = payments_in(month)
     unpaid = Instalment.objects.unpaid().filter(
         due_on__gte=month.first, due_on__lt=month.next.first
     )
@@ -172,16 +222,19 @@ def _questions(month: Month) -> list[Question]:
         status__in=Order.Status.values, created_at__gte=month.start, created_at__lt=month.end
     )
     opened = created.filter(Exists(Payment.objects.filter(order=OuterRef("pk"))))
-    disputes = Dispute.objects.filter(opened_at__gte=month.start, opened_at__lt=month.end)
+    disputes = Dispute.objects.filter(withdrawn_at__gte=month.start, withdrawn_at__lt=month.end)
     won = Dispute.objects.filter(
-        status=Dispute.Status.WON, closed_at__gte=month.start, closed_at__lt=month.end
-    )
-    counted = [paid.filter(by_stripe()), paid.exclude(by_stripe())]
+        status=Dispute.Status.WON, withdrawn_at__isnull=False,
+        closed_at__gte=month.start, closed_at__lt=month.end,
+    )  # fmt: skip
+    counted = [paid.filter(by_stripe()), paid.exclude(by_stripe()), unmatched_in(month)]
     unpaid_parts = [unpaid, unpaid.filter(due_on__lt=today())]
     return [
         *_sum_and_count(counted),
-        Question(refunds.exclude(refunded_elsewhere()), "SUM", "amount"),
-        Question(refunds.filter(refunded_elsewhere()), "SUM", "amount"),
+        Question(refunds_at_stripe(month), "SUM", "amount"),
+        Question(refunds_sent_back(month), "SUM", "amount"),
+        Question(refunds_of_transfers(month), "SUM", "amount"),
+        Question(refunds_by_other_means(month), "SUM", "amount"),
         Question(disputes, "SUM", "amount"),
         Question(won, "SUM", "amount"),
         *_sum_and_count(unpaid_parts),

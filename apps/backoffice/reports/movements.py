@@ -14,14 +14,15 @@ from apps.backoffice.reports.figures import (
     PAYOUTS,
     by_stripe,
     payments_in,
-    refunded_elsewhere,
-    refunds_in,
+    payouts_in,
+    refunds_by_other_means,
+    refunds_of_transfers,
 )
 from apps.backoffice.reports.month import Month
 from apps.core.money import to_cents, to_euros
 from apps.core.spreadsheets import as_text
 from apps.orders.models import Payment
-from apps.payments.models import BalanceEntry, Payout
+from apps.payments.models import BalanceEntry
 
 HEADINGS = (
     "Fecha", "Tipo", "Pedido", "Movimiento", "Pago", "Importe", "Comisión", "Neto", "Ingreso",
@@ -102,11 +103,12 @@ def _elsewhere(month: Month) -> Iterator[tuple[str, Cells]]:
     payments = payments_in(month).exclude(by_stripe()).filter(amount__gt=0)
     for payment in payments.order_by("succeeded_at", "pk"):
         yield _line(payment.succeeded_at, "Cobro sin Stripe", payment, to_cents(payment.amount))
-    outside = refunds_in(month).filter(refunded_elsewhere())
-    for refund in outside.select_related("payment").order_by("created_at", "pk"):
-        yield _line(
-            refund.created_at, "Devolución sin Stripe", refund.payment, -refund.amount_cents
-        )
+    for refunds, moment in (
+        (refunds_of_transfers(month), "created_at"), (refunds_by_other_means(month), "settled_at")
+    ):  # fmt: skip
+        for refund in refunds.select_related("payment").order_by(moment, "pk"):
+            at, cents = getattr(refund, moment), -refund.amount_cents
+            yield _line(at, "Devolución sin Stripe", refund.payment, cents)
 
 
 def _line(at: Any, label: str, payment: Payment, cents: int) -> tuple[str, Cells]:
@@ -120,15 +122,16 @@ def _line(at: Any, label: str, payment: Payment, cents: int) -> tuple[str, Cells
 
 def payouts(month: Month) -> Iterator[Cells]:
     """The month's payouts beside the sum of the movements that each consists of."""
-    made = Payout.objects.filter(created_at__gte=month.start, created_at__lt=month.end)
+    made = payouts_in(month)
+    # A payout that the bank sent back is a part of the next one.
     parts = dict(
-        BalanceEntry.objects.filter(payout__in=made)
-        .exclude(kind__in=PAYOUTS)
+        BalanceEntry.objects.filter(payout__in=made.order_by())
+        .exclude(kind="payout")
         .order_by("payout")
         .values_list("payout")
         .annotate(sum=Sum("net_cents"))
     )
-    for payout in made.order_by("created_at"):
+    for payout in made:
         sum_cents = parts.get(payout.pk, 0)
         yield (
             payout.reference,

@@ -6,6 +6,7 @@ Payments have references that Stripe never gives (`pi_ejemplo_00001`), so neithe
 nor reconciliation looks for them there.
 """
 
+from apps.backoffice.sample_trade.balance_at_stripe import seed_balance
 from apps.backoffice.sample_trade.seed import seed_trade
 
-__all__ = ("seed_trade",)
+__all__ = ("seed_balance", "seed_trade")

@@ -5,7 +5,8 @@ from datetime import datetime, time, timedelta
 
 from django.utils import timezone
 
-from apps.backoffice.sample_trade.shop import REFERENCE, Shop
+from apps.backoffice.sample_trade.insertion import Rows
+from apps.backoffice.sample_trade.shop import REFERENCE
 from apps.core.money import to_cents
 from apps.orders.models import Dispute, Payment, Refund
 from apps.payments.models import BalanceEntry, Payout
@@ -17,14 +18,21 @@ PAYOUT_AT = time(6)
 ON_THE_WAY = timedelta(days=2)
 
 
-def write_balance(shop: Shop) -> None:
-    """Add the movements of all sample payments, refunds and disputes, and the payouts."""
-    entries = sorted(_entries(), key=lambda entry: (entry.created_at, entry.source))
-    for entry in entries:
-        entry.reference = shop.reference("txn")
-        shop.rows.add(entry)
-    _pay_out(shop, entries)
-    shop.rows.insert(Payout, BalanceEntry)
+def seed_balance() -> None:
+    """Add the movements that sample payments, refunds and disputes lack, and their payouts."""
+    known = set(
+        BalanceEntry.objects.filter(reference__startswith=f"txn_{REFERENCE}").values_list(
+            "kind", "source"
+        )
+    )
+    missing = [entry for entry in _entries() if (entry.kind, entry.source) not in known]
+    missing.sort(key=lambda entry: (entry.created_at, entry.source))
+    rows = Rows()
+    for number, entry in enumerate(missing, start=len(known) + 1):
+        entry.reference = f"txn_{REFERENCE}_{number:05d}"
+        rows.add(entry)
+    _pay_out(rows, missing)
+    rows.insert(Payout, BalanceEntry)
 
 
 def _entries() -> Iterator[BalanceEntry]:
@@ -60,20 +68,22 @@ def _entry(
     )
 
 
-def _pay_out(shop: Shop, entries: list[BalanceEntry]) -> None:
+def _pay_out(rows: Rows, entries: list[BalanceEntry]) -> None:
     """Pay each week's movements out on the Monday after, as long as it has come."""
     weeks: dict[datetime, list[BalanceEntry]] = {}
     for entry in entries:
         weeks.setdefault(_next_payout(entry.created_at), []).append(entry)
     carried: list[BalanceEntry] = []
+    now = timezone.now()
     for moment, movements in sorted(weeks.items()):
         carried += movements
         cents = sum(entry.net_cents for entry in carried)
-        if moment > shop.now or cents <= 0:
+        if moment > now or cents <= 0:
             continue
-        payout = shop.rows.add(
+        name = carried[0].reference.removeprefix("txn_")
+        payout = rows.add(
             Payout(
-                reference=shop.reference("po"),
+                reference=f"po_{name}",
                 amount_cents=cents,
                 currency="eur",
                 status="paid",
@@ -82,7 +92,7 @@ def _pay_out(shop: Shop, entries: list[BalanceEntry]) -> None:
             )
         )
         own = BalanceEntry(
-            reference=shop.reference("txn"),
+            reference=f"txn_{name}_payout",
             kind="payout",
             amount_cents=-cents,
             fee_cents=0,
@@ -91,7 +101,7 @@ def _pay_out(shop: Shop, entries: list[BalanceEntry]) -> None:
             source=payout.reference,
             created_at=moment,
         )
-        for entry in (*carried, shop.rows.add(own)):
+        for entry in (*carried, rows.add(own)):
             entry.payout = payout
         carried = []
 

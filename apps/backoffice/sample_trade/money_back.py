@@ -63,6 +63,7 @@ def dispute(shop: Shop, sale: Sale, moment: datetime) -> None:
             reason="El titular no reconoce el cargo",
             status=status,
             opened_at=moment,
+            withdrawn_at=moment,
             closed_at=None if status == Dispute.Status.OPEN else closed_at,
         )
     )

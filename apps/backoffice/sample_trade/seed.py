@@ -8,7 +8,6 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from apps.backoffice.sample_trade.balance_at_stripe import write_balance
 from apps.backoffice.sample_trade.calendar import moments
 from apps.backoffice.sample_trade.classroom import open_classroom
 from apps.backoffice.sample_trade.contacts import write_leads
@@ -89,7 +88,6 @@ def seed_trade(user: Any) -> int:
     shop.rows.insert(Consent, Provisioning, Account, Enrolment)
     write_mails(shop, leads, shop.quotes)
     shop.rows.insert(Mail)
-    write_balance(shop)
     write_withdrawals(shop)
     refresh_counts()
     return len(shop.sales)

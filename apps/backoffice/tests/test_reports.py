@@ -16,9 +16,13 @@ from apps.backoffice.reports.figures import figures_of
 from apps.backoffice.reports.month import month_of, this_month
 from apps.backoffice.reports.movements import movements, payouts
 from apps.core.fresh_password import GIVEN_AT
-from apps.orders.models import Order, Payment, Refund
+from apps.orders.models import Dispute, Order, Payment, Refund
+from apps.orders.refunds.disputes import ReportedDispute, record_dispute
+from apps.orders.refunds.sent_back import settle_outside
+from apps.payments import balance_copy
 from apps.payments.balance_copy import fetch_balance
-from apps.payments.models import BalanceEntry
+from apps.payments.models import BalanceEntry, Payout
+from apps.payments.stripe.client import ProviderError
 from apps.students.models import Student
 from tests.helpers.admin import count_queries
 from tests.helpers.factories import make_subject
@@ -120,7 +124,8 @@ def test_payments_and_refunds_without_stripe_have_their_own_lines():
     for payment, amount, status in ((paid, 6, "succeeded"), (by_card, 4, "outside")):
         Refund.objects.create(
             payment=payment, batch="b", amount=amount, reason="Error", actor="carla",
-            status=status, reference=f"re_{amount}", created_at=at,
+            status=status, reference=f"re_{amount}", created_at=at, settled_at=at,
+            sent_back_at=at if status == "outside" else None,
         )  # fmt: skip
     figures = figures_of(month_of("2026-10"))
 
@@ -134,6 +139,92 @@ def test_payments_and_refunds_without_stripe_have_their_own_lines():
         ("Devolución sin Stripe", Decimal("-4.00")),
     ]
     assert total[7] == Decimal("80.00")
+
+
+def test_refund_that_the_bank_sends_back_leaves_its_month_unchanged():
+    october, november = month_of("2026-10"), month_of("2026-11")
+    payment = make_payment(october.start, 9000, "pi_1")
+    row = Refund.objects.create(
+        payment=payment, batch="b", amount=60, reason="Error", actor="carla", status="failed",
+        reference="re_1", created_at=october.start, sent_back_at=november.start,
+    )  # fmt: skip
+    # Stripe rejected this one at once: no money moved.
+    Refund.objects.create(
+        payment=payment, batch="c", amount=5, reason="Error", actor="carla", status="failed",
+        created_at=october.start,
+    )  # fmt: skip
+    assert figures_of(october).refunds_cents == 6000
+    assert figures_of(november).refunds_cents == -6000
+
+    with time_machine.travel(datetime(2026, 12, 2, 12, tzinfo=MADRID)):
+        settle_outside([row.pk], actor="carla")
+
+    assert [
+        (figures.refunds_cents, figures.refunds_elsewhere_cents)
+        for figures in map(figures_of, (october, november, november.next))
+    ] == [(6000, 0), (-6000, 0), (0, 6000)]
+
+
+def test_inquiries_move_no_money_until_they_are_disputes():
+    october, november = month_of("2026-10"), month_of("2026-11")
+    payment = make_payment(october.start, 9000, "pi_1")
+
+    def report(status, *, takes_money):
+        news = ReportedDispute("du_1", 9000, status, "fraude", october.start, None, takes_money)
+        return record_dispute(payment_id=payment.pk, report=news, provider="Stripe")
+
+    assert report(Dispute.Status.OPEN, takes_money=False)
+    assert figures_of(october).disputes_cents == 0
+    with time_machine.travel(datetime(2026, 11, 2, 12, tzinfo=MADRID)):
+        assert report(Dispute.Status.OPEN, takes_money=True)
+        assert not report(Dispute.Status.OPEN, takes_money=True)
+    assert (figures_of(october).disputes_cents, figures_of(november).disputes_cents) == (0, 9000)
+
+    other = make_payment(october.start, 5000, "pi_2")
+    news = ReportedDispute("du_2", 5000, Dispute.Status.WON, "", october.start, None, False)
+    record_dispute(payment_id=other.pk, report=news, provider="Stripe")
+    assert figures_of(this_month()).disputes_cents == (9000 if this_month() == november else 0)
+
+
+def test_payouts_that_failed_or_are_in_another_currency_do_not_count():
+    month = month_of("2026-10")
+    for number, (status, currency) in enumerate(
+        [("paid", "eur"), ("failed", "eur"), ("canceled", "eur"), ("paid", "usd")]
+    ):
+        Payout.objects.create(
+            reference=f"po_{number}", amount_cents=1000, currency=currency, status=status,
+            arrives_on=month.first, created_at=month.start,
+        )  # fmt: skip
+    assert figures_of(month).payouts_cents == 1000
+    assert [row[0] for row in payouts(month)] == ["po_0"]
+
+
+def test_interrupted_fetch_stores_nothing_and_is_fetched_again(trade, monkeypatch):
+    def interrupt(reference):
+        raise ProviderError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(balance_copy, "references_in", interrupt)
+        with pytest.raises(ProviderError):
+            fetch_balance()
+    assert not BalanceEntry.objects.exists()
+    assert not Payout.objects.exists()
+
+    fetch_balance()
+    assert not BalanceEntry.objects.filter(payout=None).exists()
+
+
+def test_disputes_are_named_without_a_sign(owner):
+    payment = make_payment(timezone.now(), 9000, "pi_1")
+    case = Dispute.objects.create(
+        payment=payment, reference="du_1", amount=90, status="open", withdrawn_at=timezone.now()
+    )
+    assert "retenidos por disputas" in owner.get("/admin/informes").content.decode()
+    case.withdrawn_at -= timezone.timedelta(days=90)
+    case.status, case.closed_at = "won", timezone.now()
+    case.save()
+    page = owner.get("/admin/informes").content.decode().replace("\N{NO-BREAK SPACE}", " ")
+    assert "y 90,00 € recuperados de disputas" in page
 
 
 def test_the_page_takes_at_most_twelve_queries(owner, trade):

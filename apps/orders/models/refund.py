@@ -79,6 +79,8 @@ class Refund(models.Model):
     problem = models.CharField("problema", max_length=200, blank=True)
     created_at = models.DateTimeField("pedida", default=timezone.now)
     settled_at = models.DateTimeField("resuelta", null=True, blank=True)
+    # When the buyer's bank sent the money back to the provider.
+    sent_back_at = models.DateTimeField("rechazada por el banco", null=True, blank=True)
 
     objects = RefundQuerySet.as_manager()
 
@@ -102,6 +104,11 @@ class Refund(models.Model):
                 name="refund_by_date",
             ),
             models.Index(fields=("created_at", "id"), name="refund_by_day"),
+            models.Index(
+                fields=("sent_back_at",),
+                condition=Q(sent_back_at__isnull=False),
+                name="refund_by_sent_back",
+            ),
         )
 
     def __str__(self) -> str:
@@ -134,6 +141,8 @@ class Dispute(models.Model):
     reason = models.CharField("motivo", max_length=60, blank=True)
     status = models.CharField("estado", max_length=10, choices=Status.choices)
     opened_at = models.DateTimeField("abierta", default=timezone.now)
+    # When the bank took the money. Empty for an inquiry, which moves no money.
+    withdrawn_at = models.DateTimeField("dinero retenido", null=True, blank=True)
     closed_at = models.DateTimeField("cerrada", null=True, blank=True)
     # The provider's deadline for the academy's evidence.
     respond_by = models.DateTimeField("plazo para responder", null=True, blank=True)

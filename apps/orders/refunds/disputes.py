@@ -25,7 +25,10 @@ from apps.orders.rewards.service import cancel_reward
 
 @dataclass(frozen=True)
 class ReportedDispute:
-    """A dispute as the provider reports it now. `reason` is in Spanish, for staff."""
+    """A dispute as the provider reports it now. `reason` is in Spanish, for staff.
+
+    `takes_money` is false for an inquiry: the bank asks, and leaves the money where it is.
+    """
 
     reference: str
     amount_cents: int
@@ -33,6 +36,7 @@ class ReportedDispute:
     reason: str
     opened_at: datetime
     respond_by: datetime | None = None
+    takes_money: bool = True
 
 
 @transaction.atomic
@@ -48,9 +52,10 @@ def record_dispute(*, payment_id: int, report: ReportedDispute, provider: str) -
         return False
     order = locked_order(payment.order_id)
     dispute, is_new = _row_of(payment, report)
+    is_escalated = _escalate(order, dispute, report, provider)
     if not is_new and (dispute.status == report.status or dispute.status != Dispute.Status.OPEN):
         # A decided dispute never changes: the bank's decision is final.
-        return False
+        return is_escalated
     dispute.status = report.status
     dispute.closed_at = None if report.status == Dispute.Status.OPEN else timezone.now()
     dispute.save()
@@ -67,9 +72,24 @@ def _row_of(payment: Payment, report: ReportedDispute) -> tuple[Dispute, bool]:
             "reason": report.reason[:60],
             "status": report.status,
             "opened_at": report.opened_at,
+            "withdrawn_at": report.opened_at if report.takes_money else None,
             "respond_by": report.respond_by,
         },
     )
+
+
+def _escalate(order: Order, dispute: Dispute, report: ReportedDispute, provider: str) -> bool:
+    """Record that the bank has made an inquiry a dispute and taken the money. False if not."""
+    is_inquiry = dispute.withdrawn_at is None and dispute.status == Dispute.Status.OPEN
+    if not is_inquiry or not report.takes_money:
+        return False
+    dispute.withdrawn_at = timezone.now()
+    dispute.respond_by = report.respond_by
+    dispute.save(update_fields=["withdrawn_at", "respond_by"])
+    reason = f"La consulta del banco ya es una disputa: retiene {_name(dispute)}"
+    _note(order, dispute, EventKind.DISPUTE_OPENED, provider, reason)
+    alert_staff(order, occasion=f"dispute-{dispute.pk}-escalated", reason=reason)
+    return True
 
 
 def _open(order: Order, dispute: Dispute, provider: str) -> None:

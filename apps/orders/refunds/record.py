@@ -80,6 +80,7 @@ def _write(refund: Refund, report: ReportedRefund) -> None:
     refund.status = report.status
     refund.problem = report.problem[:200]
     refund.settled_at = None if report.status == Refund.Status.PENDING else timezone.now()
+    refund.sent_back_at = timezone.now() if report.status == Refund.Status.FAILED else None
     refund.save()
 
 

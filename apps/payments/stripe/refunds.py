@@ -39,6 +39,8 @@ DISPUTE_STATUS = {
     "prevented": Dispute.Status.WON,
     "lost": Dispute.Status.LOST,
 }
+# An inquiry moves no money; nor does a dispute that was prevented.
+MOVES_NO_MONEY = ("warning_", "prevented")
 # https://docs.stripe.com/api/disputes/object#dispute_object-reason
 DISPUTE_REASONS = {
     "bank_cannot_process": "el banco no puede procesarlo",
@@ -196,4 +198,5 @@ def _dispute(dispute: stripe.Dispute) -> tuple[str, ReportedDispute]:
         reason=DISPUTE_REASONS.get(dispute.reason, dispute.reason),
         opened_at=datetime.fromtimestamp(dispute.created, UTC),
         respond_by=datetime.fromtimestamp(due_by, UTC) if due_by else None,
+        takes_money=not dispute.status.startswith(MOVES_NO_MONEY),
     )

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from apps.backoffice.sample_trade import seed_trade
+from apps.backoffice.sample_trade import seed_balance, seed_trade
 from apps.backoffice.seed import seed_admin, seed_orders
 from apps.backoffice.staff_groups import create_groups
 from apps.catalogue.models import Subject, University
@@ -83,3 +83,4 @@ class Command(BaseCommand):
             if trade:  # Before the sample orders, which are of today: numbers rise with time.
                 seed_trade(admin)
             seed_orders()
+            seed_balance()
