@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 
 from apps.classroom.models import Account, Enrolment
-from apps.core.admin_buttons import REPEATED
+from apps.core.admin_buttons import Repeated
 from apps.core.admin_log import log_about
 from apps.core.errors import AcademyError
 from apps.core.fresh_password import fresh_password_required
@@ -95,7 +95,7 @@ def _merge(request: HttpRequest, student_id: int, context: dict[str, Any]) -> Ht
 def _merge_and_log(request: HttpRequest, other: Student, into: Student) -> None:
     """Merge, and log it on the pages of both students. A repeated click only says so."""
     if not merge_students(merged_id=other.pk, into_id=into.pk, actor=request.user.get_username()):
-        messages.info(request, REPEATED)
+        messages.info(request, Repeated.message)
         return
     log_about(request, into, f"Unido: el alumno n.º {other.pk}, {other.email}")
     other.refresh_from_db()

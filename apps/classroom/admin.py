@@ -23,7 +23,7 @@ from apps.classroom.models import (
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import retry_change
 from apps.core.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
-from apps.core.admin_buttons import REPEATED, button_view
+from apps.core.admin_buttons import Repeated, button_view
 from apps.students.models import Student
 
 
@@ -90,7 +90,7 @@ class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
 def _send_credentials(request: HttpRequest, student: Student) -> str:
     occasion = request.POST.get("form_key", "")[:40] or uuid4().hex
     if not send_link_for_staff(student_id=student.pk, occasion=occasion):
-        return REPEATED
+        raise Repeated
     return f"Enlace para poner una contraseña nueva: enviado a {student.email}."
 
 

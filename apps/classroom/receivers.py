@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db import transaction
 from django.dispatch import receiver
 
 from apps.classroom.access import Cause, pause_access, resume_access
@@ -25,14 +26,16 @@ def move_account(sender: Any, student: Student, **kwargs: Any) -> None:
     )
 
 
-@receiver(student_blocked)
-def pause_all(sender: Any, student: Student, **kwargs: Any) -> None:
-    """Pause the access of all orders of a blocked student."""
-    for row in Provisioning.objects.filter(student=student).order_by("pk"):
-        pause_access(order_id=row.order_id, cause=Cause.BLOCKED)
+@receiver((student_blocked, student_unblocked))
+def follow_block(sender: Any, student: Student, **kwargs: Any) -> None:
+    """Pause or resume the access of all orders as the student is blocked now.
 
-
-@receiver(student_unblocked)
-def resume_all(sender: Any, student: Student, **kwargs: Any) -> None:
-    for row in Provisioning.objects.filter(student=student).order_by("pk"):
-        resume_access(order_id=row.order_id, cause=Cause.BLOCKED)
+    The signals of a block and an unblock at the same moment may arrive in either order.
+    """
+    for order_id in Provisioning.objects.filter(student=student).values_list("order_id", flat=True):
+        with transaction.atomic():
+            # Lock the access before its student, as every change of access does.
+            row = Provisioning.objects.select_for_update(no_key=True).get(order_id=order_id)
+            locked = Student.objects.select_for_update(no_key=True).get(pk=row.student_id)
+            change = resume_access if locked.blocked_at is None else pause_access
+            change(order_id=order_id, cause=Cause.BLOCKED)

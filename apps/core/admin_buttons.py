@@ -10,10 +10,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect
 
 from apps.core.admin_log import log_about
-from apps.core.errors import AcademyError
+from apps.core.errors import AcademyError, Conflict
 
-# What an action answers if an earlier click has done it. It is not logged.
-REPEATED = "Ya estaba hecho."
+
+class Repeated(Conflict):
+    """An earlier click has done it. Staff read that as information; it is not logged."""
+
+    code = "repeated"
+    message = "Ya estaba hecho."
 
 
 def button_view(
@@ -25,8 +29,8 @@ def button_view(
 ) -> Callable[..., HttpResponse]:
     """A view that does `work` with one row and returns to the row's page.
 
-    `work` returns a Spanish sentence for staff, or raises an AcademyError. `phrase` begins the
-    entry in the admin's log. The row's number is the view's only argument.
+    `work` returns a Spanish sentence for staff, or raises Repeated or another AcademyError.
+    `phrase` begins the entry in the admin's log. The row's number is the view's only argument.
     """
 
     def button(request: HttpRequest, **number: int) -> HttpResponse:
@@ -37,14 +41,13 @@ def button_view(
         row = get_object_or_404(model, pk=next(iter(number.values())))
         try:
             sentence = work(request, row)
+        except Repeated as repeated:
+            messages.info(request, repeated.message)
         except AcademyError as refusal:
             messages.error(request, refusal.message)
         else:
-            if sentence == REPEATED:
-                messages.info(request, sentence)
-            else:
-                log_about(request, row, f"{phrase}: {sentence}")
-                messages.success(request, sentence)
+            log_about(request, row, f"{phrase}: {sentence}")
+            messages.success(request, sentence)
         return redirect(f"admin:{row._meta.label_lower.replace('.', '_')}_change", row.pk)
 
     return button

@@ -3,6 +3,7 @@
 Erasure keeps paid orders as accounting rows, without contact data.
 """
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +21,15 @@ from apps.core.privacy import (
     register_retention,
 )
 from apps.orders.ledger.history import note
-from apps.orders.models import CART_LIFE, Dispute, Order, Payment, ReferralReward, Refund
+from apps.orders.models import (
+    CART_LIFE,
+    Dispute,
+    Order,
+    Payment,
+    ReferralReward,
+    Refund,
+    StaffOrder,
+)
 from apps.orders.models.statuses import PLAN_RUNNING, UNPAID, EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards.service import cancel_reward
@@ -28,6 +37,9 @@ from apps.pricing.models import PromoCode
 from apps.students.models import FormerEmail, Student
 from apps.students.services import erase_student, erased_email
 
+# Stands for a personal text in a row that is kept.
+REDACTED = "(dato borrado)"
+EMAIL_ADDRESS = re.compile(r"[^\s@,;:()«»<>]+@[^\s@,;:()«»<>]+")
 EXPIRED_KEPT = timedelta(days=90)
 ACCOUNTING_KEPT = timedelta(days=6 * 365 + 2)
 
@@ -194,6 +206,7 @@ def _erase(email: str) -> None:
             actor="sistema",
             reason="Datos de contacto borrados a petición o por plazo",
         )
+        _redact_history(order)
         order.email, order.phone = erased_email(order.student_id), ""
         order.first_name = order.last_name = ""
         order.notes.all().delete()
@@ -201,6 +214,21 @@ def _erase(email: str) -> None:
         order.save()
     for address in addresses:
         delete_mails_to(address)
+
+
+def _redact_history(order: Order) -> None:
+    """Replace the addresses in the history, and the reason of a discount that staff typed."""
+    typed = StaffOrder.objects.filter(order=order).exclude(reason="")
+    reasons = list(typed.values_list("reason", flat=True))
+    for event in order.events.all():
+        text = EMAIL_ADDRESS.sub(REDACTED, event.reason)
+        if event.kind == EventKind.MADE_BY_STAFF:
+            for reason in reasons:
+                text = text.replace(reason, REDACTED)
+        if text != event.reason:
+            event.reason = text
+            event.save(update_fields=["reason"])
+    typed.update(reason=REDACTED)
 
 
 def _in_use(email: str) -> bool:

@@ -5,7 +5,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 
-from apps.core.admin_buttons import REPEATED, button_view
+from apps.core.admin_buttons import Repeated, button_view
 from apps.core.errors import Invalid
 from apps.students.blocking import block_student, unblock_student
 from apps.students.models import Student
@@ -22,13 +22,13 @@ def _block(request: HttpRequest, student: Student) -> str:
     if not form.is_valid():
         raise Invalid("Escribe el motivo del bloqueo.")
     if not block_student(student_id=student.pk, reason=form.cleaned_data["reason"]):
-        return REPEATED
+        raise Repeated
     return "Bloqueado: sus sesiones se cierran y su acceso al aula queda en pausa."
 
 
 def _unblock(request: HttpRequest, student: Student) -> str:
     if not unblock_student(student_id=student.pk):
-        return REPEATED
+        raise Repeated
     return "Desbloqueado: vuelve a tener su acceso al aula."
 
 

@@ -10,16 +10,15 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.classroom.provisioning import retry_now, send_access_mail_again
-from apps.core.admin_buttons import REPEATED
+from apps.core.admin_buttons import Repeated
 from apps.core.dates import today
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
-from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Instalment, Order, OrderNote
 from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, EventKind
-from apps.orders.plan.charging import charge_again
+from apps.orders.plan.charging import card_can_be_charged, charge_again
 from apps.students.services import change_email
 
 
@@ -63,7 +62,7 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
 
 def _sent(order: Order, what: str, *, actor: str, is_new: bool) -> str:
     if not is_new:
-        return REPEATED
+        raise Repeated
     reason = f"{what}: enviado otra vez a {order.email}"
     note(order, kind=EventKind.MAIL_RESENT, actor=actor, reason=reason)
     return f"{reason}."
@@ -81,7 +80,7 @@ def change_address(order_id: int, *, email: str, actor: str) -> str:
         order.save(update_fields=["email", "updated_at"])
         note(order, kind=EventKind.EMAIL_CHANGED, actor=actor, reason=reason)
     if not changed:
-        return REPEATED
+        raise Repeated
     return f"Correo cambiado a {order.email}. Se avisa a las dos direcciones."
 
 
@@ -97,15 +96,15 @@ def retry_access(order_id: int, *, actor: str) -> str:
 def charge_overdue(order_id: int, *, actor: str) -> str:
     """Let the next scheduled run charge the instalments that are overdue."""
     unpaid = Instalment.objects.filter(order=order_id).exclude(status__in=INSTALMENT_SETTLED)
-    waiting = unpaid.filter(status=Instalment.Status.DUE, charge_on__lte=today())
-    if waiting.exists() and takes_instalments(Order.objects.get(pk=order_id)):
+    waiting = unpaid.filter(status=Instalment.Status.DUE, charge_on__lte=today()).count()
+    if waiting and card_can_be_charged(Order.objects.get(pk=order_id)):
         # The next run charges them, and those after them once they are paid.
-        return REPEATED
+        raise Repeated(f"Ya estaba hecho. Se cobrarán dentro de unos minutos: {waiting}.")
     charged = sum(charge_again(instalment_id=row.pk, actor=actor) for row in unpaid)
     if not charged:
         raise Refused(
-            "No hay ningún plazo que cobrar ahora: no han vencido, los anula una devolución, o su "
-            "tarjeta ya no admite cobros y el alumno tiene que poner otra."
+            "No se cobra ningún plazo: no han vencido, los anula una devolución, el pedido está en "
+            "disputa, o su tarjeta ya no admite cobros y el alumno tiene que poner otra."
         )
     return f"Se cobrarán dentro de unos minutos: {charged}."
 
@@ -117,10 +116,14 @@ def add_note(order_id: int, *, text: str, due_on: date | None, actor: str, form_
         form_key=form_key,
         defaults={"order": order, "text": text, "due_on": due_on, "actor": actor},
     )
-    return "Nota guardada." if is_new else REPEATED
+    if not is_new:
+        raise Repeated
+    return "Nota guardada."
 
 
 def tick_off_note(order_id: int, note_id: int, *, actor: str) -> str:
     waiting = OrderNote.objects.waiting().filter(pk=note_id, order=order_id)
     done = waiting.update(done_at=timezone.now(), done_by=actor)
-    return "Nota hecha." if done else REPEATED
+    if not done:
+        raise Repeated
+    return "Nota hecha."

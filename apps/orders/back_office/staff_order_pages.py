@@ -22,7 +22,11 @@ from apps.catalogue.models import Lesson, Subject
 from apps.core.admin_log import log_about
 from apps.core.dates import today
 from apps.core.errors import AcademyError
-from apps.core.fresh_password import fresh_password_required
+from apps.core.fresh_password import (
+    PasswordConfirmation,
+    fresh_password_required,
+    password_is_fresh,
+)
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.by_staff.create import OrderRequest, create_order, price_request
 from apps.orders.by_staff.receive import (
@@ -162,11 +166,15 @@ def new_order(request: HttpRequest) -> HttpResponse:
         return _page(request, "orders/staff_order.html", context)
     key = form.cleaned_data["form_key"] or uuid4()
     wanted = form.order_request(key)
+    # The total that is confirmed. An order of 0 € gives access away, so it needs a fresh password.
+    seen_cents = form.cleaned_data["seen"] or 0
     try:
         if "confirm" in request.POST:
+            if seen_cents == 0 and not password_is_fresh(request):
+                return _ask_for_password(request, form)
             order = create_order(
                 wanted,
-                seen_cents=form.cleaned_data["seen"] or 0,
+                seen_cents=seen_cents,
                 actor=request.user.get_username(),
             )
             log_about(request, order, f"Pedido creado: {format_euros(order.total_cents)}")
@@ -174,6 +182,8 @@ def new_order(request: HttpRequest) -> HttpResponse:
             return redirect("admin:orders_order_change", order.pk)
         if "change" not in request.POST:
             priced = price_request(wanted)
+            if priced.agreed.total_cents == 0 and not password_is_fresh(request):
+                return _ask_for_password(request, form)
             context |= {
                 "priced": priced,
                 "lines": [
@@ -188,6 +198,15 @@ def new_order(request: HttpRequest) -> HttpResponse:
     except AcademyError as refusal:
         form.add_error(None, refusal.message)
     return _page(request, "orders/staff_order.html", context)
+
+
+def _ask_for_password(request: HttpRequest, form: StaffOrderForm) -> HttpResponse:
+    """Open the password page, and after it the form as it was typed."""
+    request.session[PREFILLED] = {field.name: field.value() for field in form.visible_fields()}
+    messages.info(
+        request, "Un pedido de 0,00 € pide tu contraseña. Después vuelve a ver el precio."
+    )
+    return PasswordConfirmation(request)
 
 
 def transfer(request: HttpRequest, order_id: int) -> HttpResponse:

@@ -10,7 +10,7 @@ from datetime import datetime
 from apps.classroom.models import AccessChange, Provisioning
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents
-from apps.orders.models import Order, OrderEvent, OrderNote, Payment
+from apps.orders.models import Order, OrderEvent, OrderNote, Payment, Refund
 from apps.orders.models.statuses import EventKind
 from apps.orders.stripe_links import payment_page
 
@@ -141,15 +141,13 @@ def mails_of(order: Order) -> list[Mail]:
 def _ids_about(order: Order) -> dict[str, set[int]]:
     """The ids by which the context of a mail names the order or one of its rows."""
     access = Provisioning.objects.filter(order_id=order.pk).values_list("pk", flat=True)
-    payments = {payment.pk for payment in order.payments.all()}
+    refunds = Refund.objects.filter(payment__order=order).values_list("pk", flat=True)
     return {
         "order_id": {order.pk},
         "provisioning_id": set(access),
-        "payment_id": payments,
-        "instalment_id": {row.pk for row in order.instalments.all()},
-        "refund_id": {
-            refund.pk for payment in order.payments.all() for refund in payment.refunds.all()
-        },
+        "payment_id": set(order.payments.values_list("pk", flat=True)),
+        "instalment_id": set(order.instalments.values_list("pk", flat=True)),
+        "refund_id": set(refunds),
     }
 
 

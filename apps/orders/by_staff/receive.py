@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Sum
 
 from apps.core.dates import today
@@ -61,10 +61,13 @@ def outcome_of(order: Order, amount_cents: int) -> str:
         return "El pedido ya está pagado: todo el importe sobra y hay que devolverlo."
     missing = missing_cents(order)
     if amount_cents < missing:
-        return (
-            f"Falta dinero: quedan {format_euros(missing - amount_cents)}. El pedido sigue "
-            "esperando, y el comprador recibe un correo con lo que falta."
-        )
+        left = f"Falta dinero: quedan {format_euros(missing - amount_cents)}."
+        if not order.is_open:
+            return (
+                f"{left} El pedido ha caducado: el comprador no recibe ningún correo. Escríbele "
+                "si va a pagar el resto, o devuelve lo recibido."
+            )
+        return f"{left} El pedido espera, y el comprador recibe un correo con lo que falta."
     if amount_cents > missing:
         return (
             f"Sobran {format_euros(amount_cents - missing)}: el pedido queda pagado con un aviso, "
@@ -86,15 +89,20 @@ def receive_transfer(*, order_id: int, arrived: Arrived, form_key: UUID, user: A
     if TransferReceipt.objects.filter(form_key=form_key).exists():
         return "Esta transferencia ya estaba apuntada."
     _check(order, arrived, user)
-    TransferReceipt.objects.create(
-        order=order,
-        amount=to_euros(arrived.amount_cents),
-        received_on=arrived.received_on,
-        proof=arrived.proof,
-        form_key=form_key,
-        user=user,
-        actor=user.get_username(),
-    )
+    try:
+        with transaction.atomic():
+            TransferReceipt.objects.create(
+                order=order,
+                amount=to_euros(arrived.amount_cents),
+                received_on=arrived.received_on,
+                proof=arrived.proof,
+                form_key=form_key,
+                user=user,
+                actor=user.get_username(),
+            )
+    except IntegrityError as error:
+        # Another clerk has recorded the same reference on another order at the same moment.
+        raise _recorded_before(arrived.proof) from error
     sentence = outcome_of(order, arrived.amount_cents)
     amount = format_euros(arrived.amount_cents)
     reason = f"Transferencia de {amount} del {arrived.received_on:%d/%m/%Y} ({arrived.proof})"
@@ -110,12 +118,8 @@ def _check(order: Order, arrived: Arrived, user: Any) -> None:
         raise TransferRefused("El importe tiene que ser mayor que cero.")
     if arrived.received_on > today():
         raise TransferRefused("La fecha de la transferencia todavía no ha llegado.")
-    other = TransferReceipt.objects.filter(proof__iexact=arrived.proof).first()
-    if other is not None:
-        raise TransferRefused(
-            f"Ese justificante ya está apuntado en el pedido {other.order_id}, con "
-            f"{format_euros(other.amount_cents)}."
-        )
+    if TransferReceipt.objects.filter(proof__iexact=arrived.proof).exists():
+        raise _recorded_before(arrived.proof)
     left = left_today_cents(user)
     if arrived.amount_cents > left:
         raise TransferRefused(
@@ -123,17 +127,28 @@ def _check(order: Order, arrived: Arrived, user: Any) -> None:
         )
 
 
+def _recorded_before(proof: str) -> TransferRefused:
+    other = TransferReceipt.objects.filter(proof__iexact=proof).first()
+    if other is None:
+        return TransferRefused("Esta transferencia ya está apuntada en otro pedido.")
+    return TransferRefused(
+        f"Ese justificante ya está apuntado en el pedido {other.order_id}, con "
+        f"{format_euros(other.amount_cents)}."
+    )
+
+
 def _settle(order: Order, cents: int, reference: str, actor: str) -> None:
     missing = missing_cents(order) if order.status in UNPAID else 0
     if order.status in UNPAID and cents < missing:
         left = format_euros(missing - cents)
         _record(order, reference, cents, f"Transferencia incompleta: faltan {left}")
-        queue_mail(
-            key=f"transfer-incomplete:{reference}",
-            template="order_to_pay",
-            to=order.email,
-            context={"order_id": order.pk, "missing_cents": missing - cents},
-        )
+        if order.is_open:
+            queue_mail(
+                key=f"transfer-incomplete:{reference}",
+                template="order_to_pay",
+                to=order.email,
+                context={"order_id": order.pk, "missing_cents": missing - cents},
+            )
         return
     if missing:
         mark_paid(order_id=order.pk, payment=ConfirmedPayment(reference, missing), actor=actor)

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Upper
 
 from apps.core.money import to_cents
 from apps.orders.models.order import PRICE, Order
@@ -49,8 +50,9 @@ class TransferReceipt(models.Model):
     )
     amount = models.DecimalField("importe (€)", **PRICE)
     received_on = models.DateField("recibida el")
-    # The bank's own reference of the movement: the same one is never recorded twice.
-    proof = models.CharField("justificante del banco", max_length=120, unique=True)
+    # The bank's own reference of the movement: the same one is never recorded twice,
+    # in capitals or not.
+    proof = models.CharField("justificante del banco", max_length=120)
     form_key = models.UUIDField(unique=True, editable=False)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+", editable=False
@@ -63,7 +65,10 @@ class TransferReceipt(models.Model):
         verbose_name = "transferencia recibida"
         verbose_name_plural = "transferencias recibidas"
         ordering = ("-created_at", "-pk")
-        constraints = (models.CheckConstraint(condition=Q(amount__gt=0), name="transfer_positive"),)
+        constraints = (
+            models.CheckConstraint(condition=Q(amount__gt=0), name="transfer_positive"),
+            models.UniqueConstraint(Upper("proof"), name="transfer_proof_once"),
+        )
         indexes = (models.Index(fields=("created_at", "id"), name="transfer_by_day"),)
 
     def __str__(self) -> str:

@@ -163,6 +163,16 @@ def void_charge(*, attempt_id: int, claimed: Instalment) -> None:
     release(claimed)
 
 
+def card_can_be_charged(order: Order) -> bool:
+    """Whether an automatic charge of the order's card is possible at all."""
+    return (
+        takes_instalments(order)
+        and order.disputed_at is None
+        and bool(order.card_reference)
+        and not order.card_refusal
+    )
+
+
 @transaction.atomic
 def charge_again(*, instalment_id: int, actor: str) -> bool:
     """Let the next run charge an unpaid instalment again. Staff ask for this in the admin.
@@ -174,10 +184,7 @@ def charge_again(*, instalment_id: int, actor: str) -> bool:
     order = locked_order(instalment.order_id)
     instalment = Instalment.objects.select_for_update(no_key=True).get(pk=instalment_id)
     if (
-        not takes_instalments(order)
-        or order.disputed_at is not None
-        or order.card_refusal
-        or not order.card_reference
+        not card_can_be_charged(order)
         or instalment.status in INSTALMENT_SETTLED
         or instalment.due_on > today()
     ):

@@ -21,23 +21,24 @@ def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
     They are in the order in which they are refunded: excess payments first, then the newest. A
     disputed payment is left out, because the bank decides who gets its money.
     """
+    outside = Refund.objects.filter(payment__order=order, status=Refund.Status.OUTSIDE)
+    sums = dict(outside.order_by().values_list("payment").annotate(Sum("amount")))
     payments = (
         order.payments.filter(status=Payment.Status.SUCCEEDED, currency="eur", amount__gt=0)
         .exclude(disputes__status__in=DISPUTE_HELD)
         .order_by("-succeeded_at", "-pk")
     )
-    left = [(payment, _left_of(payment)) for payment in payments]
+    left = [
+        (
+            payment,
+            to_cents(payment.amount) - to_cents(payment.refunded) - cents_of(sums.get(payment.pk)),
+        )
+        for payment in payments
+    ]
     return sorted(
         [(payment, cents) for payment, cents in left if cents > 0],
         key=lambda row: not row[0].flag,
     )
-
-
-def _left_of(payment: Payment) -> int:
-    outside = payment.refunds.filter(status=Refund.Status.OUTSIDE).aggregate(sum=Sum("amount"))[
-        "sum"
-    ]
-    return to_cents(payment.amount) - to_cents(payment.refunded) - cents_of(outside)
 
 
 def refundable_cents(order: Order) -> int:

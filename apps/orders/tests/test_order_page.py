@@ -5,12 +5,16 @@ from uuid import uuid4
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from apps.classroom.models import AccessChange, Enrolment, Provisioning
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
-from apps.orders.models import Order, OrderNote, Refund, StaffOrder
+from apps.orders.ledger.history import note
+from apps.orders.models import Order, OrderNote, Payment, Refund, StaffOrder
 from apps.students.models import Student
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything
@@ -133,11 +137,15 @@ def test_overdue_instalments_are_charged_again_unless_a_refund_ends_the_plan(cli
     page = page_of(client, order)
     assert "anula los plazos que quedan" in page.text
     assert "lo anula una devolución en camino" in page.text
-    assert "No hay ningún plazo" in press(client, order, "cobrar_plazos")[0]
+    assert "No se cobra ningún plazo" in press(client, order, "cobrar_plazos")[0]
     ending.delete()
     assert "Se cobrarán" in press(client, order, "cobrar_plazos")[0]
     assert order.instalments.get().status == "due"
-    assert press(client, order, "cobrar_plazos") == ["Ya estaba hecho."]
+    # A second click says how many wait, unless they will not be charged.
+    again = "Ya estaba hecho. Se cobrarán dentro de unos minutos: 1."
+    assert press(client, order, "cobrar_plazos") == [again]
+    Order.objects.update(disputed_at=timezone.now())
+    assert "No se cobra ningún plazo" in press(client, order, "cobrar_plazos")[0]
     assert order.events.filter(kind="charge_again").count() == 1
 
 
@@ -169,6 +177,40 @@ def test_erasure_deletes_notes_and_former_addresses_and_their_mails(client, orde
     assert not OrderNote.objects.exists()
     assert not order.student.former_emails.exists()
     assert not Mail.objects.filter(template="email_changed").exists()
+
+
+def test_erasure_redacts_addresses_and_typed_reasons_in_the_history(client, order):
+    before = order.email
+    order.payments.get().refunds.all().delete()
+    Order.objects.update(status="paid")
+    StaffOrder.objects.update(reason="Ana Gil está de baja")
+    note(order, kind="made_by_staff", actor="carla", reason="Descuento: Ana Gil está de baja")
+    press(client, order, "reenviar_confirmacion")
+    press(client, order, "cambiar_correo", email="nueva@example.com")
+    erase_all("nueva@example.com")
+
+    history = " ".join(order.events.values_list("reason", flat=True))
+    assert "enviado otra vez a (dato borrado)" in history
+    assert "Correo cambiado: de (dato borrado) a (dato borrado)" in history
+    for personal in (before, "nueva@example.com", "Ana Gil"):
+        assert personal not in history
+    assert StaffOrder.objects.get().reason == "(dato borrado)"
+
+
+def test_page_of_an_order_takes_as_many_queries_with_many_payments(client, order):
+    def queries():
+        with CaptureQueriesContext(connection) as captured:
+            assert page_of(client, order).status_code == 200
+        return len(captured)
+
+    queries()  # The first reading is logged.
+    few = queries()
+    for number in range(5):
+        payment = Payment.objects.create(
+            order=order, reference=f"pi_more{number}", amount=10, status="succeeded"
+        )
+        Refund.objects.create(payment=payment, batch=f"b{number}", amount=1, actor="carla")
+    assert queries() == few
 
 
 def test_search_for_a_number_finds_the_enrolments_of_exactly_that_order(client, order):

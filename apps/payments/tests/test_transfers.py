@@ -125,6 +125,16 @@ def test_too_little_is_kept_and_asked_for_until_the_rest_arrives(clerk):
     assert audit(offline=True).differences == []
 
 
+def test_too_little_for_an_expired_order_promises_and_sends_no_mail(clerk):
+    order = make_order()
+    Order.objects.update(status="expired")
+    mails = Mail.objects.count()
+    order.refresh_from_db()
+    assert "no recibe ningún correo" in arrive(order, clerk, 100_00)
+    assert Mail.objects.count() == mails
+    assert order.payments.get().amount == 100
+
+
 def test_too_much_completes_the_order_and_the_excess_is_given_back_by_hand(clerk):
     order = make_order()
     assert "Sobran 17,60" in arrive(order, clerk, 200_00)
@@ -267,6 +277,21 @@ def test_two_clerks_record_transfers_at_once_and_the_order_is_paid_once(account)
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
+def test_one_reference_recorded_on_two_orders_at_once_is_kept_once(account):
+    orders = iter([make_order(), make_order(subject=make_subject("Otra"))])
+    proofs = iter(["mov-1", "MOV-1"])
+    clerks = iter([make_clerk("carla"), make_clerk("diego")])
+    results = in_parallel(
+        lambda: arrive(next(orders), next(clerks), 100_00, proof=next(proofs)), times=2
+    )
+    [refused] = [result for result in results if isinstance(result, Exception)]
+    assert isinstance(refused, TransferRefused)
+    assert "ya está apuntado en el pedido" in refused.message
+    assert TransferReceipt.objects.count() == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
 def test_one_form_sent_twice_at_once_records_one_transfer_and_makes_one_order(account):
     request = wanted()
     in_parallel(lambda: create_order(request, seen_cents=182_40, actor="carla"), times=2)
@@ -309,3 +334,25 @@ def test_pages_ask_first_then_make_and_settle_the_order(client, clerk):
     assert LogEntry.objects.filter(change_message__contains="MOV-7").exists()
     bad = client.post(url, {"amount": "x", "received_on": "ayer", "proof": ""})
     assert bad.status_code == 200
+
+
+def test_order_of_0_euros_asks_for_the_password_and_keeps_the_form(client, clerk):
+    client.force_login(clerk)
+    session = client.session
+    session[GIVEN_AT] = (timezone.now() - timedelta(hours=1)).isoformat()
+    session.save()
+    url = reverse("admin:orders_order_nuevo")
+    typed = {
+        **BRUNO, "subjects": [str(make_subject().pk)], "payment_type": "full_payment",
+        "paid_by": "link", "discount": "182,40", "reason": "Compensación",
+    }  # fmt: skip
+    for step in ({"preview": "x"}, {"confirm": "x", "form_key": str(uuid4()), "seen": "0"}):
+        asked = client.post(url, {**typed, **step})
+        assert asked["Location"].startswith(reverse("admin:confirm_password"))
+    assert not Order.objects.exists()
+
+    page = client.post(asked["Location"], {"password": "clave-de-carla"}, follow=True)
+    assert page.redirect_chain[-1][0] == url
+    assert page.context["form"].initial["reason"] == "Compensación"
+    client.post(url, {**typed, **step})
+    assert Order.objects.get().total_cents == 0
