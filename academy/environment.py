@@ -1,12 +1,19 @@
-"""Reads settings from the environment. A value that can't be read is one Spanish sentence."""
+"""Reads settings from the environment and `.env`; the environment wins.
 
+A value that can't be read is one Spanish sentence.
+"""
+
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 class Env(environ.Env):  # type: ignore[misc]
@@ -33,3 +40,17 @@ def _one_sentence(var: Any) -> Iterator[None]:
         yield
     except (ValueError, ImproperlyConfigured) as error:
         raise ImproperlyConfigured(f"{var} tiene un valor que no se entiende.") from error
+
+
+env = Env()
+Env.read_env(BASE_DIR / env.str("ENV_FILE", default=".env"))
+# Management commands include the workers and the clock. Other processes serve the web or run tests.
+IS_COMMAND = Path(sys.argv[0]).name == "manage.py"
+# `make run` writes the settings of its shop to var/dev.env, so that `manage.py` works on the same
+# shop. Only `manage.py` reads the file, and only if no setting suggests a deployment: a deployment
+# that forgot its SECRET_KEY must not start in debug mode.
+_deployed = any(
+    env.str(name, default="") for name in ("ENV_FILE", "DEBUG", "SECRET_KEY", "ALLOWED_HOSTS")
+) or env.str("SITE_URL", default="").startswith("https:")
+if IS_COMMAND and not _deployed:
+    Env.read_env(BASE_DIR / "var" / "dev.env")

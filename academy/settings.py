@@ -4,29 +4,14 @@ The environment wins over `.env`. With DEBUG=true every other setting has a defa
 developer needs no file at all. Without it SECRET_KEY is required.
 """
 
-import sys
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from academy.environment import Env
-
-BASE_DIR = Path(__file__).resolve().parent.parent
-
-
-env = Env()
-Env.read_env(BASE_DIR / env.str("ENV_FILE", default=".env"))
-# `make run` writes the settings of its shop to var/dev.env, so that `manage.py` works on the same
-# shop. Only `manage.py` reads the file, and only if no setting suggests a deployment: a deployment
-# that forgot its SECRET_KEY must not start in debug mode.
-_deployed = any(
-    env.str(name, default="") for name in ("ENV_FILE", "DEBUG", "SECRET_KEY", "ALLOWED_HOSTS")
-) or env.str("SITE_URL", default="").startswith("https:")
-if Path(sys.argv[0]).name == "manage.py" and not _deployed:
-    Env.read_env(BASE_DIR / "var" / "dev.env")
+from academy.database_settings import database
+from academy.environment import BASE_DIR, env
+from academy.log_settings import logging_config
 
 # ---------------------------------------------------------------- deployment
 DEBUG = env.bool("DEBUG", default=False)
@@ -76,6 +61,7 @@ INSTALLED_APPS = [
     "django_tasks",
     "django_tasks_db",
     "anymail",
+    "django_guid",
     "csp",
     "django_otp",
     "django_otp.plugins.otp_static",
@@ -83,6 +69,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    # Gives each request an id, or takes over the proxy's. Log lines and the answer have it.
+    "django_guid.middleware.guid_middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Compresses pages to a sixth. Django adds random padding against the BREACH attack.
@@ -129,24 +117,7 @@ TEMPLATES = [
 ]
 
 # ---------------------------------------------------------------- database
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": env.db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")
-}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Web process, worker and commands share the file. With WAL readers never wait; with IMMEDIATE
-    # writers queue at the start of their transaction instead of failing in the middle of it.
-    DATABASES["default"]["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-    }
-else:
-    DATABASES["default"].setdefault("CONN_MAX_AGE", 60)
-    # The folder of a Unix socket is given as a quoted host: postgres://me@%2Frun%2Fpg/db
-    DATABASES["default"]["HOST"] = unquote(DATABASES["default"]["HOST"])
-    # PostgreSQL's default of 4 is for spinning disks: it would scan tables instead of using an
-    # index. `?options=…` in the URL overrides it.
-    DATABASES["default"].setdefault("OPTIONS", {}).setdefault("options", "-c random_page_cost=1.1")
+DATABASES: dict[str, dict[str, Any]] = {"default": database(VAR_DIR)}
 SILENCED_SYSTEM_CHECKS = [
     # SQLite ignores the INCLUDE columns of the catalogue's indexes, which is harmless.
     "models.W040",
@@ -373,30 +344,5 @@ SPECTACULAR_SETTINGS = {
 }
 
 # ---------------------------------------------------------------- logs
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {
-            "()": "apps.core.logs.RedactingFormatter",
-            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
-        }
-    },
-    "handlers": {
-        "console": {"class": "logging.StreamHandler", "formatter": "line"},
-        "errors": {"class": "logging.StreamHandler", "formatter": "line", "level": "ERROR"},
-    },
-    "loggers": {
-        # Without Django's own handlers, which would print each line again, unredacted.
-        "django": {"handlers": [], "level": "INFO"},
-        # Stripe's library logs one line per call, which repeats the shop's own lines.
-        "stripe": {"level": "WARNING"},
-        # The package logs each step of making the fonts of a PDF smaller.
-        "fontTools": {"level": "WARNING"},
-        # The package logs one line per change of a task's state. Only errors are shown. The handler
-        # sets the level, because the command `worker` overwrites the level of these loggers.
-        "django_tasks": {"handlers": ["errors"], "propagate": False},
-        "django_tasks_db": {"handlers": ["errors"], "propagate": False},
-    },
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
-}
+LOGGING = logging_config(debug=DEBUG)
+DJANGO_GUID = {"GUID_HEADER_NAME": "X-Request-ID", "EXPOSE_HEADER": False}

@@ -59,8 +59,9 @@ def pytest_load_initial_conftests(
             early_config.stash[ACCOUNT_KEY] = account_key()
         except SetupError as error:
             raise pytest.UsageError(str(error)) from error
+    # Fifty threads that wait for one lock take longer where several runs share two cores.
+    settings = {"DATABASE_LOCK_TIMEOUT": "60", **_database_settings(options.database)}
     var_dir = Path(_clean_up.enter_context(tempfile.TemporaryDirectory(prefix="academy-tests-")))
-    settings = _database_settings(options.database)
     if options.stack:
         # Playwright runs an event loop in the thread in which the tests use the ORM.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"

@@ -11,7 +11,8 @@ OF_MAKE = {"BIND_HOST", "STRIPE_TEST_SECRET_KEY"}
 
 
 def _settings_read() -> set[str]:
-    source = (ROOT / "academy/settings.py").read_text(encoding="utf-8")
+    files = sorted((ROOT / "academy").glob("*.py"))
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
     return set(re.findall(r"""\benv\.\w+\(\s*["']([A-Z_]+)["']""", source))
 
 

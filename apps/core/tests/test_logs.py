@@ -1,4 +1,6 @@
+import json
 import logging
+from datetime import datetime
 from io import StringIO
 from logging.config import dictConfig
 
@@ -6,14 +8,18 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from apps.core.logs import redacted
+from apps.core.logs import RedactingJsonFormatter, redacted
 
 
 @pytest.mark.parametrize(
     ("line", "logged"),
     [
-        ("Gone: /aula/acceso/WzEs:1abc:x-Y_z", "Gone: /aula/acceso/[…]"),
-        ("Not Found: /admin/nueva-clave/MQ/c9-x1", "Not Found: /admin/nueva-clave/[…]"),
+        (f"Gone: /a/WzEs:1abc:{'x-Y_z' * 8}123 later", "Gone: /a/[…] later"),
+        (f"token {'0a1b' * 16}, order 12", "token […], order 12"),
+        ("550 <Ana.Ruiz+x@correo.example>: unknown", "550 <[…]>: unknown"),
+        ("GET /erase/ana%40correo.example.", "GET /erase/[…]."),
+        ("key sk_live_51Hx and whsec_9", "key […] and […]"),
+        ("pi_3Nx_secret_9Zk", "pi_3Nx_secret_[…]"),
         (
             "Not Found: /complete-payment?order=12&token=abc",
             "Not Found: /complete-payment?[…]",
@@ -24,6 +30,23 @@ from apps.core.logs import redacted
 )
 def test_urls_are_logged_without_their_secrets(line, logged):
     assert redacted(line) == logged
+
+
+def test_a_json_line_has_the_offset_the_fields_and_no_secrets():
+    record = logging.LogRecord(
+        "shop", logging.WARNING, __file__, 1, 'no "%s"?t=s3cr3t', ("ana@correo.example",), None
+    )
+    record.code, record.request, record.request_id = "card_declined", Client(), "4f2c"
+
+    line = json.loads(RedactingJsonFormatter(["name", "message"], timestamp="time").format(record))
+
+    assert datetime.fromisoformat(line.pop("time")).utcoffset() is not None
+    assert line == {
+        "name": "shop",
+        "message": 'no "[…]"?[…]',
+        "code": "card_declined",
+        "request_id": "4f2c",
+    }
 
 
 @pytest.fixture
@@ -41,16 +64,16 @@ def console():
 
 @pytest.mark.django_db
 def test_a_form_refused_on_a_one_time_link_does_not_log_the_token(console):
-    Client(enforce_csrf_checks=True).post("/aula/acceso/SECRETO:1abc:firma", {})
+    Client(enforce_csrf_checks=True).post("/aula/acceso?enlace=SECRETO:1abc:firma", {})
     log = console()
     assert "Forbidden" in log
-    assert "/aula/acceso/[…]" in log
+    assert "/aula/acceso" in log
     assert "SECRETO" not in log
 
 
 @pytest.mark.django_db
 def test_a_used_link_does_not_log_the_token(console):
-    Client().get("/aula/acceso/SECRETO:1abc:firma")
+    Client().get("/aula/acceso?enlace=SECRETO:1abc:firma")
     log = console()
-    assert "Gone: /aula/acceso/[…]" in log
+    assert "Gone: /aula/acceso" in log
     assert "SECRETO" not in log
