@@ -12,7 +12,7 @@ from apps.pages.views import not_found, server_error
 urlpatterns = [
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/clave-olvidada", forgotten_password, name="admin_password_reset"),
-    path("admin/nueva-clave/<uidb64>/<token>", SetPassword.as_view(), name="staff_set_password"),
+    path("admin/nueva-clave", SetPassword.as_view(), name="staff_set_password"),
     path("admin/", admin.site.urls),
     path("api/", include("academy.api_urls")),
     path("csp-report", csp_report),

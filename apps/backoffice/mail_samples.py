@@ -4,13 +4,13 @@ from typing import Any
 
 from django.urls import reverse
 
-from apps.backoffice.password_links import FORGOTTEN, INVITATION
+from apps.backoffice.password_links import FORGOTTEN, INVITATION, set_password_path
 from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STAFF, preview_mail
 
 
 def _sample() -> dict[str, dict[str, Any]]:
-    link = absolute_url(reverse("staff_set_password", args=["MQ", "ejemplo"]))
+    link = absolute_url(set_password_path("MQ", "ejemplo"))
     return {
         "Ejemplo": {
             "first_name": "Carla",

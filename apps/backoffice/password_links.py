@@ -12,14 +12,19 @@ from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
-from django.contrib.auth.views import PasswordResetConfirmView
+from django.contrib.auth.views import (
+    INTERNAL_RESET_SESSION_TOKEN,
+    PasswordResetConfirmView,
+)
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse, reverse_lazy
 from django.utils.encoding import force_bytes
-from django.utils.http import urlsafe_base64_encode
+from django.utils.http import urlencode, urlsafe_base64_encode
 
 from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
@@ -54,13 +59,21 @@ def link_context(ids: dict[str, Any]) -> dict[str, Any]:
     if not (user.is_active and user.is_staff):
         raise NoLongerDue
     number = urlsafe_base64_encode(force_bytes(user.pk))
-    path = reverse("staff_set_password", args=[number, default_token_generator.make_token(user)])
+    path = set_password_path(number, default_token_generator.make_token(user))
     return {
         "first_name": user.first_name,
         "username": user.get_username(),
         "link_url": SecretUrl(absolute_url(path)),
         "admin_url": absolute_url(reverse("admin:index")),
     }
+
+
+def set_password_path(number: str, token: str) -> str:
+    """The address of a link, for an account's encoded number.
+
+    The token is in the query, because access logs have paths and no queries.
+    """
+    return f"{reverse('staff_set_password')}?{urlencode({'cuenta': number, 'enlace': token})}"
 
 
 class ForgottenForm(forms.Form):
@@ -103,6 +116,14 @@ class SetPassword(PasswordResetConfirmView):
 
     template_name = "backoffice/set_password.html"
     success_url = reverse_lazy("admin:login")
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        number, token = request.GET.get("cuenta", ""), request.GET.get("enlace", "")
+        response = super().dispatch(request, uidb64=number, token=token)
+        if token and request.session.get(INTERNAL_RESET_SESSION_TOKEN) == token:
+            # Django has put the token into the session and redirects to the address without it.
+            return redirect(set_password_path(number, self.reset_url_token))
+        return response
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         own = super().get_context_data(**kwargs)

@@ -23,7 +23,7 @@ def make_token(account: Account) -> str:
 
 
 def access_url(account: Account) -> SecretUrl:
-    return SecretUrl(absolute_url(reverse("aula_acceso", args=[make_token(account)])))
+    return SecretUrl(absolute_url(f"{reverse('aula_acceso')}?enlace={make_token(account)}"))
 
 
 def account_for(token: str) -> Account | None:

@@ -14,7 +14,7 @@ def _greeting() -> dict[str, Any]:
     return {
         "first_name": "Ana",
         "username": "ana.ejemplo@example.com",
-        "access_url": SecretUrl(absolute_url(reverse("aula_acceso", args=["ejemplo"]))),
+        "access_url": SecretUrl(absolute_url(f"{reverse('aula_acceso')}?enlace=ejemplo")),
         "days": LINK_LIFETIME.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),
     }

@@ -7,5 +7,5 @@ urlpatterns = [
     path("aula/perfil", views.perfil, name="aula_perfil"),
     path("aula/salir", views.salir, name="aula_salir"),
     path("aula/enlace", views.enlace, name="aula_enlace"),
-    path("aula/acceso/<str:token>", views.acceso, name="aula_acceso"),
+    path("aula/acceso", views.acceso, name="aula_acceso"),
 ]

@@ -137,8 +137,9 @@ def salir(request: HttpRequest) -> HttpResponse:
 
 @private_form_page
 @require_http_methods(["GET", "HEAD", "POST"])
-def acceso(request: HttpRequest, token: str) -> HttpResponse:
+def acceso(request: HttpRequest) -> HttpResponse:
     """The page of the one-time link. A GET doesn't use the link up: mail scanners open links."""
+    token = request.GET.get("enlace", "")
     account = account_for(token)
     if account is None:
         return _used_link(request)

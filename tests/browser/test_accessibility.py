@@ -86,7 +86,7 @@ def test_classroom_is_accessible(reader: Visitor, maths: Subject, email: str) ->
     reader.assert_accessible()
 
     pay_elsewhere(email, whole(maths), total="190")
-    link = re.search(r"https?://\S+/aula/acceso/\S+", text_of(mail_with(ACCESS, email)))
+    link = re.search(r"https?://\S+/aula/acceso\?enlace=\S+", text_of(mail_with(ACCESS, email)))
     assert link is not None
     reader.page.goto(link[0])
     reader.assert_accessible()

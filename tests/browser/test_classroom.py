@@ -32,7 +32,7 @@ def test_mailed_access_link_opens_the_classroom_and_works_once(
         grant_access(student=student, items=items, order_id=student.pk)
     body = mail_with(ACCESS, visitor.email).get_body(("plain",))
     assert body is not None
-    link = re.findall(r"http\S+/aula/acceso/\S+", body.get_content())[0]
+    link = re.findall(r"http\S+/aula/acceso\?enlace=\S+", body.get_content())[0]
     token = link.rpartition("/")[2]
     page = visitor.page
     referrers: list[str] = []
@@ -59,7 +59,7 @@ def test_mailed_access_link_opens_the_classroom_and_works_once(
     assert referrers, "no request was seen"
     assert not any(token in referrer for referrer in referrers)
 
-    phone.watch.expect(r"status of 410 .*/aula/acceso/")
+    phone.watch.expect(r"status of 410 .*/aula/acceso\?enlace=")
     phone.page.goto(link)
     expect(phone.page.get_by_role("heading", name="El enlace ya no sirve")).to_be_visible()
     phone.assert_accessible()

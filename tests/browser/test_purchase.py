@@ -152,7 +152,7 @@ def _sees_the_order_in_the_admin(carla: Visitor, order: Order) -> None:
 
 
 def _enters_the_classroom(student: Visitor, email: str, subjects: list[Subject]) -> None:
-    link = re.search(r"https?://\S+/aula/acceso/\S+", text_of(mail_with(ACCESS, email)))
+    link = re.search(r"https?://\S+/aula/acceso\?enlace=\S+", text_of(mail_with(ACCESS, email)))
     assert link is not None
     page = student.page
     page.goto(link[0])

@@ -36,7 +36,7 @@ def test_invited_person_chooses_a_password_and_sees_their_part_of_today(visitor,
 
     body = mail_with(INVITATION, address).get_body(("plain",)).get_content()
     eva = phone.page
-    eva.goto(re.search(r"https?://\S+/admin/nueva-clave/\S+", body)[0])
+    eva.goto(re.search(r"https?://\S+/admin/nueva-clave\?\S+", body)[0])
     expect(eva.get_by_role("heading", name="Elige tu contraseña")).to_be_visible()
     phone.assert_accessible()
     eva.get_by_label("Contraseña nueva:", exact=True).fill(PASSWORD)

@@ -32,8 +32,9 @@ PAGES = [
     "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
     "/.well-known/security.txt", "/csp-report", "/healthz", "/readyz",
     "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace",
-    "/aula/acceso/token", "/admin/login/", "/desistimiento", "/factura",
-    "/factura/codigo.pdf", "/admin/clave-olvidada", "/admin/nueva-clave/a/b", "/nothing",
+    "/aula/acceso", "/aula/acceso?enlace=token", "/admin/login/", "/desistimiento", "/factura",
+    "/factura/codigo.pdf", "/admin/clave-olvidada", "/admin/nueva-clave",
+    "/admin/nueva-clave?cuenta=a&enlace=b", "/nothing",
 ]  # fmt: skip
 API = [*PATHS, "/api/schema", "/api/docs", "/api/nothing"]
 EVERYWHERE = [*PAGES, *API]

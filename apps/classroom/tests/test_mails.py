@@ -31,7 +31,7 @@ def test_the_first_access_mail_has_a_password_link_but_no_password(ids):
     assert "Estadística &amp; Datos: PEC 2" in mail.html
     assert "Tu usuario es ana@example.com." in mail.text
     assert "caduca a los 7 días" in mail.text
-    (token,) = re.findall(r"/aula/acceso/(\S+)", mail.text)
+    (token,) = re.findall(r"/aula/acceso\?enlace=(\S+)", mail.text)
     assert account_for(token) == Account.objects.get()
     assert "/aula/enlace" in mail.text
 
@@ -39,13 +39,13 @@ def test_the_first_access_mail_has_a_password_link_but_no_password(ids):
 def test_the_access_mail_has_no_password_link_if_a_password_is_set(ids):
     Account.objects.update(password="set")
     mail = render_mail("classroom_access", ids, reveal=True)
-    assert "/aula/acceso/" not in mail.text + mail.html
+    assert "/aula/acceso?" not in mail.text + mail.html
     assert "Entra con tu correo y tu contraseña de siempre:" in mail.text
 
 
 def test_the_link_is_hidden_from_staff(ids):
     mail = render_mail("classroom_access", ids, reveal=False)
-    assert "/aula/acceso/" not in mail.text + mail.html
+    assert "/aula/acceso?" not in mail.text + mail.html
     assert "[enlace personal, solo en el correo]" in mail.text
 
 
@@ -53,5 +53,5 @@ def test_the_new_link_mail_says_what_to_do_if_one_did_not_request_it(ids):
     mail = render_mail("classroom_link", {"account_id": Account.objects.get().pk}, reveal=True)
     assert mail.subject == "Tu enlace para el aula de Academia Faro"
     assert "Si no lo has pedido tú, no hagas nada" in mail.text
-    (token,) = re.findall(r"/aula/acceso/(\S+)", mail.text)
+    (token,) = re.findall(r"/aula/acceso\?enlace=(\S+)", mail.text)
     assert account_for(token) == Account.objects.get()

@@ -187,7 +187,7 @@ def test_the_one_time_link_sets_names_and_password_in_moodle(moodle, ana, micro)
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     buy(ana, (micro.pk, None))
     account, client = Account.objects.get(), Client()
-    link = f"/aula/acceso/{make_token(account)}"
+    link = f"/aula/acceso?enlace={make_token(account)}"
     assert "ana@example.com" in client.get(link).content.decode()
     answer = client.post(link, password_form("Estudiar-de-noche-7"))
     assert (answer.status_code, answer["Location"]) == (302, f"{moodle.url}/my/")
@@ -213,7 +213,7 @@ def test_a_password_that_violates_moodle_s_policy_keeps_the_link_usable(
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     moodle.warns_instead = warns_instead
     buy(ana, (micro.pk, None))
-    link = f"/aula/acceso/{make_token(Account.objects.get())}"
+    link = f"/aula/acceso?enlace={make_token(Account.objects.get())}"
     answer = Client().post(link, password_form("EstudiarDeNoche7"))
     assert answer.status_code == 200
     assert message in answer.content.decode()
@@ -223,7 +223,7 @@ def test_a_password_that_violates_moodle_s_policy_keeps_the_link_usable(
 def test_the_link_stays_usable_if_moodle_is_down(moodle, ana, micro):
     moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     buy(ana, (micro.pk, None))
-    link = f"/aula/acceso/{make_token(Account.objects.get())}"
+    link = f"/aula/acceso?enlace={make_token(Account.objects.get())}"
     moodle.down = True
     answer = Client().post(link, password_form("Estudiar-de-noche-7"))
     assert answer.status_code == 200
@@ -247,7 +247,7 @@ def test_an_account_id_of_the_previous_classroom_is_not_used_in_moodle(
     }
     settings.CLASSROOM = "moodle"
 
-    link = f"/aula/acceso/{make_token(account)}"
+    link = f"/aula/acceso?enlace={make_token(account)}"
     assert Client().post(link, password_form("Estudiar-de-noche-7")).status_code == 302
     assert moodle.users[int(account.external_id)]["password"] == "De-antes-1"
     account.refresh_from_db()

@@ -26,7 +26,7 @@ from apps.core.retries import LEASE, RETRY_DELAYS
 from tests.helpers.parallel import in_parallel
 from tests.helpers.worker import run_worker
 
-LINK = "https://academia.example/aula/acceso/secreto"
+LINK = "https://academia.example/aula/acceso?enlace=secreto"
 
 
 @pytest.fixture(autouse=True)
