@@ -1,17 +1,30 @@
 /**
- * The help widget: appears 4 s after the page has loaded. Once closed it stays away until a reload.
+ * The help widget: appears 4 s after the page has loaded. Once closed it stays away from the pages
+ * of this tab, until a page is reloaded.
  */
 
 const APPEARS_AFTER_MS = 4000;
+const CLOSED = "help-closed";
 
 export function startHelp(): void {
   const help = document.querySelector<HTMLElement>(".help");
   if (!help) return;
+  // The stored path is that of the latest page. If it is this page's own, the page was reloaded.
+  // `pageshow` also comes when Back shows a page as it was left.
+  addEventListener("pageshow", () => {
+    const latest = store((storage) => storage.getItem(CLOSED));
+    if (latest === location.pathname) store((storage) => storage.removeItem(CLOSED));
+    else if (latest) close();
+  });
   addEventListener("load", () =>
     setTimeout(() => {
       help.hidden = false;
     }, APPEARS_AFTER_MS),
   );
+  const close = () => {
+    help.remove();
+    store((storage) => storage.setItem(CLOSED, location.pathname));
+  };
   const card = help.querySelector("details") as HTMLDetailsElement;
   const minimise = () => {
     card.open = false;
@@ -19,10 +32,22 @@ export function startHelp(): void {
   };
   help.addEventListener("click", ({ target }) => {
     const action = (target as Element).closest<HTMLElement>("[data-help]")?.dataset.help;
-    if (action === "close") help.remove();
+    if (action === "close") close();
     if (action === "minimise") minimise();
   });
   help.addEventListener("keydown", ({ key }) => {
     if (key === "Escape" && card.open) minimise();
   });
+}
+
+/**
+ * As `trySessionStorage` in lib/sessionStorage.ts: a module that the loader shares with an island
+ * would be one more file on every page.
+ */
+function store<T>(access: (storage: Storage) => T): T | null {
+  try {
+    return access(sessionStorage);
+  } catch {
+    return null;
+  }
 }

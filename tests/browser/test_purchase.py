@@ -180,7 +180,7 @@ def test_purchase_in_3_instalments_charges_the_first_without_the_full_payment_di
     visitor.to_step_2(shelf.degree, subjects)
     # 380 € minus 15 € is 365 €, without the 5 %. The remainder is added to the first instalment.
     plan = visitor.dialog.get_by_role("radio", name="3 plazos")
-    expect(visitor.dialog.get_by_text("3 × 121,66 €", exact=True)).to_be_visible()
+    expect(visitor.dialog.get_by_text("121,68 € + 2 × 121,66 €", exact=True)).to_be_visible()
     expect(
         visitor.dialog.get_by_text(
             "Cada 20 días, sin intereses. Hoy 121,68 €; 121,66 € dentro de 20 y de 40 días.",

@@ -371,6 +371,8 @@ def test_free_subject_modal_needs_accepted_terms_and_on_submit_closes_resets_and
         expect(visitor.dialog).to_have_count(0)
     assert sent.value.status == 200
     assert lead_of(visitor.email, Lead.Kind.FREE_SUBJECT).career == "Psicología"
+    answer = "Te escribimos en menos de 24 h para decirte cómo empezar."
+    expect(visitor.toast("Hemos recibido tu solicitud", answer)).to_be_visible()
     assert logged == []
 
     visitor.press(visitor.page.get_by_role("button", name="Asignatura gratis").first)

@@ -45,9 +45,9 @@ def test_hover_menus_open_on_mouse_enter_and_close_on_mouse_leave(visitor: Visit
 
     nav.get_by_role("link", name="Demo plataforma").hover()
     expect(plan).to_be_visible()
-    assert plan.get_attribute("href") == "/servicios"
+    assert plan.get_attribute("href") == "/servicios#plan-individual"
     full = nav.get_by_role("link", name="Plan Asignatura Completa")
-    assert full.get_attribute("href") == "/servicios"
+    assert full.get_attribute("href") == "/servicios#plan-completo"
     visitor.assert_accessible()
 
     nav.get_by_role("link", name="Precios").hover()
@@ -105,7 +105,7 @@ def test_hover_menus_open_and_close_by_touch(new_visitor: Callable[..., Visitor]
     expect(plan).to_be_hidden()
     demo_button(page).tap()
     plan.tap()
-    page.wait_for_url("**/servicios")
+    page.wait_for_url("**/servicios#plan-individual")
 
 
 # ---------------------------------------------------------------- header bar

@@ -11,6 +11,8 @@ from django.utils.safestring import SafeString
 from apps.core.staff_html import clean_html
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
+# A placeholder, with the full stop that ends its sentence.
+_ENDING = re.compile(PLACEHOLDER.pattern + r"(\.(?=[\s<]|$))?")
 # Fields of `SiteSettings`, and values of the Django settings.
 OWNER_FIELDS = ("legal_name", "tax_id", "legal_address", "support_email", "support_phone")
 SITE_FIELDS = ("brand", "site_url")
@@ -22,9 +24,15 @@ def fill_placeholders(body: str, owner: Mapping[str, str]) -> SafeString:
     The body is HTML that staff wrote, and is cleaned. It is not a Django template.
     """
     values = {**owner, "brand": settings.BRAND_NAME, "site_url": settings.SITE_URL}
-    filled = PLACEHOLDER.sub(
-        lambda match: escape(values[match[1]]) if match[1] in values else match[0], body
-    )
+
+    def fill(match: re.Match[str]) -> str:
+        name, full_stop = match[1], match[2] or ""
+        if name not in values:
+            return match[0]
+        # "Academia Faro, S. L." ends with a full stop of its own.
+        return escape(values[name]) + ("" if values[name].endswith(".") else full_stop)
+
+    filled = _ENDING.sub(fill, body)
     return clean_html(filled)
 
 

@@ -1,8 +1,10 @@
 """Tags for the metadata of a page in base.html, for search engines and link previews."""
 
 import json
+import re
 
 from django import template
+from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.template.context import RequestContext
 from django.utils.html import format_html, format_html_join
@@ -12,8 +14,17 @@ from apps.pages.structured_data import describe_page
 
 register = template.Library()
 
+_LINK = re.compile(r'<a href="(https?://[^"]*|/[^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 # As django.utils.html.json_script does, so that no data can close the script element.
 _ESCAPES = {ord(">"): "\\u003E", ord("<"): "\\u003C", ord("&"): "\\u0026"}
+
+
+@register.simple_tag(takes_context=True)
+def current(context: RequestContext, url_name: str) -> SafeString:
+    """Render ` aria-current="page"` in a link to the page that is being shown."""
+    match = context["request"].resolver_match
+    is_current = match is not None and match.url_name == url_name
+    return mark_safe(' aria-current="page"' if is_current else "")  # noqa: S308
 
 
 @register.simple_block_tag
@@ -27,6 +38,20 @@ def described(content: SafeString) -> SafeString:
         '<meta name="description" content="{0}">\n  <meta property="og:description" content="{0}">',
         content,
     )
+
+
+@register.filter
+def with_printed_addresses(html: SafeString) -> SafeString:
+    """Give links whose text is not their address `data-address`, which `print.css` prints."""
+
+    def annotate(link: re.Match[str]) -> str:
+        href, attributes, text = link.groups()
+        address = f"{settings.SITE_URL}{href}" if href.startswith("/") else href
+        printed = "" if address in text else f' data-address="{address}"'
+        return f'<a href="{href}"{attributes}{printed}>{text}</a>'
+
+    # The HTML was cleaned, and `href` is the escaped attribute of the cleaned HTML.
+    return mark_safe(_LINK.sub(annotate, html))  # noqa: S308
 
 
 @register.simple_tag(takes_context=True)

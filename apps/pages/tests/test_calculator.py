@@ -70,7 +70,7 @@ def test_discounts_section_shows_volume_full_payment_date_and_referral_discounts
     html = client.get("/precios").content.decode()
     text = " ".join(re.sub(r"<[^>]+>", " ", html).replace("\xa0", " ").split())
     for words in (
-        "Septiembre: 5 %",
+        "Código personal del 5 %",
         "Agosto Hasta el 31 de agosto −20 %",
         "Septiembre Hasta el 30 de septiembre −10 %",
         "2 asignaturas −15,00 € 3 asignaturas −45,00 € 4 asignaturas −70,00 € "

@@ -284,7 +284,7 @@ def test_footer_has_quick_links_contact_matricularme_plataforma_and_four_legal_l
     footer = html_of(client).partition('<footer class="footer">')[2]
     for link in (
         '<a class="button" href="/compra">Matricularme ahora</a>',
-        '<a class="button button--quiet" href="/login">Acceder a la plataforma</a>',
+        '<a class="button button--quiet" href="/aula">Acceder a la plataforma</a>',
         '<a href="/terminos">', '<a href="/privacidad">', '<a href="/cookies">',
         '<a href="/aviso-legal">', "© 2025",
     ):  # fmt: skip

@@ -59,10 +59,12 @@ export const SubjectCard = memo(
             </p>
             <h3 id={title}>{name}</h3>
             <p className="subject__meta">
-              <span>
-                <PeopleIcon />
-                {enrolledStudents} {enrolledStudents === 1 ? "matriculado" : "matriculados"}
-              </span>
+              {enrolledStudents > 0 && (
+                <span>
+                  <PeopleIcon />
+                  {enrolledStudents} {enrolledStudents === 1 ? "matriculado" : "matriculados"}
+                </span>
+              )}
               <a
                 href={CONTENT_PAGE}
                 target="_blank"

@@ -15,6 +15,8 @@ const EMAIL_PATTERN = String.raw`[^\s@]+@[^\s@]+\.[^\s@]+`;
 const NOT_BLANK = String.raw`.*\S.*`;
 const FAILURE = "Hubo un problema al enviar tu solicitud. Por favor, inténtalo de nuevo.";
 
+const ANSWER = "Te escribimos en menos de 24 h para decirte cómo empezar.";
+
 /** The button "Asignatura gratis" of the header with its dialog. */
 export function FreeSubjectModal({ academy }: { academy: Academy }) {
   return (
@@ -31,7 +33,7 @@ export function FreeSubjectModal({ academy }: { academy: Academy }) {
 /**
  * The form uses the browser's own validation and messages, and limits the length of each field to
  * what the server accepts. On submit the dialog closes without waiting for the server, and it is
- * empty when it opens again. A toast reports a failure.
+ * empty when it opens again. A toast confirms the request or reports a failure.
  */
 function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) {
   const [readOnly, setReadOnly] = useState(true);
@@ -51,8 +53,9 @@ function RequestForm({ academy, onDone }: { academy: Academy; onDone(): void }) 
       Object.fromEntries(new FormData(event.currentTarget)),
     );
     onDone();
-    post("/api/request-free-subject", request, Sent).catch((error) =>
-      toast({ title: "Error", text: errorMessage(error, FAILURE), tone: "error" }),
+    post("/api/request-free-subject", request, Sent).then(
+      () => toast({ title: "Hemos recibido tu solicitud", text: ANSWER, tone: "success" }),
+      (error) => toast({ title: "Error", text: errorMessage(error, FAILURE), tone: "error" }),
     );
   }
 

@@ -43,7 +43,7 @@ export function OrderSummary({ order, dueNowCents, children }: Props) {
       <dl className="order-summary__sums">
         {order.discounts.length > 0 && (
           <div>
-            <dt>Suma</dt>
+            <dt>Subtotal</dt>
             <dd className="price">{formatEuros(listTotalCents)}</dd>
           </div>
         )}

@@ -3,6 +3,7 @@ import type { InstalmentsRefusal } from "../../lib/quote";
 import { splitInstalments } from "../../lib/quote";
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
+import { instalmentAmounts } from "./instalmentAmounts";
 
 /** "de 20 y de 40" */
 const dayList = new Intl.ListFormat("es-ES");
@@ -44,7 +45,7 @@ export function PaymentTypeField(props: Props) {
       <Option
         type="installment"
         title={`${count} plazos`}
-        price={!refusal && `${count} × ${formatEuros(rest)}`}
+        price={!refusal && instalmentAmounts(count, first, rest)}
         note={
           refusal
             ? reasons[refusal]

@@ -1,8 +1,8 @@
-import { type KeyboardEvent, useId, useReducer } from "react";
+import { type KeyboardEvent, useEffect, useId, useReducer } from "react";
 import { LockIcon } from "../../lib/icons";
 import type { PreviewItem } from "../../schemas/pages";
 import { ItemPanel } from "./ItemPanel";
-import { change, isAccessible, type Plan, preview } from "./plan";
+import { change, FRAGMENTS, isAccessible, type Plan, planOf, preview } from "./plan";
 
 const PLANS: { plan: Plan; name: string }[] = [
   { plan: "individual", name: "PEC Individual" },
@@ -14,9 +14,19 @@ const PLANS: { plan: Plan; name: string }[] = [
  * the HTML shown until it loads.
  */
 export function PlanPreview({ subject, items }: { subject: string; items: PreviewItem[] }) {
-  const [state, dispatch] = useReducer(change, preview("individual"));
+  const [state, dispatch] = useReducer(change, planOf(location.hash) ?? "individual", preview);
   const id = useId();
   const item = items.find((other) => other.id === state.itemId);
+
+  // The header's menu links to a plan on this page, too.
+  useEffect(() => {
+    const follow = () => {
+      const plan = planOf(location.hash);
+      if (plan) dispatch({ type: "plan_chosen", plan });
+    };
+    addEventListener("hashchange", follow);
+    return () => removeEventListener("hashchange", follow);
+  }, []);
 
   // There are two tabs, so both arrow keys switch to the other one.
   function onKeyDown({ key, currentTarget }: KeyboardEvent<HTMLElement>) {
@@ -36,7 +46,7 @@ export function PlanPreview({ subject, items }: { subject: string; items: Previe
             type="button"
             role="tab"
             className="preview__tab"
-            id={`${id}-${plan}`}
+            id={FRAGMENTS[plan]}
             data-plan={plan}
             aria-selected={plan === state.plan}
             aria-controls={`${id}-panel`}
@@ -51,7 +61,7 @@ export function PlanPreview({ subject, items }: { subject: string; items: Previe
         className="preview__plan card"
         role="tabpanel"
         id={`${id}-panel`}
-        aria-labelledby={`${id}-${state.plan}`}
+        aria-labelledby={FRAGMENTS[state.plan]}
       >
         <h2 className="preview__subject">{subject}</h2>
         {state.plan === "individual" && (

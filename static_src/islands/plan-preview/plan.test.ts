@@ -6,6 +6,7 @@ import {
   describe as describeContent,
   isAccessible,
   isUnlocked,
+  planOf,
   preview,
 } from "./plan";
 
@@ -59,6 +60,12 @@ it("always unlocks the resolution video and the solved PEC, and the rest with th
   const open = (plan: "individual" | "full") => contents.filter((key) => isUnlocked(plan, key));
   expect(open("individual")).toEqual(["resolution", "solved"]);
   expect(open("full")).toEqual(contents);
+});
+
+it("reads the plan from the fragment of a link", () => {
+  expect(planOf("#plan-individual")).toBe("individual");
+  expect(planOf("#plan-completo")).toBe("full");
+  expect(planOf("#contacto")).toBeNull();
 });
 
 it("resets when the other plan is chosen", () => {

@@ -18,6 +18,18 @@ type PreviewEvent =
   | { type: "item_pressed"; itemId: number }
   | { type: "content_pressed"; content: ContentKey };
 
+/** The plan that a link's fragment names: /servicios#plan-completo. Null for other fragments. */
+export function planOf(hash: string): Plan | null {
+  const found = Object.entries(FRAGMENTS).find(([, fragment]) => `#${fragment}` === hash);
+  return found ? (found[0] as Plan) : null;
+}
+
+/** The id of each plan's tab. The header's menu links to them. */
+export const FRAGMENTS: Record<Plan, string> = {
+  individual: "plan-individual",
+  full: "plan-completo",
+};
+
 const PRESELECTED: Record<Plan, number> = { individual: 1, full: 2 };
 
 export function preview(plan: Plan): Preview {

@@ -61,8 +61,8 @@ export function Success(props: Props) {
       return (
         <Panel title="Pago exitoso" tone="success">
           <p className="payment-result__lead">
-            Gracias{result.order.student.firstName && `, ${result.order.student.firstName}`}. Ya
-            tienes tu plaza.
+            Gracias{result.order.student.firstName && `, ${result.order.student.firstName}`}. Tu
+            matrícula está hecha.
           </p>
           <Facts order={result.order} instalmentCount={props.instalmentCount} />
           {result.access === "sent" ? (

@@ -1,0 +1,124 @@
+"""Print, text at 200 %, the header of a small laptop, and the help widget across pages."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.visitor import Visitor
+
+LARGE_TEXT_PX = 32
+MENU = ".menu summary"
+
+
+def right_edge(page: Page, selector: str) -> float:
+    box = page.locator(selector).first.bounding_box()
+    assert box, selector
+    return box["x"] + box["width"]
+
+
+def test_pages_print_without_controls_and_with_the_addresses_of_legal_links(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.goto("/terminos")
+    page.emulate_media(media="print", color_scheme="dark")
+    for selector in (".skip-link", ".header", ".help", ".toasts", ".sandbox", ".footer__columns"):
+        expect(page.locator(selector).first).to_be_hidden()
+    paper, ink = page.evaluate(
+        "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+    )
+    assert (paper, ink) == ("rgb(255, 255, 255)", "rgb(0, 0, 0)")
+    link = page.locator(".prose a[href='/privacidad']").first
+    printed = link.evaluate("element => getComputedStyle(element, '::after').content")
+    assert printed.endswith('/privacidad)"')
+
+    page.goto("/")
+    for selector in (".video", ".button", ".carousel__controls", "#contacto form"):
+        expect(page.locator(selector).first).to_be_hidden()
+    # Folded answers are printed.
+    expect(page.locator(".faq__item p").first).to_be_visible()
+
+
+def test_text_at_200_percent_keeps_menu_and_content_on_a_phone_screen(
+    new_visitor: Callable[..., Visitor],
+) -> None:
+    # The browser's own font size, not the zoom.
+    page = new_visitor(viewport={"width": 390, "height": 844}).page
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Page.enable")
+    devtools.send("Page.setFontSizes", {"fontSizes": {"standard": LARGE_TEXT_PX, "fixed": 26}})
+    for path in ("/", "/precios", "/servicios", "/nosotros"):
+        page.goto(path)
+        assert right_edge(page, MENU) <= 390, path
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+    page.locator(MENU).click()
+    menu = page.get_by_role("navigation", name="Menú")
+    last = menu.get_by_role("link", name="Compra asignaturas")
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport()
+
+
+def test_menu_icon_becomes_a_cross_and_header_of_1024_px_keeps_name_and_gaps(
+    new_visitor: Callable[..., Visitor], phone: Visitor
+) -> None:
+    phone.page.goto("/nosotros")
+    icons = phone.page.locator(f"{MENU} .icon")
+    expect(icons.nth(0)).to_be_visible()
+    phone.page.locator(MENU).tap()
+    expect(icons.nth(0)).to_be_hidden()
+    expect(icons.nth(1)).to_be_visible()
+
+    page = new_visitor(viewport={"width": 1024, "height": 768}).page
+    page.goto("/")
+    expect(page.get_by_role("banner").get_by_text("Academia Faro")).to_be_visible()
+    # The hidden sign-in button leaves no hole between the buttons that are shown.
+    free = right_edge(page, ".header__actions .header__free")
+    buy = page.locator(".header__buy").bounding_box()
+    assert buy
+    assert 0 <= buy["x"] - free < 24
+    assert right_edge(page, ".header__buy") <= 1024
+
+
+def test_price_table_shows_its_last_column_on_a_phone(phone: Visitor) -> None:
+    phone.page.goto("/precios")
+    last = phone.page.locator(".table tbody tr").first.locator("td").last
+    last.scroll_into_view_if_needed()
+    box = last.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= 390
+
+
+def test_plan_links_of_the_menu_open_the_tab_of_their_plan(visitor: Visitor) -> None:
+    page = visitor.page
+    page.goto("/servicios#plan-completo")
+    tab = page.get_by_role("tab", name="Asignatura Completa")
+    expect(tab).to_have_attribute("aria-selected", "true")
+    nav = page.get_by_role("navigation", name="Principal")
+    nav.get_by_role("link", name="Demo plataforma").hover()
+    nav.get_by_role("link", name="Plan PEC Individual").click()
+    expect(tab).to_have_attribute("aria-selected", "false")
+
+
+def test_closed_help_widget_stays_closed_on_other_pages_and_comes_back_on_reload(
+    visitor: Visitor,
+) -> None:
+    page = visitor.page
+    page.clock.install()
+
+    def wait() -> None:
+        page.wait_for_load_state("load")
+        page.clock.run_for(4100)
+
+    page.goto("/nosotros")
+    wait()
+    help_button = page.locator(".help summary")
+    help_button.click()
+    page.get_by_role("button", name="Cerrar").click()
+    for name, path in (("Precios", "precios"), ("Nuestros profesores", "nosotros")):
+        page.get_by_role("navigation", name="Principal").get_by_role("link", name=name).click()
+        page.wait_for_url(f"**/{path}")
+        wait()
+        expect(page.locator(".help")).to_have_count(0)
+    page.reload()
+    wait()
+    expect(help_button).to_be_visible()
