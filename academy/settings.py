@@ -138,6 +138,14 @@ TASKS = {
     }
 }
 
+# ---------------------------------------------------------------- backups
+# Where `manage.py backup` puts its archives.
+BACKUP_DIR = BASE_DIR / env.str("BACKUP_DIR", default=str(VAR_DIR / "backups"))
+# The public key that archives are encrypted for: age1… or ssh-… for age, else a GPG key.
+BACKUP_RECIPIENT = env.str("BACKUP_RECIPIENT", default="")
+# "Hoy" shows a backup that is older than this many hours. 0: never.
+BACKUP_MAX_AGE_HOURS = env.int("BACKUP_MAX_AGE_HOURS", default=0 if DEBUG else 26)
+
 # ---------------------------------------------------------------- invoices
 # Records invoices for the tax agency: "" (off), "pruebas" (its test environment) or "produccion".
 VERIFACTU = env.str("VERIFACTU", default="")
@@ -157,11 +165,39 @@ STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 STATIC_BUILD = BASE_DIR / "var" / "static_build"
 STATIC_BUILD.mkdir(parents=True, exist_ok=True)
 STATICFILES_DIRS = [STATIC_BUILD]
+# The bucket of an S3-compatible service for pictures and attachments. Empty: folders of VAR_DIR.
+S3_BUCKET = env.str("S3_BUCKET", default="")
+_bucket_options = {
+    "bucket_name": S3_BUCKET,
+    "endpoint_url": env.str("S3_ENDPOINT_URL", default="") or None,
+    "region_name": env.str("S3_REGION", default="") or None,
+    "access_key": env.str("S3_ACCESS_KEY", default="") or None,
+    "secret_key": env.str("S3_SECRET_KEY", default="") or None,
+}
+
+
+def _files(folder: str, *, base_url: str = "", **local: Any) -> dict[str, Any]:
+    """A storage: a folder of VAR_DIR, or the same folder of the bucket."""
+    if S3_BUCKET:
+        options = {**_bucket_options, "location": folder, "base_url": base_url}
+        return {"BACKEND": "apps.core.bucket_storage.BucketStorage", "OPTIONS": options}
+    return {
+        "BACKEND": "apps.core.file_storage.FolderStorage",
+        "OPTIONS": {"folder": folder, "base_url": base_url or None, **local},
+    }
+
+
 STORAGES = {
     "default": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"location": VAR_DIR / "media"},
     },
+    # Pictures of the public pages, which the page under /imagenes/ sends.
+    "pictures": _files("pictures", base_url="/imagenes/"),
+    # Visitors' attachments. Only staff download them.
+    "private": _files(
+        "private/leads", file_permissions_mode=0o600, directory_permissions_mode=0o700
+    ),
     "staticfiles": {
         "BACKEND": "apps.core.static_storage.BuiltStaticFilesStorage"
         if not DEBUG

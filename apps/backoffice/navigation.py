@@ -106,6 +106,7 @@ ENTRIES = (
     _list("Sistema", "Registros de VERI*FACTU", "invoices.taxrecord"),
     _list("Sistema", "Tareas programadas", "core.scheduledjob"),
     _list("Sistema", "Procesos", "core.heartbeat"),
+    _list("Sistema", "Copias de seguridad", "core.backup"),
     _list("Sistema", "Ajustes del sitio", "core.sitesettings"),
     _list("Sistema", "Papelera", "core.deletedrow"),
     _list("Sistema", "Actividad del equipo", "core.staffaction"),

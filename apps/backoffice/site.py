@@ -38,7 +38,7 @@ MODELS = (
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
     "PricePlan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
-    "Mail", "ScheduledJob", "Heartbeat", "LegalText", "SiteSettings",
+    "Mail", "ScheduledJob", "Heartbeat", "Backup", "LegalText", "SiteSettings",
 )  # fmt: skip
 # The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")

@@ -15,6 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
+from apps.core import backup_admin  # noqa: F401  (registers itself)
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
 from apps.core.admin_conflicts import GuardsChanges
 from apps.core.admin_filters import MailTemplateFilter, month_filter

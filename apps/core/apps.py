@@ -12,6 +12,7 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.core import checks, public_pictures, recycle_bin, retention  # noqa: F401  (registers the system checks)
+        from apps.core.backup_record import create_missing_row
         from apps.core.heartbeats import create_missing_rows
         from apps.core.mail.registry import absolute_url, register_mail
         from apps.core.staff_log import copy_entry
@@ -29,6 +30,7 @@ class CoreConfig(AppConfig):
         post_migrate.connect(publish_first_versions, sender=self)
         post_save.connect(copy_entry, sender="admin.LogEntry")
         post_migrate.connect(create_missing_rows, sender=self)
+        post_migrate.connect(create_missing_row, sender=self)
         # Each app's `jobs.py` registers its scheduled jobs.
         autodiscover_modules("jobs")
         # Each app's `privacy.py` registers its personal data and its retention rules.

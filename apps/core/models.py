@@ -8,6 +8,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
+from apps.core.backup_record import Backup as Backup
 from apps.core.legal.placeholders import OWNER_FIELDS, check_placeholders, fill_placeholders
 from apps.core.retries import LEASE, RetriedWork, unleased
 

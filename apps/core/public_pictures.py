@@ -6,10 +6,9 @@ from pathlib import PurePath
 from typing import Any
 
 from django.apps import apps
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile, File
-from django.core.files.storage import FileSystemStorage
+from django.core.files.storage import Storage, storages
 from django.core.validators import FileExtensionValidator
 from django.db import models, transaction
 from django.db.models.fields.files import FieldFile
@@ -17,6 +16,7 @@ from django.db.models.signals import post_delete
 from django.utils.crypto import get_random_string
 from PIL import Image, ImageOps
 
+from apps.core.file_storage import PICTURES
 from apps.core.models import DeletedRow
 
 EXTENSIONS = ["jpeg", "jpg", "png", "webp"]
@@ -33,9 +33,9 @@ LONGEST_STEM = 40
 NOT_A_PICTURE = "El archivo no es una imagen JPG, PNG o WebP."
 
 
-def picture_storage() -> FileSystemStorage:
-    """The folder of public pictures, separate from the private attachments of visitors."""
-    return FileSystemStorage(location=settings.VAR_DIR / "pictures", base_url="/imagenes/")
+def picture_storage() -> Storage:
+    """The storage of public pictures, separate from the private attachments of visitors."""
+    return storages[PICTURES]
 
 
 def check_picture(file: FieldFile) -> None:

@@ -19,6 +19,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "STRIPE_BREAKER_FAILURES": (1, 1_000),
     "STRIPE_BREAKER_SECONDS": (1, 3_600),
     "MOODLE_STUDENT_ROLE": (1, 1_000_000),
+    # 0: the age of backups is not watched.
+    "BACKUP_MAX_AGE_HOURS": (0, 8_760),
     "INSTALMENT_COUNT": (2, 12),
     "INSTALMENT_EVERY_DAYS": (1, 90),
     # 0: nobody refunds in the admin.

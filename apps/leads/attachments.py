@@ -4,13 +4,14 @@ import os
 import secrets
 import zipfile
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import IO, Any
 
-from django.conf import settings
+from django.core.files.storage import Storage, storages
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
+from apps.core.file_storage import PRIVATE
 from apps.leads.models import Attachment
 
 MAX_MEGABYTES = 10
@@ -100,32 +101,17 @@ def shown_name(name: str) -> str:
     return base[: len(base) - len(ending)][: LONGEST_NAME - len(ending)] + ending
 
 
-def folder() -> Path:
-    return Path(settings.VAR_DIR) / "private" / "leads"
-
-
-def path_of(stored_name: str) -> Path:
-    return folder() / stored_name
+def attachment_storage() -> Storage:
+    return storages[PRIVATE]
 
 
 def store(file: "UploadedFile[Any]") -> str:
-    """Store the file under a random name, readable by this process's user only; return the name."""
-    folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-    stored_name = secrets.token_hex(16)
-    handle = os.open(path_of(stored_name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as target:
-            chunk: Any
-            for chunk in file.chunks():
-                target.write(chunk)
-    except OSError:
-        remove(stored_name)
-        raise
-    return stored_name
+    """Store the file under a random name and return the name. Only the shop can read it."""
+    return attachment_storage().save(secrets.token_hex(16), file)
 
 
 def remove(stored_name: str) -> None:
-    path_of(stored_name).unlink(missing_ok=True)
+    attachment_storage().delete(stored_name)
 
 
 def remove_file_after_commit(instance: Attachment, **kwargs: Any) -> None:

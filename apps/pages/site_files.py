@@ -1,9 +1,13 @@
 """Files that crawlers and browsers request: sitemap, robots.txt, manifest, icon, pictures."""
 
+import mimetypes
 from datetime import timedelta
 
 from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
 from django.http import (
+    FileResponse,
+    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
@@ -14,7 +18,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
-from django.views.static import serve
 
 from apps.core.assets import find_asset
 from apps.core.models import SiteSettings
@@ -84,6 +87,12 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @require_safe
 def picture(request: HttpRequest, name: str) -> HttpResponseBase:
     """A photo or logo that staff uploaded. Each upload has a new name, so caches may keep it."""
-    answer = serve(request, name, document_root=str(picture_storage().location))
+    try:
+        # Django opens no name that leads out of the storage.
+        content = picture_storage().open(name)
+    except (OSError, ValueError, SuspiciousOperation) as error:
+        raise Http404 from error
+    content_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    answer = FileResponse(content, content_type=content_type)
     answer["Cache-Control"] = "public, max-age=2592000"
     return answer

@@ -39,14 +39,16 @@ class UnrecordedCharges:
     of_other_shops: int = 0
 
 
-def find_unrecorded_charges(since: datetime | None) -> UnrecordedCharges:
+def find_unrecorded_charges(
+    since: datetime | None, *, recording_time: timedelta = RECORDING_TIME
+) -> UnrecordedCharges:
     """Find the charges of the Stripe account since `since`, or all, that the shop has not recorded.
 
-    Leaves out charges that were refunded in full, and those that staff have attended to. Raises
-    ProviderError.
+    Leaves out charges younger than `recording_time`, charges that were refunded in full, and those
+    that staff have attended to. Raises ProviderError.
     """
     result = UnrecordedCharges()
-    latest = timezone.now() - RECORDING_TIME
+    latest = timezone.now() - recording_time
     charges = [
         charge
         for charge in charges_since(since)

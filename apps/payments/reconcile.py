@@ -20,6 +20,7 @@ from apps.orders.models.statuses import UNPAID
 from apps.orders.plan.charging import LEASE
 from apps.orders.settlement.open_payments import expire, release_reservation
 from apps.payments.charges_without_order import (
+    RECORDING_TIME,
     find_unrecorded_charges,
     report_charges_without_order,
 )
@@ -86,11 +87,17 @@ class Share:
             self._ends_at = monotonic()
 
 
-def reconcile(*, recent_only: bool = False, seconds: float = math.inf) -> Findings:
+def reconcile(
+    *,
+    recent_only: bool = False,
+    seconds: float = math.inf,
+    recording_time: timedelta = RECORDING_TIME,
+) -> Findings:
     """Bring the shop's orders up to date with Stripe. Safe to run any time, also in parallel.
 
     With `recent_only` Stripe is asked only about orders and payments that changed in the last day.
     The run stops after `seconds`. The next one begins with the rows that were checked longest ago.
+    Charges without an order are reported once they are older than `recording_time`.
     """
     findings = Findings()
     ends_at = monotonic() + seconds
@@ -104,7 +111,7 @@ def reconcile(*, recent_only: bool = False, seconds: float = math.inf) -> Findin
     _lost_answers(findings, share(2), since)
     _stale_reservations(findings, share(1))
     _old_carts(findings)
-    _charges_without_order(findings, since)
+    _charges_without_order(findings, since, recording_time)
     return findings
 
 
@@ -245,10 +252,10 @@ def _stale_reservations(findings: Findings, share: Share) -> None:
         findings.released += 1
 
 
-def _charges_without_order(findings: Findings, since: datetime) -> None:
+def _charges_without_order(findings: Findings, since: datetime, recording_time: timedelta) -> None:
     """Mail staff about charges without an order. They appear after a database was restored."""
     try:
-        charges = find_unrecorded_charges(since).without_order
+        charges = find_unrecorded_charges(since, recording_time=recording_time).without_order
     except AcademyError:
         findings.problems += 1
         return

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 import requests
@@ -15,6 +16,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.core import bad_requests
+from apps.core.file_storage import all_names
 from apps.core.throttle import client_network
 from apps.leads import attachments
 from apps.leads.models import Lead
@@ -211,16 +213,15 @@ def test_upload_with_full_temporary_folder_is_refused(monkeypatch):
 
 def test_upload_with_full_disk_is_refused_and_leaves_no_file(monkeypatch, settings, tmp_path):
     settings.VAR_DIR = tmp_path
-    real = attachments.os.fdopen
 
-    def full_disk(handle, mode):
-        real(handle, mode).close()
-        return _Full()
+    def full_disk(source, target, **options):
+        Path(target).write_bytes(b"%PDF")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(attachments.os, "fdopen", full_disk)
+    monkeypatch.setattr("django.core.files.storage.filesystem.file_move_safe", full_disk)
 
     assert_storage_full(upload())
-    assert list(attachments.folder().iterdir()) == []
+    assert all_names(attachments.attachment_storage()) == []
 
 
 def test_search_of_4200_characters_is_answered_in_json():

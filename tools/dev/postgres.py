@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import pgserver
 from pgserver.postgres_server import PostgresServer
 
+# PostgreSQL's programs, such as pg_dump.
+TOOLS = Path(pgserver.__file__).parent / "pginstall" / "bin"
 # Durability takes a third of a test run, and a temporary database needs none. Some tests open 50
 # connections each, and three run at a time; PostgreSQL's default is 100. Commits stay synchronous,
 # which takes no time without fsync. With asynchronous commits VACUUM would skip recent rows, and

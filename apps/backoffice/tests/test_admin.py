@@ -13,6 +13,7 @@ from apps.classroom.models import (
     Provisioning,
 )
 from apps.core.models import (
+    Backup,
     DeletedRow,
     Heartbeat,
     LegalText,
@@ -59,8 +60,9 @@ ASKED_FOR = {
 }
 WRITTEN_BY_THE_SHOP = {
     Order, OrderLine, OrderEvent, Instalment, Payment, PromoUse, ProviderEvent, Consent,
-    PriceBatch, PriceChange, Mail, ScheduledJob, Heartbeat, Provisioning, AccessChange, Enrolment,
-    Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund, Dispute,
+    PriceBatch, PriceChange, Mail, ScheduledJob, Heartbeat, Backup, Provisioning, AccessChange,
+    Enrolment, Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund,
+    Dispute,
     Withdrawal, OrderNote, TransferReceipt, StaffAction, DeletedRow, Invoice, PendingInvoice,
     TaxRecord, AuditDifference,
 }  # fmt: skip

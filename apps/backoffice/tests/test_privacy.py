@@ -8,6 +8,7 @@ from io import StringIO
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Permission
+from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -314,14 +315,13 @@ def test_leads_are_deleted_after_a_year_and_their_files_after_90_days(
 ):
     settings.VAR_DIR = tmp_path
     lead = Lead.objects.get(kind="contact")
-    attachments.folder().mkdir(parents=True)
-    attachments.path_of("abc").write_text("PEC")
+    attachments.attachment_storage().save("abc", ContentFile(b"PEC"))
     Attachment.objects.create(lead=lead, stored_name="abc", original_name="PEC.txt", size=3)
 
     age(Attachment.objects, "created_at", days=91)
     with django_capture_on_commit_callbacks(execute=True):
         assert removed() == {"Archivos adjuntos de más de 90 días": 1}
-    assert not attachments.path_of("abc").exists()
+    assert not attachments.attachment_storage().exists("abc")
     assert Lead.objects.filter(pk=lead.pk).exists()
     quoted = Lead.objects.get(kind="quote")
     mail("contact", lead_id=lead.pk)

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from apps.backoffice.today.one_statement import Question
 from apps.core.jobs import failing_jobs
-from apps.core.models import Heartbeat, Mail
+from apps.core.models import Backup, Heartbeat, Mail
 from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import (
@@ -137,6 +137,10 @@ TILES = (
     TileDefinition(
         "Procesos parados", "core.view_heartbeat", lambda: Heartbeat.objects.silent(),
         "core_heartbeat", _where(senal="no"),
+    ),
+    TileDefinition(
+        "Copia de seguridad atrasada", "core.view_backup", lambda: Backup.objects.late(),
+        "core_backup", _where(edad="vieja"), "made_at", "La última es del",
     ),
     TileDefinition(
         "Tareas con fallo", "core.view_scheduledjob", failing_jobs,

@@ -171,7 +171,7 @@ class LeadAdmin(AcademyModelAdmin):
             raise PermissionDenied
         attachment = get_object_or_404(Attachment, pk=pk)
         try:
-            content = attachments.path_of(attachment.stored_name).open("rb")
+            content = attachments.attachment_storage().open(attachment.stored_name)
         except FileNotFoundError as error:
             raise Http404 from error
         return FileResponse(

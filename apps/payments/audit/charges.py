@@ -1,7 +1,7 @@
 """Charges at Stripe that no order of the shop has recorded, as differences of the audit."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils.timezone import localtime
 
@@ -10,14 +10,15 @@ from apps.payments.stripe.charges import ProviderCharge
 
 
 def unrecorded_charges(
-    since: datetime | None, *, compared_orders: Collection[int]
+    since: datetime | None, *, compared_orders: Collection[int], recording_time: timedelta
 ) -> tuple[list[str], int]:
     """One Spanish sentence for each unrecorded charge, and the number of charges of other shops.
 
     Covers the charges since `since`, or all. Charges of `compared_orders` are left out: these
-    orders were compared with Stripe one by one. Raises ProviderError.
+    orders were compared with Stripe one by one. Charges younger than `recording_time` are left out
+    as well. Raises ProviderError.
     """
-    result = find_unrecorded_charges(since)
+    result = find_unrecorded_charges(since, recording_time=recording_time)
     sentences = [_without_order(charge) for charge in result.without_order]
     sentences += [
         f"Pedido {order_id}: {unrecorded(charge)}."

@@ -1,6 +1,7 @@
 """The audit's comparison of an order with the charges of its customer at Stripe."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from django.conf import settings
 from django.utils import timezone
@@ -9,17 +10,17 @@ from apps.core.money import format_euros, to_cents
 from apps.orders.models import Order, Payment, Refund
 from apps.payments.audit.charges import unrecorded
 from apps.payments.audit.one_order import succeeded
-from apps.payments.charges_without_order import RECORDING_TIME
 from apps.payments.stripe.charges import ProviderCharge, charges_of
 from apps.payments.stripe.client import PaymentNotFound
 
 AT_STRIPE = (Refund.Status.PENDING, Refund.Status.SUCCEEDED)
 
 
-def differences_with_stripe(order: Order) -> Iterator[str]:
+def differences_with_stripe(order: Order, *, recording_time: timedelta) -> Iterator[str]:
     """Differences between the order's payments and Stripe's charges, in either direction.
 
-    Raises ProviderError if Stripe can't be asked.
+    Charges younger than `recording_time` may still be being recorded, and are left out. Raises
+    ProviderError if Stripe can't be asked.
     """
     ours = {row.reference: row for row in succeeded(order) if not _is_unknown_to_stripe(row)}
     if not order.customer_reference:
@@ -33,7 +34,7 @@ def differences_with_stripe(order: Order) -> Iterator[str]:
     for reference, charge in charges.items():
         if reference in ours:
             yield from _compare(ours[reference], charge)
-        elif charge.created_at < timezone.now() - RECORDING_TIME:
+        elif charge.created_at < timezone.now() - recording_time:
             yield unrecorded(charge)
 
 

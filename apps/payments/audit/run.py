@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
@@ -13,6 +13,7 @@ from apps.orders.models.statuses import PROMO_USE_HELD, UNPAID
 from apps.payments.audit.charges import unrecorded_charges
 from apps.payments.audit.one_order import WITH_ROWS, differences_of
 from apps.payments.audit.provider import differences_with_stripe
+from apps.payments.charges_without_order import RECORDING_TIME
 from apps.payments.stripe.client import PaymentNotFound
 from apps.pricing.models import PromoCode
 
@@ -50,13 +51,15 @@ def audit(
     since: datetime | None = None,
     offline: bool = False,
     stripe_since: datetime | None = None,
+    recording_time: timedelta = RECORDING_TIME,
 ) -> Audit:
     """Compare the shop's records about money with each other and with Stripe. Changes nothing.
 
     Covers all orders, or those changed since `since`. Unless `offline`, the orders changed since
     `stripe_since` are also compared with Stripe, with one call for each order. Then all charges of
-    that period are listed, which finds charges without an order. A difference is checked again
-    under the order's lock, so that a purchase under way is not reported.
+    that period are listed, which finds charges without an order. Charges younger than
+    `recording_time` are left out, because the shop may still be recording them. A difference is
+    checked again under the order's lock, so that a purchase under way is not reported.
     """
     result = Audit()
     orders = _changed(Order.objects.all(), since)
@@ -66,8 +69,8 @@ def audit(
             result.differences += _sentences(order.pk, _check_again(order.pk))
     result.differences += _counters()
     if not offline:
-        compared = _ask_stripe(result, _changed(orders, stripe_since))
-        _walk_charges(result, stripe_since or since, compared)
+        compared = _ask_stripe(result, _changed(orders, stripe_since), recording_time)
+        _walk_charges(result, stripe_since or since, compared, recording_time)
     return result
 
 
@@ -114,7 +117,7 @@ def _counters() -> list[str]:
     ]
 
 
-def _ask_stripe(result: Audit, orders: QuerySet[Order]) -> set[int]:
+def _ask_stripe(result: Audit, orders: QuerySet[Order], recording_time: timedelta) -> set[int]:
     """Compare each order with Stripe. Returns the ids of the orders that were compared."""
     compared: set[int] = set()
     in_a_row = 0
@@ -122,7 +125,7 @@ def _ask_stripe(result: Audit, orders: QuerySet[Order]) -> set[int]:
     may_have_charges = ~Q(customer_reference="") | Q(payments__status="succeeded")
     for order in _with_rows(orders.filter(may_have_charges).distinct()):
         try:
-            sentences = list(differences_with_stripe(order))
+            sentences = list(differences_with_stripe(order, recording_time=recording_time))
         except PaymentNotFound:
             continue
         except AcademyError:
@@ -138,9 +141,13 @@ def _ask_stripe(result: Audit, orders: QuerySet[Order]) -> set[int]:
     return compared
 
 
-def _walk_charges(result: Audit, since: datetime | None, compared: set[int]) -> None:
+def _walk_charges(
+    result: Audit, since: datetime | None, compared: set[int], recording_time: timedelta
+) -> None:
     try:
-        sentences, result.of_other_shops = unrecorded_charges(since, compared_orders=compared)
+        sentences, result.of_other_shops = unrecorded_charges(
+            since, compared_orders=compared, recording_time=recording_time
+        )
     except AcademyError:
         result.unanswered += 1
         return

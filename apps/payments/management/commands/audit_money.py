@@ -1,11 +1,12 @@
 import sys
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from apps.payments.audit import audit
+from apps.payments.charges_without_order import RECORDING_TIME
 
 
 class Command(BaseCommand):
@@ -20,9 +21,18 @@ class Command(BaseCommand):
             "--since", metavar="AAAA-MM-DD", help="solo los pedidos cambiados desde ese día"
         )
         parser.add_argument("--offline", action="store_true", help="sin preguntar a Stripe")
+        parser.add_argument(
+            "--after-restore",
+            action="store_true",
+            help="también los cobros de los últimos 10 minutos, con todos los procesos parados",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        result = audit(since=_day(options["since"]), offline=options["offline"])
+        result = audit(
+            since=_day(options["since"]),
+            offline=options["offline"],
+            recording_time=timedelta(0) if options["after_restore"] else RECORDING_TIME,
+        )
         for sentence in result.differences:
             self.stdout.write(sentence)
         self.stdout.write(result.summary())
