@@ -22,11 +22,12 @@ from apps.core.errors import AcademyError
 from apps.core.fresh_password import fresh_password_required
 from apps.core.identity import email_identity
 from apps.core.money import format_euros
-from apps.invoices.billing import give_details
+from apps.invoices.billing import can_correct_recipient, correct_recipient, give_details
 from apps.invoices.forms import BillingForm
-from apps.invoices.issue import send_invoice, try_to_issue
+from apps.invoices.issue import send_invoice
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
-from apps.invoices.snapshot import seller_is_known, tax_lines_of
+from apps.invoices.pending import AT_ONCE, try_alone
+from apps.invoices.snapshot import SellerDataMissing, seller_is_known, tax_lines_of
 from apps.invoices.tax_ids import normalized
 from apps.invoices.views import pdf_response
 from apps.orders.models import Order
@@ -53,6 +54,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
     date_hierarchy = "issued_on"
     actions = ("send_again",)
     change_list_template = "invoices/invoice_list.html"
+    change_form_template = "invoices/invoice_page.html"
     fields = (
         "code",
         "kind",
@@ -73,6 +75,11 @@ class InvoiceAdmin(ReadOnlyAdmin):
         return [
             path("emitir/", view(self.issue_view), name="invoices_invoice_issue"),
             path("<int:pk>/pdf/", view(self.pdf_view), name="invoices_invoice_pdf"),
+            path(
+                "<int:pk>/destinatario/",
+                view(self.recipient_view),
+                name="invoices_invoice_recipient",
+            ),
             *super().get_urls(),
         ]
 
@@ -137,6 +144,55 @@ class InvoiceAdmin(ReadOnlyAdmin):
             "opts": Invoice._meta,
             "form": form,
             "no_seller": "" if seller_is_known() else NO_SELLER,
+            "place": "Emitir",
+            "note": "El comprador recibe la factura por correo. Después no se puede cambiar: una "
+            "devolución añade una rectificativa.",
+            "button": "Emitir la factura",
+        }
+        return TemplateResponse(request, "invoices/issue.html", context)
+
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        invoice = kwargs.get("obj")
+        context["can_correct"] = (
+            invoice is not None
+            and self.has_issue_permission(request)
+            and can_correct_recipient(invoice)
+        )
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def recipient_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Issue the corrective invoice of one whose recipient is wrong."""
+        if not self.has_issue_permission(request):
+            raise PermissionDenied
+        answer: HttpResponse = self._correct(request, get_object_or_404(Invoice, pk=pk))
+        return answer
+
+    @method_decorator(fresh_password_required)
+    def _correct(self, request: HttpRequest, invoice: Invoice) -> HttpResponse:
+        form = BillingForm(request.POST or None, initial=invoice.recipient or {})
+        if request.method == "POST" and form.is_valid():
+            try:
+                corrective = correct_recipient(invoice, form.cleaned_data)
+            except AcademyError as refusal:
+                form.add_error(None, refusal.message)
+            except SellerDataMissing:
+                form.add_error(None, NO_SELLER)
+            else:
+                log_rows(request, Invoice, [invoice.pk], "Destinatario corregido en la factura")
+                text = f"{corrective.code} sustituye a {invoice.code} y va de camino al comprador."
+                messages.success(request, text)
+                return redirect("admin:invoices_invoice_change", corrective.pk)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Corregir el destinatario de {invoice.code}",
+            "opts": Invoice._meta,
+            "form": form,
+            "place": "Corregir el destinatario",
+            "note": "Se emite una factura rectificativa con los datos correctos, que sustituye a "
+            f"{invoice.code}. El comprador la recibe por correo.",
+            "button": "Emitir la rectificativa",
         }
         return TemplateResponse(request, "invoices/issue.html", context)
 
@@ -214,8 +270,13 @@ def _issue_for(
         form.add_error(None, refusal.message)
         return False
     log_rows(request, Order, [order.pk], "Factura pedida para el pedido")
-    if try_to_issue(order.pk):
+    if try_alone(order.pk):
         messages.success(request, f"La factura del pedido {order.pk} está emitida y va de camino.")
+        return True
+    row = PendingInvoice.objects.filter(order=order).first()
+    if row is not None and row.problem != PendingInvoice.Problem.SELLER_DATA:
+        why = row.get_problem_display()
+        messages.warning(request, f"La factura del pedido {order.pk} queda en espera. {why}.")
     else:
         messages.warning(request, NO_SELLER)
     return True
@@ -246,8 +307,9 @@ class PendingInvoiceAdmin(ReadOnlyAdmin):
     readonly_fields = ("of_order", "why")
 
     @admin.action(description="Volver a intentarlo", permissions=["issue"])
+    @method_decorator(fresh_password_required)
     def try_again(self, request: HttpRequest, rows: QuerySet[PendingInvoice]) -> None:
-        done = [try_to_issue(order_id) for order_id in rows.values_list("order", flat=True)]
+        done = [try_alone(pk) for pk in list(rows.values_list("order", flat=True)[:AT_ONCE])]
         waiting = len(done) - sum(done)
         self.message_user(
             request, f"Resueltas: {sum(done)}. Siguen en espera: {waiting}.", messages.INFO
@@ -267,12 +329,12 @@ class PendingInvoiceAdmin(ReadOnlyAdmin):
 
 @admin.register(TaxRecord)
 class TaxRecordAdmin(ReadOnlyAdmin):
-    list_display = ("number", "kind", "invoice", "generated_at", "state", "error")
-    list_filter = ("state", "kind")
+    list_display = ("number", "environment", "kind", "invoice", "generated_at", "state", "error")
+    list_filter = ("state", "kind", "environment")
     list_select_related = ("invoice",)
     search_fields = ("=invoice__code", "=hash")
     fields = (
-        ("issuer", "number"),
+        ("issuer", "environment", "number"),
         "kind",
         "invoice",
         "generated_at",

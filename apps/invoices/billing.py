@@ -7,6 +7,7 @@ from django.db import transaction
 
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.invoices.expected import expected_cents
+from apps.invoices.issue import bring_up_to_date, issue_recipient_corrective
 from apps.invoices.models import BillingDetails, Invoice
 from apps.invoices.pending import queue_invoices
 from apps.invoices.tax_ids import COUNTRIES, is_tax_id, normalized
@@ -40,6 +41,16 @@ class NothingToInvoice(Conflict):
     message = "De este pedido no hay nada que facturar: no ha costado nada o está devuelto entero."
 
 
+class NotInForce(Conflict):
+    code = "not_in_force"
+    message = "Solo se corrige el destinatario de una factura completa que esté en vigor."
+
+
+class SameRecipient(Conflict):
+    code = "same_recipient"
+    message = "La factura ya lleva esos datos: no hay nada que corregir."
+
+
 def order_of_link(order_id: str, token: str) -> Order:
     """The paid order that a personal link opens. Raises InvoicesNotFound."""
     is_number = order_id.isascii() and order_id.isdecimal() and len(order_id) < 19
@@ -64,8 +75,7 @@ def order_of_payment(reference: str) -> Order:
 
 def full_invoice_of(order: Order) -> Invoice | None:
     """The full invoice of the order that is in force."""
-    full = (Invoice.Kind.FULL, Invoice.Kind.REPLACEMENT)
-    return order.invoices.in_force().filter(kind__in=full).first()
+    return order.invoices.in_force().filter(kind__in=Invoice.FULL_KINDS).first()
 
 
 def clean_details(values: dict[str, Any]) -> dict[str, str]:
@@ -103,11 +113,21 @@ def _is_spanish_postal_code(text: str) -> bool:
 
 
 def _is_latin(text: str) -> bool:
-    """Whether the text can be printed: Latin letters, digits and signs, without control codes."""
+    """Whether the text can be printed: Latin letters, digits and signs, without control codes.
+
+    Digits of other scripts and superscripts are refused. Of the characters after the Latin letters,
+    only punctuation and signs such as – and € are accepted.
+    """
     return text.isprintable() and all(
-        ord(sign) < 0x250 or (not sign.isalpha() and ord(sign) < 0x2100 and sign.isprintable())
-        for sign in unicodedata.normalize("NFC", text)
+        _is_latin_sign(sign) for sign in unicodedata.normalize("NFC", text)
     )
+
+
+def _is_latin_sign(sign: str) -> bool:
+    category = unicodedata.category(sign)
+    if ord(sign) < 0x250:
+        return category != "No"
+    return 0x2010 <= ord(sign) < 0x2100 and category[0] in "PS"
 
 
 @transaction.atomic
@@ -124,3 +144,35 @@ def give_details(order: Order, details: dict[str, str]) -> BillingDetails:
     stored, _ = BillingDetails.objects.update_or_create(order=order, defaults=details)
     queue_invoices(order)
     return stored
+
+
+def can_correct_recipient(invoice: Invoice) -> bool:
+    """Whether a corrective invoice can name another recipient than this one does."""
+    order = invoice.order
+    return (
+        order is not None
+        and order.student.erased_at is None
+        and full_invoice_of(order) == invoice
+        and expected_cents(order) > 0
+    )
+
+
+@transaction.atomic
+def correct_recipient(invoice: Invoice, details: dict[str, str]) -> Invoice:
+    """Issue the corrective invoice with the right recipient, and return it.
+
+    Raises NotInForce, SameRecipient, NothingToInvoice, and SellerDataMissing.
+    """
+    if invoice.order_id is None:
+        raise NotInForce
+    order = locked_order(invoice.order_id)
+    # Refunds come first: the corrective has the amounts that are left.
+    bring_up_to_date(order.pk)
+    if full_invoice_of(order) != invoice or order.student.erased_at is not None:
+        raise NotInForce
+    if not expected_cents(order):
+        raise NothingToInvoice
+    if invoice.recipient == details:
+        raise SameRecipient
+    BillingDetails.objects.update_or_create(order=order, defaults=details)
+    return issue_recipient_corrective(order, details)

@@ -31,7 +31,8 @@ def expected_cents(order: Order) -> int:
 def _returned_cents(order: Order) -> int:
     refunds = Refund.objects.filter(payment__order=order)
     made = refunds.filter(status__in=_MADE)
-    sent_back = refunds_sent_back().filter(payment__order=order)
+    # A further refund replaces one that was sent back once the provider has made it, not before.
+    sent_back = refunds_sent_back(replaced_by=_MADE).filter(payment__order=order)
     return _sum(made) + _sum(sent_back)
 
 

@@ -24,6 +24,7 @@ from apps.invoices.snapshot import (
     SellerDataMissing,
     build_content,
     corrective_content,
+    recipient_content,
     replacement_content,
     tax_lines_of,
     vat_of,
@@ -39,6 +40,7 @@ SIMPLIFIED_LIMIT_CENTS = 400_00
 _CORRECTIVE_OF = {
     Kind.FULL: Kind.CORRECTIVE,
     Kind.REPLACEMENT: Kind.CORRECTIVE,
+    Kind.RECIPIENT_CORRECTIVE: Kind.CORRECTIVE,
     Kind.SIMPLIFIED: Kind.SIMPLIFIED_CORRECTIVE,
 }
 
@@ -70,9 +72,13 @@ def bring_up_to_date(order_id: int) -> list[Invoice]:
     issued = [*_first_invoice(order), *_replacement(order), *_corrective(order)]
     PendingInvoice.objects.filter(order=order).delete()
     for invoice in issued:
-        record_issue(invoice)
-        send_invoice(invoice)
+        _hand_out(invoice)
     return issued
+
+
+def _hand_out(invoice: Invoice) -> None:
+    record_issue(invoice)
+    send_invoice(invoice)
 
 
 def try_to_issue(order_id: int) -> bool:
@@ -149,6 +155,22 @@ def _corrective(order: Order) -> list[Invoice]:
     )
     kind = _CORRECTIVE_OF[Kind(root.kind)]
     return [_create(order, kind, content, recipient=root.recipient, root=root)]
+
+
+def issue_recipient_corrective(order: Order, recipient: dict[str, str]) -> Invoice:
+    """Issue the corrective invoice that names another recipient than the one in force.
+
+    It replaces that invoice with its correctives ("por sustitución", Real Decreto 1619/2012,
+    article 15) and has the amounts that are left. Call it with the order locked.
+    """
+    state = _state_of(order)
+    if state is None:
+        raise ValueError(f"order {order.pk} has no invoice to correct")
+    content = recipient_content(order, wrong=state.root, tax_lines=state.taxes)
+    kind = Kind.RECIPIENT_CORRECTIVE
+    invoice = _create(order, kind, content, recipient=recipient, replaces=state.root)
+    _hand_out(invoice)
+    return invoice
 
 
 def _state_of(order: Order) -> _State | None:

@@ -19,6 +19,7 @@ def _invoice() -> dict[str, dict[str, Any]]:
         "total": Decimal("194.40"),
         "corrects": None,
         "replaces": None,
+        "names_recipient": False,
         "invoices_url": SecretUrl(absolute_url(f"{reverse('factura')}?pedido=1042&clave=0123")),
         "attachments": (),
     }
@@ -30,7 +31,19 @@ def _invoice() -> dict[str, dict[str, Any]]:
         "corrects": "F2026-00042",
     }
     replacement = {**full, "kind": Invoice.Kind.REPLACEMENT.label, "replaces": "S2026-00012"}
-    return {"Factura": full, "Rectificativa": corrective, "En lugar de simplificada": replacement}
+    recipient = {
+        **full,
+        "kind": Invoice.Kind.RECIPIENT_CORRECTIVE.label,
+        "code": "R2026-00008",
+        "replaces": "F2026-00042",
+        "names_recipient": True,
+    }
+    return {
+        "Factura": full,
+        "Rectificativa": corrective,
+        "En lugar de simplificada": replacement,
+        "Con otro destinatario": recipient,
+    }
 
 
 def _waiting() -> dict[str, dict[str, Any]]:

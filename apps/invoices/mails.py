@@ -33,6 +33,7 @@ def invoice_context(ids: dict[str, Any]) -> dict[str, Any]:
         "total": invoice.total,
         "corrects": invoice.root and invoice.root.code,
         "replaces": invoice.replaces and invoice.replaces.code,
+        "names_recipient": invoice.kind == Invoice.Kind.RECIPIENT_CORRECTIVE,
         "invoices_url": SecretUrl(absolute_url(invoice_url(invoice.order))),
         "attachments": (Attachment(f"{invoice.code}.pdf", partial(invoice_pdf, invoice)),),
     }

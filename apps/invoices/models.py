@@ -73,6 +73,8 @@ class PendingInvoice(models.Model):
         "por qué espera", max_length=12, choices=Problem.choices, blank=True, default=""
     )
     created_at = models.DateTimeField("espera desde", default=timezone.now)
+    # The job begins with the orders that it has not tried, or not for the longest time.
+    tried_at = models.DateTimeField("último intento", null=True, blank=True)
 
     class Meta:
         verbose_name = "factura en espera"
@@ -86,7 +88,7 @@ class PendingInvoice(models.Model):
 
 class InvoiceQuerySet(models.QuerySet["Invoice"]):
     def in_force(self) -> "InvoiceQuerySet":
-        """Invoices that count: not the simplified ones that a full invoice replaces."""
+        """Invoices that count: not those that another invoice replaces, nor their correctives."""
         own = Q(root=None, replaced_by=None)
         return self.filter(own | Q(root__isnull=False, root__replaced_by=None))
 
@@ -105,7 +107,11 @@ class Invoice(models.Model):
         SIMPLIFIED = "F2", "Factura simplificada"
         REPLACEMENT = "F3", "Factura en sustitución de una simplificada"
         CORRECTIVE = "R1", "Factura rectificativa"
+        RECIPIENT_CORRECTIVE = "R4", "Factura rectificativa de los datos del destinatario"
         SIMPLIFIED_CORRECTIVE = "R5", "Factura rectificativa de una simplificada"
+
+    # Those with a recipient, which a corrective of the recipient can replace.
+    FULL_KINDS = (Kind.FULL, Kind.REPLACEMENT, Kind.RECIPIENT_CORRECTIVE)
 
     code = models.CharField("número", max_length=20, unique=True)
     series = models.CharField("serie", max_length=1)
@@ -117,7 +123,7 @@ class Invoice(models.Model):
     order = models.ForeignKey(
         Order, models.SET_NULL, null=True, related_name="invoices", verbose_name="pedido"
     )
-    # The invoice that a corrective one corrects.
+    # The invoice that a corrective one corrects by differences.
     root = models.ForeignKey(
         "self",
         models.PROTECT,
@@ -125,7 +131,7 @@ class Invoice(models.Model):
         related_name="correctives",
         verbose_name="rectifica",
     )
-    # The simplified invoice that this full one replaces.
+    # The simplified invoice that this full one replaces, or the one with the wrong recipient.
     replaces = models.OneToOneField(
         "self",
         models.PROTECT,
@@ -185,16 +191,42 @@ class Invoice(models.Model):
         return str((self.recipient or {}).get("name", ""))
 
 
-class TaxChain(models.Model):
-    """The end of the chain of tax records of one issuer. Its row is locked while one is added."""
+class TaxEnvironment(models.TextChoices):
+    """The tax agency's services, as the setting VERIFACTU names them."""
 
-    issuer = models.CharField(max_length=20, unique=True)
+    TEST = "pruebas", "Pruebas"
+    REAL = "produccion", "Real"
+
+
+ENVIRONMENT: dict[str, Any] = {
+    "max_length": 10,
+    "choices": TaxEnvironment.choices,
+    "default": TaxEnvironment.REAL,
+    "db_default": TaxEnvironment.REAL,
+}
+
+
+class TaxChain(models.Model):
+    """The end of the chain of tax records of one issuer in one environment of the agency.
+
+    Its row is locked while a record is added.
+    """
+
+    issuer = models.CharField(max_length=20)
+    environment = models.CharField(**ENVIRONMENT)
     last_number = models.PositiveIntegerField(default=0)
     # The tax agency says after each message how long to wait for the next.
     next_message_at = models.DateTimeField(null=True)
 
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("issuer", "environment"), name="one_tax_chain_per_environment"
+            ),
+        )
+
     def __str__(self) -> str:
-        return f"{self.issuer}: {self.last_number}"
+        return f"{self.issuer} ({self.get_environment_display()}): {self.last_number}"
 
 
 class TaxRecord(models.Model):
@@ -215,6 +247,7 @@ class TaxRecord(models.Model):
         REJECTED = "rejected", "Rechazado"
 
     issuer = models.CharField("NIF del emisor", max_length=20)
+    environment = models.CharField("entorno", **ENVIRONMENT)
     number = models.PositiveIntegerField("registro")
     kind = models.CharField("tipo", max_length=10, choices=Kind.choices)
     invoice = models.ForeignKey(
@@ -235,7 +268,9 @@ class TaxRecord(models.Model):
         verbose_name_plural = "registros de VERI*FACTU"
         ordering = ("-pk",)
         constraints = (
-            models.UniqueConstraint(fields=("issuer", "number"), name="tax_record_number_once"),
+            models.UniqueConstraint(
+                fields=("issuer", "environment", "number"), name="tax_record_number_once"
+            ),
         )
         indexes = (models.Index(fields=("state", "id"), name="tax_record_by_state"),)
 

@@ -16,6 +16,7 @@ SERIES = {
     Invoice.Kind.SIMPLIFIED: "S",
     Invoice.Kind.CORRECTIVE: "R",
     Invoice.Kind.SIMPLIFIED_CORRECTIVE: "R",
+    Invoice.Kind.RECIPIENT_CORRECTIVE: "R",
 }
 
 

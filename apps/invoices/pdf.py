@@ -153,6 +153,7 @@ class _Drawing:
         for key, text in (
             ("corrects", "Rectifica, por diferencias, la factura"),
             ("replaces", "Sustituye a la factura simplificada"),
+            ("substitutes", "Rectifica los datos del destinatario y sustituye a la factura"),
         ):
             if key in self.content:
                 about = self.content[key]

@@ -3,6 +3,8 @@
 import logging
 
 from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
 from django_tasks import task
 
 from apps.core.models import SiteSettings
@@ -42,20 +44,24 @@ def issue_pending(order_id: int) -> None:
 
 
 def issue_all_pending() -> tuple[int, int]:
-    """Try every order that waits, the oldest first. Returns how many are done and how many wait."""
+    """Try orders that wait. Returns how many are done and how many still wait.
+
+    Orders that were never tried come first, then those whose last attempt is the longest ago: an
+    order that waits for its buyer's details does not keep newer ones from their turn.
+    """
     done = waiting = 0
-    for order_id in PendingInvoice.objects.order_by("created_at").values_list("order", flat=True)[
-        :AT_ONCE
-    ]:
-        if _try_alone(order_id):
+    rows = PendingInvoice.objects.order_by(F("tried_at").asc(nulls_first=True), "created_at")
+    for order_id in list(rows.values_list("order", flat=True)[:AT_ONCE]):
+        if try_alone(order_id):
             done += 1
         else:
             waiting += 1
     return done, waiting
 
 
-def _try_alone(order_id: int) -> bool:
+def try_alone(order_id: int) -> bool:
     """Try one order. An error is kept with it, so that the others are tried all the same."""
+    PendingInvoice.objects.filter(order=order_id).update(tried_at=timezone.now())
     try:
         with transaction.atomic():
             return try_to_issue(order_id)

@@ -75,12 +75,24 @@ def replacement_content(
     order: Order, *, simplified: Invoice, tax_lines: Sequence[TaxLine]
 ) -> dict[str, Any]:
     """The content of a full invoice in place of a simplified one and its correctives."""
-    total = sum(line.total for line in tax_lines)
-    return {
-        **build_content(order, total_cents=total),
-        "breakdown": as_json(tax_lines),
-        "replaces": {"code": simplified.code, "issued_on": simplified.issued_on.isoformat()},
-    }
+    return {**_left_content(order, tax_lines), "replaces": _reference_to(simplified)}
+
+
+def recipient_content(
+    order: Order, *, wrong: Invoice, tax_lines: Sequence[TaxLine]
+) -> dict[str, Any]:
+    """The content of the corrective invoice in place of one with the wrong recipient."""
+    return {**_left_content(order, tax_lines), "substitutes": _reference_to(wrong)}
+
+
+def _left_content(order: Order, tax_lines: Sequence[TaxLine]) -> dict[str, Any]:
+    """The lines of the order with what is left of its invoices."""
+    content = build_content(order, total_cents=sum(line.total for line in tax_lines))
+    return {**content, "breakdown": as_json(tax_lines)}
+
+
+def _reference_to(invoice: Invoice) -> dict[str, str]:
+    return {"code": invoice.code, "issued_on": invoice.issued_on.isoformat()}
 
 
 def corrective_content(
@@ -97,7 +109,7 @@ def corrective_content(
         ],
         "discounts": [],
         "breakdown": as_json(tax_lines),
-        "corrects": {"code": root.code, "issued_on": root.issued_on.isoformat()},
+        "corrects": _reference_to(root),
     }
 
 

@@ -44,6 +44,7 @@ ASKS_FOR = {
     "core_legaltext_preview": "core.add_legaltext",
     "invoices_invoice_issue": "invoices.issue_invoice",
     "invoices_invoice_pdf": "invoices.view_invoice",
+    "invoices_invoice_recipient": "invoices.issue_invoice",
     "leads_attachment_download": "leads.view_lead",
     "orders_order_cambiar_correo": "students.change_student",
     "orders_order_cobrar_plazos": "orders.change_instalment",
@@ -201,7 +202,7 @@ def address(pattern, rows):
         row = rows[User]
     elif pattern.name == "leads_attachment_download":
         row = rows[Attachment]
-    elif pattern.name == "invoices_invoice_pdf":
+    elif pattern.name in ("invoices_invoice_pdf", "invoices_invoice_recipient"):
         row = rows[apps.get_model("invoices", "Invoice")]
     elif pattern.name in ("catalogue_lesson_order", "catalogue_subject_copy"):
         row = rows[Subject]

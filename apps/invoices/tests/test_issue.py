@@ -7,14 +7,17 @@ from zoneinfo import ZoneInfo
 import pytest
 import time_machine
 from django.conf import settings
+from django.db import connection
 from pypdf import PdfReader
 
 from apps.catalogue.models import Subject
+from apps.core.dates import today
 from apps.core.models import Mail, SiteSettings
 from apps.core.vat import Vat
+from apps.invoices import pending
 from apps.invoices.issue import bring_up_to_date, try_to_issue
 from apps.invoices.jobs import issue_invoices
-from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
+from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, SeriesCounter
 from apps.invoices.pdf import invoice_pdf
 from apps.orders.models import Refund
 from apps.orders.refunds.sent_back import settle_outside
@@ -227,20 +230,69 @@ def test_later_data_of_the_academy_do_not_change_an_invoice(seller, api, sandbox
 
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
-def test_parallel_invoices_have_numbers_without_gaps(seller, api, sandbox, work):
+def test_parallel_invoices_have_numbers_without_gaps(seller, api, sandbox, monkeypatch):
+    """Each number is read while another transaction has the counter, unless that locks its row."""
     orders = [
         buy(api, sandbox, email=f"comprador{n}@example.com", phone=f"+3460000000{n}")
-        for n in range(4)
+        for n in range(2)
     ]
     details = {"name": "Ana", "tax_id": "12345678Z", "address": "C/ 1", "postal_code": "28013",
                "city": "Madrid"}  # fmt: skip
     for order in orders:
         BillingDetails.objects.create(order=order, **details)
-    waiting = [order.pk for order in orders for _ in range(2)]
+    # Creating the counter's row would keep the second transaction waiting, too.
+    SeriesCounter.objects.create(series="F", year=today().year)
+    arrived = []
+    save = SeriesCounter.save
 
-    results = in_parallel(lambda: try_to_issue(waiting.pop()), times=8)
+    def save_once_both_have_read(counter, **fields):
+        arrived.append(counter.last_number)
+        while len(arrived) < 2 and not somebody_waits_for_a_lock():
+            pass
+        save(counter, **fields)
 
-    assert results == [True] * 8
-    assert sorted(Invoice.objects.values_list("number", flat=True)) == [1, 2, 3, 4]
-    by_number = Invoice.objects.order_by("number").values_list("issued_on", flat=True)
-    assert list(by_number) == sorted(by_number)
+    monkeypatch.setattr(SeriesCounter, "save", save_once_both_have_read)
+    waiting = [order.pk for order in orders]
+
+    results = in_parallel(lambda: try_to_issue(waiting.pop()), times=2)
+
+    assert results == [True] * 2
+    assert arrived == [1, 2]
+    assert sorted(Invoice.objects.values_list("number", flat=True)) == [1, 2]
+
+
+def somebody_waits_for_a_lock():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return cursor.fetchone()[0]
+
+
+def test_orders_that_cannot_be_invoiced_do_not_keep_others_from_their_turn(
+    seller, api, sandbox, monkeypatch
+):
+    seller.simplified_invoices = True
+    seller.save()
+    large = buy(api, sandbox, make_subject(price="500.00"), total="475.00")
+    monkeypatch.setattr(pending, "AT_ONCE", 1)
+    issue_invoices()
+    assert PendingInvoice.objects.get(order=large).problem == "over_limit"
+
+    small = buy(api, sandbox, email="otra@example.com")
+    issue_invoices()
+    assert Invoice.objects.get().order == small
+
+
+def test_a_requested_refund_does_not_replace_one_that_was_sent_back(
+    seller, api, sandbox, ask, clerk, work
+):
+    order = buy(api, sandbox)
+    ask(order)
+    refund(order, clerk, 5000)
+    work()
+    sent_back = Refund.objects.get()
+    sent_back.status = "failed"
+    sent_back.save()
+    Refund.objects.create(
+        payment=sent_back.payment, batch="b", amount=50, reason="Otra vez", actor="carla"
+    )
+    assert bring_up_to_date(order.pk) == []

@@ -19,9 +19,9 @@ import time_machine
 
 from apps.invoices.checks import configuration_problems
 from apps.invoices.jobs import send_tax_records
-from apps.invoices.models import Invoice, TaxRecord
+from apps.invoices.models import Invoice, TaxChain, TaxRecord
 from apps.invoices.verifactu import sending
-from apps.invoices.verifactu.messages import UnreadableAnswer
+from apps.invoices.verifactu.messages import UnreadableAnswer, request_body
 from apps.invoices.verifactu.records import record_annulment, record_issue
 
 EXCHANGE = Path(__file__).parent / "exchange"
@@ -65,7 +65,10 @@ def agency(settings, monkeypatch) -> Iterator[Agency]:
     agency.server.server_close()
 
 
-def issue(number, *, kind="F1", lines=((15074, 3166, "general"),), **fields):
+SELLER = {"name": "Academia Faro, S. L.", "tax_id": "B12345674", "address": "C/ 1"}
+
+
+def issue(number, *, kind="F1", lines=((15074, 3166, "general"),), seller=SELLER, **fields):
     breakdown = [{"vat": vat, "base": base, "tax": tax} for base, tax, vat in lines]
     fields.setdefault(
         "recipient", {"name": "Bruno Núñez & Cía.", "tax_id": "12345678Z", "country": "ES"}
@@ -76,7 +79,7 @@ def issue(number, *, kind="F1", lines=((15074, 3166, "general"),), **fields):
         total=Decimal(sum(base + tax for base, tax, _ in lines)) / 100,
         tax=Decimal(sum(tax for _, tax, _ in lines)) / 100,
         content={
-            "seller": {"name": "Academia Faro, S. L.", "tax_id": "B12345674", "address": "C/ 1"},
+            "seller": seller,
             "operation_on": "2027-01-03", "lines": [{"name": "Física"}], "breakdown": breakdown,
         },
         **fields,
@@ -120,6 +123,50 @@ def test_next_message_waits_as_long_as_the_agency_asks_for(agency, records):
     with time_machine.travel(datetime.now(tz=NOON.tzinfo) + timedelta(seconds=121)):
         send_tax_records()
     assert len(agency.requests) == 2
+
+
+def test_one_issuer_does_not_keep_another_from_sending(agency, records):
+    send_tax_records()
+    with time_machine.travel(NOON, tick=False):
+        issue(4)
+        issue(5, seller={"name": "Otra, S. L.", "tax_id": "B87654321", "address": "C/ 2"})
+    send_tax_records()
+
+    assert len(agency.requests) == 2
+    assert b"B87654321" in agency.requests[1]
+    assert b"F1-4" not in agency.requests[1]
+
+
+def test_records_of_the_test_environment_are_not_sent_to_the_real_one(
+    agency, records, settings, monkeypatch
+):
+    monkeypatch.setitem(sending.ENDPOINTS, "produccion", sending.ENDPOINTS["pruebas"])
+    settings.VERIFACTU = "produccion"
+    assert send_tax_records() == ""
+    assert agency.requests == []
+
+
+def test_corrective_of_the_recipient_is_sent_as_a_substitution(agency):
+    wrong = issue(1)
+    issue(2, kind="R1", lines=((-4132, -868, "general"),), root=wrong)
+    issue(3, kind="R4", lines=((10942, 2298, "general"),), replaces=wrong)
+    send_tax_records()
+    text = agency.requests[0].decode().rpartition("<sf:TipoFactura>R4</sf:TipoFactura>")[2]
+    parts = ("<sf:TipoRectificativa>S<", "F1-1<", "R1-2<", "<sf:BaseRectificada>109.42<",
+             "<sf:CuotaRectificada>22.98<")  # fmt: skip
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_a_message_takes_as_many_queries_for_many_records_as_for_one(
+    agency, django_assert_num_queries
+):
+    wrong = issue(1)
+    for number in range(2, 6):
+        issue(number, kind="R1", lines=((-100, -21, "general"),), root=wrong)
+    records = sending._waiting(TaxChain.objects.get())
+    with django_assert_num_queries(1):
+        request_body(records)
 
 
 @pytest.mark.parametrize(

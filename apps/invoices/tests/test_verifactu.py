@@ -2,13 +2,14 @@
 
 import pytest
 
-from apps.invoices.models import Invoice, TaxRecord
+from apps.invoices.jobs import BrokenChain, verify_tax_chains
+from apps.invoices.models import Invoice, TaxChain, TaxRecord
 from apps.invoices.verifactu.qr import check_url
 from apps.invoices.verifactu.records import (
     ANNULMENT_FIELDS,
     ISSUE_FIELDS,
-    first_broken_record,
     hash_of,
+    problem_of,
     record_annulment,
 )
 from tests.helpers.refunds import buy, refund
@@ -63,15 +64,35 @@ def test_each_invoice_gets_a_record_that_is_chained_to_the_one_before(chain):
     assert (first.previous_hash, second.previous_hash) == ("", first.hash)
     assert annulment.previous_hash == second.hash
     assert (second.content["TipoFactura"], second.content["ImporteTotal"]) == ("R1", "-50.00")
-    assert first_broken_record("B12345674") is None
+    assert problem_of(TaxChain.objects.get()) == ""
+    assert verify_tax_chains() == "1 cadenas sin cambios"
 
 
 def test_a_changed_or_missing_record_breaks_the_chain(chain):
     first, second = chain
+    row = TaxChain.objects.get()
     TaxRecord.objects.filter(pk=first.pk).update(content={**first.content, "ImporteTotal": "1.00"})
-    assert first_broken_record("B12345674") == first
+    assert "desde el registro 1" in problem_of(row)
+    with pytest.raises(BrokenChain, match="B12345674"):
+        verify_tax_chains()
+    TaxRecord.objects.filter(pk=first.pk).update(content=first.content)
+    Invoice.objects.filter(pk=second.invoice_id).update(total=-40)
+    assert "desde el registro 2" in problem_of(row)
+    TaxRecord.objects.filter(pk=second.pk).delete()
+    assert "le faltan registros tras el 1" in problem_of(row)
     TaxRecord.objects.filter(pk=first.pk).delete()
-    assert first_broken_record("B12345674") == second
+    assert "le faltan registros tras el 0" in problem_of(row)
+
+
+def test_the_real_chain_begins_with_a_first_record_of_its_own(chain, settings, api, sandbox, ask):
+    settings.VERIFACTU = "produccion"
+    ask(buy(api, sandbox, email="otra@example.com", phone="+34600000009"))
+
+    record = TaxRecord.objects.get(environment="produccion")
+    assert (record.number, record.previous_hash) == (1, "")
+    assert check_url(record.invoice).startswith("https://www2.agenciatributaria.gob.es")
+    assert [row.last_number for row in TaxChain.objects.order_by("pk")] == [2, 1]
+    assert verify_tax_chains() == "2 cadenas sin cambios"
 
 
 def test_the_qr_code_leads_to_the_agencys_page(chain, settings):
@@ -79,11 +100,9 @@ def test_the_qr_code_leads_to_the_agencys_page(chain, settings):
     query = (
         f"?nif=B12345674&numserie={invoice.code}&fecha={invoice.issued_on:%d-%m-%Y}&importe=182.40"
     )
-    assert check_url(invoice) == f"https://prewww2.aeat.es/wlpl/TIKE-CONT/ValidarQR{query}"
+    # Also after the setting has changed: the test environment has the record.
     settings.VERIFACTU = "produccion"
-    assert check_url(invoice).startswith(
-        "https://www2.agenciatributaria.gob.es/wlpl/TIKE-CONT/ValidarQR?"
-    )
+    assert check_url(invoice) == f"https://prewww2.aeat.es/wlpl/TIKE-CONT/ValidarQR{query}"
 
 
 @pytest.mark.django_db

@@ -44,20 +44,29 @@ def request_body(records: Sequence[TaxRecord]) -> bytes:
     message = Xml.SubElement(body, _tag("sfLR:RegFactuSistemaFacturacion"))
     header = Xml.SubElement(message, _tag("sfLR:Cabecera"))
     _add(header, [("ObligadoEmision", _named(seller))])
+    previous = _previous_of(records)
     for record in records:
         entry = Xml.SubElement(message, _tag("sfLR:RegistroFactura"))
-        _add(entry, [_record(record)])
+        _add(entry, [_record(record, previous.get(record.previous_hash))])
     Xml.indent(envelope)
     return bytes(Xml.tostring(envelope, encoding="utf-8", xml_declaration=True))
 
 
-def _record(record: TaxRecord) -> tuple[str, Tree]:
+def _previous_of(records: Sequence[TaxRecord]) -> dict[str, TaxRecord]:
+    """The records that these are chained to, by their hashes."""
+    hashes = [record.previous_hash for record in records]
+    rows = TaxRecord.objects.filter(hash__in=hashes).select_related("invoice")
+    return {record.hash: record for record in rows}
+
+
+def _record(record: TaxRecord, previous: TaxRecord | None) -> tuple[str, Tree]:
+    ending = _ending(record, previous)
     if record.kind == TaxRecord.Kind.ISSUED:
-        return "RegistroAlta", [*_issue(record), *_ending(record)]
+        return "RegistroAlta", [*_issue(record), *ending]
     content = record.content
     names = ("IDEmisorFacturaAnulada", "NumSerieFacturaAnulada", "FechaExpedicionFacturaAnulada")
     about = [(name, content[name]) for name in names]
-    return "RegistroAnulacion", [("IDVersion", "1.0"), ("IDFactura", about), *_ending(record)]
+    return "RegistroAnulacion", [("IDVersion", "1.0"), ("IDFactura", about), *ending]
 
 
 def _issue(record: TaxRecord) -> Tree:
@@ -81,10 +90,23 @@ def _issue(record: TaxRecord) -> Tree:
 
 
 def _references(invoice: Invoice) -> Tree:
-    """The invoice that this one corrects by differences ("I"), or replaces."""
+    """The invoices that this one corrects, by differences ("I") or substitution, or replaces."""
     if invoice.root is not None:
         corrected = [("IDFacturaRectificada", _name_of(invoice.root))]
         return [("TipoRectificativa", "I"), ("FacturasRectificadas", corrected)]
+    if invoice.replaces is not None and invoice.kind == Invoice.Kind.RECIPIENT_CORRECTIVE:
+        wrong = [invoice.replaces, *invoice.replaces.correctives.all()]
+        lines = tax_lines_of(invoice)
+        amounts = [
+            ("BaseRectificada", as_amount(sum(line.base for line in lines))),
+            ("CuotaRectificada", as_amount(sum(line.tax for line in lines))),
+        ]
+        corrected = [("IDFacturaRectificada", _name_of(one)) for one in wrong]
+        return [
+            ("TipoRectificativa", "S"),
+            ("FacturasRectificadas", corrected),
+            ("ImporteRectificacion", amounts),
+        ]
     if invoice.replaces is not None:
         replaced = [("IDFacturaSustituida", _name_of(invoice.replaces))]
         return [("FacturasSustituidas", replaced)]
@@ -128,9 +150,9 @@ def _tax(line: Any) -> Tree:
     return [*kinds, ("CalificacionOperacion", "S1"), rate, base, tax]
 
 
-def _ending(record: TaxRecord) -> Tree:
+def _ending(record: TaxRecord, previous: TaxRecord | None) -> Tree:
     return [
-        ("Encadenamiento", _chaining(record)),
+        ("Encadenamiento", _chaining(previous)),
         ("SistemaInformatico", _program(record.invoice)),
         ("FechaHoraHusoGenRegistro", record.generated_at),
         ("TipoHuella", "01"),
@@ -138,10 +160,9 @@ def _ending(record: TaxRecord) -> Tree:
     ]
 
 
-def _chaining(record: TaxRecord) -> Tree:
-    if not record.previous_hash:
+def _chaining(previous: TaxRecord | None) -> Tree:
+    if previous is None:
         return [("PrimerRegistro", "S")]
-    previous = TaxRecord.objects.select_related("invoice").get(hash=record.previous_hash)
     return [("RegistroAnterior", [*_name_of(previous.invoice), ("Huella", previous.hash)])]
 
 

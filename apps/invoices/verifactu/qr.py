@@ -8,7 +8,6 @@ from io import BytesIO
 from urllib.parse import urlencode
 
 import segno
-from django.conf import settings
 
 from apps.invoices.models import Invoice
 from apps.invoices.verifactu.records import as_amount, as_day, issuer_of
@@ -20,7 +19,7 @@ CHECK_URLS = {
 
 
 def check_url(invoice: Invoice) -> str:
-    """The agency's address at which anybody can check the invoice."""
+    """The agency's address at which anybody can check an invoice that has a record."""
     query = urlencode(
         {
             "nif": issuer_of(invoice),
@@ -29,7 +28,9 @@ def check_url(invoice: Invoice) -> str:
             "importe": as_amount(invoice.total_cents),
         }
     )
-    return f"{CHECK_URLS[settings.VERIFACTU or 'produccion']}?{query}"
+    # The page of the environment that has the record, whatever the setting is today.
+    environment = invoice.tax_records.earliest("pk").environment
+    return f"{CHECK_URLS[environment]}?{query}"
 
 
 def qr_png(invoice: Invoice) -> BytesIO:

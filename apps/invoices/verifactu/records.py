@@ -48,7 +48,11 @@ def record_issue(invoice: Invoice) -> TaxRecord | None:
     """
     if not settings.VERIFACTU:
         return None
-    values = {
+    return _append(invoice, TaxRecord.Kind.ISSUED, ISSUE_FIELDS, _issue_values(invoice))
+
+
+def _issue_values(invoice: Invoice) -> dict[str, str]:
+    return {
         "IDEmisorFactura": issuer_of(invoice),
         "NumSerieFactura": invoice.code,
         "FechaExpedicionFactura": as_day(invoice.issued_on),
@@ -56,7 +60,6 @@ def record_issue(invoice: Invoice) -> TaxRecord | None:
         "CuotaTotal": as_amount(invoice.tax_cents),
         "ImporteTotal": as_amount(invoice.total_cents),
     }
-    return _append(invoice, TaxRecord.Kind.ISSUED, ISSUE_FIELDS, values)
 
 
 def record_annulment(invoice: Invoice) -> TaxRecord:
@@ -75,17 +78,18 @@ def record_annulment(invoice: Invoice) -> TaxRecord:
 def _append(
     invoice: Invoice, kind: TaxRecord.Kind, fields: tuple[str, ...], values: dict[str, str]
 ) -> TaxRecord:
-    issuer = issuer_of(invoice)
-    TaxChain.objects.get_or_create(issuer=issuer)
-    chain = TaxChain.objects.select_for_update().get(issuer=issuer)
-    previous = TaxRecord.objects.filter(issuer=issuer, number=chain.last_number).first()
+    # Each environment has a chain of its own, so that the real one begins with a first record.
+    of_chain = {"issuer": issuer_of(invoice), "environment": settings.VERIFACTU}
+    TaxChain.objects.get_or_create(**of_chain)
+    chain = TaxChain.objects.select_for_update().get(**of_chain)
+    previous = TaxRecord.objects.filter(**of_chain, number=chain.last_number).first()
     # The time is read after the lock, so that the times of the chain ascend.
     generated_at = timezone.localtime().isoformat(timespec="seconds")
     previous_hash = previous.hash if previous else ""
     chain.last_number += 1
     chain.save(update_fields=["last_number"])
     return TaxRecord.objects.create(
-        issuer=issuer,
+        **of_chain,
         number=chain.last_number,
         kind=kind,
         invoice=invoice,
@@ -99,17 +103,27 @@ def _append(
     )
 
 
-def first_broken_record(issuer: str) -> TaxRecord | None:
-    """The first record of the chain that was changed or whose predecessor is missing, or None."""
-    previous_hash = ""
-    records = TaxRecord.objects.filter(issuer=issuer).order_by("number").iterator()
-    for number, record in enumerate(records, start=1):
-        if record.number != number or record.previous_hash != previous_hash:
-            return record
-        if record.hash != _hash_again(record):
-            return record
+def problem_of(chain: TaxChain) -> str:
+    """What is wrong with a chain, as a Spanish sentence, or an empty text.
+
+    Finds a record that was changed or is missing, also at the end, and an invoice that says
+    something else than its record.
+    """
+    previous_hash, last_number = "", 0
+    records = TaxRecord.objects.filter(issuer=chain.issuer, environment=chain.environment)
+    for record in records.select_related("invoice").order_by("number").iterator(chunk_size=500):
+        last_number += 1
+        is_next = record.number == last_number and record.previous_hash == previous_hash
+        if not is_next or record.hash != _hash_again(record) or not _fits_invoice(record):
+            return f"La cadena de registros {chain} no cuadra desde el registro {last_number}."
         previous_hash = record.hash
-    return None
+    if last_number < TaxChain.objects.get(pk=chain.pk).last_number:
+        return f"A la cadena de registros {chain} le faltan registros tras el {last_number}."
+    return ""
+
+
+def _fits_invoice(record: TaxRecord) -> bool:
+    return record.kind != TaxRecord.Kind.ISSUED or record.content == _issue_values(record.invoice)
 
 
 def _hash_again(record: TaxRecord) -> str:

@@ -4,15 +4,17 @@ Not tried at the agency, which needs the academy's certificate: the test replays
 was written from the published papers (docs/decisions/0035-verifactu.md).
 """
 
+from collections import Counter
 from datetime import timedelta
 
 import requests
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from apps.invoices.models import TaxChain, TaxRecord
-from apps.invoices.verifactu.messages import Answer, read_answer, request_body
+from apps.invoices.verifactu.messages import Answer, UnreadableAnswer, read_answer, request_body
 
 _PATH = "/wlpl/TIKE-CONT/ws/SistemaFacturacion/VerifactuSOAP"
 ENDPOINTS = {
@@ -25,29 +27,37 @@ TIMEOUT = (10, 40)
 
 
 def send_waiting_records() -> dict[str, int]:
-    """Send the records that wait, oldest first. Returns how many have which state now.
+    """Send the waiting records of each chain, oldest first. Returns how many have which state now.
 
-    The agency says after each message how long to wait for the next. Raises requests' exceptions
-    and UnreadableAnswer: the records keep waiting, and the job's failure is mailed to staff.
+    Only chains of the environment in the setting are sent. The agency says after each message how
+    long to wait for the next. Raises requests' exceptions and UnreadableAnswer, after all chains
+    were tried: the records keep waiting, and the job's failure is mailed to staff.
     """
-    records = _waiting()
-    if not settings.VERIFACTU or not records:
-        return {}
-    answer = _post(request_body(records))
-    return _keep(records, answer)
+    counts: Counter[str] = Counter()
+    failure: Exception | None = None
+    may_send = Q(next_message_at=None) | Q(next_message_at__lte=timezone.now())
+    for chain in TaxChain.objects.filter(may_send, environment=settings.VERIFACTU).order_by("pk"):
+        records = _waiting(chain)
+        if not records:
+            continue
+        try:
+            answer = _post(request_body(records))
+        except (requests.RequestException, UnreadableAnswer) as error:
+            failure = failure or error
+        else:
+            counts.update(_keep(chain, records, answer))
+    if failure:
+        raise failure
+    return dict(counts)
 
 
-def _waiting() -> list[TaxRecord]:
-    """The records of the next message. They are of one issuer."""
-    rows = TaxRecord.objects.filter(state=TaxRecord.State.WAITING).order_by("pk")
-    first = rows.first()
-    if first is None:
-        return []
-    chain = TaxChain.objects.get(issuer=first.issuer)
-    if chain.next_message_at is not None and chain.next_message_at > timezone.now():
-        return []
-    of_issuer = rows.filter(issuer=first.issuer).order_by("number")
-    return list(of_issuer.select_related("invoice__root", "invoice__replaces")[:AT_ONCE])
+def _waiting(chain: TaxChain) -> list[TaxRecord]:
+    """The records of the chain's next message."""
+    rows = TaxRecord.objects.filter(
+        state=TaxRecord.State.WAITING, issuer=chain.issuer, environment=chain.environment
+    )
+    invoices = rows.order_by("number").select_related("invoice__root", "invoice__replaces")
+    return list(invoices.prefetch_related("invoice__replaces__correctives")[:AT_ONCE])
 
 
 def _post(body: bytes) -> Answer:
@@ -66,7 +76,7 @@ def _post(body: bytes) -> Answer:
 
 
 @transaction.atomic
-def _keep(records: list[TaxRecord], answer: Answer) -> dict[str, int]:
+def _keep(chain: TaxChain, records: list[TaxRecord], answer: Answer) -> dict[str, int]:
     by_name = {(record.invoice.code, record.kind): record for record in records}
     counts: dict[str, int] = {}
     for verdict in answer.verdicts:
@@ -80,5 +90,5 @@ def _keep(records: list[TaxRecord], answer: Answer) -> dict[str, int]:
         record.save(update_fields=["state", "receipt", "error_code", "error", "sent_at"])
         counts[verdict.state] = counts.get(verdict.state, 0) + 1
     next_message_at = timezone.now() + timedelta(seconds=answer.wait_seconds)
-    TaxChain.objects.filter(issuer=records[0].issuer).update(next_message_at=next_message_at)
+    TaxChain.objects.filter(pk=chain.pk).update(next_message_at=next_message_at)
     return counts

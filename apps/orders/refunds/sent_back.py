@@ -13,12 +13,17 @@ from apps.orders.models import Refund
 from apps.orders.models.statuses import REFUND_COUNTED, EventKind
 
 
-def refunds_sent_back() -> QuerySet[Refund]:
-    """Refunds that the bank sent back and that no later refund of the same payment replaces."""
+def refunds_sent_back(
+    *, replaced_by: Iterable[str] = (*REFUND_COUNTED, Refund.Status.OUTSIDE)
+) -> QuerySet[Refund]:
+    """Refunds that the bank sent back and that no later refund of the same payment replaces.
+
+    `replaced_by` are the states in which a later refund replaces an earlier one.
+    """
     later = Refund.objects.filter(
         payment=OuterRef("payment"),
         pk__gt=OuterRef("pk"),
-        status__in=(*REFUND_COUNTED, Refund.Status.OUTSIDE),
+        status__in=replaced_by,
     )
     failed = Refund.objects.filter(status=Refund.Status.FAILED).exclude(reference="")
     return failed.filter(~Exists(later))
