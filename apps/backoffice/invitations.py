@@ -6,7 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -19,6 +19,7 @@ from apps.core.fresh_password import fresh_password_required
 
 # The admin's class of fields as wide as the form.
 WIDE = {"class": "vTextField"}
+ALREADY_THERE = "Ya hay una cuenta con este correo."
 
 
 class InvitationForm(forms.Form):
@@ -39,7 +40,7 @@ class InvitationForm(forms.Form):
     def clean_email(self) -> str:
         email: str = self.cleaned_data["email"].lower()
         if User.objects.filter(Q(username__iexact=email) | Q(email__iexact=email)).exists():
-            raise forms.ValidationError("Ya hay una cuenta con este correo.")
+            raise forms.ValidationError(ALREADY_THERE)
         return email
 
 
@@ -55,10 +56,15 @@ def invite_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 def _invite(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     form = InvitationForm(cast(User, request.user), request.POST or None)
     if request.method == "POST" and form.is_valid():
-        user = invite(**form.cleaned_data)
-        log_rows(request, User, [user.pk], f"Invitación a «{form.cleaned_data['group']}»")
-        messages.success(request, f"Se ha enviado la invitación a {user.email}.")
-        return redirect("admin:auth_user_changelist")
+        try:
+            user = invite(**form.cleaned_data)
+        except IntegrityError:
+            # Another click has created the account since the form was checked.
+            form.add_error("email", ALREADY_THERE)
+        else:
+            log_rows(request, User, [user.pk], f"Invitación a «{form.cleaned_data['group']}»")
+            messages.success(request, f"Se ha enviado la invitación a {user.email}.")
+            return redirect("admin:auth_user_changelist")
     context = {**context, "title": "Invitar a una persona", "form": form}
     return TemplateResponse(request, "backoffice/invite.html", context)
 

@@ -6,15 +6,10 @@ A new page adds one line to ENTRIES, in the place where staff should find it.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol
 
 from django.urls import reverse
 
-
-class Permitted(Protocol):
-    """A user, of whom the navigation reads only the permissions."""
-
-    def has_perm(self, perm: str) -> bool: ...
+from apps.backoffice.permitted import Permitted
 
 
 @dataclass(frozen=True)

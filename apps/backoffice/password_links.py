@@ -8,7 +8,6 @@ from typing import Any, cast
 from uuid import uuid4
 
 from django import forms
-from django.contrib import admin
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.contrib.auth.tokens import default_token_generator
@@ -26,6 +25,8 @@ from django.urls import reverse, reverse_lazy
 from django.utils.encoding import force_bytes
 from django.utils.http import urlencode, urlsafe_base64_encode
 
+from apps.backoffice.password_page import name_new_password
+from apps.backoffice.step_pages import step_context
 from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
@@ -130,6 +131,11 @@ class SetPassword(PasswordResetConfirmView):
         title = "Elige tu contraseña" if own.get("validlink") else "Este enlace ya no vale"
         return {**step_context(self.request), **own, "title": title}
 
+    def get_form(self, form_class: Any = None) -> Any:
+        form = super().get_form(form_class)
+        name_new_password(form)
+        return form
+
     def get_user(self, uidb64: str) -> Any:
         user = super().get_user(uidb64)
         return user if user is not None and user.is_active and user.is_staff else None
@@ -146,9 +152,3 @@ class SetPassword(PasswordResetConfirmView):
             change_message="Contraseña puesta con un enlace",
         )
         return super().form_valid(form)
-
-
-def step_context(request: HttpRequest) -> dict[str, Any]:
-    """The context of a page outside the sign-in, without navigation."""
-    without_lists = {"available_apps": [], "is_nav_sidebar_enabled": False}
-    return {**admin.site.each_context(request), **without_lists}

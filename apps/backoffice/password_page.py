@@ -16,6 +16,12 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from apps.backoffice.sign_in import check_own_password
 from apps.core.fresh_password import note_password
+from apps.core.password_length import STAFF_MINIMUM
+
+NEW_PASSWORD = (
+    f"Al menos {STAFF_MINIMUM} caracteres. No valen una contraseña corriente, solo cifras, ni algo "
+    "parecido a tu nombre o a tu correo."
+)
 
 
 class PasswordForm(forms.Form):
@@ -37,12 +43,21 @@ class PasswordForm(forms.Form):
         return password
 
 
+def name_new_password(form: forms.BaseForm) -> None:
+    """Give Django's two fields of a new password names and a help text of our own."""
+    new, again = form.fields["new_password1"], form.fields["new_password2"]
+    new.label, again.label = "Contraseña nueva", "La nueva, otra vez"
+    new.help_text, again.help_text = NEW_PASSWORD, ""
+
+
 class ChangeForm(AdminPasswordChangeForm):
     """Django's form of the admin, with a limit of attempts for the old password."""
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.request = request
+        self.fields["old_password"].label = "Tu contraseña de ahora"
+        name_new_password(self)
 
     def clean_old_password(self) -> str:
         password: str = self.cleaned_data["old_password"]
@@ -51,6 +66,7 @@ class ChangeForm(AdminPasswordChangeForm):
 
 
 class ChangePassword(PasswordChangeView):
+    title = "Cambiar la contraseña"
     form_class = ChangeForm
     success_url = reverse_lazy("admin:password_change_done")
 

@@ -5,13 +5,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
-from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
+from apps.backoffice.step_pages import step_context
 from apps.core.admin_lookups import GuardedLookups
 from apps.core.admin_spanish import delete_selected
 
@@ -126,29 +126,23 @@ class BackofficeSite(admin.AdminSite):
 
         return guarded
 
-    def _step_context(self, request: HttpRequest) -> dict[str, Any]:
-        """The context of a page of the sign-in, which leads nowhere else yet."""
-        without_lists: dict[str, Any] = {"available_apps": [], "navigation": []}
-        return {**self.each_context(request), **without_lists}
-
     def second_factor(self, request: HttpRequest) -> HttpResponse:
         from apps.backoffice.second_factor_pages import check_page
 
-        return check_page(request, self._step_context(request))
+        return check_page(request, step_context(request))
 
     def second_factor_setup(self, request: HttpRequest) -> HttpResponse:
         from apps.backoffice.second_factor_pages import setup_page
 
-        return setup_page(request, self._step_context(request))
+        return setup_page(request, step_context(request))
 
     def second_factor_codes(self, request: HttpRequest) -> HttpResponse:
         from apps.backoffice.second_factor_pages import backup_codes_page
 
-        return backup_codes_page(request, self._step_context(request))
+        return backup_codes_page(request, step_context(request))
 
     def get_urls(self) -> list[Any]:
         pages = (
-            ("sin-acceso/<int:order_id>", self.retry_access, "retry_access"),
             ("devolver/<int:order_id>", self.refund_order, "refund_order"),
             ("unir/<int:student_id>", self.merge_students, "merge_students"),
             ("invitar", self.invite, "staff_invite"),
@@ -184,7 +178,7 @@ class BackofficeSite(admin.AdminSite):
     def confirm_password(self, request: HttpRequest) -> HttpResponse:
         from apps.backoffice.password_page import confirm_password
 
-        return confirm_password(request, self._step_context(request))
+        return confirm_password(request, step_context(request))
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -218,18 +212,3 @@ class BackofficeSite(admin.AdminSite):
         from apps.backoffice.student_merge import merge_page
 
         return merge_page(request, student_id, context=self.each_context(request))
-
-    def retry_access(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        """Retry the classroom access of a paid order now, without waiting for the next retry."""
-        from apps.classroom.models import Provisioning
-        from apps.classroom.provisioning import retry_now
-        from apps.core.admin_log import log_rows
-
-        if request.method != "POST" or not request.user.has_perm("classroom.change_provisioning"):
-            raise PermissionDenied
-        if retry_now(order_id):
-            log_rows(request, Provisioning, [order_id], "Alta reintentada del pedido")
-            messages.success(request, f"Se vuelve a intentar el acceso del pedido {order_id}.")
-        else:
-            messages.warning(request, f"El pedido {order_id} no espera ningún intento.")
-        return redirect("admin:index")

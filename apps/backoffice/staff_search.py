@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from django.db.models import Model, Q, QuerySet
 from django.db.models.functions import Lower
 from django.urls import reverse
 
+from apps.backoffice.permitted import Permitted
 from apps.catalogue.models import Subject
 from apps.core.admin_base import money
 from apps.core.identity import email_identity, phone_identity
@@ -33,12 +34,6 @@ _ORDER_NUMBER = re.compile(r"(?:pedido)?[\s#nº.-]*(\d{1,15})", re.IGNORECASE)
 # Stripe's ids: a prefix for the kind, then letters and numbers.
 _PROVIDER_ID = re.compile(r"[a-z]{2,5}_[A-Za-z0-9_]+")
 _PHONE = re.compile(r"\+?[\d\s().-]{9,}")
-
-
-class Permitted(Protocol):
-    """A user, of whom the search reads only the permissions."""
-
-    def has_perm(self, perm: str) -> bool: ...
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,8 @@ def merge_page(request: HttpRequest, student_id: int, *, context: dict[str, Any]
 def _merge(request: HttpRequest, student_id: int, context: dict[str, Any]) -> HttpResponse:
     into = get_object_or_404(Student, pk=student_id)
     context |= {"title": f"Unir otro alumno con {into}", "student": into, "opts": Student._meta}
-    if request.method == "POST":
-        number = request.POST.get("other", "")
+    if "other" in request.POST:
+        number = request.POST["other"]
         is_number = number.isdecimal() and len(number) <= 18
         other = get_object_or_404(Student, pk=int(number) if is_number else 0)
         try:
@@ -79,7 +79,8 @@ def _merge(request: HttpRequest, student_id: int, context: dict[str, Any]) -> Ht
         except AcademyError as refusal:
             messages.error(request, refusal.message)
         return redirect("admin:students_student_change", into.pk)
-    form = OtherStudentForm(request.GET or None)
+    # The address is sent as a form: a page's address is written into logs and histories.
+    form = OtherStudentForm(request.POST or None)
     context["form"] = form
     if form.is_valid() and form.other is not None:
         try:

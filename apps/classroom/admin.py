@@ -1,5 +1,4 @@
 from typing import Any
-from uuid import uuid4
 
 from django import forms
 from django.conf import settings
@@ -23,7 +22,7 @@ from apps.classroom.models import (
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import retry_change
 from apps.core.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
-from apps.core.admin_buttons import Repeated, button_view
+from apps.core.admin_buttons import Repeated, button_view, form_key
 from apps.students.models import Student
 
 
@@ -88,8 +87,7 @@ class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
 
 
 def _send_credentials(request: HttpRequest, student: Student) -> str:
-    occasion = request.POST.get("form_key", "")[:40] or uuid4().hex
-    if not send_link_for_staff(student_id=student.pk, occasion=occasion):
+    if not send_link_for_staff(student_id=student.pk, occasion=form_key(request).hex):
         raise Repeated
     return f"Enlace para poner una contraseña nueva: enviado a {student.email}."
 

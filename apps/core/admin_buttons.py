@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -18,6 +19,14 @@ class Repeated(Conflict):
 
     code = "repeated"
     message = "Ya estaba hecho."
+
+
+def form_key(request: HttpRequest) -> UUID:
+    """The key of the form that was sent, which names one click. A new one if it is none."""
+    try:
+        return UUID(request.POST.get("form_key", ""))
+    except ValueError:
+        return uuid4()
 
 
 def button_view(

@@ -14,7 +14,7 @@ from django.contrib.admin.utils import NestedObjects
 from django.core import serializers
 from django.core.serializers.base import DeserializationError
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
-from django.db.models import Model
+from django.db.models import ForeignKey, Model
 
 from apps.core.errors import Conflict
 from apps.core.models import DELETED_KEPT_FOR, DeletedRow
@@ -25,10 +25,10 @@ RECYCLED_APPS = frozenset({"catalogue", "pages", "pricing"})
 
 
 class CannotRestore(Conflict):
+    """The message gives the reason in Spanish."""
+
     code = "cannot_restore"
-    message = (
-        "No se puede recuperar: lo que lo contenía ya no existe, o hay algo nuevo en su lugar."
-    )
+    message = "la copia ya no encaja con lo que hay hoy."
 
 
 def keep(rows: Iterable[Model], *, deleted_by: str) -> None:
@@ -73,12 +73,13 @@ def restore(deleted: DeletedRow) -> str:
             restored = list(serializers.deserialize("json", json.dumps(deleted.data)))
             for one in restored:
                 _insert(one)
+            _refuse_missing_parents([one.object for one in restored])
             for one in restored:
                 if not one.object._meta.auto_created:
                     # An ordinary save refreshes stored counts, as after any change.
                     type(one.object)._base_manager.get(pk=one.object.pk).save()
             _check_foreign_keys()
-    except (IntegrityError, DeserializationError, CannotRestore) as error:
+    except (IntegrityError, DeserializationError) as error:
         raise CannotRestore from error
     deleted.delete()
     return deleted.object_repr
@@ -86,11 +87,35 @@ def restore(deleted: DeletedRow) -> str:
 
 def _insert(one: Any) -> None:
     row = one.object
+    name = f"{row._meta.verbose_name} «{row}»" if not row._meta.auto_created else "un enlace"
     if type(row)._base_manager.filter(pk=row.pk).exists():
-        raise CannotRestore
+        raise CannotRestore(f"{name}: hay algo nuevo en su lugar.")
     # The rows of many-to-many links were stored themselves.
     one.m2m_data = {}
-    one.save(force_insert=True)
+    try:
+        with transaction.atomic():
+            one.save(force_insert=True)
+    except IntegrityError as error:
+        raise CannotRestore(
+            f"{name}: choca con algo que se ha creado después, como otro con el mismo nombre."
+        ) from error
+
+
+def _refuse_missing_parents(rows: list[Model]) -> None:
+    """Raise CannotRestore if a row belongs to one that no longer exists."""
+    links = {
+        (field.remote_field.model, field.target_field.name, getattr(row, field.attname))
+        for row in rows
+        for field in row._meta.concrete_fields
+        if isinstance(field, ForeignKey)
+    }
+    for parent, name, value in links:
+        if value is None or parent._base_manager.filter(**{name: value}).exists():
+            continue
+        raise CannotRestore(
+            f"ya no existe lo que lo contenía ({parent._meta.verbose_name} n.º {value}). Si está "
+            "en la papelera, recupéralo antes."
+        )
 
 
 def _check_foreign_keys() -> None:

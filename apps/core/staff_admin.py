@@ -116,13 +116,19 @@ class DeletedRowAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Recuperar", permissions=["restore"])
     def restore(self, request: HttpRequest, rows: QuerySet[DeletedRow]) -> None:
-        """Restore the rows of models that this member of staff may create."""
+        """Restore the rows of models that this member of staff may create; name the others."""
+        allowed = _labels(request, "add")
         # The newest first: what contained the others was deleted after them.
-        for row in rows.filter(about__in=_labels(request, "add")).order_by("-pk"):
+        for row in rows.order_by("-pk"):
             try:
+                if row.about not in allowed:
+                    raise CannotRestore(
+                        f"no tienes permiso para crear nada del tipo «{_kind_of_row(row.about)}»."
+                    )
                 name = restore(row)
             except CannotRestore as refusal:
-                self.message_user(request, f"{row}: {refusal.message}", messages.ERROR)
+                sentence = f"No se puede recuperar «{row}»: {refusal.message}"
+                self.message_user(request, sentence, messages.ERROR)
             else:
                 self.message_user(request, f"Recuperado: {name}.", messages.SUCCESS)
 

@@ -87,3 +87,21 @@ def test_filters_are_named_by_what_they_filter(client):
     page = page_of(client, reverse("admin:catalogue_subject_changelist"))
     assert "<summary>A la venta</summary>" in page
     assert "Por a la venta" not in page
+
+
+def test_history_password_and_signed_out_pages_speak_our_spanish(client, carla):
+    faq = Faq.objects.create(question="¿Cómo pago?", answer="Con tarjeta.")
+    history = admin_url(Faq, "history", faq.pk)
+    assert "todavía no se ha cambiado nada aquí" in page_of(client, history)
+    client.post(admin_url(Faq, "delete", faq.pk), {"post": "yes"})
+    change = reverse("admin:password_change")
+    pages = {
+        "Tu contraseña de ahora": page_of(client, change),
+        "Al menos 12 caracteres": page_of(client, change),
+        "Tu contraseña ha cambiado": page_of(client, reverse("admin:password_change_done")),
+        "Volver a entrar": client.post(reverse("admin:logout")).text,
+    }
+    for words, page in pages.items():
+        assert words in page
+        for stiff in ("Su contraseña", "introduzca", "antigua", "Gracias por el tiempo"):
+            assert stiff not in page

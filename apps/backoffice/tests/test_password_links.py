@@ -8,10 +8,12 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from apps.backoffice.invitations import InvitationForm
 from apps.backoffice.password_links import set_password_path
 from apps.backoffice.staff_groups import create_groups
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
 INVITE, FORGOTTEN = "/admin/invitar", "/admin/clave-olvidada"
@@ -82,6 +84,27 @@ def test_same_address_is_not_invited_twice(client, dora):
     invite(client)
     assert "Ya hay una cuenta con este correo" in invite(client).text
     assert Mail.objects.count() == 1
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_at_once_invite_once(dora):
+    def click():
+        client = Client()
+        client.force_login(dora)
+        return invite(client)
+
+    # The second answer is a redirect, or the form with "Ya hay una cuenta con este correo".
+    assert {answer.status_code for answer in in_parallel(click, 2)} <= {200, 302}
+    assert User.objects.filter(email="eva@example.com").count() == 1
+    assert Mail.objects.count() == 1
+
+
+def test_account_made_since_the_form_was_checked_is_an_error_of_the_form(client, dora, monkeypatch):
+    invite(client)
+    monkeypatch.setattr(InvitationForm, "clean_email", lambda form: "eva@example.com")
+    answer = invite(client)
+    assert (answer.status_code, "Ya hay una cuenta" in answer.text) == (200, True)
 
 
 def test_nobody_invites_into_a_group_that_can_do_more_than_they(client):

@@ -70,7 +70,6 @@ ASKS_FOR = {
     "staff_invite": "auth.add_user",
     "reports": "payments.view_reports",
     "export_movements": "payments.export_reports",
-    "retry_access": "classroom.change_provisioning",
 }
 # What Django's own pages ask for, by the last part of their names.
 OF_PAGE = {"changelist": "view", "add": "add", "change": "view", "delete": "delete"}

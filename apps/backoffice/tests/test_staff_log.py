@@ -137,9 +137,20 @@ def test_row_whose_parent_is_gone_stays_in_the_bin(client):
     delete(client, subject)
     lesson = DeletedRow.objects.get(about="catalogue.lesson")
 
-    assert "No se puede recuperar" in restore(client, lesson).text
+    said = restore(client, lesson).text
+    assert f"No se puede recuperar «{lesson}»: ya no existe lo que lo contenía (asignatura" in said
     assert not Lesson.objects.exists()
     assert DeletedRow.objects.count() == 2
+
+
+@pytest.mark.usefixtures("carla")
+def test_row_with_the_name_of_a_newer_one_stays_in_the_bin(client):
+    delete(client, make_promo("VERANO"))
+    make_promo("VERANO")
+    said = restore(client, DeletedRow.objects.get()).text
+    assert "No se puede recuperar «VERANO»" in said
+    assert "choca con algo que se ha creado después" in said
+    assert DeletedRow.objects.exists()
 
 
 @pytest.mark.usefixtures("carla")
@@ -162,5 +173,6 @@ def test_nobody_restores_what_they_may_not_create(client, carla, faq):
     eva.groups.set([group])
     client.force_login(eva)
 
-    restore(client, DeletedRow.objects.get())
+    said = restore(client, DeletedRow.objects.get()).text
+    assert "«¿Cuánto dura?»: no tienes permiso para crear nada del tipo" in said
     assert not Faq.objects.filter(pk=faq.pk).exists()

@@ -1,5 +1,7 @@
 """The page of one student: everything about them, credentials again, block and unblock."""
 
+from uuid import uuid4
+
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
@@ -65,11 +67,13 @@ def test_page_hides_what_the_user_may_not_see(client, ana):
 
 
 def test_credentials_are_sent_once_for_a_click(client, ana):
-    click = {"form_key": "clic-1"}
+    click = {"form_key": uuid4()}
     assert ana.email in press(client, "classroom_account_credenciales", ana, **click)[0]
     again = press(client, "classroom_account_credenciales", ana, **click)
     assert again == ["Ya estaba hecho."]
     assert Mail.objects.filter(template="classroom_link", to=ana.email).count() == 1
+    # A malformed key is a click of its own, and no error.
+    assert ana.email in press(client, "classroom_account_credenciales", ana, form_key="a\0b")[0]
     Account.objects.all().delete()
     assert "no tiene cuenta" in press(client, "classroom_account_credenciales", ana)[0]
 

@@ -7,10 +7,11 @@ from typing import Any
 from django.conf import settings
 from django.urls import reverse
 
+from apps.backoffice.permitted import Permitted
 from apps.backoffice.today import takings
 from apps.backoffice.today.one_statement import answers
 from apps.backoffice.today.takings import Expected, Takings
-from apps.backoffice.today.tiles import TILES, Permitted
+from apps.backoffice.today.tiles import TILES
 from apps.orders.models import Order
 from apps.orders.reads import paid_without_access
 

@@ -6,7 +6,7 @@ so both come from one queryset method (docs/rules.md, "Hoy").
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
@@ -29,12 +29,6 @@ from apps.orders.models import (
 from apps.orders.reads import paid_without_access
 from apps.payments.models import AuditDifference
 from apps.students.models import ErasureRequest
-
-
-class Permitted(Protocol):
-    """A user, of whom the start page reads only the permissions."""
-
-    def has_perm(self, perm: str) -> bool: ...
 
 
 @dataclass(frozen=True)

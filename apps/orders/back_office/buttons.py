@@ -1,14 +1,13 @@
 """The buttons of an order's page: each asks for its permission, accepts POST, logs and answers."""
 
 from collections.abc import Callable
-from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 
-from apps.core.admin_buttons import button_view
+from apps.core.admin_buttons import button_view, form_key
 from apps.core.errors import Invalid
 from apps.orders.back_office import actions
 from apps.orders.models import Order
@@ -35,23 +34,16 @@ def _checked(form: forms.Form) -> forms.Form:
     return form
 
 
-def _form_key(request: HttpRequest) -> UUID:
-    try:
-        return UUID(request.POST.get("form_key", ""))
-    except ValueError:
-        return uuid4()
-
-
 def _actor(request: HttpRequest) -> str:
     return str(request.user.get_username())
 
 
 def _resend_confirmation(request: HttpRequest, order: Order) -> str:
-    return actions.resend_confirmation(order.pk, actor=_actor(request), form_key=_form_key(request))
+    return actions.resend_confirmation(order.pk, actor=_actor(request), form_key=form_key(request))
 
 
 def _send_link(request: HttpRequest, order: Order) -> str:
-    return actions.send_link(order.pk, actor=_actor(request), form_key=_form_key(request))
+    return actions.send_link(order.pk, actor=_actor(request), form_key=form_key(request))
 
 
 def _change_address(request: HttpRequest, order: Order) -> str:
@@ -74,7 +66,7 @@ def _add_note(request: HttpRequest, order: Order) -> str:
         text=data["text"],
         due_on=data["due_on"],
         actor=_actor(request),
-        form_key=_form_key(request),
+        form_key=form_key(request),
     )
 
 
