@@ -71,6 +71,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     # Gives each request an id, or takes over the proxy's. Log lines and the answer have it.
     "django_guid.middleware.guid_middleware",
+    # Before all others: it answers for them.
+    "apps.core.page_cache.middleware.PageCacheMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     # Compresses pages to a sixth. Django adds random padding against the BREACH attack.
@@ -128,6 +130,16 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W021",
 ]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# ---------------------------------------------------------------- finished pages
+# Keeps finished public pages, and asks the database for changes this often.
+PAGE_CACHE = env.bool("PAGE_CACHE", default=True)
+PAGE_CACHE_POLL_SECONDS = env.float("PAGE_CACHE_POLL_SECONDS", default=0.5)
+# Where they are kept behind the process's own memory. With a Valkey or Redis all processes share
+# them.
+CACHES = {"default": env.cache_url("CACHE_URL", default="locmemcache://")}
+if CACHES["default"]["BACKEND"].endswith("LocMemCache"):
+    CACHES["default"]["OPTIONS"] = {"MAX_ENTRIES": 128}
 
 TASKS = {
     "default": {

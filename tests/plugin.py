@@ -63,10 +63,15 @@ def pytest_load_initial_conftests(
     settings = {"DATABASE_LOCK_TIMEOUT": "60", **_database_settings(options.database)}
     var_dir = Path(_clean_up.enter_context(tempfile.TemporaryDirectory(prefix="academy-tests-")))
     if options.stack:
+        # A page shows what a test has just changed.
+        settings["PAGE_CACHE_POLL_SECONDS"] = "0"
         # Playwright runs an event loop in the thread in which the tests use the ORM.
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
         # One address sends in a minute what a visitor sends in a week.
         settings["RATE_LIMIT_SCALE"] = "0"
+    else:
+        # Only its own tests keep pages.
+        settings["PAGE_CACHE"] = "false"
     use_empty_shop(var_dir, **settings)
     return (yield)
 

@@ -1,9 +1,6 @@
 """The public API of the catalogue. The answers are the same for everybody."""
 
-from typing import Any
-
 from drf_spectacular.utils import extend_schema
-from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,19 +18,7 @@ from apps.catalogue.serializers import (
 from apps.core.api import PublicAPIView
 
 
-class CatalogueRead(PublicAPIView):
-    """An answer that any cache may store for a minute."""
-
-    def finalize_response(
-        self, request: Request, response: Response, *args: Any, **kwargs: Any
-    ) -> Response:
-        final = super().finalize_response(request, response, *args, **kwargs)
-        if final.status_code == status.HTTP_200_OK:
-            final["Cache-Control"] = "public, max-age=60"
-        return final
-
-
-class Universities(CatalogueRead):
+class Universities(PublicAPIView):
     links = {
         "degrees": {
             "operationId": "degrees",
@@ -50,7 +35,7 @@ class Universities(CatalogueRead):
         return Response(reads.universities())
 
 
-class Degrees(CatalogueRead):
+class Degrees(PublicAPIView):
     errors = (UniversityUnknown,)
     links = {
         "subjects": {"operationId": "subjects", "parameters": {"degree_id": "$response.body#/0/id"}}
@@ -68,7 +53,7 @@ class Degrees(CatalogueRead):
         return Response(reads.degrees(**query.validated_data))
 
 
-class Subjects(CatalogueRead):
+class Subjects(PublicAPIView):
     errors = (DegreeUnknown,)
 
     @extend_schema(
@@ -83,7 +68,7 @@ class Subjects(CatalogueRead):
         return Response(reads.subjects_of_degree(**query.validated_data))
 
 
-class Catalogue(CatalogueRead):
+class Catalogue(PublicAPIView):
     errors = (UniversityUnknown, DegreeUnknown)
 
     @extend_schema(

@@ -1,10 +1,13 @@
 from django.urls import path
 
 from apps.catalogue import api
+from apps.core.page_cache.policy import public_answer
+
+_PAGE = ("university_id", "degree_id", "search", "page", "page_size")
 
 urlpatterns = [
-    path("universities", api.Universities.as_view()),
-    path("degrees", api.Degrees.as_view()),
-    path("subjects", api.Subjects.as_view()),
-    path("catalogue", api.Catalogue.as_view()),
+    path("universities", public_answer(api.Universities.as_view())),
+    path("degrees", public_answer(api.Degrees.as_view(), "university_id")),
+    path("subjects", public_answer(api.Subjects.as_view(), "degree_id")),
+    path("catalogue", public_answer(api.Catalogue.as_view(), *_PAGE)),
 ]

@@ -15,6 +15,8 @@ class CoreConfig(AppConfig):
         from apps.core.backup_record import create_missing_row
         from apps.core.heartbeats import create_missing_rows
         from apps.core.mail.registry import absolute_url, register_mail
+        from apps.core.models import LegalText, SiteSettings
+        from apps.core.page_cache.triggers import create_triggers, shown_publicly
         from apps.core.staff_log import copy_entry
 
         register_mail(
@@ -31,6 +33,8 @@ class CoreConfig(AppConfig):
         post_save.connect(copy_entry, sender="admin.LogEntry")
         post_migrate.connect(create_missing_rows, sender=self)
         post_migrate.connect(create_missing_row, sender=self)
+        shown_publicly(LegalText, SiteSettings)
+        post_migrate.connect(create_triggers, sender=self)
         # Each app's `jobs.py` registers its scheduled jobs.
         autodiscover_modules("jobs")
         # Each app's `privacy.py` registers its personal data and its retention rules.

@@ -23,17 +23,26 @@ def find_asset(name: str) -> Asset:
     The file names already contain a hash, so the static files storage is not involved. Raises
     ImproperlyConfigured if the front end is not built or has no such file.
     """
-    manifest = settings.STATIC_BUILD / "build" / "manifest.json"
-    try:
-        assets = _read(manifest, manifest.stat().st_mtime_ns)
-    except FileNotFoundError:
-        raise ImproperlyConfigured(
-            "El front end no está compilado: ejecuta «npm run build»."
-        ) from None
+    changed_at_ns = manifest_changed_at()
+    if not changed_at_ns:
+        raise ImproperlyConfigured("El front end no está compilado: ejecuta «npm run build».")
+    assets = _read(_manifest(), changed_at_ns)
     try:
         return assets[name]
     except KeyError:
         raise ImproperlyConfigured(f"El front end no tiene el archivo «{name}».") from None
+
+
+def manifest_changed_at() -> int:
+    """When the front end was last built, in nanoseconds; 0 if it is not built."""
+    try:
+        return _manifest().stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _manifest() -> Path:
+    return Path(settings.STATIC_BUILD, "build", "manifest.json")
 
 
 @lru_cache(maxsize=1)

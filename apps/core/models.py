@@ -5,6 +5,7 @@ from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
@@ -376,3 +377,15 @@ class DeletedRow(models.Model):
     @property
     def kept_until(self) -> datetime:
         return self.deleted_at + DELETED_KEPT_FOR
+
+
+class PublicChange(models.Model):
+    """A committed change of what public pages show. Database triggers write it.
+
+    `core.page_cache` reads it to find out whether its pages are still true.
+    """
+
+    at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.at}"

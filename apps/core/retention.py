@@ -6,12 +6,14 @@ from django.contrib.sessions.models import Session
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
-from apps.core.models import Mail
+from apps.core.models import Mail, PublicChange
 from apps.core.privacy import register_retention
 
 # The same period as the provider's events, which the mails refer to.
 MAIL_RETENTION = timedelta(days=396)
 TASK_RETENTION = timedelta(days=30)
+# Processes ask for changes twice a second.
+CHANGE_RETENTION = timedelta(days=1)
 
 
 def _purge_mails(now: datetime) -> int:
@@ -30,7 +32,12 @@ def _purge_tasks(now: datetime) -> int:
     return finished.delete()[0]
 
 
+def _purge_changes(now: datetime) -> int:
+    return PublicChange.objects.filter(at__lt=now - CHANGE_RETENTION).delete()[0]
+
+
 def register() -> None:
     register_retention("Correos de más de 13 meses", _purge_mails)
     register_retention("Sesiones caducadas", _purge_sessions)
     register_retention("Tareas terminadas hace más de 30 días", _purge_tasks)
+    register_retention("Cambios de las páginas públicas de ayer", _purge_changes)

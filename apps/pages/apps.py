@@ -9,4 +9,8 @@ class PagesConfig(AppConfig):
     verbose_name = "Páginas"
 
     def ready(self) -> None:
+        from apps.core.page_cache.triggers import shown_publicly
+        from apps.pages.models import Faq, Institution, PricePlan, TeamMember, Testimonial
+
+        shown_publicly(Faq, Institution, PricePlan, TeamMember, Testimonial)
         post_migrate.connect(create_initial_content, sender=self)

@@ -14,6 +14,7 @@ from apps.catalogue import reads
 from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, PAGE_SIZES
 from apps.core.context import academy_props
 from apps.core.money import to_cents
+from apps.core.page_cache.policy import public_page
 from apps.core.response_headers import paying_page
 from apps.pricing.reads import campaign_today, instalment_plan_on_sale, pricing_data
 from apps.pricing.rules import CampaignTerms, subject_card
@@ -86,6 +87,7 @@ class CatalogueQuery:
         }
 
 
+@public_page("universidad", "carrera", "buscar", "pagina", "por_pagina", "asignatura")
 @require_safe
 @paying_page
 def compra(request: HttpRequest) -> HttpResponse:

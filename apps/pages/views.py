@@ -14,6 +14,7 @@ from apps.core.bad_requests import refusal
 from apps.core.dates import today
 from apps.core.errors import StorageFull
 from apps.core.models import LegalText
+from apps.core.page_cache.policy import public_page
 from apps.pages.calculator_props import calculator_props
 from apps.pages.content import EXAM, METHOD, STATISTICS, SUBJECT_CONTENT, example_budgets
 from apps.pages.models import Faq, Institution, PricePlan, Redirect, TeamMember, Testimonial
@@ -38,6 +39,7 @@ def home_context() -> dict[str, Any]:
     }
 
 
+@public_page()
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
     return render(request, "pages/home.html", home_context())
@@ -48,6 +50,7 @@ def inicio(request: HttpRequest) -> HttpResponse:
     return HttpResponsePermanentRedirect("/")
 
 
+@public_page()
 @require_safe
 def servicios(request: HttpRequest) -> HttpResponse:
     return render(
@@ -57,11 +60,13 @@ def servicios(request: HttpRequest) -> HttpResponse:
     )
 
 
+@public_page()
 @require_safe
 def nosotros(request: HttpRequest) -> HttpResponse:
     return render(request, "pages/nosotros.html", {"team": TeamMember.objects.shown()})
 
 
+@public_page()
 @require_safe
 def precios(request: HttpRequest) -> HttpResponse:
     campaign = campaign_today()
@@ -81,6 +86,7 @@ def precios(request: HttpRequest) -> HttpResponse:
     )
 
 
+@public_page()
 @require_safe
 def contenido_asignatura(request: HttpRequest) -> HttpResponse:
     return render(
@@ -88,6 +94,7 @@ def contenido_asignatura(request: HttpRequest) -> HttpResponse:
     )
 
 
+@public_page("version")
 @require_safe
 def legal(request: HttpRequest, kinds: tuple[LegalText.Kind, ...]) -> HttpResponse:
     """Show legal texts in the version in force, or in the one that `?version=` names."""

@@ -37,6 +37,4 @@ class PricingOutput(serializers.Serializer[dict[str, object]]):
 class Pricing(PublicAPIView):
     @extend_schema(summary="Constantes de precio y campaña de hoy", responses=PricingOutput)
     def get(self, request: Request) -> Response:
-        response = Response(current_pricing())
-        response["Cache-Control"] = "public, max-age=60"
-        return response
+        return Response(current_pricing())

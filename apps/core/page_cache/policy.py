@@ -1,0 +1,71 @@
+"""Which views give the same answer to everybody, and on which parameters it depends."""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache, wraps
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import Resolver404, resolve
+
+View = Callable[..., HttpResponse]
+_ATTRIBUTE = "public_parameters"
+# Browsers ask for a page each time. A shared cache, such as a CDN, asks once a second and may send
+# the page for one more second while it asks.
+PAGE_CACHING = "public, max-age=0, s-maxage=1, stale-while-revalidate=1"
+# Browsers may keep the catalogue's answers for a minute (docs/rules.md, "Catalogue reads and
+# search").
+ANSWER_CACHING = "public, max-age=60, s-maxage=1, stale-while-revalidate=1"
+# A longer value of a parameter is answered, but not kept.
+LONGEST_VALUE = 100
+
+
+def public_page(
+    *parameters: str, caching: str = PAGE_CACHING
+) -> Callable[[Callable[..., Any]], View]:
+    """Decorator: keep the answers of this view. It must not depend on the visitor.
+
+    `parameters` are the names of the query parameters that the view reads.
+    """
+
+    def decorate(view: Callable[..., Any]) -> View:
+        @wraps(view)
+        def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            response: HttpResponse = view(request, *args, **kwargs)
+            if response.status_code == 200:
+                response.headers.setdefault("Cache-Control", caching)
+            return response
+
+        setattr(wrapped, _ATTRIBUTE, parameters)
+        return wrapped
+
+    return decorate
+
+
+def public_answer(view: Callable[..., Any], *parameters: str) -> View:
+    """The same for a view of the API, where its URL is defined.
+
+    `format` is a parameter of all of them: Django REST framework refuses other formats than JSON.
+    """
+    return public_page("format", *parameters, caching=ANSWER_CACHING)(view)
+
+
+@lru_cache(maxsize=256)
+def parameters_of(path: str) -> tuple[str, ...] | None:
+    """The parameters that the public view of this path reads; None if its answers are not kept."""
+    try:
+        view = resolve(path).func
+    except Resolver404:
+        return None
+    return getattr(view, _ATTRIBUTE, None)
+
+
+def normalised_query(query: QueryDict, parameters: Iterable[str]) -> str | None:
+    """The query string with these parameters alone, by name; None if a value is too long.
+
+    Of a repeated parameter the last value counts, as for the views.
+    """
+    values = {name: query[name] for name in sorted(parameters) if name in query}
+    if any(len(value) > LONGEST_VALUE for value in values.values()):
+        return None
+    return urlencode(values)

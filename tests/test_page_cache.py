@@ -1,0 +1,279 @@
+"""Kept pages and answers: what makes them anew, and which requests pass them by."""
+
+import re
+from decimal import Decimal
+from itertools import product
+
+import pytest
+import time_machine
+from django.core.cache import cache
+from django.db import connection, transaction
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from apps.catalogue.models import Lesson, Subject, University
+from apps.core.models import PublicChange, SiteSettings
+from apps.core.page_cache import answers
+from apps.core.page_cache.triggers import shown_tables
+from apps.pages.models import Faq
+from apps.pricing.models import Campaign
+from tests.helpers.factories import make_subject
+
+pytestmark = pytest.mark.django_db
+
+PAGES = (
+    "/", "/compra", "/servicios", "/nosotros", "/precios", "/contenido-asignatura", "/terminos",
+    "/privacidad", "/cookies", "/aviso-legal",
+)  # fmt: skip
+ANSWERS = ("/api/universities", "/api/catalogue", "/api/pricing")
+EVERY_TIME, NEVER_AGAIN = 0, 3600
+
+
+@pytest.fixture(autouse=True)
+def _kept(settings):
+    """Keep pages, and look for changes at every request."""
+    settings.PAGE_CACHE = True
+    settings.PAGE_CACHE_POLL_SECONDS = EVERY_TIME
+    cache.clear()
+
+
+@pytest.fixture
+def subject():
+    return make_subject()
+
+
+def visitor():
+    return Client(headers={"host": "testserver"})
+
+
+def text(client, path, **headers):
+    answer = client.get(path, headers=headers)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def queries(client, path, **headers):
+    with CaptureQueriesContext(connection) as captured:
+        client.get(path, headers=headers)
+    return [query["sql"] for query in captured.captured_queries]
+
+
+def test_kept_answers_need_no_query_and_have_every_header_of_rendered_ones(settings, subject):
+    addresses = [
+        *PAGES,
+        *ANSWERS,
+        f"/api/degrees?university_id={subject.university_id}",
+        f"/api/subjects?degree_id={subject.degree_id}",
+        f"/compra?asignatura={subject.pk}",
+    ]
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    for path in addresses:
+        client.get(path)
+    settings.PAGE_CACHE = False
+    rendering = visitor()
+    for path, encoding in product(addresses, ("", "gzip", "br, gzip;q=0.5")):
+        assert queries(client, path, accept_encoding=encoding) == [], path
+        kept = client.get(path, headers={"accept-encoding": encoding})
+        rendered = rendering.get(path)
+
+        assert kept.status_code == rendered.status_code == 200
+        added = {
+            "Last-Modified",
+            *(["Content-Encoding"] if encoding and "Vary" in rendered else []),
+        }
+        assert set(kept.headers) - set(rendered.headers) == added, path
+        for name in set(rendered.headers) - {"Content-Length", "X-Request-ID"}:
+            assert kept[name].removeprefix("W/") == rendered[name], (path, name)
+        assert int(kept["Content-Length"]) == len(kept.content)
+        if not encoding:
+            assert kept.content == rendered.content, path
+        assert not kept.cookies
+
+
+def test_every_table_that_a_public_page_reads_is_watched(subject, settings):
+    settings.REQUIRE_PRICE_HISTORY = True
+    paths = [
+        *PAGES,
+        *ANSWERS,
+        f"/api/degrees?university_id={subject.university_id}",
+        f"/api/subjects?degree_id={subject.degree_id}",
+        f"/compra?asignatura={subject.pk}&buscar=micro",
+    ]
+    read = set()
+    for path in paths:
+        for sql in queries(visitor(), path):
+            read.update(re.findall(r'(?:FROM|JOIN) "(\w+)"', sql))
+
+    assert read - {PublicChange._meta.db_table} <= shown_tables()
+    assert {"catalogue_subject", "pages_faq", "core_sitesettings", "pricing_campaign"} <= read
+
+
+def test_change_by_staff_shows_at_once(subject):
+    client = visitor()
+    assert "192" in text(client, "/compra")
+    assert "192.0" in text(client, "/api/catalogue")
+    subject.final_price = Decimal("171.00")
+    subject.save()
+
+    assert "171" in text(client, "/compra")
+    assert "171.0" in text(client, "/api/catalogue")
+
+
+def test_bulk_changes_and_plain_sql_show_too(subject):
+    client = visitor()
+    text(client, "/")
+    text(client, "/compra")
+    Lesson.objects.filter(subject=subject, position=1).update(title="Bloque")
+    Faq.objects.bulk_create([Faq(question="¿Hay clases en agosto?", answer="Sí.")])
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE core_sitesettings SET support_phone = '+34 955 000 111'")
+    assert SiteSettings.objects.exists()
+
+    home = text(client, "/")
+    assert "¿Hay clases en agosto?" in home
+    assert "+34 955 000 111" in home
+    assert "Bloque" in text(client, "/compra")
+    Faq.objects.all().delete()
+    assert "¿Hay clases en agosto?" not in text(client, "/")
+
+
+def test_counts_of_students_make_no_page_anew(subject):
+    changes = PublicChange.objects.count(), PublicChange.objects.last().pk
+    Subject.objects.update(enrolled_counted=7)
+    University.objects.update(students_counted=7)
+
+    assert changes == (PublicChange.objects.count(), PublicChange.objects.last().pk)
+
+
+def test_rolled_back_change_is_not_recorded(subject):
+    before = list(PublicChange.objects.values_list("pk"))
+    with transaction.atomic():
+        Faq.objects.update(question="¿?")
+        assert list(PublicChange.objects.values_list("pk")) != before
+        transaction.set_rollback(True)
+
+    assert list(PublicChange.objects.values_list("pk")) == before
+
+
+def test_campaign_begins_and_ends_at_midnight(settings, subject):
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    Campaign.objects.all().delete()
+    Campaign.objects.create(
+        name="Fin de año", percent=20, first_on="2026-12-31", last_on="2026-12-31", banner=True
+    )
+    client = visitor()
+    shown = {}
+    for moment in ("30T23:59:59", "31T00:00:00", "31T23:59:59"):
+        with time_machine.travel(f"2026-12-{moment}+01:00", tick=False):
+            shown[moment] = "Fin de año" in text(client, "/")
+    with time_machine.travel("2027-01-01T00:00:00+01:00", tick=False):
+        assert "Fin de año" not in text(client, "/")
+
+    assert list(shown.values()) == [False, True, True]
+
+
+def test_unknown_parameters_and_their_order_share_one_answer(settings, subject):
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    text(client, "/compra?por_pagina=18&buscar=micro")
+
+    assert queries(client, "/compra?utm_source=x&buscar=micro&por_pagina=6&por_pagina=18") == []
+    assert queries(client, "/compra?buscar=macro&por_pagina=18") != []
+    assert queries(client, "/compra?por_pagina=18&buscar=" + "x" * 200) != []
+    assert queries(client, "/compra?por_pagina=18&buscar=" + "x" * 200) != []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"cookie": "sessionid=x"},
+        {"cookie": "messages=x"},
+        {"origin": "https://foreign.test"},
+        {"accept": "image/png"},
+    ],
+)
+def test_requests_that_may_get_another_answer_are_rendered(settings, headers):
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    text(client, "/")
+
+    assert queries(client, "/", **headers) != []
+    assert queries(client, "/", cookie="theme=dark") == []
+
+
+def test_nothing_of_the_first_visitor_is_kept(settings):
+    settings.ALLOWED_HOSTS = ["shop.test"]
+    client = visitor()
+    first = {"host": "shop.test", "user-agent": "evil", "accept-language": "de", "x-foreign": "1"}
+    foreign = client.get("/", headers={**first, "host": "evil.test"})
+    kept = text(client, "/", **first)
+
+    assert foreign.status_code == 400
+    assert client.get("/", headers={"host": "evil.test"}).status_code == 400
+    assert kept == text(client, "/", host="shop.test")
+
+
+def test_visitor_who_has_the_page_gets_304_with_the_security_headers():
+    client = visitor()
+    first = client.get("/", headers={"accept-encoding": "br"})
+    by_tag = client.get("/", headers={"if-none-match": first["ETag"]})
+    by_date = client.get("/", headers={"if-modified-since": first["Last-Modified"]})
+    other = client.get("/", headers={"if-none-match": '"other"'})
+
+    assert (by_tag.status_code, by_date.status_code, other.status_code) == (304, 304, 200)
+    for answer in (by_tag, by_date):
+        assert answer.content == b""
+        assert answer["Content-Security-Policy"] == first["Content-Security-Policy"]
+        assert answer["Cache-Control"] == first["Cache-Control"]
+        assert "Content-Type" not in answer
+
+
+def test_page_that_did_not_change_keeps_its_date():
+    client = visitor()
+    with time_machine.travel("2026-11-20T10:00:00Z", tick=False):
+        first = client.get("/nosotros")
+    with time_machine.travel("2026-11-20T11:00:00Z", tick=False):
+        Faq.objects.update(question="¿Otra?")
+        later = client.get("/nosotros")
+
+    assert first["Last-Modified"] == later["Last-Modified"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "chosen"),
+    [
+        ("gzip, deflate, br, zstd", "br"),
+        ("gzip;q=1.0, br;q=0", "gzip"),
+        ("identity, gzip;q=0.0", ""),
+        ("", ""),
+    ],
+)
+def test_compression_is_what_the_browser_accepts(accepted, chosen):
+    assert answers.chosen_encoding(accepted) == chosen
+
+
+def test_memory_has_a_limit(monkeypatch):
+    monkeypatch.setattr(answers, "MOST_ANSWERS", 3)
+    store = answers.Store()
+    for number in range(10):
+        store.put(("http", "shop.test", "/compra", f"pagina={number}"), None)
+
+    assert len(store._answers) == 3
+
+
+def test_shared_cache_that_is_down_takes_no_page_down(monkeypatch):
+    def refuse(*arguments, **options):
+        raise ConnectionError
+
+    monkeypatch.setattr(answers.shared, "get", refuse)
+    monkeypatch.setattr(answers.shared, "set", refuse)
+
+    assert "<!doctype html>" in text(visitor(), "/")
+
+
+def test_second_process_finds_what_the_first_has_rendered(subject):
+    SiteSettings.current()
+    text(visitor(), "/compra")
+
+    assert [sql for sql in queries(visitor(), "/compra") if "publicchange" not in sql] == []
