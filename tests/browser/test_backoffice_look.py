@@ -72,6 +72,16 @@ def test_every_list_and_form_is_accessible_and_fits_at_both_widths(clerk: Visito
     row = page.locator("#result_list tbody th a").first
     page.goto(urljoin(page.url, row.get_attribute("href")))
     found += problems(page, looks=True)
+    # Merging two students: the form, and what would move.
+    page.goto("/admin/students/student/")
+    addresses = [row.inner_text() for row in page.locator("#result_list tbody th a").all()[:2]]
+    page.locator("#result_list tbody th a").first.click()
+    merge = page.locator("section[aria-labelledby='merge-title']")
+    merge.get_by_label("Correo del otro alumno").fill(addresses[1])
+    merge.get_by_role("button", name="Ver qué se mueve").click()
+    expect(page.get_by_role("button", name="Unir los dos alumnos")).to_be_visible()
+    assert addresses[1] not in page.url
+    found += problems(page, looks=True)
     assert not found, "\n".join(found)
 
 
@@ -90,6 +100,9 @@ def test_navigation_and_search_work_by_keyboard_on_a_phone(clerk: Visitor) -> No
     section.press("Enter")
     page.get_by_role("link", name="Pedidos", exact=True).press("Enter")
     expect(page.get_by_role("heading", name="Pedidos", level=1)).to_be_visible()
+    page.locator("summary", has_text="Ordenar por").press("Enter")
+    page.locator(".sort-by").get_by_role("link", name="Total").press("Enter")
+    expect(page.locator("summary", has_text="Ordenar por: total")).to_be_visible()
     # A row shows its price and its state beside their names.
     row = page.locator("#result_list tbody tr").first
     for column in ("Estado", "Total"):

@@ -64,6 +64,7 @@ def test_contact_is_assigned_answered_and_becomes_a_quote(
 
     page.get_by_role("link", name="Presupuesto", exact=True).click()
     expect(page.get_by_role("heading", name="Enviar un presupuesto")).to_be_visible()
+    visitor.assert_accessible()
     search = page.locator(".lead-field .select2-search__field")
     search.click()
     search.press_sequentially("derecho roma")

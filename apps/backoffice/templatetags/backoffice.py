@@ -37,6 +37,12 @@ def labelled(cells: Iterable[SafeString], headers: list[dict[str, Any]]) -> Iter
 
 
 @register.filter
+def sortable(headers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The headers of the columns by which a list can be sorted."""
+    return [header for header in headers if header["sortable"]]
+
+
+@register.filter
 def inline_data(inline: Any) -> str:
     """What Django's script needs of the rows of a form, with texts that fit every noun."""
     data = json.loads(inline.inline_formset_data())

@@ -27,6 +27,20 @@ def test_cells_of_a_list_carry_the_name_of_their_column(client):
     assert all(cells[1:])
 
 
+def test_list_on_a_phone_is_sorted_by_a_column_and_then_the_other_way_round(client):
+    make_subject("Álgebra")
+    page = page_of(client, admin_url(University, "changelist"))
+    options = re.compile(r'<details class="sort-by">.*?</details>', re.DOTALL)
+    link = re.compile(r'<a href="([^"]*)"( aria-current="true")?>Nombre')
+    address, _ = link.search(options.search(page)[0]).groups()
+    page = page_of(client, admin_url(University, "changelist") + address.replace("&amp;", "&"))
+    shown = options.search(page)[0]
+    assert "Ordenar por: nombre" in shown
+    back, is_current = link.search(shown).groups()
+    assert is_current
+    assert back != address
+
+
 def test_cell_without_a_value_is_marked(client):
     Faq.objects.all().delete()
     subject = make_subject("Álgebra")
