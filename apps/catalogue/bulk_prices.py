@@ -11,7 +11,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, PriceBatch, Subject
-from apps.catalogue.price_questions import needs_confirmation
+from apps.catalogue.price_questions import PricesUnconfirmed, needs_confirmation
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import change_rows, lock_universities, prices_changed_by
 from apps.core.errors import AcademyError
@@ -164,12 +164,19 @@ def fingerprint(steps: Iterable[PriceStep]) -> str:
 
 @transaction.atomic
 def apply_batch(
-    *, batch_id: int, formula: PriceFormula, with_lessons: bool, expected: str, user: Any
+    *,
+    batch_id: int,
+    formula: PriceFormula,
+    with_lessons: bool,
+    expected: str,
+    user: Any,
+    is_confirmed: bool = False,
 ) -> PriceBatch:
     """Change the prices as previewed and record who changed them.
 
-    `expected` is the fingerprint of the preview. Raises BatchRefused if prices have changed since,
-    or if the batch is applied already.
+    `expected` is the fingerprint of the preview, and `is_confirmed` whether staff have confirmed
+    its surprising prices. Raises PricesUnconfirmed if they have not, and BatchRefused if prices
+    have changed since, or if the batch is applied already.
     """
     batch = _locked(batch_id)
     if batch.applied_at:
@@ -177,6 +184,8 @@ def apply_batch(
     steps = preview(batch, formula, with_lessons=with_lessons)
     if not steps or fingerprint(steps) != expected:
         raise BatchRefused
+    if not is_confirmed and any(step.needs_confirmation for step in steps):
+        raise PricesUnconfirmed(step.name for step in steps if step.needs_confirmation)
     with prices_changed_by(user):
         _store([(step.row, step.before, step.after) for step in steps], batch)
     batch.summary = str(formula)

@@ -4,11 +4,23 @@ from django.db import transaction
 
 from apps.catalogue.models import Degree, Lesson, Subject
 from apps.catalogue.services import lock_universities
+from apps.core.errors import Conflict
+
+
+class NameTaken(Conflict):
+    code = "name_taken"
+    message = "En ese grado ya hay una asignatura con ese nombre."
 
 
 @transaction.atomic
 def copy_subject(subject: Subject, *, name: str, degree: Degree) -> Subject:
-    """Copy a subject with its lessons. The copy is not on sale, and starts without students."""
+    """Copy a subject with its lessons. The copy is not on sale, and starts without students.
+
+    Raises NameTaken if the degree has a subject with this name.
+    """
+    lock_universities([degree.university_id])
+    if Subject.objects.filter(name=name, degree=degree).exists():
+        raise NameTaken
     copy = Subject.objects.create(
         name=name,
         degree=degree,
@@ -32,11 +44,21 @@ def copy_subject(subject: Subject, *, name: str, degree: Degree) -> Subject:
 
 
 @transaction.atomic
-def move_lesson(lesson: Lesson, *, by: int) -> None:
-    """Move a lesson up (-1) or down (1) among those of its subject, and number them from 1."""
+def move_lesson(lesson: Lesson, *, by: int) -> bool:
+    """Move a lesson up (-1) or down (1) among those of its subject, and number them from 1.
+
+    Returns False if the subject no longer has this lesson.
+    """
     lock_universities([lesson.subject.university_id])
-    ids = list(lesson.subject.lessons.values_list("pk", flat=True))
-    place = ids.index(lesson.pk)
-    ids.insert(min(max(0, place + by), len(ids) - 1), ids.pop(place))
-    for position, pk in enumerate(ids, start=1):
-        Lesson.objects.filter(pk=pk).exclude(position=position).update(position=position)
+    lessons = list(lesson.subject.lessons.all())
+    if lesson not in lessons:
+        return False
+    place = lessons.index(lesson)
+    lessons.insert(min(max(0, place + by), len(lessons) - 1), lessons.pop(place))
+    changed = []
+    for position, row in enumerate(lessons, start=1):
+        if row.position != position:
+            row.position = position
+            changed.append(row)
+    Lesson.objects.bulk_update(changed, ["position"], batch_size=500)
+    return True

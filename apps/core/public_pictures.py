@@ -70,8 +70,10 @@ def _pixels(file: Any) -> Image.Image:
     """
     picture = _opened(file)
     try:
+        # Made smaller before it is turned: the full bitmap is in memory at most once, and of a JPEG
+        # never, because it is decoded at a fraction of its size.
+        picture.thumbnail((STORED_SIDE, STORED_SIDE))
         upright = ImageOps.exif_transpose(picture)
-        upright.thumbnail((STORED_SIDE, STORED_SIDE))
         pixels = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
     except Exception as error:
         raise ValidationError(NOT_A_PICTURE) from error

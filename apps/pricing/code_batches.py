@@ -15,6 +15,9 @@ RANDOM = "#"
 # 31^6 codes: guessing one of some thousand takes about a hundred thousand tries.
 FEWEST_RANDOM = 6
 MOST_CODES = 5_000
+# A code for one university has one restriction. A batch of all codes may have ten each.
+MOST_RESTRICTIONS = 50_000
+ROWS_AT_ONCE = 5_000
 LONGEST_PATTERN = 40
 _PATTERN = re.compile(r"[A-Z0-9][A-Z0-9#-]*", re.ASCII)
 
@@ -27,6 +30,15 @@ def check_pattern(pattern: str) -> None:
         )
     if pattern.count(RANDOM) < FEWEST_RANDOM:
         raise ValidationError(f"Pon al menos {FEWEST_RANDOM} #: con menos se podrían adivinar.")
+
+
+def check_restrictions(count: int, restrictions: int) -> None:
+    """Refuse a batch whose codes have more restrictions in all than can be stored at once."""
+    if count * restrictions > MOST_RESTRICTIONS:
+        raise ValidationError(
+            f"Son demasiadas restricciones para {count} códigos: como mucho "
+            f"{MOST_RESTRICTIONS // count} entre universidades, grados y asignaturas."
+        )
 
 
 def random_codes(pattern: str, count: int) -> list[str]:
@@ -55,7 +67,11 @@ def make_batch(
     degrees: Collection[Degree] = (),
     subjects: Collection[Subject] = (),
 ) -> list[PromoCode]:
-    """Store the batch and its codes. `terms` are fields that all codes share."""
+    """Store the batch and its codes. `terms` are fields that all codes share.
+
+    Raises ValidationError if there are too many restrictions.
+    """
+    check_restrictions(count, len(universities) + len(degrees) + len(subjects))
     batch.save()
     codes = PromoCode.objects.bulk_create(
         PromoCode(code=code, batch=batch, **terms) for code in random_codes(batch.pattern, count)
@@ -67,6 +83,7 @@ def make_batch(
         through: Any = getattr(PromoCode, name).through
         column = f"{relation.related_model._meta.model_name}_id"  # type: ignore[union-attr]
         through.objects.bulk_create(
-            through(promocode_id=code.pk, **{column: row.pk}) for row in rows for code in codes
+            (through(promocode_id=code.pk, **{column: row.pk}) for row in rows for code in codes),
+            batch_size=ROWS_AT_ONCE,
         )
     return codes

@@ -6,8 +6,10 @@ import pytest
 from django.urls import reverse
 
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
+from apps.catalogue.subject_copies import copy_subject, move_lesson
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
 
@@ -127,6 +129,8 @@ def test_lessons_are_numbered_by_themselves_and_moved_up_and_down(client):
     client.post(url, {"move": f"up-{third.pk}"})
     client.post(url, {"move": f"up-{first.pk}"})
     client.post(url, {"move": "up-999999"})
+    first.pk = 999999
+    assert not move_lesson(first, by=1)
     for nonsense in ("", "up-", "left-1", "up-" + "9" * 30):
         assert client.post(url, {"move": nonsense}).status_code == 302
 
@@ -150,6 +154,29 @@ def test_subject_is_copied_with_its_lessons_and_not_yet_on_sale(client):
     of = ("title", "price", "status", "position")
     assert list(copy.lessons.values_list(*of)) == list(subject.lessons.values_list(*of))
     assert PriceChange.objects.filter(subject=copy, changed_by__username="carla").exists()
+
+
+def test_moving_a_lesson_takes_as_many_queries_for_many_lessons_as_for_two(
+    django_assert_num_queries,
+):
+    for count in (2, 30):
+        subject = make_subject(f"Álgebra {count}", lessons=count)
+        subject.lessons.update(position=0)
+        lesson = subject.lessons.last()
+        # Savepoint, lock, lessons, update, release.
+        with django_assert_num_queries(5):
+            move_lesson(lesson, by=-1)
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_only_one_of_two_simultaneous_copies_is_made():
+    subject = make_subject("Álgebra", lessons=1)
+    degree = subject.degree
+
+    results = in_parallel(lambda: copy_subject(subject, name="Álgebra II", degree=degree), times=2)
+
+    assert sorted(type(result).__name__ for result in results) == ["NameTaken", "Subject"]
 
 
 @pytest.mark.usefixtures("carla")

@@ -82,6 +82,17 @@ def test_senseless_batch_makes_no_codes(client, changes, sentence):
 
 
 @pytest.mark.usefixtures("carla")
+def test_batch_with_too_many_restrictions_makes_no_codes(client, monkeypatch):
+    monkeypatch.setattr("apps.pricing.code_batches.MOST_RESTRICTIONS", 99)
+    chosen = [make_subject(name).pk for name in ("Álgebra", "Física")]
+
+    page = client.post(admin_url(PromoBatch, "add"), {**FORM, "subjects": chosen})
+
+    assert "como mucho 1 entre universidades" in page.content.decode()
+    assert not PromoBatch.objects.exists()
+
+
+@pytest.mark.usefixtures("carla")
 def test_code_that_exists_is_not_made_again(client, monkeypatch):
     PromoCode.objects.create(code="FERIA-AAAAAA", kind="FIJO", value=1)
     drawn = iter(["AAAAAA", "BBBBBB", "BBBBBB", "CCCCCC"])

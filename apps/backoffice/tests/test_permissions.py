@@ -94,7 +94,7 @@ ACTIONS = {
     "classroom.AccessChange:try_again": "classroom.change_accesschange",
     "catalogue.Subject:put_on_sale": "catalogue.change_subject",
     "catalogue.Subject:take_off_sale": "catalogue.change_subject",
-    "catalogue.Subject:change_prices": "catalogue.change_subject",
+    "catalogue.Subject:change_prices": "catalogue.change_lesson",
     "catalogue.Subject:expire_lessons": "catalogue.change_lesson",
     "catalogue.Subject:open_lessons": "catalogue.change_lesson",
     "catalogue.Lesson:change_prices": "catalogue.change_lesson",

@@ -21,6 +21,7 @@ from apps.catalogue.bulk_prices import (
     undo_batch,
 )
 from apps.catalogue.models import Lesson, PriceBatch, PriceChange
+from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.core.admin_base import ReadOnlyAdmin, ReadOnlyRowsInline, moment, money
 from apps.core.admin_log import log_rows
 from apps.core.money import to_cents
@@ -115,7 +116,17 @@ def bulk_price_answer(request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse
 
 
 def may_change_prices(request: HttpRequest) -> bool:
-    return request.user.has_perms(("catalogue.change_subject", "catalogue.change_lesson"))
+    """Whether the user may change many prices at once, of subjects and of lessons."""
+    return request.user.has_perms(
+        ("catalogue.view_pricebatch", "catalogue.change_subject", "catalogue.change_lesson")
+    )
+
+
+class BulkPriceActions:
+    """The permission of the action "Cambiar precios…", for lists of subjects and lessons."""
+
+    def has_change_prices_permission(self, request: HttpRequest) -> bool:
+        return may_change_prices(request)
 
 
 @admin.register(PriceBatch)
@@ -202,18 +213,18 @@ class PriceBatchAdmin(ReadOnlyAdmin):
         if not form.is_valid():
             return back
         with_lessons = form.cleaned_data.get("with_lessons", False)
-        steps = preview(batch, form.formula(), with_lessons=with_lessons)
-        if any(step.needs_confirmation for step in steps) and not request.POST.get("confirmed"):
-            messages.error(request, "No se ha cambiado nada: confirma los precios señalados.")
-            return back
         try:
             batch = apply_batch(
                 batch_id=batch.pk,
                 formula=form.formula(),
                 with_lessons=with_lessons,
                 expected=request.POST.get("fingerprint", ""),
+                is_confirmed=bool(request.POST.get("confirmed")),
                 user=request.user,
             )
+        except PricesUnconfirmed:
+            messages.error(request, "No se ha cambiado nada: confirma los precios señalados.")
+            return back
         except BatchRefused as refused:
             messages.warning(request, str(refused))
             return back

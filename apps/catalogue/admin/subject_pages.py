@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import AutocompleteSelect
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -13,7 +13,7 @@ from django.urls import URLPattern, path
 
 from apps.catalogue.models import Degree, Lesson, Subject
 from apps.catalogue.services import prices_changed_by
-from apps.catalogue.subject_copies import copy_subject, move_lesson
+from apps.catalogue.subject_copies import NameTaken, copy_subject, move_lesson
 from apps.core.admin_log import log_rows
 
 MOVES = {"up": -1, "down": 1}
@@ -26,12 +26,6 @@ class CopyForm(forms.Form):
         queryset=Degree.objects.select_related("university"),
         widget=AutocompleteSelect(Subject._meta.get_field("degree"), admin.site),
     )
-
-    def clean(self) -> dict[str, Any]:
-        data = self.cleaned_data
-        if Subject.objects.filter(name=data.get("name"), degree=data.get("degree")).exists():
-            raise ValidationError("En ese grado ya hay una asignatura con ese nombre.")
-        return data
 
 
 def subject_urls(site: admin.AdminSite) -> list[URLPattern]:
@@ -50,8 +44,10 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
         word, _, number = request.POST.get("move", "").partition("-")
         if word in MOVES and number.isdecimal() and len(number) < 19:
             lesson = get_object_or_404(Lesson, pk=int(number), subject=subject)
-            move_lesson(lesson, by=MOVES[word])
-            log_rows(request, Lesson, [lesson.pk], "Lección movida")
+            if move_lesson(lesson, by=MOVES[word]):
+                log_rows(request, Lesson, [lesson.pk], "Lección movida")
+            else:
+                messages.warning(request, "Esa lección ya no está en la asignatura.")
         return redirect(request.path)
     lessons = list(subject.lessons.all())
     return _page(request, "catalogue/lesson_order.html", subject, "Orden de las lecciones",
@@ -66,13 +62,17 @@ def duplicate(request: HttpRequest, pk: int) -> HttpResponse:
     initial = {"name": f"{subject.name} (copia)"[:160], "degree": subject.degree_id}
     form = CopyForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        with prices_changed_by(request.user):
-            copy = copy_subject(subject, **form.cleaned_data)
-        log_rows(request, Subject, [copy.pk], f"Copia de «{subject}»")
-        messages.success(
-            request, f"«{copy}» es una copia con sus lecciones. Todavía no está a la venta."
-        )
-        return redirect("admin:catalogue_subject_change", copy.pk)
+        try:
+            with prices_changed_by(request.user):
+                copy = copy_subject(subject, **form.cleaned_data)
+        except NameTaken as taken:
+            form.add_error(None, taken.message)
+        else:
+            log_rows(request, Subject, [copy.pk], f"Copia de «{subject}»")
+            messages.success(
+                request, f"«{copy}» es una copia con sus lecciones. Todavía no está a la venta."
+            )
+            return redirect("admin:catalogue_subject_change", copy.pk)
     return _page(request, "catalogue/subject_copy.html", subject, "Duplicar asignatura", form=form)
 
 

@@ -6,12 +6,12 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
 
 from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
-from apps.catalogue.admin.price_admin import PriceChangeRows, bulk_price_answer
+from apps.catalogue.admin.price_admin import BulkPriceActions, PriceChangeRows, bulk_price_answer
 from apps.catalogue.admin.price_forms import LessonForm, SubjectForm
 from apps.catalogue.admin.subject_pages import subject_urls
 from apps.catalogue.exchange.views import exchange_urls, may_export, may_import
 from apps.catalogue.models import Lesson, Subject
-from apps.catalogue.price_history import unproven_list_prices
+from apps.catalogue.price_history import has_proven_list_price
 from apps.catalogue.services import set_lesson_status
 from apps.catalogue.text import search_form
 from apps.core.admin_base import NOTHING, RowsInline, money
@@ -26,7 +26,7 @@ class LessonRows(GuardsRows, RowsInline):
 
 
 @admin.register(Subject)
-class SubjectAdmin(CatalogueAdmin):
+class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
     form = SubjectForm
     filed_in = "name_search"
     list_display = (
@@ -96,11 +96,11 @@ class SubjectAdmin(CatalogueAdmin):
         shown = format_euros(
             list_price_cents(to_cents(subject.final_price), subject.total_discounts)
         )
-        if not unproven_list_prices(Subject.objects.filter(pk=subject.pk)):
+        if has_proven_list_price(subject):
             return shown
-        return f"⚠ {shown}: no se ha cobrado nunca en los últimos 30 días."
+        return f"⚠ {shown}: no es el precio más bajo de los 30 días anteriores al actual."
 
-    @admin.action(description="Cambiar precios…", permissions=["change"])
+    @admin.action(description="Cambiar precios…", permissions=["change_prices"])
     def change_prices(self, request: HttpRequest, subjects: QuerySet[Subject]) -> HttpResponse:
         return bulk_price_answer(request, subjects)
 
@@ -139,7 +139,7 @@ def _lessons_of(subjects: QuerySet[Subject]) -> QuerySet[Lesson]:
 
 
 @admin.register(Lesson)
-class LessonAdmin(CatalogueAdmin):
+class LessonAdmin(BulkPriceActions, CatalogueAdmin):
     form = LessonForm
     list_display = ("title", "subject", "degree", "amount", "status", "position")
     list_select_related = ("subject__degree",)
@@ -168,7 +168,7 @@ class LessonAdmin(CatalogueAdmin):
     def degree(self, lesson: Lesson) -> str:
         return lesson.subject.degree.name
 
-    @admin.action(description="Cambiar precios…", permissions=["change"])
+    @admin.action(description="Cambiar precios…", permissions=["change_prices"])
     def change_prices(self, request: HttpRequest, lessons: QuerySet[Lesson]) -> HttpResponse:
         return bulk_price_answer(request, lessons)
 

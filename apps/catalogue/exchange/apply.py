@@ -8,6 +8,7 @@ from apps.catalogue.exchange.columns import KEYS, LEVELS, PARENTS
 from apps.catalogue.exchange.diff import CatalogueDiff, Entry, diff_catalogue
 from apps.catalogue.exchange.reading import Line
 from apps.catalogue.models import Lesson
+from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.services import change_rows, deferred_counts
 
@@ -22,18 +23,23 @@ def import_lines(
     lines: Iterable[Line],
     *,
     expected: str = "",
+    is_confirmed: bool = False,
     on_progress: Callable[[int], object] = lambda _: None,
 ) -> CatalogueDiff:
     """Add and change rows as the lines say, and return the differences. Deletes nothing.
 
     The price history names the user of `services.prices_changed_by`. `expected` is the fingerprint
-    of the previewed differences. `on_progress` gets the number of rows processed since its last
-    call. Raises BadFile or CatalogueHasChanged, and then changes nothing.
+    of the previewed differences, and `is_confirmed` whether staff have confirmed their surprising
+    prices. `on_progress` gets the number of rows processed since its last
+    call. Raises BadFile, CatalogueHasChanged or PricesUnconfirmed, and then changes
+    nothing.
     """
     with deferred_counts():
         diff = diff_catalogue(lines)
         if expected and diff.fingerprint() != expected:
             raise CatalogueHasChanged
+        if not is_confirmed and (surprising := diff.prices_to_confirm()):
+            raise PricesUnconfirmed(surprising)
         for model in LEVELS:
             _change(model, diff.changed(model), on_progress)
             on_progress(diff.unchanged_count(model))

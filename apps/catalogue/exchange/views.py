@@ -23,6 +23,7 @@ from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue
 from apps.catalogue.models import CatalogueUpload, Subject
+from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.services import prices_changed_by, refresh_statistics
 from apps.core.admin_log import log_rows
 from apps.core.fresh_password import fresh_password_required
@@ -128,13 +129,16 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _import(request: HttpRequest, stored: CatalogueUpload, lines: list[Any]) -> HttpResponse:
-    # The prices themselves can't change in between: the fingerprint covers them.
-    if diff_catalogue(lines).prices_to_confirm() and not request.POST.get("confirmed"):
-        messages.error(request, "No se ha importado nada: confirma los precios señalados.")
-        return redirect(request.path)
     try:
         with prices_changed_by(request.user):
-            diff = import_lines(lines, expected=request.POST.get("fingerprint", "-") or "-")
+            diff = import_lines(
+                lines,
+                expected=request.POST.get("fingerprint", "-") or "-",
+                is_confirmed=bool(request.POST.get("confirmed")),
+            )
+    except PricesUnconfirmed:
+        messages.error(request, "No se ha importado nada: confirma los precios señalados.")
+        return redirect(request.path)
     except CatalogueHasChanged:
         messages.warning(
             request, "El catálogo ha cambiado entretanto. Mira otra vez qué cambiaría el archivo."

@@ -29,7 +29,7 @@ def lines_of(text, name="catalogo.csv"):
 
 
 def import_text(text):
-    return import_lines(lines_of(text))
+    return import_lines(lines_of(text), is_confirmed=True)
 
 
 def errors_of(text, name="catalogo.csv"):

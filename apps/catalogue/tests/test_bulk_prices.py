@@ -1,13 +1,25 @@
 """Changing many prices at once: preview, confirmation, undo."""
 
+from datetime import timedelta
 from decimal import Decimal
 from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Permission
+from django.utils import timezone
 
-from apps.catalogue.bulk_prices import Operation, PriceFormula
+from apps.catalogue.bulk_prices import (
+    Operation,
+    PriceFormula,
+    apply_batch,
+    fingerprint,
+    prepare_batch,
+    preview,
+)
 from apps.catalogue.models import Lesson, PriceBatch, PriceChange, Subject
+from apps.catalogue.price_questions import PricesUnconfirmed
+from apps.core.privacy import purge_all
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
 
@@ -165,6 +177,43 @@ def test_senseless_change_shows_no_preview(client, two, values):
     answer = client.post(f"{url}?{urlencode(values)}", {"fingerprint": "x", "confirmed": "1"})
     assert answer.status_code == 302
     assert prices() == [Decimal("100.00"), Decimal("149.90")]
+
+
+def test_drafts_are_deleted_after_a_day_and_changes_are_kept(client, two):
+    _old, done = (PriceBatch.objects.create(subject_ids=[two[0].pk]) for _ in range(2))
+    new = PriceBatch.objects.create()
+    PriceBatch.objects.filter(pk=done.pk).update(applied_at=timezone.now())
+    day = timedelta(days=1, minutes=1)
+    PriceBatch.objects.exclude(pk=new.pk).update(created_at=timezone.now() - day)
+
+    purge_all()
+
+    assert set(PriceBatch.objects.values_list("pk", flat=True)) == {done.pk, new.pk}
+
+
+def test_the_service_itself_refuses_surprising_prices_without_a_confirmation(two):
+    batch = prepare_batch(None, subject_ids=[two[0].pk])
+    formula = PriceFormula(Operation.SET, 0)
+    expected = fingerprint(preview(batch, formula, with_lessons=False))
+    terms = {"batch_id": batch.pk, "formula": formula, "with_lessons": False,
+             "expected": expected, "user": None}  # fmt: skip
+    with pytest.raises(PricesUnconfirmed) as refused:
+        apply_batch(**terms)
+    assert refused.value.lines == ["Álgebra"]
+    assert apply_batch(**terms, is_confirmed=True).prices_count == 1
+
+
+@pytest.mark.parametrize("missing", ["view_pricebatch", "change_lesson", "change_subject"])
+def test_choosing_prices_needs_the_permissions_of_the_whole_change(client, two, missing):
+    names = {"view_subject", "view_pricebatch", "change_lesson", "change_subject"} - {missing}
+    eva = get_user_model().objects.create_user("eva", is_staff=True)
+    eva.user_permissions.set(Permission.objects.filter(codename__in=names))
+    client.force_login(eva)
+    client.post(
+        admin_url(Subject, "changelist"),
+        {"action": "change_prices", "_selected_action": two[0].pk},
+    )
+    assert not PriceBatch.objects.exists()
 
 
 def test_a_batch_needs_the_permission_to_change_prices(client, two):

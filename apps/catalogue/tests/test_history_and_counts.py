@@ -6,6 +6,7 @@ from django.contrib.auth import get_user_model
 from django.db import IntegrityError, connection, transaction
 
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
+from apps.catalogue.price_history import has_proven_list_price
 from apps.catalogue.services import (
     prices_changed_by,
     refresh_counts,
@@ -380,6 +381,16 @@ def test_rows_with_children_can_not_be_deleted():
     for row in (subject.degree.university, subject.degree, subject):
         with pytest.raises(IntegrityError):
             row.delete()
+
+
+@pytest.mark.parametrize(("history", "is_proven"), [((100,), True), ((100, 90), False)])
+def test_list_price_is_proven_only_by_the_lowest_earlier_price(history, is_proven):
+    """100 € was charged, and then 90 €: 100 € can't be crossed out."""
+    subject = make_subject(price=history[0], total_discounts=20)
+    for price in (*history[1:], 80):
+        subject.final_price = price
+        subject.save()
+    assert has_proven_list_price(Subject.objects.get(pk=subject.pk)) == is_proven
 
 
 @pytest.mark.postgres

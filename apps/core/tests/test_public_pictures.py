@@ -94,6 +94,27 @@ def test_large_picture_is_stored_smaller() -> None:
     assert sizes(teacher.photo) == [(1600, 533), (96, 96), (192, 192)]
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_photo_is_made_smaller_before_it_is_turned_upright(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turned: list[int] = []
+    turn = public_pictures.ImageOps.exif_transpose
+
+    def record(picture: Image.Image) -> Image.Image:
+        turned.append(max(picture.size))
+        return turn(picture)
+
+    monkeypatch.setattr(public_pictures.ImageOps, "exif_transpose", record)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # The camera was held upright.
+    teacher = member(photo((4000, 2000), kind=kind, exif=exif), f"lucia.{kind.lower()}")
+    teacher.save()
+
+    assert sizes(teacher.photo)[0] == (800, 1600)
+    assert set(turned) == {public_pictures.STORED_SIDE}
+
+
 @pytest.mark.parametrize(
     ("content", "name"),
     [

@@ -22,7 +22,12 @@ from apps.core.fresh_password import fresh_password_required
 from apps.core.money_fields import EurosField
 from apps.core.spreadsheets import as_csv, csv_answer
 from apps.pricing.admin.code_admin import cart_link, worth
-from apps.pricing.code_batches import MOST_CODES, check_pattern, make_batch
+from apps.pricing.code_batches import (
+    MOST_CODES,
+    check_pattern,
+    check_restrictions,
+    make_batch,
+)
 from apps.pricing.models import PromoBatch, PromoCode
 
 # The fields of the form that all codes of a batch share.
@@ -111,6 +116,9 @@ class _NewBatchForm(forms.ModelForm[PromoBatch]):
         start, end = data.get("valid_from"), data.get("valid_until")
         if start and end and end < start:
             self.add_error("valid_until", "El final es anterior al principio.")
+        if "count" in data:
+            chosen = sum(len(data.get(name, ())) for name in RESTRICTIONS)
+            check_restrictions(data["count"], chosen)
         return data
 
 

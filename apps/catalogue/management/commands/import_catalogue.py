@@ -14,6 +14,7 @@ from apps.catalogue.exchange.diff import CatalogueDiff, diff_catalogue
 from apps.catalogue.exchange.error_messages import file_reason
 from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import read_lines
+from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.services import prices_changed_by, refresh_statistics
 from apps.core.progress_bar import progress_bar
 
@@ -50,10 +51,16 @@ class Command(BaseCommand):
             with ExitStack() as stack:
                 if options["user"]:
                     stack.enter_context(prices_changed_by(_user(options["user"])))
-                if not options["confirm_prices"]:
-                    _refuse_surprising_prices(diff_catalogue(lines))
                 progress = stack.enter_context(progress_bar(len(lines), "Líneas"))
-                diff = import_lines(lines, on_progress=progress.update)
+                diff = import_lines(
+                    lines, is_confirmed=options["confirm_prices"], on_progress=progress.update
+                )
+        except PricesUnconfirmed as unconfirmed:
+            listed = "\n".join(unconfirmed.lines[:MOST_SHOWN])
+            raise CommandError(
+                "No se ha importado nada: estos precios quedan en 0 € o cambian más de la mitad. "
+                f"Si son correctos, añade --confirm-prices.\n{listed}"
+            ) from None
         except BadFile as error:
             raise CommandError(f"No se ha importado nada.\n{error}") from None
         except OSError as error:
@@ -68,15 +75,6 @@ class Command(BaseCommand):
         if more := sum(1 for _ in details):
             self.stdout.write(f"… y {more} más")
         self.stdout.write("\n".join([title, *diff.summary()]))
-
-
-def _refuse_surprising_prices(diff: CatalogueDiff) -> None:
-    if surprising := diff.prices_to_confirm():
-        listed = "\n".join(surprising[:MOST_SHOWN])
-        raise CommandError(
-            "No se ha importado nada: estos precios quedan en 0 € o cambian más de la mitad. "
-            f"Si son correctos, añade --confirm-prices.\n{listed}"
-        )
 
 
 def _user(name: str) -> Any:
