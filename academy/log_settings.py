@@ -39,6 +39,7 @@ def logging_config(*, debug: bool) -> dict[str, Any]:
                 "fmt": ["levelname", "name", "message", "request_id", "process"],
                 "rename_fields": {"levelname": "level", "name": "logger"},
                 "timestamp": "time",
+                "json_ensure_ascii": False,
             },
         },
         "handlers": {

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from academy.database_settings import database
 from academy.environment import BASE_DIR, env
+from academy.error_reports import start_error_reports
 from academy.log_settings import logging_config
 
 # ---------------------------------------------------------------- deployment
@@ -32,6 +33,12 @@ TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 RATE_LIMIT_SCALE = env.float("RATE_LIMIT_SCALE", default=1.0)
 # Cards that may be refused in a minute, of all visitors together, before no payment is opened.
 REFUSED_CARDS_PER_MINUTE = env.int("REFUSED_CARDS_PER_MINUTE", default=30)
+# Where errors are reported to. Empty: nowhere, and the package is not imported.
+SENTRY_DSN = env.str("SENTRY_DSN", default="")
+if SENTRY_DSN:
+    start_error_reports(SENTRY_DSN)
+# The token of the programs that read /monitor and /metrics. Empty: these pages do not exist.
+MONITOR_TOKEN = env.str("MONITOR_TOKEN", default="")
 # Mails that strangers can cause to one mailbox in an hour. 3 of them are kept for sign-in links.
 MAILS_PER_RECIPIENT = env.int("MAILS_PER_RECIPIENT", default=6)
 
@@ -79,6 +86,7 @@ MIDDLEWARE = [
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
     "apps.core.middleware.BrowserHeadersMiddleware",
+    "apps.core.health.ProbeMiddleware",
     "apps.core.middleware.BadRequestMiddleware",
     "apps.core.middleware.CanonicalPathMiddleware",
     "apps.payments.middleware.StripeTimeMiddleware",
@@ -232,6 +240,8 @@ CSRF_TRUSTED_ORIGINS = [SITE_URL]
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "strict-origin-when-cross-origin"
 SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", default=False)
+# Probes come from the proxy itself, without TLS.
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]
 SECURE_HSTS_SECONDS = 31_536_000 if SITE_URL.startswith("https://") else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_SUBDOMAINS", default=False)
 SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", default=False)

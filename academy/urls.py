@@ -3,10 +3,10 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from apps.backoffice.forbidden import forbidden
+from apps.backoffice.monitor.views import metrics, monitor
 from apps.backoffice.password_links import SetPassword, forgotten_password
 from apps.core.bad_requests import bad_request
 from apps.core.csp_reports import csp_report
-from apps.core.health import healthz, readyz
 from apps.pages.views import not_found, server_error
 
 urlpatterns = [
@@ -16,8 +16,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("academy.api_urls")),
     path("csp-report", csp_report),
-    path("healthz", healthz),
-    path("readyz", readyz),
+    path("monitor", monitor),
+    path("metrics", metrics),
     path("", include("apps.classroom.urls")),
     path("", include("apps.payments.urls")),
     path("", include("apps.leads.withdrawal.urls")),

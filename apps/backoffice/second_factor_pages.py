@@ -19,7 +19,7 @@ from apps.backoffice.password_page import next_page
 from apps.core.admin_log import log_rows
 from apps.core.errors import TooManyRequests
 from apps.core.fresh_password import fresh_password_required
-from apps.core.throttle import Limit, client_address, client_network
+from apps.core.throttle import Limit, client_network, visitor_in_log
 
 logger = logging.getLogger(__name__)
 # In addition to django-otp's own pause after each wrong code.
@@ -56,8 +56,8 @@ def _count(request: HttpRequest, form: CodeForm) -> bool:
 def _refuse(request: HttpRequest, form: CodeForm) -> None:
     """Show and log a wrong code. Whoever typed it has the password, which may be stolen."""
     form.add_error("code", WRONG)
-    name, address = request.user.get_username(), client_address(request)
-    logger.warning("Second factor refused: %s from %s", name, address)
+    visitor = visitor_in_log(request)
+    logger.warning("Second factor refused: account %s from %s", request.user.pk, visitor)
 
 
 @sensitive_post_parameters("code")

@@ -9,7 +9,7 @@ from django.contrib.auth import authenticate
 from django.http import HttpRequest
 
 from apps.core.errors import TooManyRequests
-from apps.core.throttle import Limit, client_network
+from apps.core.throttle import Limit, client_network, visitor_in_log
 
 logger = logging.getLogger(__name__)
 # Counted by user and address together, so that guesses from another address lock nobody out.
@@ -20,12 +20,13 @@ OF_ADDRESS = Limit("staff-password-address", times=50, seconds=900)
 
 def count_attempt(request: HttpRequest, username: str) -> None:
     """Count a password before it is checked. Raises ValidationError above the limit."""
-    visitor = client_network(request)
     try:
         for limit, key in _limits(request, username):
             limit.count_key(key)
     except TooManyRequests as refusal:
-        logger.warning("Staff password not checked: too many attempts from %s", visitor)
+        logger.warning(
+            "Staff password not checked: too many attempts from %s", visitor_in_log(request)
+        )
         raise forms.ValidationError(refusal.message, code="too_many") from refusal
 
 

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.core.fresh_password import note_password
-from apps.core.throttle import client_address
+from apps.core.throttle import visitor_in_log
 
 LONGEST = timedelta(hours=12)
 IDLE = timedelta(hours=2)
@@ -32,20 +32,20 @@ def begin(sender: Any, request: HttpRequest, user: User, **kwargs: Any) -> None:
     # Cookie and row expire after the longest session even if this module fails to end it.
     request.session.set_expiry(int(LONGEST.total_seconds()))
     note_password(request)
-    logger.info("Staff signed in: %s from %s", user.get_username(), client_address(request))
+    logger.info("Staff signed in: account %s from %s", user.pk, visitor_in_log(request))
 
 
 @receiver(user_login_failed)
 def log_failure(
     sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **kwargs: Any
 ) -> None:
-    """Log a wrong password. A name that nobody has may be a mistyped password: it is not logged."""
+    """Log a wrong password. Names are not logged: they are addresses or mistyped passwords."""
     name = credentials.get("username") or ""
-    known = User.objects.filter(username=name).exists()
+    user = User.objects.filter(username=name).first()
     logger.warning(
         "Staff sign-in refused: %s from %s",
-        name if known else "unknown name",
-        client_address(request) if request else "a command",
+        f"account {user.pk}" if user else "unknown name",
+        visitor_in_log(request),
     )
 
 

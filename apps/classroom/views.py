@@ -30,7 +30,7 @@ from apps.core.identity import email_identity
 from apps.core.mail.recipient_limits import LinkKind
 from apps.core.models import SiteSettings
 from apps.core.response_headers import private_form_page
-from apps.core.throttle import Limit, client_network
+from apps.core.throttle import Limit, client_network, pseudonym, visitor_in_log
 from apps.students.devices import known_device, remember_device
 from apps.students.session import SignInUnavailable, current_student, sign_in, sign_out
 
@@ -98,11 +98,19 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
         _count_sign_in(request, email)
         account = check_credentials(email=email, password=form.cleaned_data["password"])
     except TooManyRequests as refusal:
+        _log_refusal(request, email, "too many attempts")
         return rate_limited(request, _page, "sign_in", form, refusal)
     except WrongCredentials as refusal:
+        _log_refusal(request, email, "wrong password or unknown address")
         form.add_error(None, refusal.message)
         return _page(request, "sign_in", {"form": form})
     return _open_session(request, account)
+
+
+def _log_refusal(request: HttpRequest, email: str, reason: str) -> None:
+    account = pseudonym(email_identity(email))
+    visitor = visitor_in_log(request)
+    logger.warning("Student sign-in refused: %s, account %s from %s", reason, account, visitor)
 
 
 def _count_sign_in(request: HttpRequest, email: str) -> None:

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.core.errors import AcademyError, CrossSite, StorageFull, TooLarge
+from apps.core.errors import AcademyError, Busy, CrossSite, StorageFull, TooLarge
 from apps.core.throttle import Limit
 
 logger = logging.getLogger(__name__)
@@ -92,6 +92,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if StorageFull.is_cause(error):
         logger.error("no space left for an upload")
         error = StorageFull()
+    elif Busy.is_cause(error):
+        logger.error("the database did not answer", exc_info=error)
+        error = Busy()
     if isinstance(error, AcademyError):
         response = failure(
             error.message, code=error.code, status=error.status, fields=error.fields, **error.extra

@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework import exceptions, serializers
 
 from apps.core.api import FRAMEWORK_REFUSALS, PublicAPIView
-from apps.core.errors import AcademyError, CrossSite, Invalid, TooLarge, TooManyRequests
+from apps.core.errors import AcademyError, Busy, CrossSite, Invalid, TooLarge, TooManyRequests
 from apps.core.parsers import BODY_LIMITS
 
 NO_NUL = r"^[^\x00]*$"
@@ -78,7 +78,7 @@ class AcademySchema(AutoSchema):
 
     def _errors_by_status(self, view: PublicAPIView) -> dict[int, list[str]]:
         """The lines that describe the errors of each status: "`code`: Spanish sentence"."""
-        errors: list[type[AcademyError]] = [Invalid, TooManyRequests, *view.errors]
+        errors: list[type[AcademyError]] = [Invalid, TooManyRequests, Busy, *view.errors]
         refusals: list[type[exceptions.APIException]] = [exceptions.NotAcceptable]
         if self.method != "GET":
             errors += [TooLarge, *([CrossSite] if view.own_site_only else [])]

@@ -1,5 +1,5 @@
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate, post_save
+from django.db.models.signals import post_migrate, post_save, pre_save
 from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
@@ -18,6 +18,7 @@ class CoreConfig(AppConfig):
         from apps.core.models import LegalText, SiteSettings
         from apps.core.page_cache.triggers import create_triggers, shown_publicly
         from apps.core.staff_log import copy_entry
+        from apps.core.tracing import add_request_id
 
         register_mail(
             "job_failed",
@@ -35,6 +36,7 @@ class CoreConfig(AppConfig):
         post_migrate.connect(create_missing_row, sender=self)
         shown_publicly(LegalText, SiteSettings)
         post_migrate.connect(create_triggers, sender=self)
+        pre_save.connect(add_request_id, sender="django_tasks_database.DBTaskResult")
         # Each app's `jobs.py` registers its scheduled jobs.
         autodiscover_modules("jobs")
         # Each app's `privacy.py` registers its personal data and its retention rules.

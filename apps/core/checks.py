@@ -17,6 +17,7 @@ from apps.core.setting_ranges import range_problems
 # The web process runs the checks with this tag, all other processes run all checks.
 START = "start"
 SHORTEST_SECRET_KEY = 50
+SHORTEST_MONITOR_TOKEN = 20
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
 CLASSROOMS = ("local", "moodle")
 # Mails are kept as files, printed or dropped: nobody gets them.
@@ -35,7 +36,7 @@ def deployment_problems() -> list[str]:
     """The problems of a shop; with DEBUG the values that are possible nowhere."""
     problems = _impossible_values()
     if not settings.DEBUG:
-        problems += [*_secret_key(), *_hosts(), *_rate_limits()]
+        problems += [*_secret_key(), *_hosts(), *_rate_limits(), *_monitor_token()]
         if not settings.ALLOW_LOCAL_SITE:
             problems += [*_site(), *_mail(), *_database(), *_classroom()]
     return problems
@@ -95,6 +96,12 @@ def _rate_limits() -> list[str]:
     if settings.RATE_LIMIT_SCALE == 0 or 0.1 <= settings.RATE_LIMIT_SCALE <= 10:
         return []
     return ["RATE_LIMIT_SCALE solo admite de 0.1 a 10."]
+
+
+def _monitor_token() -> list[str]:
+    if settings.MONITOR_TOKEN and len(settings.MONITOR_TOKEN) < SHORTEST_MONITOR_TOKEN:
+        return [f"MONITOR_TOKEN debe tener al menos {SHORTEST_MONITOR_TOKEN} caracteres al azar."]
+    return []
 
 
 def _hosts() -> list[str]:

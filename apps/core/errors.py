@@ -3,6 +3,8 @@
 import errno
 from typing import Any
 
+from django.db import InterfaceError, OperationalError
+
 
 class AcademyError(Exception):
     """A refusal that the API returns in the error shape.
@@ -74,6 +76,19 @@ class StorageFull(AcademyError):
     @staticmethod
     def is_cause(error: BaseException | None) -> bool:
         return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+class Busy(AcademyError):
+    """The database did not answer in time: it restarts, is overloaded, or a lock was held."""
+
+    status = 503
+    code = "busy"
+    message = "Ahora mismo no podemos atenderte. Vuelve a intentarlo dentro de unos segundos."
+    retry_after = 5
+
+    @staticmethod
+    def is_cause(error: BaseException | None) -> bool:
+        return isinstance(error, OperationalError | InterfaceError)
 
 
 class TooManyRequests(AcademyError):

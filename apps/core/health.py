@@ -1,9 +1,15 @@
 """Liveness and readiness checks (docs/rules.md, "Health checks")."""
 
-from django.db import DatabaseError, connection
+from collections.abc import Callable
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django_tasks_db.models import DBTaskResult
+
+from apps.core.assets import find_asset
+from apps.core.models import Heartbeat
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
@@ -11,8 +17,20 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 if database, migrations and task queue are ready; otherwise 503 with the failed check."""
-    checks = {"database": False, "migrations": False, "queue": False}
+    """200 if every check of `readiness` holds; otherwise 503 with the failed check."""
+    checks = readiness()
+    ready = all(checks.values())
+    return JsonResponse(
+        {"status": "ok" if ready else "unavailable", "checks": checks}, status=200 if ready else 503
+    )
+
+
+def readiness() -> dict[str, bool]:
+    """Whether the shop can sell: its database, migrations, queue, front end and processes.
+
+    "processes" is false two minutes after the last sign of life of the clock or of a worker.
+    """
+    checks = {"database": False, "migrations": False, "queue": False, "processes": False}
     try:
         connection.ensure_connection()
         checks["database"] = True
@@ -20,9 +38,30 @@ def readyz(request: HttpRequest) -> JsonResponse:
         checks["migrations"] = not executor.migration_plan(executor.loader.graph.leaf_nodes())
         DBTaskResult.objects.exists()
         checks["queue"] = True
-    except DatabaseError:
+        checks["processes"] = not Heartbeat.objects.silent().exists()
+    except Error:
         pass
-    ready = all(checks.values())
-    return JsonResponse(
-        {"status": "ok" if ready else "unavailable", "checks": checks}, status=200 if ready else 503
-    )
+    return {**checks, "front_end": _front_end_is_built()}
+
+
+def _front_end_is_built() -> bool:
+    try:
+        find_asset("main.js")
+        find_asset("site.css")
+    except ImproperlyConfigured:
+        return False
+    return True
+
+
+PROBES = {"/healthz": healthz, "/readyz": readyz}
+
+
+class ProbeMiddleware:
+    """Answers the probes before any check of the host: a proxy asks by the machine's address."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        probe = PROBES.get(request.path)
+        return probe(request) if probe else self.get_response(request)

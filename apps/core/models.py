@@ -277,9 +277,13 @@ class ScheduledJob(models.Model):
 
 class HeartbeatQuerySet(models.QuerySet["Heartbeat"]):
     def silent(self) -> "HeartbeatQuerySet":
-        """Processes without a sign of life for two minutes, or without any so far."""
-        since = timezone.now() - SILENT_AFTER
-        return self.filter(Q(seen_at=None) | Q(seen_at__lt=since), name__in=PROCESSES)
+        """Processes without a sign of life for two minutes, or without any so far.
+
+        A sign from the future counts as none: the machine's clock was wrong for a while.
+        """
+        now = timezone.now()
+        heard = Q(seen_at__gte=now - SILENT_AFTER, seen_at__lte=now + SILENT_AFTER)
+        return self.filter(Q(seen_at=None) | ~heard, name__in=PROCESSES)
 
 
 class Heartbeat(models.Model):
@@ -303,7 +307,7 @@ class Heartbeat(models.Model):
 
     @property
     def is_alive(self) -> bool:
-        return self.seen_at is not None and timezone.now() - self.seen_at <= SILENT_AFTER
+        return self.seen_at is not None and abs(timezone.now() - self.seen_at) <= SILENT_AFTER
 
 
 class StaffAction(models.Model):

@@ -55,6 +55,16 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(f"{settings.SECRET_KEY}:{key}".encode()).hexdigest()[:32]
 
 
+def pseudonym(text: str) -> str:
+    """Twelve characters that stand for an address in the log: the same for the same address."""
+    return digest_of(text)[:12]
+
+
+def visitor_in_log(request: HttpRequest | None) -> str:
+    """The visitor's network as a pseudonym. The proxy's log has the address of the request id."""
+    return f"visitor {pseudonym(client_network(request))}" if request else "a command"
+
+
 @dataclass(frozen=True)
 class Limit:
     """At most `times` uses in a window of `seconds`, per visitor or per key."""

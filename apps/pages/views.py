@@ -12,7 +12,7 @@ from apps.catalogue.models import University
 from apps.core.assets import find_asset
 from apps.core.bad_requests import refusal
 from apps.core.dates import today
-from apps.core.errors import StorageFull
+from apps.core.errors import Busy, StorageFull
 from apps.core.models import LegalText
 from apps.core.page_cache.policy import public_page
 from apps.pages.calculator_props import calculator_props
@@ -124,10 +124,12 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def server_error(request: HttpRequest) -> HttpResponse:
     """The 500 page. It runs no query and needs no context processor, which may be broken too.
 
-    An upload that meets a full disk gets 503 and a sentence.
+    A full disk, or a database that does not answer, is 503 with a sentence.
     """
-    if StorageFull.is_cause(sys.exc_info()[1]):
-        return refusal(request, StorageFull())
+    error = sys.exc_info()[1]
+    for temporary in (StorageFull, Busy):
+        if temporary.is_cause(error):
+            return refusal(request, temporary())
     try:
         stylesheet = find_asset("site.css").url
     except ImproperlyConfigured:

@@ -79,13 +79,6 @@ def test_me_is_null_for_a_visitor():
     assert Client().get("/api/me").json() == {"student": None}
 
 
-def test_health():
-    assert Client().get("/healthz").status_code == 200
-    ready = Client().get("/readyz")
-    assert ready.status_code == 200
-    assert ready.json()["checks"] == {"database": True, "migrations": True, "queue": True}
-
-
 def test_pricing_api_has_volume_discounts_full_payment_percent_and_instalment_plan():
     assert Client().get("/api/pricing").json() == {
         "currency": "EUR",

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from typing import IO
 from urllib.parse import urlsplit
 
 import requests
@@ -31,15 +32,21 @@ def manage(
 
 
 @contextmanager
-def web_process(*, env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """One web process with 8 threads, as in production. Yields its address."""
+def web_process(
+    *, env: Mapping[str, str] | None = None, log: IO[str] | None = None
+) -> Iterator[str]:
+    """One web process with 8 threads, as in production. Yields its address.
+
+    Its output goes to `log`, or to that of the tests.
+    """
     port = free_port()
     address = f"127.0.0.1:{port}"
     command = [
         *("-m", "gunicorn", "academy.wsgi", "--bind", address, "--log-level", "warning"),
         *("--worker-class", "gthread", "--threads", "8", "--no-control-socket"),
+        *("--config", "python:academy.gunicorn_conf"),
     ]
-    with _running(command, env) as process:
+    with _running(command, env, log) as process:
         wait_until(lambda: _answers(f"http://{address}/healthz") or process.poll() is not None, 90)
         assert process.poll() is None
         yield f"http://{address}"
@@ -54,7 +61,7 @@ def _answers(url: str) -> bool:
 
 @contextmanager
 def _running(
-    arguments: Sequence[str], env: Mapping[str, str] | None, output: int | None = None
+    arguments: Sequence[str], env: Mapping[str, str] | None, output: int | IO[str] | None = None
 ) -> Iterator[subprocess.Popen[str]]:
     """A Python process on the test's database; it and its children are killed at the end."""
     base = urlsplit(os.environ["DATABASE_URL"])

@@ -17,6 +17,7 @@ from django_otp.oath import totp
 
 from apps.backoffice.models import Authenticator, BackupCodes
 from apps.backoffice.staff_groups import create_groups
+from apps.core.throttle import pseudonym
 from apps.orders.models import Order
 from tests.helpers.admin import admin_url
 
@@ -139,7 +140,8 @@ def test_wrong_codes_are_logged(clock, monkeypatch):
     set_up(owner)
     thief.post(CHECK, {"code": "abcdef"})
 
-    assert lines == ["Second factor refused: eva from 127.0.0.1"] * 2
+    visitor = pseudonym("127.0.0.1")
+    assert lines == [f"Second factor refused: account {user.pk} from visitor {visitor}"] * 2
 
 
 @pytest.mark.parametrize("address", [SETUP, f"{SETUP}?nuevo=1"])

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.core.fresh_password import FRESH, PasswordConfirmation
+from apps.core.throttle import pseudonym
 from apps.leads.models import Lead
 from apps.orders.models import ReferralReward
 from tests.helpers.admin import admin_url
@@ -69,9 +70,10 @@ def test_refused_sign_ins_are_logged_without_names_that_nobody_has(monkeypatch):
     sign_in("equivocada")
     sign_in("equivocada", name="mi-clave-secreta")
 
+    carla, visitor = User.objects.get(), f"visitor {pseudonym('198.51.100.7')}"
     assert lines == [
-        "Staff sign-in refused: carla from 198.51.100.7",
-        "Staff sign-in refused: unknown name from 198.51.100.7",
+        f"Staff sign-in refused: account {carla.pk} from {visitor}",
+        f"Staff sign-in refused: unknown name from {visitor}",
     ]
 
 

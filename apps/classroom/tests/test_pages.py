@@ -228,7 +228,7 @@ def test_sign_in_with_email_and_password(client, with_password):
     assert with_password.last_sign_in_at is not None
 
 
-def test_every_failed_sign_in_gets_the_same_answer(client, with_password):
+def test_every_failed_sign_in_gets_the_same_answer(client, with_password, caplog):
     no_password = Account.objects.create(
         student=find_or_create_student(email="bruno@example.com", phone="+34600222222")
     )
@@ -243,6 +243,10 @@ def test_every_failed_sign_in_gets_the_same_answer(client, with_password):
         assert WRONG in read(answer)
         assert password not in read(answer)
         assert "sessionid" not in client.cookies
+    # Each is logged, with a pseudonym instead of the address.
+    lines = [record.getMessage() for record in caplog.records if "refused" in record.message]
+    assert len(set(lines)) == len(attempts)
+    assert not any("example.com" in line or "127.0.0.1" in line for line in lines)
 
 
 @pytest.mark.parametrize("email", ["ana@example.com", "bruno@example.com", "zoe@example.com"])

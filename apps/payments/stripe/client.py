@@ -4,6 +4,7 @@ No call runs inside a database transaction: it may take seconds, or time out aft
 (docs/decisions/0003-provider-calls-outside-transactions.md).
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,6 +16,8 @@ from django.conf import settings
 from apps.core.errors import AcademyError, NotFound
 from apps.payments.stripe.breaker import CallNotMade, CircuitBreaker
 from apps.payments.stripe.transport import LimitedClient, WaitingPlaces
+
+logger = logging.getLogger(__name__)
 
 # Payment methods that confirm days later. They are excluded (docs/rules.md, "Card payments"). Which
 # of the other methods are offered is set in Stripe's dashboard.
@@ -96,17 +99,38 @@ def provider_errors() -> Iterator[None]:
         yield
     except CallNotMade as refused:
         raise ProviderBusy(refused.retry_after) from refused
-    except stripe.IdempotencyError as error:
-        raise SpentKey from error
-    except stripe.InvalidRequestError as error:
-        if error.code == "resource_missing":
-            raise PaymentNotFound from error
-        raise ProviderError from error
     except stripe.StripeError as error:
-        headers = error.headers or {}
-        if headers.get("Idempotent-Replayed") == "true" and (error.http_status or 0) >= 500:
-            raise SpentKey from error
-        raise ProviderError from error
+        _log(error)
+        raise _own_error(error) from error
+
+
+def _own_error(error: stripe.StripeError) -> AcademyError:
+    headers = error.headers or {}
+    if isinstance(error, stripe.IdempotencyError):
+        return SpentKey()
+    if isinstance(error, stripe.InvalidRequestError):
+        return PaymentNotFound() if error.code == "resource_missing" else ProviderError()
+    if headers.get("Idempotent-Replayed") == "true" and (error.http_status or 0) >= 500:
+        return SpentKey()
+    return ProviderError()
+
+
+def _log(error: stripe.StripeError) -> None:
+    """Log why a call failed. Its message may name the buyer, so it is left out."""
+    about = error.error
+    facts = {
+        "stripe_type": getattr(about, "type", None) or type(error).__name__,
+        "stripe_code": error.code or "",
+        "decline_code": getattr(about, "decline_code", None) or "",
+        "stripe_status": error.http_status or 0,
+        "stripe_request": error.request_id or "",
+    }
+    logger.warning(
+        "Stripe: %(stripe_type)s %(stripe_code)s %(decline_code)s, status %(stripe_status)s, "
+        "request %(stripe_request)s",
+        facts,
+        extra=facts,
+    )
 
 
 def path_id(provider_id: str) -> str:

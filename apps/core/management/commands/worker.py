@@ -5,8 +5,10 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connections
 from django_tasks_db.management.commands import db_worker
+from django_tasks_db.models import DBTaskResult
 
 from apps.core.heartbeats import beating
+from apps.core.tracing import traced
 
 logger = logging.getLogger(__name__)
 # How long the worker waits after a database error, in seconds.
@@ -33,6 +35,10 @@ class PersistentWorker(db_worker.Worker):
             else:
                 # The package's loop ends by itself in batch mode or at its limit of tasks.
                 return
+
+    def run_task(self, db_task_result: DBTaskResult[..., Any]) -> None:
+        with traced(db_task_result):
+            super().run_task(db_task_result)
 
 
 class Command(db_worker.Command):

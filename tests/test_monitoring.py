@@ -1,0 +1,141 @@
+"""`/healthz`, `/readyz`, `/monitor` and `/metrics`: what turns them red, and for whom."""
+
+import logging
+from datetime import timedelta
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from apps.core import health
+from apps.core.heartbeats import beat
+from apps.core.mail.outbox import deliver_mail
+from apps.core.models import PROCESSES, Backup, Heartbeat
+from apps.orders.ledger.history import note
+from apps.orders.models.statuses import EventKind
+from apps.payments.models import AuditDifference
+from tests.helpers.one_of_everything import make_one_of_everything
+from tests.test_start import DEPLOYMENT, run
+from tools.dev.processes import ROOT
+
+TOKEN = "a-token-of-the-monitor"
+
+
+@pytest.fixture
+def monitor(settings):
+    """Read an address as the monitor does."""
+    settings.MONITOR_TOKEN = TOKEN
+    beat(PROCESSES)
+    Backup.objects.update(made_at=timezone.now())
+    return lambda path: Client().get(path, headers={"authorization": f"Bearer {TOKEN}"})
+
+
+@pytest.mark.django_db
+def test_a_silent_worker_or_clock_turns_both_red_within_two_minutes(monitor):
+    assert (monitor("/readyz").status_code, monitor("/monitor").status_code) == (200, 200)
+
+    for name in PROCESSES:
+        beat(PROCESSES)
+        Heartbeat.objects.filter(name=name).update(seen_at=timezone.now() - timedelta(seconds=121))
+        ready, found = monitor("/readyz"), monitor("/monitor")
+        assert (ready.status_code, ready.json()["checks"]["processes"]) == (503, False)
+        assert (found.status_code, found.json()["problems"]) == (503, ["processes"])
+        assert found.json()["checks"]["processes"]["silent"] == [name]
+
+
+@pytest.mark.django_db
+def test_a_sign_of_life_from_the_future_counts_as_none(monitor):
+    """The machine's clock was wrong for a while, and the process may be dead since."""
+    Heartbeat.objects.filter(name="mail").update(seen_at=timezone.now() + timedelta(hours=20))
+
+    assert monitor("/monitor").json()["problems"] == ["processes"]
+
+
+@pytest.mark.django_db
+def test_a_front_end_that_is_not_built_is_not_ready(monitor, settings, tmp_path):
+    settings.STATIC_BUILD = tmp_path
+
+    ready = monitor("/readyz")
+
+    assert ready.status_code == 503
+    assert [name for name, ok in ready.json()["checks"].items() if not ok] == ["front_end"]
+
+
+@pytest.mark.django_db
+def test_monitor_names_old_tasks_differences_and_failed_work(monitor):
+    deliver_mail.enqueue(mail_id=7)
+    DBTaskResult.objects.update(enqueued_at=timezone.now() - timedelta(minutes=6))
+    AuditDifference.objects.create(text="Pedido 12: sobran 5 €")
+
+    found = monitor("/monitor").json()
+
+    assert found["problems"] == ["queues", "audit"]
+    assert found["checks"]["queues"]["mail"]["waiting"] == 1
+    assert found["checks"]["queues"]["mail"]["oldest_seconds"] >= 360
+    assert found["checks"]["audit"] == {"ok": False, "age_seconds": None, "differences": 1}
+    assert "Pedido" not in str(found)
+
+
+@pytest.mark.django_db
+def test_metrics_count_in_the_database_and_name_nobody(monitor, django_assert_max_num_queries):
+    order = make_one_of_everything()
+    note(order, kind=EventKind.CARD_REFUSED, actor="Stripe", reason="Tarjeta rechazada")
+    deliver_mail.enqueue(mail_id=7)
+
+    with django_assert_max_num_queries(20):
+        text = monitor("/metrics").text
+
+    figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    assert figures['academy_refusals_last_hour{kind="card_refused"}'] == "1.0"
+    assert figures['academy_queue_length{queue="mail"}'] == "1.0"
+    assert figures['academy_queue_length{queue="access"}'] == "0.0"
+    assert float(figures['academy_heartbeat_age_seconds{process="clock"}']) < 60
+    assert sum(float(n) for name, n in figures.items() if name.startswith("academy_orders{")) >= 1
+    assert "@" not in text
+
+
+@pytest.mark.django_db
+def test_monitor_and_metrics_exist_only_for_those_with_the_token(settings):
+    for path in ("/monitor", "/metrics"):
+        settings.MONITOR_TOKEN = ""
+        assert Client().get(path, headers={"authorization": "Bearer "}).status_code == 404
+        settings.MONITOR_TOKEN = TOKEN
+        for sent in ({}, {"authorization": "Bearer x"}, {"authorization": TOKEN}):
+            answer = Client().get(path, headers=sent)
+            assert (answer.status_code, answer.content) == (401, b"")
+
+
+@pytest.mark.django_db
+def test_probes_answer_under_any_host_without_an_error_in_the_log(monitor, settings, caplog):
+    settings.ALLOWED_HOSTS = ["shop.test"]
+    settings.SECURE_SSL_REDIRECT = True
+    with caplog.at_level(logging.WARNING):
+        for host in ("10.0.0.7", "10.0.0.7:8000", "[::1]", "a_b", "..", ""):
+            for path in health.PROBES:
+                assert Client().get(path, headers={"host": host}).status_code == 200, host
+    assert caplog.records == []
+
+
+@pytest.mark.django_db
+def test_a_database_that_does_not_answer_is_503_and_not_an_error_of_ours(monkeypatch):
+    def fail(*args, **kwargs):
+        raise OperationalError("canceling statement due to lock timeout")
+
+    monkeypatch.setattr("django.db.models.query.QuerySet._fetch_all", fail)
+    client = Client(raise_request_exception=False)
+
+    answer, page = client.get("/api/universities"), client.get("/compra")
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert (answer.json()["code"], answer.json()["success"]) == ("busy", False)
+    assert (page.status_code, page["Retry-After"]) == (503, "5")
+    assert "Vuelve a intentarlo" in page.text
+
+
+def test_a_short_monitor_token_stops_the_start():
+    done = run(ROOT, "manage.py", "check", **DEPLOYMENT, ENV_FILE="/dev/null", MONITOR_TOKEN="x")
+
+    assert done.returncode == 1
+    assert "MONITOR_TOKEN debe tener al menos 20 caracteres" in done.stderr
