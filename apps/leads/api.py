@@ -22,7 +22,7 @@ from apps.core.throttle import Limit
 from apps.leads import attachments
 from apps.leads import serializers as shapes
 from apps.leads.models import Quote
-from apps.leads.quote_links import quote_from_link
+from apps.leads.quote_links import link_path, quote_from_link
 from apps.leads.quotes import quoted_cart, send_quote
 from apps.leads.services import (
     receive_attachment,
@@ -99,7 +99,7 @@ class SendBudgetEmail(FormView):
         quote = send_quote(
             form.to_budget(), email=contact["email"], phone=contact["phone"], page=page
         )
-        return {"budgetResult": _budget_result(quote)}
+        return {"budgetResult": _budget_result(quote), "quote": _binding_part(quote)}
 
 
 def _budget_result(quote: Quote) -> dict[str, Any]:
@@ -118,6 +118,20 @@ def _budget_result(quote: Quote) -> dict[str, Any]:
             for row in quote.discounts.all()
         ],
         "finalPrice": as_json(to_cents(quote.final_price)),
+    }
+
+
+def _binding_part(quote: Quote) -> dict[str, Any]:
+    return {
+        "path": link_path(quote),
+        "payment_type": quote.payment_type,
+        "valid_until": quote.valid_until,
+        "binding_price": as_json(to_cents(quote.binding_price)),
+        "unchecked": [
+            {"name": row.name, "amount": as_json(to_cents(row.amount))}
+            for row in quote.discounts.all()
+            if row.is_subject_to_check
+        ],
     }
 
 

@@ -254,10 +254,23 @@ class SentOutput(serializers.Serializer[dict[str, Any]]):
     success = serializers.BooleanField()
 
 
+class BindingPart(serializers.Serializer[dict[str, Any]]):
+    path = serializers.CharField(
+        help_text="La tienda con estas asignaturas en el carrito, como en el correo."
+    )
+    payment_type = serializers.ChoiceField(PaymentType.values)
+    valid_until = serializers.DateTimeField()
+    binding_price = serializers.FloatField(help_text="El precio garantizado.")
+    unchecked = BudgetDiscount(
+        many=True, help_text="Los descuentos que están sujetos a comprobación y no incluye."
+    )
+
+
 class BudgetOutput(SentOutput):
     budgetResult = BudgetResult(
         required=False, help_text="Falta solo donde el campo trampa venía relleno."
     )
+    quote = BindingPart(required=False, help_text="Falta donde falta budgetResult.")
 
 
 class QuoteOutput(serializers.Serializer[dict[str, Any]]):

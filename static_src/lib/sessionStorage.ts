@@ -1,4 +1,10 @@
 /**
+ * The contact data of a quote that the calculator has sent: {path, email, phone} as JSON. The shop
+ * reads it when `path`, the quote's link, is opened in the same tab.
+ */
+export const QUOTE_CONTACT = "quote-contact";
+
+/**
  * The result of `access` on this tab's sessionStorage, or null where the browser blocks site data:
  * there every access throws. Payments must work without anything stored here.
  */

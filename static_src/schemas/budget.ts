@@ -2,6 +2,7 @@
 import * as z from "zod/mini";
 import { EMAIL, EMAIL_INVALID, present, website } from "./leads";
 import { cents } from "./money";
+import { PaymentType } from "./paymentType";
 
 const ALL_FIELDS = "Por favor, completa todos los campos";
 
@@ -41,6 +42,25 @@ const SentSubject = z.pipe(
   z.transform(({ id, name, final_price }) => ({ id, name, priceCents: final_price })),
 );
 
+/** What binds of a quote that was sent: its price, and the discounts that the price leaves out. */
+const BindingPart = z.pipe(
+  z.object({
+    path: z.string(),
+    payment_type: PaymentType,
+    valid_until: z.string(),
+    binding_price: cents,
+    unchecked: z.array(SentDiscount),
+  }),
+  z.transform((quote) => ({
+    path: quote.path,
+    paymentType: quote.payment_type,
+    validUntil: new Date(quote.valid_until),
+    priceCents: quote.binding_price,
+    unchecked: quote.unchecked,
+  })),
+);
+export type BindingPart = z.output<typeof BindingPart>;
+
 /** The response of send-budget-email: the budget as computed by the server; null for bots. */
 export const SentBudget = z.pipe(
   z.object({
@@ -53,14 +73,16 @@ export const SentBudget = z.pipe(
         finalPrice: cents,
       }),
     ),
+    quote: z.optional(BindingPart),
   }),
-  z.transform(({ budgetResult }) =>
+  z.transform(({ budgetResult, quote }) =>
     budgetResult
       ? {
           subjects: budgetResult.selectedSubjects,
           baseCents: budgetResult.basePrice,
           discounts: budgetResult.discounts,
           finalCents: budgetResult.finalPrice,
+          binding: quote,
         }
       : null,
   ),

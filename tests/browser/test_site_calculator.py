@@ -56,13 +56,14 @@ def test_form_has_1_to_6_subjects_full_payment_friend_code_and_0_to_8_invitees(
     assert number.locator("option").all_inner_texts() == ["1", "2", "3", "4", "5", "6"]
     code = calculator.card.get_by_label("Código de amigo")
     expect(code).to_have_count(0)
+    # Inviting friends needs no invitation.
+    invitees = calculator.select("Amigos que invitas tú")
+    assert invitees.locator("option").all_inner_texts() == [str(n) for n in range(9)]
+    expect(invitees).to_have_value("0")
 
     visitor.tick(visitor.box("Me ha invitado un amigo"))
 
     expect(code).to_be_visible()
-    invitees = calculator.select("Amigos que invitas tú")
-    assert invitees.locator("option").all_inner_texts() == [str(n) for n in range(9)]
-    expect(invitees).to_have_value("0")
     visitor.press(visitor.box("Me ha invitado un amigo"))
     expect(code).to_have_count(0)
 
@@ -117,6 +118,8 @@ def test_selectors_for_university_degree_and_subjects_appear_in_turn_and_hide_ch
 
     # A chosen subject is hidden in the other selector. The button needs both.
     calculator.select("Asignatura 1").select_option(str(micro.pk))
+    # A long name cannot push the price out of the selector.
+    expect(calculator.card.locator(".calculator__picked")).to_have_text("192,00\xa0€")
     assert calculator.select("Asignatura 2").locator("option").all_inner_texts() == [
         "Selecciona una asignatura",
         f"{macro.name} – 215,50\xa0€",
@@ -254,6 +257,25 @@ def test_result_is_blurred_until_the_budget_is_sent_and_equals_the_server_s_resu
     assert macro.name in mail
     assert re.search(r"/compra\?presupuesto=", mail)
 
+    # The screen says what the mail says, and its button leads on with the data filled in.
+    guarantee = " ".join(
+        calculator.card.locator(".calculator__guarantee").inner_text().replace("\xa0", " ").split()
+    )
+    assert re.fullmatch(
+        r"Precio garantizado: 372,50 € hasta el \d+ de \w+ de \d{4}, para estas mismas asignaturas "
+        r"y con pago completo\. No incluye «Código de amigo» \(15,00 €\) ni «Amigos invitados» "
+        r"\(40,00 €\): los descuentos por invitación están sujetos a comprobación y los "
+        r"confirmamos contigo\.",
+        guarantee,
+    ), guarantee
+    calculator.card.get_by_role("link", name="Abrir la tienda con estas asignaturas").click()
+    visitor.wait_for_catalogue()
+    expect(visitor.cart_button).to_contain_text("372,50 €")
+    visitor.open_dialog()
+    expect(visitor.dialog.get_by_label("Teléfono")).to_have_value("600123123")
+    expect(visitor.dialog.locator("input[type=email]")).to_have_value(visitor.email)
+    expect(visitor.terms).not_to_be_checked()
+
 
 def test_final_price_is_never_below_0_and_has_two_decimals(visitor: Visitor, shelf: Shelf) -> None:
     cheap = shelf.put("Seminario", "49.90")
@@ -369,7 +391,7 @@ def test_all_three_steps_by_keyboard_only(visitor: Visitor, shelf: Shelf, micro:
     calculator = Calculator(visitor)
     keyboard = visitor.page.keyboard
     calculator.select("Número de asignaturas").focus()
-    for _ in range(3):
+    for _ in range(4):
         keyboard.press("Tab")
     keyboard.press("Enter")
     expect(calculator.card.get_by_role("heading", level=3)).to_be_focused()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.core.mail.registry import render_for_staff
 from apps.core.models import Mail
 from apps.leads.models import Lead, Quote
-from apps.leads.quote_links import quote_from_link, signed_id
+from apps.leads.quote_links import link_path, quote_from_link, signed_id
 from apps.leads.tests.payloads import PHONE, VISITOR, budget
 from apps.pricing import rules
 from apps.pricing.models import Campaign
@@ -238,6 +238,24 @@ def test_invitees_are_never_in_the_binding_price(api):
     assert result["finalPrice"] == 17.0
     assert (quote.invitees, quote.binding_price) == (8, Decimal("177.00"))
     assert [row.is_subject_to_check for row in quote.discounts.all()] == [False, True]
+
+
+def test_answer_says_what_binds_and_which_discounts_are_unchecked(api):
+    subjects = subjects_of([19_000, 20_000])
+    body = budget(*subjects, wasInvited=True, friendCode="NADIE", numberOfInvitees="2")
+    status, answer = api.post("send-budget-email", body)
+    assert status == 200
+    part, quote = answer["quote"], Quote.objects.get()
+    assert datetime.fromisoformat(part.pop("valid_until")) == quote.valid_until
+    assert part == {
+        "path": link_path(quote),
+        "payment_type": quote.payment_type,
+        "binding_price": float(quote.binding_price),
+        "unchecked": [
+            {"name": "Código de amigo", "amount": 15},
+            {"name": "Amigos invitados", "amount": 40},
+        ],
+    }
 
 
 # ---------------------------------------------------------------- link

@@ -1,12 +1,15 @@
 import type { Dispatch, FormEvent } from "react";
 import { Checkbox, Field } from "../../lib/fields";
 import { SelectField } from "../../lib/forms";
+import { formatEuros } from "../../lib/money";
+import type { Pricing } from "../../schemas/pricing";
 import { type Budget, type BudgetEvent, MAX_SUBJECTS } from "./state";
 
-type Props = { budget: Budget; dispatch: Dispatch<BudgetEvent>; inviteeMax: number };
+type Props = { budget: Budget; dispatch: Dispatch<BudgetEvent>; pricing: Pricing };
 
-/** Step 1: the number of subjects, full payment, and the invitation by a friend. */
-export function BudgetForm({ budget, dispatch, inviteeMax }: Props) {
+/** Step 1: the number of subjects, full payment, and invitations: received and made. */
+export function BudgetForm({ budget, dispatch, pricing }: Props) {
+  const { inviteeMax, inviteeCents } = pricing;
   const { numberOfSubjects, fullPayment, wasInvited, friendCode, codeApplied, invitees } = budget;
 
   function submit(event: FormEvent) {
@@ -42,42 +45,41 @@ export function BudgetForm({ budget, dispatch, inviteeMax }: Props) {
         </Checkbox>
       </div>
       {wasInvited && (
-        <div className="form__row">
-          <div>
-            <div className="calculator__code">
-              <Field
-                label="Código de amigo"
-                autoComplete="off"
-                value={friendCode}
-                maxLength={40}
-                onChange={({ target }) => dispatch({ type: "code_typed", code: target.value })}
-              />
-              <button
-                type="button"
-                className="button button--quiet"
-                disabled={friendCode.trim() === ""}
-                onClick={() => dispatch({ type: "code_applied" })}
-              >
-                Aplicar
-              </button>
-            </div>
-            <p className="calculator__applied" role="status">
-              {codeApplied && "✅ Código aplicado correctamente"}
-            </p>
+        <div>
+          <div className="calculator__code">
+            <Field
+              label="Código de amigo"
+              autoComplete="off"
+              value={friendCode}
+              maxLength={40}
+              onChange={({ target }) => dispatch({ type: "code_typed", code: target.value })}
+            />
+            <button
+              type="button"
+              className="button button--quiet"
+              disabled={friendCode.trim() === ""}
+              onClick={() => dispatch({ type: "code_applied" })}
+            >
+              Aplicar
+            </button>
           </div>
-          <SelectField
-            label="Amigos que invitas tú"
-            value={invitees}
-            onChange={({ target }) =>
-              dispatch({ type: "invitees_chosen", invitees: Number(target.value) })
-            }
-          >
-            {range(0, inviteeMax).map((number) => (
-              <option key={number}>{number}</option>
-            ))}
-          </SelectField>
+          <p className="calculator__applied" role="status">
+            {codeApplied && "✅ Código aplicado correctamente"}
+          </p>
         </div>
       )}
+      <SelectField
+        label="Amigos que invitas tú"
+        hint={`${formatEuros(inviteeCents)} menos por cada amigo que compre.`}
+        value={invitees}
+        onChange={({ target }) =>
+          dispatch({ type: "invitees_chosen", invitees: Number(target.value) })
+        }
+      >
+        {range(0, inviteeMax).map((number) => (
+          <option key={number}>{number}</option>
+        ))}
+      </SelectField>
       <button type="submit" className="button button--large">
         Calcular Presupuesto
       </button>

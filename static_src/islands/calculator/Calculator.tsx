@@ -34,7 +34,7 @@ export function Calculator({ academy, pricing, dateRange }: Props) {
         {TITLES[budget.step]}
       </h3>
       {budget.step === "form" && (
-        <BudgetForm budget={budget} dispatch={dispatch} inviteeMax={pricing.inviteeMax} />
+        <BudgetForm budget={budget} dispatch={dispatch} pricing={pricing} />
       )}
       {budget.step === "subjects" && <SubjectsStep budget={budget} dispatch={dispatch} />}
       {budget.step === "results" && (

@@ -5,10 +5,11 @@ import { EmailField, PrivacyNote } from "../../lib/fields";
 import { Honeypot, PhoneField, SubmitButton, useLeadForm } from "../../lib/forms";
 import { BackIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
+import { QUOTE_CONTACT, trySessionStorage } from "../../lib/sessionStorage";
 import { toast } from "../../lib/toast";
 import { vatSentence } from "../../lib/vatNote";
 import type { Academy } from "../../schemas/academy";
-import { BudgetContact, SentBudget } from "../../schemas/budget";
+import { type BindingPart, BudgetContact, SentBudget } from "../../schemas/budget";
 import type { Pricing } from "../../schemas/pricing";
 import { type Budget, budgetPayload, chosenSubjects, quote } from "./state";
 
@@ -22,7 +23,11 @@ type Props = {
 
 type BudgetPrice = CalculatorQuote & {
   subjects: { id: number; name: string; priceCents: number }[];
+  /** Of a budget that was sent. */
+  binding?: BindingPart | undefined;
 };
+
+const longDate = new Intl.DateTimeFormat("es-ES", { dateStyle: "long", timeZone: "Europe/Madrid" });
 
 /** Step 3: the price, blurred until the visitor has had it sent by e-mail. */
 export function Results({ budget, onBack, academy, pricing, dateRange }: Props) {
@@ -38,7 +43,12 @@ export function Results({ budget, onBack, academy, pricing, dateRange }: Props) 
 
   async function send(contact: { email: string; phone: string; website: string }) {
     const payload = { ...budgetPayload(budget, estimate, dateRange), ...contact };
-    setSent((await post("/api/send-budget-email", payload, SentBudget)) ?? estimate);
+    const answer = await post("/api/send-budget-email", payload, SentBudget);
+    setSent(answer ?? estimate);
+    // The shop fills its form with this data when the quote's link is opened in this tab.
+    const { email, phone } = contact;
+    const kept = JSON.stringify({ path: answer?.binding?.path, email, phone });
+    trySessionStorage((storage) => storage.setItem(QUOTE_CONTACT, kept));
     toast({
       title: "¡Perfect! Tu presupuesto ha sido enviado a tu email. Te contactaremos pronto.",
       tone: "success",
@@ -74,7 +84,33 @@ export function Results({ budget, onBack, academy, pricing, dateRange }: Props) 
           </div>
         )}
       </div>
+      {sent?.binding && <Guarantee {...sent.binding} />}
     </div>
+  );
+}
+
+/** What the mail says about the price that binds, and the way into the shop. */
+function Guarantee({ path, paymentType, validUntil, priceCents, unchecked }: BindingPart) {
+  const names = unchecked.map(({ name, amountCents }) => `«${name}» (${formatEuros(amountCents)})`);
+  const how = paymentType === "full_payment" ? "con pago completo" : "a plazos";
+  return (
+    <>
+      <div className="notice calculator__guarantee">
+        <p>
+          <strong>Precio garantizado: {formatEuros(priceCents)}</strong> hasta el{" "}
+          {longDate.format(validUntil)}, para estas mismas asignaturas y {how}.
+        </p>
+        {names.length > 0 && (
+          <p>
+            No incluye {names.join(" ni ")}: los descuentos por invitación están sujetos a
+            comprobación y los confirmamos contigo.
+          </p>
+        )}
+      </div>
+      <a className="button button--large" href={path}>
+        Abrir la tienda con estas asignaturas
+      </a>
+    </>
   );
 }
 
@@ -109,7 +145,9 @@ function Figures({ budget, result, hidden }: FiguresProps) {
       </dl>
       <p className="form__note">
         {vatSentence()}.
-        {budget.wasInvited && " Los descuentos por invitación están sujetos a comprobación."}
+        {hidden &&
+          (budget.wasInvited || budget.invitees > 0) &&
+          " Los descuentos por invitación están sujetos a comprobación."}
       </p>
     </div>
   );

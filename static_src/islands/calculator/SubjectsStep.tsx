@@ -97,28 +97,33 @@ export function SubjectsStep({ budget, dispatch }: Props) {
           )}
           <div className="form__row">
             {picks.map((pick, position) => (
-              <SelectField
-                // biome-ignore lint/suspicious/noArrayIndexKey: a selector is its position.
-                key={position}
-                label={`Asignatura ${position + 1}`}
-                value={pick?.id ?? ""}
-                onChange={({ target }) =>
-                  dispatch({
-                    type: "subject_picked",
-                    position,
-                    subject: subjectList.find(({ id }) => id === idOf(target.value)) ?? null,
-                  })
-                }
-              >
-                <option value="">Selecciona una asignatura</option>
-                {availableSubjects(budget, position, subjectList).map(
-                  ({ id, name, priceCents }) => (
-                    <option key={id} value={id}>
-                      {`${name} – ${formatEuros(priceCents)}`}
-                    </option>
-                  ),
+              // biome-ignore lint/suspicious/noArrayIndexKey: a selector is its position.
+              <div key={position} className="calculator__pick">
+                <SelectField
+                  label={`Asignatura ${position + 1}`}
+                  value={pick?.id ?? ""}
+                  onChange={({ target }) =>
+                    dispatch({
+                      type: "subject_picked",
+                      position,
+                      subject: subjectList.find(({ id }) => id === idOf(target.value)) ?? null,
+                    })
+                  }
+                >
+                  <option value="">Selecciona una asignatura</option>
+                  {availableSubjects(budget, position, subjectList).map(
+                    ({ id, name, priceCents }) => (
+                      <option key={id} value={id}>
+                        {`${name} – ${formatEuros(priceCents)}`}
+                      </option>
+                    ),
+                  )}
+                </SelectField>
+                {/* A long name pushes the price out of the closed selector. */}
+                {pick && (
+                  <span className="price calculator__picked">{formatEuros(pick.priceCents)}</span>
                 )}
-              </SelectField>
+              </div>
             ))}
           </div>
         </fieldset>

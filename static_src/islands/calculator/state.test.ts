@@ -96,14 +96,19 @@ it("marks a non-blank friend code as applied until it is edited", () => {
   expect(change(applied, typed("AMIG")).codeApplied).toBe(false);
 });
 
-it("clears the friend code and the invitees when the invitation is unticked", () => {
+it("clears the friend code, and no friends one invites, when the invitation is unticked", () => {
   const budget = after(
+    { type: "invitees_chosen", invitees: 3 },
     { type: "invited_ticked", ticked: true },
     { type: "code_typed", code: "AMIGA" },
-    { type: "invitees_chosen", invitees: 8 },
     { type: "invited_ticked", ticked: false },
   );
-  expect(budget).toMatchObject({ friendCode: "", codeApplied: false, invitees: 0 });
+  expect(budget).toMatchObject({
+    wasInvited: false,
+    friendCode: "",
+    codeApplied: false,
+    invitees: 3,
+  });
 });
 
 it("prices a non-blank friend code, applied or not, and every invitee", () => {

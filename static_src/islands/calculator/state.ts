@@ -57,8 +57,8 @@ export function change(budget: Budget, event: BudgetEvent): Budget {
     case "full_payment_ticked":
       return { ...budget, fullPayment: event.ticked };
     case "invited_ticked":
-      // The fields of the invitation are hidden when it is unticked, so clear them.
-      return { ...budget, wasInvited: event.ticked, ...NOBODY_INVITED };
+      // The field of the code is hidden when this is unticked, so clear it.
+      return { ...budget, wasInvited: event.ticked, friendCode: "", codeApplied: false };
     case "code_typed":
       return { ...budget, friendCode: event.code, codeApplied: false };
     case "code_applied":
@@ -78,8 +78,6 @@ export function change(budget: Budget, event: BudgetEvent): Budget {
       return { ...budget, picks: budget.picks.with(event.position, event.subject) };
   }
 }
-
-const NOBODY_INVITED = { friendCode: "", codeApplied: false, invitees: 0 };
 
 export function isComplete({ picks }: Budget): boolean {
   return picks.every((pick) => pick !== null);

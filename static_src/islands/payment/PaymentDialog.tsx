@@ -14,6 +14,7 @@ import { signedInStudent } from "./checkoutApi";
 import { contactOf, isValid } from "./contact";
 import { Processing, Saved, Unrecorded } from "./Outcome";
 import { cartContentKey, estimateOrder, withPrices } from "./orderEstimate";
+import { contactOfQuote } from "./quoteContact";
 import { SummaryStep } from "./SummaryStep";
 import { isBusy, isFinished, NEW_PURCHASE, type Purchase } from "./state";
 import { usePurchase } from "./usePurchase";
@@ -55,7 +56,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
     // While the cart is as quoted, start with the quote's payment type.
     const { paymentType } = cartPriceOptions(bindingQuote, cart);
     const quoted = bindingQuote && { key: bindingQuote.key, paymentType };
-    dispatch({ type: "reset", student: prefill(student), quoted });
+    dispatch({ type: "reset", student: prefill(student) ?? quotedContact(), quoted });
     linkCode.current = code;
   }, [open, student, dispatch]);
 
@@ -195,6 +196,12 @@ function viewOf({ step, payment }: Purchase): View {
   return step === "contact"
     ? { title: "Tus datos", stepNumber: 1, width: "narrow" }
     : { title: "Resumen y pago", stepNumber: 2, width: "wide" };
+}
+
+/** The contact data that the calculator kept with the quote whose link was opened. */
+function quotedContact() {
+  const contact = contactOfQuote(window.location);
+  return contact && { contact, complete: false };
 }
 
 function prefill(student: SignedInStudent | null) {
