@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from apps.backoffice.step_pages import step_context
+from apps.backoffice.step_pages import NOWHERE, step_context
 from apps.core.admin_lookups import GuardedLookups
 from apps.core.admin_spanish import delete_selected
 
@@ -179,6 +179,12 @@ class BackofficeSite(admin.AdminSite):
         from apps.backoffice.password_page import confirm_password
 
         return confirm_password(request, step_context(request))
+
+    def logout(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> TemplateResponse:
+        """End the session. The page that says so leads nowhere but to the sign-in."""
+        return super().logout(request, {**NOWHERE, **(extra_context or {})})
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -119,3 +119,4 @@ def test_history_password_and_signed_out_pages_speak_our_spanish(client, carla):
         assert words in page
         for stiff in ("Su contraseña", "introduzca", "antigua", "Gracias por el tiempo"):
             assert stiff not in page
+    assert "Buscar en todo" not in pages["Volver a entrar"]
