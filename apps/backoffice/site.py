@@ -144,6 +144,7 @@ class BackofficeSite(admin.AdminSite):
     def get_urls(self) -> list[Any]:
         pages = (
             ("devolver/<int:order_id>", self.refund_order, "refund_order"),
+            ("recrear/<int:payment_id>", self.recreate_order, "recreate_order"),
             ("unir/<int:student_id>", self.merge_students, "merge_students"),
             ("invitar", self.invite, "staff_invite"),
             ("informes", self.reports, "reports"),
@@ -213,6 +214,11 @@ class BackofficeSite(admin.AdminSite):
         from apps.payments.refund_page import refund_page
 
         return refund_page(request, order_id, context=self.each_context(request))
+
+    def recreate_order(self, request: HttpRequest, payment_id: int) -> HttpResponse:
+        from apps.payments.recreate_page import recreate_page
+
+        return recreate_page(request, payment_id, context=self.each_context(request))
 
     def merge_students(self, request: HttpRequest, student_id: int) -> HttpResponse:
         from apps.backoffice.student_merge import merge_page

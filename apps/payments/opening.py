@@ -23,6 +23,7 @@ from apps.payments.stripe.intents import (
     retrieve_payment,
 )
 from apps.payments.stripe.keys import StoredKeys
+from apps.payments.stripe.paid_contents import PaidContents, PaidLine
 from apps.payments.stripe.sessions import create_session
 from apps.pricing.payment_type import PaymentType
 
@@ -112,11 +113,25 @@ def _create(placed: Placed) -> ProviderPayment:
         "customer": customer_of(order),
         "email": order.email,
         "keep_card": order.payment_type == PaymentType.INSTALMENTS,
+        "contents": _contents(placed),
         "keys": StoredKeys(order, f"order-{order.idempotency_id}-{order.revision}"),
     }
     if is_hosted():
         return create_session(cart=hosted_cart(placed), **params)
     return create_payment(**params)
+
+
+def _contents(placed: Placed) -> PaidContents:
+    """What the payment is for. A restored shop makes the order again from it."""
+    order = placed.order
+    return PaidContents(
+        lines=tuple(
+            PaidLine(line.subject.pk, line.lesson.pk if line.lesson else None, priced.price_cents)
+            for line, priced in zip(placed.lines, placed.quote.lines, strict=True)
+        ),
+        total_cents=placed.quote.total_cents,
+        plan=order.instalment_plan if order.in_instalments else None,
+    )
 
 
 def _payment_whose_answer_was_lost(placed: Placed) -> ProviderPayment | None:

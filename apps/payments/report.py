@@ -1,5 +1,7 @@
 """Records the state of a payment at Stripe in the order that it belongs to."""
 
+from dataclasses import replace
+
 from apps.orders.ledger.history import has_event
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
@@ -26,15 +28,17 @@ from apps.payments.stripe.intents import ProviderPayment
 def order_of(payment: ProviderPayment) -> Order | None:
     """The order that a payment belongs to. None if there is none.
 
-    The payment's metadata name the order, and the payment must be of that order's customer. The
+    The payment's metadata name the order, and the payment must be of that order's customer, or be
+    stored as a payment of the order. The
     number alone proves nothing (docs/rules.md, "Open payments"): another shop on the same Stripe
     account has orders with the same numbers, and so has a restored database.
     """
     order = Order.objects.filter(pk=payment.order_id or 0).first()
-    if order is None or (payment.customer and payment.customer == order.customer_reference):
+    if order is not None and payment.customer and payment.customer == order.customer_reference:
         return order
+    # An order that staff have made again has another number than its payment says.
     names = (payment.reference, payment.session)
-    return order if order.payments.filter(reference__in=names).exists() else None
+    return Order.objects.filter(payments__reference__in=names).first()
 
 
 def _keep_unmatched(payment: ProviderPayment, confirmed: ConfirmedPayment, *, actor: str) -> None:
@@ -64,6 +68,7 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
         if payment.status == "succeeded":
             _keep_unmatched(payment, confirmed, actor=actor)
         return None
+    payment = replace(payment, order_id=order.pk)
     _count_refused_card(order, payment, actor=actor)
     if _is_recorded(order, payment):
         # A concurrent report may have completed the order since it was read.

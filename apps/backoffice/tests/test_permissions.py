@@ -67,6 +67,7 @@ ASKS_FOR = {
     "merge_students": "students.merge_student",
     "preview": "pages.add_faq",
     "refund_order": "orders.refund_order",
+    "recreate_order": "orders.recreate_order",
     "staff_invite": "auth.add_user",
     "reports": "payments.view_reports",
     "export_movements": "payments.export_reports",
@@ -111,6 +112,7 @@ ACTIONS = {
 POWERS = {
     "orders.read_takings": {"Dirección", "Contabilidad"},
     "orders.refund_order": {"Dirección", "Contabilidad"},
+    "orders.recreate_order": {"Dirección"},
     "orders.resend_order_mail": {"Dirección", "Atención"},
     "students.block_student": {"Dirección"},
     "students.merge_student": {"Dirección"},

@@ -79,6 +79,7 @@ class Payment(models.Model):
         verbose_name = "pago"
         verbose_name_plural = "pagos"
         ordering = ("-created_at",)
+        permissions = (("recreate_order", "Puede crear de nuevo el pedido de un cobro"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("order",),

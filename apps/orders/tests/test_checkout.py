@@ -40,7 +40,12 @@ def test_checkout_creates_an_order_and_a_payment_that_the_browser_can_confirm(ap
     payment = sandbox.payment(answer["payment_intent_id"])
     assert payment["amount"] == 18240
     assert payment["currency"] == "eur"
-    assert payment["metadata"] == {"order_id": str(order.pk), "revision": "1"}
+    assert payment["metadata"] == {
+        "order_id": str(order.pk),
+        "revision": "1",
+        "total": "18240",
+        "lines": f"{subject.pk}=19200",
+    }
     assert payment["setup_future_usage"] is None
     assert order.status == "cart"
     assert Payment.objects.get().status == "open"

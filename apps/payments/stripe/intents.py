@@ -20,6 +20,7 @@ from apps.payments.stripe.client import (
 )
 from apps.payments.stripe.declines import refusal_code
 from apps.payments.stripe.keys import IdempotencyKeys, once
+from apps.payments.stripe.paid_contents import PaidContents, contents_metadata
 
 Status = Literal["open", "processing", "succeeded", "canceled"]
 STATUS: dict[str, Status] = {
@@ -114,6 +115,7 @@ def create_payment(
     customer: str,
     email: str,
     keep_card: bool,
+    contents: PaidContents,
     keys: IdempotencyKeys,
 ) -> ProviderPayment:
     """Open a payment. The same idempotency key always returns the same payment.
@@ -127,7 +129,11 @@ def create_payment(
         "customer": customer,
         "receipt_email": email,
         "description": f"{settings.BRAND_NAME}: pedido {order_id}",
-        "metadata": {"order_id": str(order_id), "revision": str(revision)},
+        "metadata": {
+            "order_id": str(order_id),
+            "revision": str(revision),
+            **contents_metadata(contents),
+        },
         "automatic_payment_methods": {"enabled": True},
         "excluded_payment_method_types": DELAYED_METHODS,
     }

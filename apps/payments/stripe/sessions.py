@@ -14,6 +14,7 @@ from django.utils import timezone
 from apps.payments.stripe.client import DELAYED_METHODS, client
 from apps.payments.stripe.intents import ProviderPayment, find_opened, payment_of_session
 from apps.payments.stripe.keys import IdempotencyKeys, KeysOfPart, once
+from apps.payments.stripe.paid_contents import PaidContents, contents_metadata
 
 # How long the hosted page accepts a payment (docs/rules.md, "Promo codes"). Stripe requires
 # at least 30 minutes after it receives the call, by its own clock: hence one minute more.
@@ -57,6 +58,7 @@ def create_session(
     email: str,
     keep_card: bool,
     cart: HostedCart,
+    contents: PaidContents,
     keys: IdempotencyKeys,
 ) -> ProviderPayment:
     """Open a payment on Stripe's hosted page, for 31 minutes. `url` is the page's address.
@@ -90,7 +92,7 @@ def create_session(
             "receipt_email": email,
             "description": f"{settings.BRAND_NAME}: pedido {order_id}",
             # Marks the intent, so that an event about the intent shows that it has a session.
-            "metadata": {**metadata, "checkout": "hosted"},
+            "metadata": {**metadata, **contents_metadata(contents), "checkout": "hosted"},
         },
         # Charge euros in every country.
         "adaptive_pricing": {"enabled": False},

@@ -9,6 +9,7 @@ from django.utils import timezone
 from apps.orders.models import Order
 from apps.payments.plan_charges import charge_instalments
 from apps.payments.stripe.keys import StoredKeys
+from apps.payments.stripe.paid_contents import PaidContents
 from apps.payments.stripe.sessions import HostedCart, HostedLine, create_session
 from apps.pricing.rules import CampaignTerms
 from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
@@ -172,6 +173,7 @@ def test_create_session_raises_if_the_lines_do_not_add_up(sandbox):
             email="ana@example.com",
             keep_card=False,
             cart=HostedCart((HostedLine("Cálculo", 1000, ""),)),
+            contents=PaidContents((), 900),
             keys=StoredKeys(Order(), "order-1-1"),
         )
 

@@ -10,6 +10,7 @@ from apps.orders.privacy import delete_orders
 from apps.payments.stripe.client import ProviderError, client
 from apps.payments.stripe.intents import create_customer, create_payment
 from apps.payments.stripe.keys import StoredKeys
+from apps.payments.stripe.paid_contents import PaidContents
 from apps.students.models import Student
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.plans import buy_in_instalments, charge_on, charges
@@ -125,6 +126,7 @@ def test_payment_created_despite_a_stored_500_is_found_and_not_created_twice(san
             customer=customer,
             email=order.email,
             keep_card=False,
+            contents=PaidContents((), 18240),
             keys=StoredKeys(order, "order-x-1"),
         )
 

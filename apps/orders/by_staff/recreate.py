@@ -1,0 +1,158 @@
+"""Makes an order again from its payment: after a restored backup the money is there, the order is
+not. The rules are in docs/rules.md, "Money audit".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.timezone import localtime
+
+from apps.core.money import format_euros, to_euros
+from apps.orders.by_staff.create import OrderRefused
+from apps.orders.checkout.cart import CartLine
+from apps.orders.checkout.request import Checkout
+from apps.orders.checkout.write import PricedCheckout, write_order
+from apps.orders.ledger.history import note
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Order, Payment, StaffOrder
+from apps.orders.models.statuses import EventKind
+from apps.orders.plan.schedule import first_payment_cents
+from apps.orders.settlement.mark_paid import mark_paid
+from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.payment_type import PaymentType
+from apps.pricing.rules import CartQuote, Item, quote_cart
+
+
+@dataclass(frozen=True)
+class PricedLine:
+    """A line of the order, with the price in cents that it was sold at."""
+
+    line: CartLine
+    price_cents: int
+
+
+@dataclass(frozen=True)
+class LostOrder:
+    """An order as its payment at the provider and staff describe it. Money in cents.
+
+    `plan` is None unless it is paid in instalments; then `paid_cents` is its first instalment.
+    """
+
+    reference: str
+    customer: str
+    payment_method: str
+    paid_cents: int
+    paid_at: datetime
+    email: str
+    phone: str
+    first_name: str
+    last_name: str
+    lines: Sequence[PricedLine]
+    total_cents: int
+    plan: InstalmentPlan | None = None
+
+    @property
+    def payment_type(self) -> PaymentType:
+        return PaymentType.INSTALMENTS if self.plan else PaymentType.FULL
+
+
+def price_lost_order(lost: LostOrder) -> CartQuote:
+    """The order's price, which is exactly what was paid or agreed. Raises OrderRefused."""
+    if not lost.lines:
+        raise OrderRefused("Elige al menos una asignatura o una lección.")
+    items = [Item(row.price_cents, complete=row.line.lesson is None) for row in lost.lines]
+    sum_cents = sum(item.price_cents for item in items)
+    if lost.total_cents > sum_cents:
+        raise OrderRefused(
+            f"Se cobraron {format_euros(lost.total_cents)} y lo elegido cuesta "
+            f"{format_euros(sum_cents)}. Falta algo del pedido."
+        )
+    first = lost.plan.split(lost.total_cents)[0] if lost.plan else lost.total_cents
+    if first != lost.paid_cents:
+        raise OrderRefused(
+            f"El primer pago sería de {format_euros(first)} y se cobraron "
+            f"{format_euros(lost.paid_cents)}."
+        )
+    return quote_cart(items, payment_type=lost.payment_type, binding_cents=lost.total_cents)
+
+
+@transaction.atomic
+def recreate_order(lost: LostOrder, *, actor: str) -> Order:
+    """Create the order of a stored payment that has none, and mark it as paid by that payment.
+
+    The payment's row is locked, so each payment makes one order: a repetition returns the same
+    order. Raises OrderRefused if the payment is not stored as one without an order.
+    """
+    payment = (
+        Payment.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("order")
+        .filter(reference=lost.reference)
+        .first()
+    )
+    if payment is None:
+        raise OrderRefused("Este cobro no consta en la tienda.")
+    if payment.order is not None:
+        return payment.order
+    if not payment.flag:
+        raise OrderRefused("Este cobro ya se dio por atendido.")
+    quote = price_lost_order(lost)
+    order = write_order(
+        None,
+        PricedCheckout(_checkout(lost), [row.line for row in lost.lines], quote, None, None, actor),
+    )
+    order.customer_reference = lost.customer
+    if lost.plan is not None:
+        order.instalment_count, order.instalment_every_days = lost.plan.count, lost.plan.every_days
+    order.save()
+    if first_payment_cents(order) != lost.paid_cents:
+        raise OrderRefused("El importe cobrado no es el primer pago del pedido.")
+    _note_origin(order, lost, payment, actor)
+    # From here on it is like any payment of an order that has just succeeded.
+    payment.order, payment.status, payment.flag = order, Payment.Status.OPEN, ""
+    payment.save()
+    return mark_paid(
+        order_id=order.pk,
+        payment=ConfirmedPayment(
+            lost.reference,
+            lost.paid_cents,
+            payment_method=lost.payment_method,
+            session=payment.session,
+        ),
+        actor=actor,
+    )
+
+
+def _checkout(lost: LostOrder) -> Checkout:
+    return Checkout(
+        email=lost.email,
+        phone=lost.phone,
+        first_name=lost.first_name,
+        last_name=lost.last_name,
+        payment_type=lost.payment_type,
+        items=(),
+        expected_total_cents=lost.total_cents,
+    )
+
+
+def _note_origin(order: Order, lost: LostOrder, payment: Payment, actor: str) -> None:
+    moment = f"{localtime(lost.paid_at):%d/%m/%Y %H:%M}"
+    reason = f"Creado de nuevo con el cobro {lost.reference} del {moment}. {payment.flag}"
+    StaffOrder.objects.create(
+        order=order,
+        paid_by=StaffOrder.PaidBy.LINK,
+        agreed=to_euros(lost.total_cents),
+        reason=reason[:300],
+        actor=actor,
+    )
+    note(order, kind=EventKind.MADE_BY_STAFF, actor=actor, reason=reason)
+
+
+def adopt_payment(reference: str, order: Order) -> bool:
+    """Give a stored payment without an order to the order, as one that is still open.
+
+    The caller then reports it again, which records it. False if there is no such payment.
+    """
+    rows = Payment.objects.filter(reference=reference, order=None).exclude(flag="")
+    return bool(rows.update(order=order, status=Payment.Status.OPEN, flag=""))

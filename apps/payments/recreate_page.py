@@ -1,0 +1,211 @@
+"""The admin's page "Crear el pedido de nuevo", for a payment at Stripe whose order is lost.
+
+The rules are in docs/rules.md, "Money audit".
+"""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.widgets import AutocompleteSelectMultiple
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from rest_framework.serializers import ValidationError as SerializerError
+
+from apps.catalogue.models import Lesson, Subject
+from apps.core.admin_log import log_about
+from apps.core.errors import AcademyError
+from apps.core.fresh_password import fresh_password_required
+from apps.core.money import format_euros
+from apps.orders.by_staff.create import OrderRefused
+from apps.orders.by_staff.recreate import (
+    LostOrder,
+    PricedLine,
+    adopt_payment,
+    price_lost_order,
+    recreate_order,
+)
+from apps.orders.checkout.cart import CartLine
+from apps.orders.models import Order, OrderLine, Payment
+from apps.orders.serializers import clean_phone
+from apps.payments.report import report
+from apps.payments.stripe.intents import list_intents
+from apps.payments.stripe.paid_contents import PaidIntent, retrieve_paid
+from apps.students.models import Student
+
+PERMISSION = "orders.recreate_order"
+
+
+class RecreateForm(forms.Form):
+    email = forms.EmailField(label="Correo", max_length=254)
+    phone = forms.CharField(
+        label="Teléfono", max_length=20, required=False, help_text="Stripe no lo sabe."
+    )
+    first_name = forms.CharField(label="Nombre", max_length=80, required=False)
+    last_name = forms.CharField(label="Apellidos", max_length=120, required=False)
+    subjects = forms.ModelMultipleChoiceField(
+        label="Asignaturas completas",
+        queryset=Subject.objects.all(),
+        required=False,
+        widget=AutocompleteSelectMultiple(OrderLine._meta.get_field("subject"), admin.site),
+    )
+    lessons = forms.ModelMultipleChoiceField(
+        label="Lecciones sueltas",
+        queryset=Lesson.objects.all(),
+        required=False,
+        widget=AutocompleteSelectMultiple(OrderLine._meta.get_field("lesson"), admin.site),
+    )
+
+    def clean_phone(self) -> str:
+        if not self.cleaned_data["phone"]:
+            return ""
+        try:
+            return clean_phone(self.cleaned_data["phone"])
+        except SerializerError as error:
+            raise forms.ValidationError("El teléfono debe tener al menos 9 dígitos.") from error
+
+
+def recreate_page(request: HttpRequest, payment_id: int, context: dict[str, Any]) -> HttpResponse:
+    """Show what Stripe knows of the payment, then the order that it makes, then make it."""
+    if not request.user.has_perm(PERMISSION):
+        raise PermissionDenied
+    answer: HttpResponse = _recreate(request, payment_id, context)
+    return answer
+
+
+@fresh_password_required
+def _recreate(request: HttpRequest, payment_id: int, context: dict[str, Any]) -> HttpResponse:
+    payment = get_object_or_404(Payment, pk=payment_id)
+    if payment.order is not None:
+        messages.info(request, f"Este cobro es del pedido {payment.order_id}.")
+        return redirect("admin:orders_order_change", payment.order_id)
+    try:
+        paid = _checked(payment)
+    except AcademyError as refusal:
+        messages.error(request, refusal.message)
+        return redirect("admin:orders_payment_change", payment.pk)
+    form = RecreateForm(request.POST or None, initial=_known(paid))
+    # Nobody else gets what this buyer has paid for.
+    form.fields["email"].disabled = bool(paid.email)
+    context = {
+        **context,
+        "title": "Crear el pedido de nuevo",
+        "opts": Payment._meta,
+        "payment": payment,
+        "paid": paid,
+        "amount": format_euros(paid.amount_cents),
+        "total": format_euros(_total_cents(paid)),
+        "form": form,
+        "priced": None,
+    }
+    if request.method == "POST" and form.is_valid() and "change" not in request.POST:
+        lost = _lost_order(paid, form)
+        try:
+            if "confirm" in request.POST:
+                order = _make(lost, actor=request.user.get_username())
+                log_about(request, order, f"Pedido creado de nuevo con el cobro {paid.reference}")
+                messages.success(request, f"Pedido {order.pk} creado y pagado con este cobro.")
+                return redirect("admin:orders_order_change", order.pk)
+            quote = price_lost_order(lost)
+            context |= {
+                "priced": quote,
+                "lines": [(row.line.name, format_euros(row.price_cents)) for row in lost.lines],
+                "discounts": [
+                    (discount.name, format_euros(discount.amount_cents))
+                    for discount in quote.discounts
+                ],
+            }
+        except AcademyError as refusal:
+            form.add_error(None, refusal.message)
+    return TemplateResponse(request, "payments/recreate_order.html", context)
+
+
+def _checked(payment: Payment) -> PaidIntent:
+    """The payment at Stripe. Raises AcademyError with a Spanish reason if it makes no order."""
+    paid = retrieve_paid(payment.reference)
+    if not payment.flag:
+        raise OrderRefused("Este cobro ya se dio por atendido.")
+    if not paid.succeeded or paid.refunded_cents:
+        raise OrderRefused("En Stripe este cobro se ha devuelto o no está hecho.")
+    if paid.currency != "eur" or paid.order_id is None:
+        raise OrderRefused("Este cobro no lo hizo esta tienda.")
+    if paid.instalments:
+        raise OrderRefused(
+            "Este cobro es de un plazo posterior. Crea el pedido con el primer cobro del mismo "
+            "comprador, y este se le añade solo."
+        )
+    if Order.objects.filter(customer_reference=paid.customer).exists():
+        raise OrderRefused(
+            "El comprador de este cobro tiene ya un pedido con él en Stripe. La reconciliación lo "
+            "apunta allí en unos minutos."
+        )
+    return paid
+
+
+def _total_cents(paid: PaidIntent) -> int:
+    return paid.contents.total_cents if paid.contents else paid.amount_cents
+
+
+def _known(paid: PaidIntent) -> dict[str, Any]:
+    """What the form begins with: the paid lines, and the student's data if there is a student."""
+    lines = paid.contents.lines if paid.contents else ()
+    student = Student.objects.with_email(paid.email) if paid.email else None
+    return {
+        "email": paid.email,
+        "phone": student.phone if student else "",
+        "first_name": student.first_name if student else "",
+        "last_name": student.last_name if student else "",
+        "subjects": [line.subject_id for line in lines if line.lesson_id is None],
+        "lessons": [line.lesson_id for line in lines if line.lesson_id is not None],
+    }
+
+
+def _lost_order(paid: PaidIntent, form: RecreateForm) -> LostOrder:
+    data = form.cleaned_data
+    contents = paid.contents
+    sold_at = {
+        (line.subject_id, line.lesson_id): line.price_cents
+        for line in (contents.lines if contents else ())
+    }
+    subjects = data["subjects"].select_related("degree__university")
+    lessons = data["lessons"].select_related("subject__degree__university")
+    lines = [CartLine(subject, None) for subject in subjects]
+    lines += [CartLine(lesson.subject, lesson) for lesson in lessons]
+    return LostOrder(
+        reference=paid.reference,
+        customer=paid.customer,
+        payment_method=paid.payment_method,
+        paid_cents=paid.amount_cents,
+        paid_at=paid.created_at,
+        email=data["email"],
+        phone=data["phone"],
+        first_name=data["first_name"],
+        last_name=data["last_name"],
+        lines=[
+            PricedLine(
+                line,
+                sold_at.get(
+                    (line.subject.pk, line.lesson.pk if line.lesson else None),
+                    line.item.price_cents,
+                ),
+            )
+            for line in lines
+        ],
+        total_cents=_total_cents(paid),
+        plan=contents.plan if contents else None,
+    )
+
+
+def _make(lost: LostOrder, *, actor: str) -> Order:
+    """Make the order, then record the later instalments that the same customer has paid."""
+    order = recreate_order(lost, actor=actor)
+    if order.in_instalments and order.customer_reference:
+        later = [paid for paid in list_intents(order.customer_reference) if paid.instalments]
+        for paid in sorted(later, key=lambda each: each.instalments):
+            if paid.status == "succeeded":
+                adopt_payment(paid.reference, order)
+                report(paid, actor=actor)
+        order.refresh_from_db()
+    return order
