@@ -15,7 +15,10 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   const { src, load } = element.dataset;
   if (!src) continue;
   when((load ?? "load") as LoadCondition, element, async () => {
-    const island = (await import(src)) as IslandModule;
+    const island: IslandModule = await import(src).catch((error: Error) => {
+      if ("submitted" in element.dataset) element.querySelector("form")?.submit();
+      throw error;
+    });
     // Start the island in a new task, so that the browser first handles taps that are waiting.
     setTimeout(() => island.default(element));
   });

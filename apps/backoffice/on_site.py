@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django.db.models import Model
 from django.urls import reverse
 
+from apps.catalogue.models import University
 from apps.core.models import LegalText
 
 _LEGAL_PAGES = {
@@ -21,10 +22,13 @@ def _catalogue(**query: object) -> str:
     return f"{reverse('compra')}?{urlencode(query)}"
 
 
+def _of_open(row: Any, university: University) -> str:
+    """The page of a university or degree. Universities that open later have none."""
+    return "" if university.coming_soon else str(row.page_path)
+
+
 def _subject(row: Any) -> str:
-    if not row.active:
-        return ""
-    return _catalogue(universidad=row.university_id, carrera=row.degree_id, buscar=row.name)
+    return _of_open(row, row.degree.university) if row.active else ""
 
 
 def _legal_text(row: LegalText) -> str:
@@ -34,8 +38,8 @@ def _legal_text(row: LegalText) -> str:
 
 # By the model's label. Empty if the site does not show this row.
 _PAGES: dict[str, Callable[[Any], str]] = {
-    "catalogue.university": lambda row: _catalogue(universidad=row.pk),
-    "catalogue.degree": lambda row: _catalogue(universidad=row.university_id, carrera=row.pk),
+    "catalogue.university": lambda row: _of_open(row, row),
+    "catalogue.degree": lambda row: _of_open(row, row.university),
     "catalogue.subject": _subject,
     "catalogue.lesson": lambda row: _subject(row.subject),
     "pages.faq": lambda row: f"{reverse('home')}#faq",

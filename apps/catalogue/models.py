@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import F, Max, Q
 from django.db.models.functions import Greatest
 
-from apps.catalogue import lookups  # noqa: F401  (registers __includes)
+from apps.catalogue import addresses, lookups  # noqa: F401  (registers __includes)
 from apps.catalogue.logos import HasLogo
 from apps.catalogue.recorded import Named, Recorded, RecordedQuerySet
 from apps.catalogue.text import search_form
@@ -67,6 +67,10 @@ class University(HasLogo, Named):
     def students(self) -> int:
         return max(0, self.students_counted + self.students_offset)
 
+    @property
+    def page_path(self) -> str:
+        return addresses.university_path(self.pk, self.acronym)
+
 
 class DegreeQuerySet(RecordedQuerySet["Degree"]):
     def by_name(self) -> Self:
@@ -100,6 +104,10 @@ class Degree(Named):
     @property
     def students_count(self) -> int:
         return max(0, self.students_counted + self.students_offset)
+
+    @property
+    def page_path(self) -> str:
+        return addresses.degree_path(self.pk, self.name, self.university.page_path)
 
 
 class SubjectQuerySet(RecordedQuerySet["Subject"]):
@@ -172,6 +180,21 @@ class Subject(Named):
         "semestre", max_length=10, choices=Semester.choices, blank=True, db_default=""
     )
     active = models.BooleanField("a la venta", default=True)
+    pecs_content = models.TextField(
+        "qué cubren sus PECs",
+        max_length=3000,
+        blank=True,
+        db_default="",
+        help_text="Se lee en la página de la asignatura. Una línea en blanco separa los párrafos. "
+        "Vacío: un texto general.",
+    )
+    exam_content = models.TextField(
+        "qué cubre su examen",
+        max_length=3000,
+        blank=True,
+        db_default="",
+        help_text="Como el anterior.",
+    )
     name_search = models.CharField(max_length=200, editable=False, default="")
     active_lessons_count = models.PositiveIntegerField(
         "lecciones activas", default=0, editable=False
@@ -218,6 +241,10 @@ class Subject(Named):
         super().compute_columns()
         self.name_search = search_form(self.name)
         self.university_id = self.degree.university_id
+
+    @property
+    def page_path(self) -> str:
+        return addresses.subject_path(self.pk, self.name, self.degree.university.page_path)
 
 
 class LessonQuerySet(RecordedQuerySet["Lesson"]):

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.paginator import Paginator
+from django.db.models import Q
 
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
 from apps.catalogue.price_history import lowest_earlier_prices
@@ -113,7 +114,28 @@ def on_sale_subjects(subject_ids: Sequence[int]) -> list[Subject]:
 def on_sale_subject(subject_id: int) -> Shape | None:
     """Return the data of the subject's card, or None if the subject is not on sale."""
     subjects = on_sale_subjects([subject_id])
-    return dict(CatalogueSubjectOut(subjects[0]).data) if subjects else None
+    return card_data(subjects[0]) if subjects else None
+
+
+def subject_of_page(subject_id: int) -> Subject | None:
+    """Return the subject with the data of its card, if it has a page.
+
+    Subjects of open universities have one, except drafts: not on sale, and never with a student.
+    """
+    subject = (
+        _with_card_data(Subject.objects.filter(degree__university__in=University.objects.open()))
+        .filter(Q(active=True) | Q(enrolled_students_count__gt=0))
+        .filter(pk=subject_id)
+        .first()
+    )
+    if subject and settings.REQUIRE_PRICE_HISTORY:
+        _show_lowest_earlier_prices([subject])
+    return subject
+
+
+def card_data(subject: Subject) -> Shape:
+    """Return a subject that was read with the data of its card in the shape of the API."""
+    return dict(CatalogueSubjectOut(subject).data)
 
 
 def _with_card_data(subjects: SubjectQuerySet) -> SubjectQuerySet:

@@ -28,6 +28,8 @@ def copy_subject(subject: Subject, *, name: str, degree: Degree) -> Subject:
         total_discounts=subject.total_discounts,
         vat=subject.vat,
         semester=subject.semester,
+        pecs_content=subject.pecs_content,
+        exam_content=subject.exam_content,
         active=False,
     )
     Lesson.objects.bulk_create(

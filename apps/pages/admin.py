@@ -35,7 +35,8 @@ class TestimonialAdmin(SampledAdmin):
 @admin.register(TeamMember)
 class TeamMemberAdmin(SampledAdmin):
     list_display = ("name", picture_column("photo", "foto"), "degree", "position", "sample")
-    fields = ("name", "degree", "photo", "alt_text", "position")
+    fields = ("name", "degree", "degrees", "photo", "alt_text", "position")
+    autocomplete_fields = ("degrees",)
     search_fields = ("name", "degree")
 
 

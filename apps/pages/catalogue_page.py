@@ -11,11 +11,13 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from apps.catalogue import reads
+from apps.catalogue.addresses import subject_path, university_path
 from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, PAGE_SIZES
 from apps.core.context import academy_props
 from apps.core.money import to_cents
 from apps.core.page_cache.policy import public_page
 from apps.core.response_headers import paying_page
+from apps.pages.pager import page_links
 from apps.pricing.reads import campaign_today, instalment_plan_on_sale, pricing_data
 from apps.pricing.rules import CampaignTerms, subject_card
 
@@ -25,6 +27,7 @@ Shape = dict[str, Any]
 EVERYTHING = "todas"
 EVERYTHING_PAGE_SIZE = 18
 LONGEST_SEARCH = 100
+MOST_LESSONS = 100
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def compra(request: HttpRequest) -> HttpResponse:
             "page_sizes": PAGE_SIZES,
             "page": page,
             "cards": [_card(subject, campaign) for subject in page["results"]],
-            "page_links": _page_links(query, page["pages"]),
+            "page_links": page_links(query.url, query.page, page["pages"]),
             "props": {
                 "universities": universities,
                 "degrees": degrees,
@@ -126,11 +129,22 @@ def compra(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(params: QueryDict) -> Shape | None:
-    """Return the subject that `asignatura` adds to the cart: {"subject": None} if not on sale."""
+    """Return what `asignatura` and `leccion` add to the cart: a subject, or lessons of it.
+
+    The subject is None if it is not on sale. Without lessons it is complete.
+    """
     if "asignatura" not in params:
         return None
     subject_id = _number(params.get("asignatura"))
-    return {"subject": reads.on_sale_subject(subject_id) if subject_id else None}
+    subject = reads.on_sale_subject(subject_id) if subject_id else None
+    wanted = {_number(text) for text in params.getlist("leccion")[:MOST_LESSONS]}
+    lessons = subject["lessons"] if subject else []
+    return {
+        "subject": subject,
+        "lesson_ids": [
+            row["id"] for row in lessons if row["status"] == "active" and row["id"] in wanted
+        ],
+    }
 
 
 def _first_page(query: CatalogueQuery) -> Shape:
@@ -147,6 +161,7 @@ def _first_page(query: CatalogueQuery) -> Shape:
 
 def _card(subject: Shape, campaign: CampaignTerms | None) -> Shape:
     final_cents = _cents(subject["final_price"])
+    university = subject["degree"]["university"]
     lowest = subject.get("lowest_price")
     prices = subject_card(
         final_cents,
@@ -157,6 +172,9 @@ def _card(subject: Shape, campaign: CampaignTerms | None) -> Shape:
     is_cheaper = prices.price_cents < final_cents
     return {
         "subject": subject,
+        "path": subject_path(
+            subject["id"], subject["name"], university_path(university["id"], university["acronym"])
+        ),
         "prices": prices,
         "campaign_name": campaign.discount_name if campaign and is_cheaper else "",
         "has_active": any(lesson["status"] == "active" for lesson in subject["lessons"]),
@@ -165,21 +183,6 @@ def _card(subject: Shape, campaign: CampaignTerms | None) -> Shape:
 
 def _cents(euros: float) -> int:
     return to_cents(Decimal(str(euros)))
-
-
-def _page_links(query: CatalogueQuery, pages: int) -> Shape:
-    """Return the links to the previous, the nearby and the next pages. None marks a gap."""
-    shown = sorted({1, pages, *range(max(1, query.page - 1), min(pages, query.page + 1) + 1)})
-    numbers: list[Shape | None] = []
-    for before, number in zip([0, *shown], shown, strict=False):
-        if number - before > 1:
-            numbers.append(None)
-        numbers.append({"number": number, "url": query.url(number)})
-    return {
-        "previous": query.url(query.page - 1) if query.page > 1 else None,
-        "numbers": numbers,
-        "next": query.url(query.page + 1) if query.page < pages else None,
-    }
 
 
 def _number(text: str | None) -> int | None:

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator, RegexValidator
 from django.db import models
 
+from apps.catalogue.models import Degree
 from apps.core.money import to_cents
 from apps.core.public_pictures import HasPicture, PictureField
 
@@ -64,6 +65,13 @@ class TeamMember(HasPicture, Sampled):
     name = models.CharField("nombre", max_length=80)
     degree = models.CharField("titulación", max_length=80)
     photo = PictureField("foto", blank=True, upload_to="equipo", box=(96, 96), crop=True)
+    degrees = models.ManyToManyField(
+        Degree,
+        blank=True,
+        related_name="+",
+        verbose_name="grados que prepara",
+        help_text="Sale en las páginas de sus asignaturas.",
+    )
 
     class Meta(Sampled.Meta):
         verbose_name = "profesor"

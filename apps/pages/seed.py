@@ -2,6 +2,7 @@
 
 from django.db import transaction
 
+from apps.catalogue.models import Degree
 from apps.pages.models import Institution, TeamMember, Testimonial
 
 # (name, degree, text)
@@ -77,9 +78,11 @@ def seed_pages() -> None:
             defaults={"degree": degree, "text": text, "position": position},
         )
     for position, (name, degree) in enumerate(TEAM):
-        TeamMember.objects.get_or_create(
+        member, is_new = TeamMember.objects.get_or_create(
             name=name, is_sample=True, defaults={"degree": degree, "position": position}
         )
+        if is_new:
+            member.degrees.set(Degree.objects.filter(name=degree, university__is_sample=True))
     for position, name in enumerate(INSTITUTIONS):
         Institution.objects.get_or_create(
             name=name, is_sample=True, defaults={"position": position}

@@ -19,20 +19,62 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from apps.catalogue.addresses import subject_path, university_path
+from apps.catalogue.models import Degree, Subject, University
 from apps.core.assets import find_asset
 from apps.core.models import SiteSettings
 from apps.core.public_pictures import picture_storage
 from apps.pages.structured_data import INDEXABLE
 
+SUBJECTS_PER_SITEMAP = 10_000
 SECURITY_TXT_LIFETIME = timedelta(days=180)
 
 
 @require_safe
 def sitemap(request: HttpRequest) -> HttpResponse:
-    addresses = [settings.SITE_URL + reverse(name) for name in ("home", *INDEXABLE)]
-    return render(
-        request, "pages/sitemap.xml", {"addresses": addresses}, content_type="application/xml"
+    """The index of the sitemaps: a file may list 50,000 addresses, and the catalogue has more."""
+    files = max(1, -(-Subject.objects.on_sale().count() // SUBJECTS_PER_SITEMAP))
+    paths = [
+        reverse("sitemap-paginas"),
+        *(reverse("sitemap-asignaturas", args=(number,)) for number in range(1, files + 1)),
+    ]
+    return _xml(request, "pages/sitemap_index.xml", paths)
+
+
+@require_safe
+def sitemap_of_pages(request: HttpRequest) -> HttpResponse:
+    """The fixed pages, and those of open universities and their degrees."""
+    universities = University.objects.open()
+    degrees = Degree.objects.filter(university__in=universities, subjects_count__gt=0)
+    paths = [
+        *(reverse(name) for name in ("home", *INDEXABLE)),
+        *(university.page_path for university in universities),
+        *(degree.page_path for degree in degrees.select_related("university")),
+    ]
+    return _xml(request, "pages/sitemap.xml", paths)
+
+
+@require_safe
+def sitemap_of_subjects(request: HttpRequest, number: int) -> HttpResponse:
+    """One file of the subjects on sale, in the order of their ids."""
+    first = (number - 1) * SUBJECTS_PER_SITEMAP
+    subjects = (
+        Subject.objects.on_sale()
+        .order_by("pk")
+        .values_list("pk", "name", "university", "university__acronym")
     )
+    paths = [
+        subject_path(pk, name, university_path(university, acronym))
+        for pk, name, university, acronym in subjects[first : first + SUBJECTS_PER_SITEMAP]
+    ]
+    if number != 1 and not paths:
+        raise Http404
+    return _xml(request, "pages/sitemap.xml", paths)
+
+
+def _xml(request: HttpRequest, template: str, paths: list[str]) -> HttpResponse:
+    addresses = [settings.SITE_URL + path for path in paths]
+    return render(request, template, {"addresses": addresses}, content_type="application/xml")
 
 
 @require_safe

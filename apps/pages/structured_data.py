@@ -1,12 +1,17 @@
 """schema.org data of the indexable pages."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from django.urls import reverse
 
+from apps.catalogue.models import Subject
 from apps.core.models import SiteSettings
+from apps.core.money import to_euros
+from apps.pages.crumbs import Crumb
 from apps.pages.models import Faq, PricePlan
+from apps.pages.subject_prices import SubjectPrices
 
 Thing = dict[str, Any]
 
@@ -15,6 +20,7 @@ INDEXABLE = {
     "servicios": "Demo plataforma",
     "nosotros": "Nuestros profesores",
     "precios": "Precios",
+    "asignaturas": "Asignaturas",
     "compra": "Compra asignaturas",
     "contenido-asignatura": "Contenido de una asignatura",
     "terminos": "Términos y condiciones",
@@ -75,7 +81,15 @@ def _questions() -> Thing:
 
 
 def _breadcrumbs(url_name: str) -> Thing:
-    pages = (("home", "Inicio"), (url_name, INDEXABLE[url_name]))
+    return _path([("Inicio", reverse("home")), (INDEXABLE[url_name], reverse(url_name))])
+
+
+def describe_path(crumbs: Sequence[Crumb]) -> Thing:
+    """Return the path from the home page to a page below it."""
+    return _path([("Inicio", reverse("home")), *((crumb.name, crumb.path) for crumb in crumbs)])
+
+
+def _path(pages: Sequence[tuple[str, str]]) -> Thing:
     return {
         "@context": "https://schema.org",
         "@type": "BreadcrumbList",
@@ -84,15 +98,74 @@ def _breadcrumbs(url_name: str) -> Thing:
                 "@type": "ListItem",
                 "position": position,
                 "name": name,
-                "item": _address(page),
+                "item": settings.SITE_URL + path,
             }
-            for position, (page, name) in enumerate(pages, start=1)
+            for position, (name, path) in enumerate(pages, start=1)
         ],
     }
 
 
-def _course() -> Thing:
+def describe_subject(
+    subject: Subject, prices: SubjectPrices, crumbs: Sequence[Crumb]
+) -> list[Thing]:
+    """Return the subject as a course with its offers: the whole, and each lesson on sale."""
+    address = settings.SITE_URL + crumbs[-1].path
+    degree = subject.degree
+    offers = [
+        _offer(name, cents, address)
+        for name, cents in (
+            ("Asignatura completa", prices.whole.price_cents),
+            *((lesson.title, cents) for lesson, cents in prices.on_sale),
+        )
+        if prices.on_sale
+    ]
+    course = {
+        "@context": "https://schema.org",
+        "@type": "Course",
+        "@id": f"{address}#curso",
+        "url": address,
+        "name": subject.name,
+        "description": f"PECs resueltas y explicadas en vídeo, teoría y repaso del examen de "
+        f"{subject.name}, del grado de {degree.name} ({degree.university.name}).",
+        "inLanguage": "es",
+        "provider": _provider(),
+        "hasCourseInstance": _online_course(),
+        **({"offers": offers} if offers else {}),
+    }
+    return [describe_path(crumbs), course]
+
+
+def _offer(name: str, cents: int, address: str) -> Thing:
+    return {
+        "@type": "Offer",
+        "category": "Paid",
+        "name": name,
+        "price": str(to_euros(cents)),
+        "priceCurrency": "EUR",
+        "url": address,
+        "availability": "https://schema.org/InStock",
+    }
+
+
+def _provider() -> Thing:
+    return {
+        "@type": "EducationalOrganization",
+        "@id": f"{_address('home')}#academia",
+        "name": settings.BRAND_NAME,
+        "url": _address("home"),
+    }
+
+
+def _online_course() -> Thing:
     hours, minutes = divmod(SUBJECT_MINUTES, 60)
+    return {
+        "@type": "CourseInstance",
+        "courseMode": "Online",
+        "courseWorkload": f"PT{hours}H{minutes}M",
+    }
+
+
+def _course() -> Thing:
     return {
         "@context": "https://schema.org",
         "@type": "Course",
@@ -100,27 +173,10 @@ def _course() -> Thing:
         "description": "PECs resueltas y explicadas en vídeo, teoría, ejercicios tipo test y "
         "repaso del examen para estudiantes de universidades a distancia.",
         "inLanguage": "es",
-        "provider": {
-            "@type": "EducationalOrganization",
-            "@id": f"{_address('home')}#academia",
-            "name": settings.BRAND_NAME,
-            "url": _address("home"),
-        },
+        "provider": _provider(),
         "offers": [
-            {
-                "@type": "Offer",
-                "category": "Paid",
-                "name": plan.name,
-                "price": plan.price,
-                "priceCurrency": "EUR",
-                "url": _address("precios"),
-                "availability": "https://schema.org/InStock",
-            }
+            _offer(plan.name, plan.price_cents, _address("precios"))
             for plan in PricePlan.objects.all()
         ],
-        "hasCourseInstance": {
-            "@type": "CourseInstance",
-            "courseMode": "Online",
-            "courseWorkload": f"PT{hours}H{minutes}M",
-        },
+        "hasCourseInstance": _online_course(),
     }

@@ -1,13 +1,19 @@
 from django.urls import path
 
 from apps.core.models import LegalText
-from apps.pages import account, site_files, views
+from apps.pages import account, site_files, subject_pages, views
 from apps.pages.catalogue_page import compra
 
 Kind = LegalText.Kind
 
 urlpatterns = [
     path("sitemap.xml", site_files.sitemap, name="sitemap"),
+    path("sitemap-paginas.xml", site_files.sitemap_of_pages, name="sitemap-paginas"),
+    path(
+        "sitemap-asignaturas-<int:number>.xml",
+        site_files.sitemap_of_subjects,
+        name="sitemap-asignaturas",
+    ),
     path("robots.txt", site_files.robots, name="robots"),
     path(".well-known/security.txt", site_files.security_txt),
     path("site.webmanifest", site_files.manifest, name="manifest"),
@@ -16,6 +22,16 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("inicio", views.inicio),
     path("compra", compra, name="compra"),
+    path("asignaturas", subject_pages.all_subjects, name="asignaturas"),
+    path("asignaturas/<slug:university>", subject_pages.university_page),
+    path(
+        "asignaturas/<slug:university>/grados/<slug:degree>",
+        subject_pages.degree_page,
+    ),
+    path(
+        "asignaturas/<slug:university>/<slug:subject>",
+        subject_pages.subject_page,
+    ),
     path("servicios", views.servicios, name="servicios"),
     path("nosotros", views.nosotros, name="nosotros"),
     path("precios", views.precios, name="precios"),

@@ -36,13 +36,24 @@ function whenVisible(element: HTMLElement, start: () => void): void {
   observer.observe(element);
 }
 
+/**
+ * The first touch, pointing or focus starts the island. A form in it that is sent before the island
+ * is mounted waits: the island finds `data-submitted`, and the loader sends the form if the island's
+ * code can't be loaded.
+ */
 function onInteraction(element: HTMLElement, start: () => void): void {
-  const events = ["pointerenter", "pointerdown", "focusin"];
-  const begin = () => {
-    for (const event of events) element.removeEventListener(event, begin);
-    start();
+  const events = ["pointerenter", "pointerdown", "focusin", "submit"];
+  const begin = (event: Event) => {
+    if (event.type === "submit") {
+      if ("mounted" in element.dataset) return;
+      event.preventDefault();
+      element.dataset.submitted = "";
+    }
+    if (!started) start();
+    started = true;
   };
-  for (const event of events) element.addEventListener(event, begin, { passive: true });
+  let started = false;
+  for (const event of events) element.addEventListener(event, begin);
 }
 
 /**

@@ -31,7 +31,10 @@ export const CatalogueSubject = z.pipe(
     total_discounts: z.number().check(z.gte(0), z.lte(90)),
     lowest_price: z.optional(cents),
     enrolled_students_count: count,
-    degree: z.object({ name: z.string() }),
+    degree: z.object({
+      name: z.string(),
+      university: z.object({ id: z.number(), acronym: z.string() }),
+    }),
     lessons: z.array(CatalogueLesson),
   }),
   z.transform(({ id, name, degree, lessons, ...rest }) => ({

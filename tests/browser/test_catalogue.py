@@ -385,12 +385,12 @@ def test_card_of_a_subject_whose_last_lesson_expires_says_that_no_lessons_are_av
     expect(visitor.select_all(subject)).to_be_disabled()
 
 
-def test_cards_link_to_the_content_page_and_the_page_head_links_to_prices(visitor: Visitor) -> None:
+def test_cards_link_to_the_subject_page_and_the_page_head_links_to_prices(visitor: Visitor) -> None:
     visitor.open_catalogue()
     card = visitor.cards.first
     for words in ("Ver más", "Contenido"):
         link = card.get_by_role("link", name=re.compile(f"^{words}"))
-        expect(link).to_have_attribute("href", "/contenido-asignatura")
+        expect(link).to_have_attribute("href", re.compile(r"^/asignaturas/\S+/\S+-\d+$"))
         # Leaving the page would lose the cart.
         expect(link).to_have_attribute("target", "_blank")
     budget = visitor.page.get_by_role("link", name="Calcula tu presupuesto")

@@ -51,6 +51,8 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
         "total_discounts",
         "list_price_warning",
         ("active", "semester"),
+        "pecs_content",
+        "exam_content",
         "enrolled_offset",
         ("active_lessons_count", "enrolled_students_count"),
     )

@@ -56,9 +56,14 @@ def with_printed_addresses(html: SafeString) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def structured_data(context: RequestContext) -> SafeString:
-    """Render the page's schema.org data, each thing in its own script element."""
+    """Render the page's schema.org data, each thing in its own script element.
+
+    A view whose page depends on rows passes them as `things`.
+    """
     match = context["request"].resolver_match
-    things = describe_page(match.url_name) if match and match.url_name else []
+    things = context.get("things")
+    if things is None:
+        things = describe_page(match.url_name) if match and match.url_name else []
     return format_html_join(
         "\n  ",
         '<script type="application/ld+json">{}</script>',

@@ -10,10 +10,12 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from apps.pages import site_files
 from apps.pages.models import Faq, Redirect
+from tests.helpers.factories import make_degree, make_subject, make_university
 
 INDEXABLE = (
-    "/", "/servicios", "/nosotros", "/precios", "/compra", "/contenido-asignatura",
+    "/", "/servicios", "/nosotros", "/precios", "/asignaturas", "/compra", "/contenido-asignatura",
     "/terminos", "/privacidad", "/cookies", "/aviso-legal",
 )  # fmt: skip
 pytestmark = pytest.mark.django_db
@@ -29,13 +31,36 @@ def meta(html: str) -> dict[str, str]:
     return dict(re.findall(r'<meta (?:property|name)="([^"]+)" content="([^"]*)">', html))
 
 
-def test_sitemap_lists_exactly_the_indexable_pages(client: Client) -> None:
-    answer = client.get("/sitemap.xml")
+def addresses(client: Client, path: str) -> list[str]:
+    answer = client.get(path)
     assert answer["Content-Type"] == "application/xml"
-    found = [
-        element.text for element in ElementTree.fromstring(answer.content).findall(".//{*}loc")
-    ]
-    assert sorted(found) == sorted(settings.SITE_URL + path for path in INDEXABLE)
+    locs = ElementTree.fromstring(answer.content).findall(".//{*}loc")
+    return [str(loc.text).removeprefix(settings.SITE_URL) for loc in locs]
+
+
+def test_sitemap_lists_exactly_the_indexable_pages(client: Client) -> None:
+    files = addresses(client, "/sitemap.xml")
+    assert files == ["/sitemap-paginas.xml", "/sitemap-asignaturas-1.xml"]
+    assert sorted(addresses(client, files[0])) == sorted(INDEXABLE)
+    assert addresses(client, files[1]) == []
+
+
+def test_sitemap_lists_the_catalogue_in_files_of_limited_size(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_files, "SUBJECTS_PER_SITEMAP", 2)
+    degree = make_degree()
+    shown = [make_subject(name, degree=degree) for name in ("Álgebra", "Cálculo", "Física")]
+    make_subject("Borrador", degree=degree, active=False)
+    make_subject("Futura", degree=make_degree(make_university(status="coming_soon")))
+    index = addresses(client, "/sitemap.xml")
+    assert index[1:] == ["/sitemap-asignaturas-1.xml", "/sitemap-asignaturas-2.xml"]
+    listed = [path for file in index[1:] for path in addresses(client, file)]
+    assert listed == [subject.page_path for subject in shown]
+    pages = set(addresses(client, index[0])) - {*INDEXABLE}
+    assert pages == {degree.university.page_path, degree.page_path}
+    assert all(client.get(path).status_code == 200 for path in (*pages, *listed))
+    assert client.get("/sitemap-asignaturas-3.xml").status_code == 404
 
 
 def test_robots_txt_disallows_admin_and_api_and_names_the_sitemap(client: Client) -> None:

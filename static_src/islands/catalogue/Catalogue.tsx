@@ -23,7 +23,7 @@ type Props = {
   pricing: Pricing;
   academy: Academy;
   query: CatalogueQuery;
-  chosen: { subject: CatalogueSubject | null } | null;
+  chosen: { subject: CatalogueSubject | null; lessonIds: number[] } | null;
 };
 
 const NOT_ON_SALE = "La asignatura del enlace no está a la venta en este momento.";
@@ -36,10 +36,12 @@ export function Catalogue(props: Props) {
   const openIds = universities.filter(({ comingSoon }) => !comingSoon).map(({ id }) => id);
   const [query, changeQuery] = useCatalogueQuery(props.query, openIds);
   const { chosen } = props;
-  // The page's link may name a subject (/compra?asignatura=7), which the server has loaded.
-  const [cart, setCart] = useState<CartLine[]>(() =>
-    chosen?.subject ? toggleAll([], chosen.subject) : [],
-  );
+  // The page's link may name a subject (/compra?asignatura=7&leccion=31), which the server has loaded.
+  const [cart, setCart] = useState<CartLine[]>(() => {
+    if (!chosen?.subject) return [];
+    const { subject, lessonIds } = chosen;
+    return lessonIds.length > 0 ? [{ subject, lessonIds }] : toggleAll([], subject);
+  });
   useEffect(() => {
     if (chosen && !chosen.subject) toast({ title: NOT_ON_SALE, tone: "info" });
   }, [chosen]);

@@ -1,4 +1,5 @@
 import { memo } from "react";
+import { subjectPath } from "../../lib/addresses";
 import { activeLessons, type CartLine, isComplete, isTicked } from "../../lib/cart";
 import { campaignName } from "../../lib/discounts";
 import { CheckIcon, PeopleIcon } from "../../lib/icons";
@@ -6,8 +7,6 @@ import { formatEuros } from "../../lib/money";
 import { subjectCard } from "../../lib/quote";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
 import type { Campaign } from "../../schemas/pricing";
-
-const CONTENT_PAGE = "/contenido-asignatura";
 
 type Props = {
   subject: CatalogueSubject;
@@ -66,7 +65,7 @@ export const SubjectCard = memo(
                 </span>
               )}
               <a
-                href={CONTENT_PAGE}
+                href={subjectPath(subject)}
                 target="_blank"
                 rel="noopener"
                 aria-label={`Contenido de ${name}`}
@@ -112,7 +111,7 @@ export const SubjectCard = memo(
               </button>
               <a
                 className="button button--plain"
-                href={CONTENT_PAGE}
+                href={subjectPath(subject)}
                 target="_blank"
                 rel="noopener"
                 aria-label={`Ver más sobre ${name}`}

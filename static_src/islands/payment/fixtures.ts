@@ -32,7 +32,7 @@ export function subject(id: number, priceCents = 20_000): CatalogueSubject {
     totalDiscounts: 0,
     lowestCents: undefined,
     enrolledStudents: 0,
-    degree: { name: "Economía" },
+    degree: { name: "Economía", university: { id: 1, acronym: "UA" } },
     lessons: [lesson(id * 10 + 1), lesson(id * 10 + 2)],
   };
 }

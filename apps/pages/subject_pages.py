@@ -1,0 +1,232 @@
+"""The pages below /asignaturas: of a subject, a degree, a university, and of all universities."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Prefetch
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponsePermanentRedirect, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from apps.catalogue import reads
+from apps.catalogue.addresses import ROOT, id_in
+from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
+from apps.core.context import academy_props
+from apps.core.response_headers import paying_page
+from apps.pages import structured_data
+from apps.pages.content import EXAM, SUBJECT_CONTENT
+from apps.pages.crumbs import Crumb
+from apps.pages.models import TeamMember
+from apps.pages.pager import page_links
+from apps.pages.subject_prices import SubjectPrices, questions_about
+from apps.pricing.reads import campaign_today, instalment_plan_on_sale, pricing_data
+
+PAGE_SIZE = 24
+GONE = 410
+# Value of `orden` in the address, its label, and the sort keys of the subjects.
+ORDERS = {
+    "popularidad": ("Más elegidas", ("-enrolled_students_count", "name_sort", "pk")),
+    "nombre": ("Nombre", ("name_sort", "pk")),
+    "precio": ("Precio", ("final_price", "name_sort", "pk")),
+}
+MOST_POPULAR = "popularidad"
+
+
+ALL_SUBJECTS = Crumb("Asignaturas", ROOT)
+
+
+@require_safe
+@paying_page
+def subject_page(request: HttpRequest, university: str, subject: str) -> HttpResponse:
+    """The page of a subject. One that is not sold any more answers 410 and takes a request."""
+    row = reads.subject_of_page(id_in(subject) or 0)
+    if row is None:
+        raise Http404
+    path = row.page_path
+    if request.path != path:
+        return HttpResponsePermanentRedirect(path)
+    degree = row.degree
+    crumbs = [
+        ALL_SUBJECTS,
+        Crumb(degree.university.acronym, degree.university.page_path),
+        Crumb(degree.name, degree.page_path),
+        Crumb(row.name, path),
+    ]
+    if not row.active:
+        return render(
+            request,
+            "pages/asignatura_retirada.html",
+            {"subject": row, "crumbs": crumbs, "things": []},
+            status=GONE,
+        )
+    campaign, plan = campaign_today(), instalment_plan_on_sale()
+    prices = SubjectPrices.of(row, campaign)
+    return render(
+        request,
+        "pages/asignatura.html",
+        {
+            "subject": row,
+            "crumbs": crumbs,
+            "prices": prices,
+            "content": SUBJECT_CONTENT,
+            "exam": EXAM,
+            "teachers": TeamMember.objects.shown().filter(degrees=degree),
+            "questions": questions_about(row, prices, plan),
+            "things": structured_data.describe_subject(row, prices, crumbs),
+            "props": {
+                "subject": reads.card_data(row),
+                "pricing": pricing_data(campaign, plan),
+                "academy": academy_props(),
+            },
+        },
+    )
+
+
+@require_safe
+def all_subjects(request: HttpRequest) -> HttpResponse:
+    """The universities with their degrees."""
+    degrees = Degree.objects.filter(subjects_count__gt=0).by_name()
+    universities = (
+        University.objects.shown()
+        .open_first()
+        .prefetch_related(Prefetch("degrees", degrees, to_attr="shown_degrees"))
+    )
+    crumbs = [ALL_SUBJECTS]
+    return render(
+        request,
+        "pages/asignaturas.html",
+        {
+            "universities": universities,
+            "crumbs": crumbs,
+            "things": [structured_data.describe_path(crumbs)],
+        },
+    )
+
+
+@require_safe
+def university_page(request: HttpRequest, university: str) -> HttpResponse:
+    row = University.objects.open().filter(pk=id_in(university) or 0).first()
+    if row is None:
+        raise Http404
+    return _list_page(
+        request,
+        "pages/universidad.html",
+        path=row.page_path,
+        crumbs=[ALL_SUBJECTS, Crumb(row.acronym, row.page_path)],
+        subjects=Subject.objects.findable().filter(university=row),
+        context={
+            "university": row,
+            "degrees": row.degrees.filter(subjects_count__gt=0).by_name(),
+        },
+    )
+
+
+@require_safe
+def degree_page(request: HttpRequest, university: str, degree: str) -> HttpResponse:
+    row = (
+        Degree.objects.select_related("university")
+        .filter(pk=id_in(degree) or 0, university__in=University.objects.open())
+        .first()
+    )
+    if row is None:
+        raise Http404
+    return _list_page(
+        request,
+        "pages/grado.html",
+        path=row.page_path,
+        crumbs=[
+            ALL_SUBJECTS,
+            Crumb(row.university.acronym, row.university.page_path),
+            Crumb(row.name, row.page_path),
+        ],
+        subjects=Subject.objects.findable().filter(degree=row),
+        context={"degree": row, "university": row.university},
+    )
+
+
+def _list_page(
+    request: HttpRequest,
+    template: str,
+    *,
+    path: str,
+    crumbs: list[Crumb],
+    subjects: SubjectQuerySet,
+    context: dict[str, Any],
+) -> HttpResponse:
+    """Show a page of the subjects, or redirect to the current words of the address."""
+    if request.path != path:
+        query = request.META.get("QUERY_STRING", "")
+        return HttpResponsePermanentRedirect(f"{path}?{query}" if query else path)
+    order = order_of(request.GET)
+    page = subjects_in_order(subjects, order, request.GET.get("pagina"))
+    return render(
+        request,
+        template,
+        {
+            **context,
+            "crumbs": crumbs,
+            "page": page,
+            "cards": subject_cards(page),
+            "order": order,
+            "orders": order_links(order, lambda key: path + page_query(key, 1)),
+            "page_links": page_links(
+                lambda number: path + page_query(order, number),
+                page.number,
+                page.paginator.num_pages,
+            ),
+            # Another order has the same subjects, so search engines get one list only.
+            "canonical_query": page_query(
+                MOST_POPULAR, page.number if order == MOST_POPULAR else 1
+            ),
+            "things": [structured_data.describe_path(crumbs)],
+        },
+    )
+
+
+def order_of(params: QueryDict) -> str:
+    order = params.get("orden", "")
+    return order if order in ORDERS else MOST_POPULAR
+
+
+def subjects_in_order(subjects: SubjectQuerySet, order: str, number: str | None) -> Page[Subject]:
+    """Return one page of the subjects with their degrees and universities; ids are paged first."""
+    _, keys = ORDERS[order]
+    page = Paginator(subjects.order_by(*keys).values_list("pk", flat=True), PAGE_SIZE).get_page(
+        number
+    )
+    ids = list(page.object_list)
+    rows = Subject.objects.select_related("degree__university").in_bulk(ids)
+    page.object_list = [rows[pk] for pk in ids]
+    return page
+
+
+def subject_cards(subjects: Page[Subject]) -> list[dict[str, Any]]:
+    """Return the cards of a list: subject, address and today's price of the whole subject."""
+    campaign = campaign_today()
+    return [
+        {
+            "subject": subject,
+            "path": subject.page_path,
+            "price_cents": SubjectPrices.of_whole(subject, campaign).price_cents,
+        }
+        for subject in subjects
+    ]
+
+
+def page_query(order: str, page: int) -> str:
+    """Return the query string of a page of a list. Defaults are left out."""
+    params: dict[str, str | int] = {}
+    if order != MOST_POPULAR:
+        params["orden"] = order
+    if page > 1:
+        params["pagina"] = page
+    return f"?{urlencode(params)}" if params else ""
+
+
+def order_links(current: str, url: Callable[[str], str]) -> list[dict[str, Any]]:
+    return [
+        {"label": label, "url": url(key), "is_current": key == current}
+        for key, (label, _) in ORDERS.items()
+    ]

@@ -1,0 +1,220 @@
+import {
+  type ComponentType,
+  type FormEvent,
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+} from "react";
+import {
+  activeLessons,
+  type CartLine,
+  isComplete,
+  isTicked,
+  toggleAll,
+  toggleLesson,
+  toPricedItems,
+} from "../../lib/cart";
+import { campaignName } from "../../lib/discounts";
+import { formatEuros } from "../../lib/money";
+import { quoteCart, subjectCard } from "../../lib/quote";
+import { toast } from "../../lib/toast";
+import { vatSentence } from "../../lib/vatNote";
+import type { Academy } from "../../schemas/academy";
+import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
+import type { Pricing } from "../../schemas/pricing";
+import type { PaymentDialog } from "../payment/PaymentDialog";
+import { savingInWords } from "./saving";
+
+type Props = { subject: CatalogueSubject; pricing: Pricing; academy: Academy };
+type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
+
+const loadDialog = () => import("../payment/PaymentDialog");
+
+/**
+ * The purchase of one subject on its page, complete or by lessons, with the catalogue's payment
+ * dialog. `templates/pages/_buy.html` renders the same HTML on the server. Until this is mounted
+ * the server's form opens /compra with the same choice.
+ */
+export function BuySubject({ subject, pricing, academy }: Props) {
+  const [{ cart, single }, setChoice] = useState(() => choiceInPage(subject));
+  const [Dialog, setDialog] = useState<Dialog | null>(null);
+  const [open, setOpen] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
+
+  const { campaign } = pricing;
+  const whole = subjectCard(subject.finalPriceCents, subject.totalDiscounts, {
+    campaign,
+    lowestCents: subject.lowestCents,
+  });
+  const priceOf = ({ priceCents }: CatalogueLesson) =>
+    subjectCard(priceCents, 0, { campaign }).priceCents;
+  const prices = activeLessons(subject).map(priceOf);
+  const saving = savingInWords(whole.priceCents, prices);
+  const total = quoteCart(pricing, toPricedItems(cart), {
+    paymentType: "full_payment",
+    promo: null,
+  }).totalCents;
+
+  const openDialog = async () => {
+    if (cart.length === 0) {
+      toast({ title: "Marca al menos una lección", tone: "info" });
+      return;
+    }
+    try {
+      const { PaymentDialog } = await loadDialog();
+      setDialog(() => PaymentDialog);
+      setOpen(true);
+    } catch (error) {
+      console.error(error);
+      toast({
+        title: "Error",
+        text: "No hemos podido abrir el pago. Comprueba tu conexión e inténtalo de nuevo.",
+        tone: "error",
+      });
+    }
+  };
+  const preload = () => void loadDialog().catch(() => undefined);
+
+  // The visitor pressed the server's button before this component was mounted.
+  const openEarly = useEffectEvent(openDialog);
+  useEffect(() => {
+    const island = document.querySelector<HTMLElement>("[data-island=subject]");
+    if (island?.dataset.submitted === undefined) return;
+    delete island.dataset.submitted;
+    openEarly();
+  }, []);
+
+  const setCart = (next: CartLine[]) =>
+    setChoice({ cart: next, single: next[0] ? !isComplete(next[0]) : single });
+
+  return (
+    <>
+      <form
+        className="card buy"
+        aria-labelledby="comprar"
+        onSubmit={(event: FormEvent) => {
+          event.preventDefault();
+          openDialog();
+        }}
+      >
+        <h2 id="comprar">Elige cómo estudiarla</h2>
+        <fieldset>
+          <legend className="visually-hidden">Qué compras</legend>
+          <label className="buy__way">
+            <input
+              type="radio"
+              name="modo"
+              checked={!single}
+              onChange={() => setChoice({ cart: toggleAll([], subject), single: false })}
+            />
+            <span>Asignatura completa</span>
+            <span className="buy__price">
+              {whole.listPriceCents > whole.priceCents && (
+                <s className="price price--list">
+                  <span className="visually-hidden">Antes: </span>
+                  {formatEuros(whole.listPriceCents)}
+                </s>
+              )}{" "}
+              <strong className="price">{formatEuros(whole.priceCents)}</strong>
+            </span>
+          </label>
+          {saving && (
+            <p className="buy__saving">
+              <strong>Ahorras {formatEuros(saving.cents)}</strong> frente a las lecciones sueltas.{" "}
+              {saving.words}
+            </p>
+          )}
+          {campaign && whole.priceCents < subject.finalPriceCents && (
+            <p className="buy__saving">{campaignName(campaign)}</p>
+          )}
+          <label className="buy__way">
+            <input
+              type="radio"
+              name="modo"
+              checked={single}
+              onChange={() => setChoice({ cart: [], single: true })}
+            />
+            <span>Lecciones sueltas</span>
+            <span className="buy__price">
+              desde <strong className="price">{formatEuros(Math.min(...prices))}</strong>
+            </span>
+          </label>
+          <ul className="lessons" aria-label={`Lecciones de ${subject.name}`}>
+            {subject.lessons.map((lesson) => (
+              <li key={lesson.id}>
+                <label className="lesson" data-expired={!lesson.active || undefined}>
+                  <input
+                    type="checkbox"
+                    className="checkbox"
+                    checked={single && isTicked(cart, lesson)}
+                    disabled={!lesson.active}
+                    onChange={() =>
+                      setChoice({
+                        cart: toggleLesson(single ? cart : [], subject, lesson.id),
+                        single: true,
+                      })
+                    }
+                  />
+                  <span className="lesson__title">{lesson.title}</span>
+                  {lesson.active ? (
+                    <span className="price price--plain">{formatEuros(priceOf(lesson))}</span>
+                  ) : (
+                    <span className="badge">Caducada</span>
+                  )}
+                </label>
+              </li>
+            ))}
+          </ul>
+        </fieldset>
+        <p className="buy__total" role="status">
+          <span>Pagando de una vez</span>
+          <strong className="price">{formatEuros(total)}</strong>
+        </p>
+        <button
+          type="submit"
+          ref={button}
+          className="button button--large"
+          aria-haspopup="dialog"
+          onPointerEnter={preload}
+          onFocus={preload}
+        >
+          Comprar ahora
+        </button>
+        <p className="section__small">
+          {vatSentence()}. <a href={cataloguePath(subject, cart)}>Añadir otras asignaturas</a>
+        </p>
+      </form>
+      {Dialog && (
+        <Dialog
+          open={open}
+          onOpenChange={setOpen}
+          opener={button}
+          cart={cart}
+          onCartChange={setCart}
+          pricing={pricing}
+          academy={academy}
+          bindingQuote={null}
+          code=""
+        />
+      )}
+    </>
+  );
+}
+
+/** What is chosen in the server's form: the whole subject, or the ticked lessons. */
+function choiceInPage(subject: CatalogueSubject): { cart: CartLine[]; single: boolean } {
+  const form = document.querySelector<HTMLFormElement>("[data-island=subject] form");
+  const data = form && new FormData(form);
+  const ticked = (data?.getAll("leccion") ?? []).map(Number);
+  if (ticked.length > 0) return { cart: [{ subject, lessonIds: ticked }], single: true };
+  const single = data?.get("modo") === "lecciones";
+  return { cart: single ? [] : toggleAll([], subject), single };
+}
+
+/** The link to the catalogue with this choice in the cart. */
+function cataloguePath(subject: CatalogueSubject, cart: CartLine[]): string {
+  const params = new URLSearchParams({ asignatura: String(subject.id) });
+  for (const id of cart[0]?.lessonIds ?? []) params.append("leccion", String(id));
+  return `/compra?${params}`;
+}

@@ -1,0 +1,11 @@
+import * as z from "zod/mini";
+import { defineIsland } from "../../lib/island";
+import { Academy } from "../../schemas/academy";
+import { CatalogueSubject } from "../../schemas/catalogue";
+import { Pricing } from "../../schemas/pricing";
+import { BuySubject } from "./BuySubject";
+
+/** The props from `apps/pages/subject_pages.py`. */
+const Props = z.object({ subject: CatalogueSubject, pricing: Pricing, academy: Academy });
+
+export default defineIsland(Props, BuySubject);
