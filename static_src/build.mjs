@@ -51,7 +51,10 @@ const PAGE_BUDGETS = {
     most: 80,
     entries: ["main.js", "plan-preview.js", "preview-contact.js", "free-subject.js"],
   },
-  "the page of a subject with the payment dialog": { most: 105, entries: ["main.js", "subject.js"] },
+  "the page of a subject with the payment dialog": {
+    most: 105,
+    entries: ["main.js", "subject.js"],
+  },
   "/compra with the payment dialog": { most: 115, entries: ["main.js", "catalogue.js"] },
 };
 

@@ -1,7 +1,7 @@
 from django.urls import path
 
 from apps.core.models import LegalText
-from apps.pages import account, site_files, subject_pages, views
+from apps.pages import account, course_pages, site_files, views
 from apps.pages.catalogue_page import compra
 
 Kind = LegalText.Kind
@@ -22,15 +22,15 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("inicio", views.inicio),
     path("compra", compra, name="compra"),
-    path("asignaturas", subject_pages.all_subjects, name="asignaturas"),
-    path("asignaturas/<slug:university>", subject_pages.university_page),
+    path("asignaturas", course_pages.all_subjects, name="asignaturas"),
+    path("asignaturas/<slug:university>", course_pages.university_page),
     path(
         "asignaturas/<slug:university>/grados/<slug:degree>",
-        subject_pages.degree_page,
+        course_pages.degree_page,
     ),
     path(
         "asignaturas/<slug:university>/<slug:subject>",
-        subject_pages.subject_page,
+        course_pages.subject_page,
     ),
     path("servicios", views.servicios, name="servicios"),
     path("nosotros", views.nosotros, name="nosotros"),

@@ -31,6 +31,8 @@ PAGES = [
     "/login", "/login/entrar", "/mi-cuenta", "/mi-cuenta/datos", "/mi-cuenta/mis-datos.json",
     "/mi-cuenta/borrado", "/mi-cuenta/salir", "/terminos", "/privacidad", "/cookies",
     "/aviso-legal", "/success", "/cancel", "/plazos", "/complete-payment", "/avisos/baja",
+    "/asignaturas", "/asignaturas/uaf-1", "/asignaturas/uaf-1/grados/economia-1",
+    "/asignaturas/uaf-1/microeconomia-1", "/sitemap-paginas.xml", "/sitemap-asignaturas-1.xml",
     "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
     "/.well-known/security.txt", "/csp-report", "/healthz", "/readyz",
     "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace",

@@ -5,7 +5,7 @@ import { CatalogueSubject } from "../../schemas/catalogue";
 import { Pricing } from "../../schemas/pricing";
 import { BuySubject } from "./BuySubject";
 
-/** The props from `apps/pages/subject_pages.py`. */
+/** The props from `apps/pages/course_pages.py`. */
 const Props = z.object({ subject: CatalogueSubject, pricing: Pricing, academy: Academy });
 
 export default defineIsland(Props, BuySubject);

@@ -160,7 +160,7 @@ def _list_page(
         query = request.META.get("QUERY_STRING", "")
         return HttpResponsePermanentRedirect(f"{path}?{query}" if query else path)
     order = order_of(request.GET)
-    page = subjects_in_order(subjects, order, request.GET.get("pagina"))
+    page, shown = subjects_in_order(subjects, order, request.GET.get("pagina"))
     return render(
         request,
         template,
@@ -168,7 +168,7 @@ def _list_page(
             **context,
             "crumbs": crumbs,
             "page": page,
-            "cards": subject_cards(page),
+            "cards": subject_cards(shown),
             "order": order,
             "orders": order_links(order, lambda key: path + page_query(key, 1)),
             "page_links": page_links(
@@ -190,25 +190,26 @@ def order_of(params: QueryDict) -> str:
     return order if order in ORDERS else MOST_POPULAR
 
 
-def subjects_in_order(subjects: SubjectQuerySet, order: str, number: str | None) -> Page[Subject]:
-    """Return one page of the subjects with their degrees and universities; ids are paged first."""
+def subjects_in_order(
+    subjects: SubjectQuerySet, order: str, number: str | None
+) -> tuple[Page[int], list[Subject]]:
+    """Return one page of the subjects' ids, and its subjects with degree and university.
+
+    Paging the ids alone fetches no skipped row.
+    """
     _, keys = ORDERS[order]
-    page = Paginator(subjects.order_by(*keys).values_list("pk", flat=True), PAGE_SIZE).get_page(
-        number
-    )
-    ids = list(page.object_list)
-    rows = Subject.objects.select_related("degree__university").in_bulk(ids)
-    page.object_list = [rows[pk] for pk in ids]
-    return page
+    ids = subjects.order_by(*keys).values_list("pk", flat=True)
+    page: Page[int] = Paginator(ids, PAGE_SIZE).get_page(number)
+    rows = Subject.objects.select_related("degree__university").in_bulk(list(page.object_list))
+    return page, [rows[pk] for pk in page.object_list]
 
 
-def subject_cards(subjects: Page[Subject]) -> list[dict[str, Any]]:
-    """Return the cards of a list: subject, address and today's price of the whole subject."""
+def subject_cards(subjects: list[Subject]) -> list[dict[str, Any]]:
+    """Return the cards of a list: a subject and today's price of the whole."""
     campaign = campaign_today()
     return [
         {
             "subject": subject,
-            "path": subject.page_path,
             "price_cents": SubjectPrices.of_whole(subject, campaign).price_cents,
         }
         for subject in subjects

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.test import Client
 
 from apps.catalogue.models import Lesson, Subject, University
+from apps.pages.course_pages import PAGE_SIZE
 from apps.pages.models import TeamMember
-from apps.pages.subject_pages import PAGE_SIZE
 from apps.pages.tests.test_catalogue_page import props_of as catalogue_props
 from apps.pages.tests.test_pages import visible_text
 from apps.pages.tests.test_site_files import things
