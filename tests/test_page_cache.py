@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 PAGES = (
     "/", "/compra", "/servicios", "/nosotros", "/precios", "/contenido-asignatura", "/terminos",
-    "/privacidad", "/cookies", "/aviso-legal",
+    "/privacidad", "/cookies", "/aviso-legal", "/asignaturas",
 )  # fmt: skip
 ANSWERS = ("/api/universities", "/api/catalogue", "/api/pricing")
 EVERY_TIME, NEVER_AGAIN = 0, 3600
@@ -40,6 +40,12 @@ def _kept(settings):
 @pytest.fixture
 def subject():
     return make_subject()
+
+
+def course_pages(subject):
+    """The pages of a subject, its degree and its university."""
+    degree = subject.degree
+    return [row.page_path for row in (subject, degree, degree.university)]
 
 
 def visitor():
@@ -65,6 +71,7 @@ def test_kept_answers_need_no_query_and_have_every_header_of_rendered_ones(setti
         f"/api/degrees?university_id={subject.university_id}",
         f"/api/subjects?degree_id={subject.degree_id}",
         f"/compra?asignatura={subject.pk}",
+        *course_pages(subject),
     ]
     settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
     client = visitor()
@@ -99,6 +106,7 @@ def test_every_table_that_a_public_page_reads_is_watched(subject, settings):
         f"/api/degrees?university_id={subject.university_id}",
         f"/api/subjects?degree_id={subject.degree_id}",
         f"/compra?asignatura={subject.pk}&buscar=micro",
+        *course_pages(subject),
     ]
     read = set()
     for path in paths:

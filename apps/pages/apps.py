@@ -12,5 +12,6 @@ class PagesConfig(AppConfig):
         from apps.core.page_cache.triggers import shown_publicly
         from apps.pages.models import Faq, Institution, PricePlan, TeamMember, Testimonial
 
-        shown_publicly(Faq, Institution, PricePlan, TeamMember, Testimonial)
+        degrees_of_teachers = TeamMember.degrees.through
+        shown_publicly(degrees_of_teachers, Faq, Institution, PricePlan, TeamMember, Testimonial)
         post_migrate.connect(create_initial_content, sender=self)

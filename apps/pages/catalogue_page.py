@@ -27,7 +27,6 @@ Shape = dict[str, Any]
 EVERYTHING = "todas"
 EVERYTHING_PAGE_SIZE = 18
 LONGEST_SEARCH = 100
-MOST_LESSONS = 100
 
 
 @dataclass(frozen=True)
@@ -129,22 +128,14 @@ def compra(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(params: QueryDict) -> Shape | None:
-    """Return what `asignatura` and `leccion` add to the cart: a subject, or lessons of it.
+    """Return the subject that `asignatura` adds to the cart: {"subject": None} if not on sale.
 
-    The subject is None if it is not on sale. Without lessons it is complete.
+    The browser reads which of its lessons the link names (`leccion`).
     """
     if "asignatura" not in params:
         return None
     subject_id = _number(params.get("asignatura"))
-    subject = reads.on_sale_subject(subject_id) if subject_id else None
-    wanted = {_number(text) for text in params.getlist("leccion")[:MOST_LESSONS]}
-    lessons = subject["lessons"] if subject else []
-    return {
-        "subject": subject,
-        "lesson_ids": [
-            row["id"] for row in lessons if row["status"] == "active" and row["id"] in wanted
-        ],
-    }
+    return {"subject": reads.on_sale_subject(subject_id) if subject_id else None}
 
 
 def _first_page(query: CatalogueQuery) -> Shape:

@@ -14,6 +14,7 @@ from apps.catalogue import reads
 from apps.catalogue.addresses import ROOT, id_in
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
 from apps.core.context import academy_props
+from apps.core.page_cache.policy import public_page
 from apps.core.response_headers import paying_page
 from apps.pages import structured_data
 from apps.pages.content import EXAM, SUBJECT_CONTENT
@@ -37,6 +38,7 @@ MOST_POPULAR = "popularidad"
 ALL_SUBJECTS = Crumb("Asignaturas", ROOT)
 
 
+@public_page()
 @require_safe
 @paying_page
 def subject_page(request: HttpRequest, university: str, subject: str) -> HttpResponse:
@@ -84,6 +86,7 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
     )
 
 
+@public_page()
 @require_safe
 def all_subjects(request: HttpRequest) -> HttpResponse:
     """The universities with their degrees."""
@@ -105,6 +108,7 @@ def all_subjects(request: HttpRequest) -> HttpResponse:
     )
 
 
+@public_page("orden", "pagina")
 @require_safe
 def university_page(request: HttpRequest, university: str) -> HttpResponse:
     row = University.objects.open().filter(pk=id_in(university) or 0).first()
@@ -123,6 +127,7 @@ def university_page(request: HttpRequest, university: str) -> HttpResponse:
     )
 
 
+@public_page("orden", "pagina")
 @require_safe
 def degree_page(request: HttpRequest, university: str, degree: str) -> HttpResponse:
     row = (

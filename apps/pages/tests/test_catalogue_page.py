@@ -220,4 +220,4 @@ def test_subject_of_a_link_that_is_not_on_sale_is_none(client: Client, named: st
 
     html = html_of(client, f"?asignatura={named.format(pk=subject.pk)}")
 
-    assert props_of(html)["chosen"] == {"subject": None, "lesson_ids": []}
+    assert props_of(html)["chosen"] == {"subject": None}

@@ -9,7 +9,6 @@ from django.test import Client
 from apps.catalogue.models import Lesson, Subject, University
 from apps.pages.course_pages import PAGE_SIZE
 from apps.pages.models import TeamMember
-from apps.pages.tests.test_catalogue_page import props_of as catalogue_props
 from apps.pages.tests.test_pages import visible_text
 from apps.pages.tests.test_site_files import things
 from tests.helpers.factories import make_degree, make_subject, make_university
@@ -162,16 +161,3 @@ def test_lists_are_paged_and_sorted(client: Client) -> None:
         assert by_price.index(last.name) < by_price.index("Tema 00")
         assert f'<link rel="canonical" href="{settings.SITE_URL}{path}">' in by_price
         assert client.get(f"{path}?orden=&pagina=cien").status_code == 200
-
-
-def test_link_to_the_catalogue_puts_chosen_lessons_into_the_cart(
-    client: Client, subject: Subject
-) -> None:
-    pec_3 = subject.lessons.get(title="PEC 3")
-    expired = subject.lessons.get(status=Lesson.Status.EXPIRED)
-    query = f"?asignatura={subject.pk}&leccion={pec_3.pk}&leccion={expired.pk}&leccion=x"
-    chosen = catalogue_props(client.get(f"/compra{query}").content.decode())["chosen"]
-    assert chosen["subject"]["id"] == subject.pk
-    assert chosen["lesson_ids"] == [pec_3.pk]
-    whole = catalogue_props(client.get(f"/compra?asignatura={subject.pk}").content.decode())
-    assert whole["chosen"]["lesson_ids"] == []

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useEffectEvent, useState } from "react";
 import * as z from "zod/mini";
 import { get } from "../../lib/api";
 import type { BindingQuote } from "../../lib/bindingQuote";
-import { type CartLine, toggleAll, toggleLesson } from "../../lib/cart";
+import { activeLessons, type CartLine, toggleAll, toggleLesson } from "../../lib/cart";
 import { ResourceCache, useResource } from "../../lib/resource";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
@@ -23,7 +23,7 @@ type Props = {
   pricing: Pricing;
   academy: Academy;
   query: CatalogueQuery;
-  chosen: { subject: CatalogueSubject | null; lessonIds: number[] } | null;
+  chosen: { subject: CatalogueSubject | null } | null;
 };
 
 const NOT_ON_SALE = "La asignatura del enlace no está a la venta en este momento.";
@@ -36,12 +36,10 @@ export function Catalogue(props: Props) {
   const openIds = universities.filter(({ comingSoon }) => !comingSoon).map(({ id }) => id);
   const [query, changeQuery] = useCatalogueQuery(props.query, openIds);
   const { chosen } = props;
-  // The page's link may name a subject (/compra?asignatura=7&leccion=31), which the server has loaded.
-  const [cart, setCart] = useState<CartLine[]>(() => {
-    if (!chosen?.subject) return [];
-    const { subject, lessonIds } = chosen;
-    return lessonIds.length > 0 ? [{ subject, lessonIds }] : toggleAll([], subject);
-  });
+  // The page's link may name a subject, which the server has loaded.
+  const [cart, setCart] = useState<CartLine[]>(() =>
+    chosen?.subject ? chosenInLink(chosen.subject) : [],
+  );
   useEffect(() => {
     if (chosen && !chosen.subject) toast({ title: NOT_ON_SALE, tone: "info" });
   }, [chosen]);
@@ -123,6 +121,15 @@ export function Catalogue(props: Props) {
       />
     </>
   );
+}
+
+/** The subject of the page's link, or those of its lessons that /compra?asignatura=7&leccion=31 names. */
+function chosenInLink(subject: CatalogueSubject): CartLine[] {
+  const named = new URLSearchParams(window.location.search).getAll("leccion");
+  const lessonIds = activeLessons(subject)
+    .map(({ id }) => id)
+    .filter((id) => named.includes(String(id)));
+  return lessonIds.length > 0 ? [{ subject, lessonIds }] : toggleAll([], subject);
 }
 
 /** Load the quote of the page's link (/compra?presupuesto=…) with its subjects. */

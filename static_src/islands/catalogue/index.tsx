@@ -16,13 +16,8 @@ const Props = z.object({
   page: CataloguePage,
   pricing: Pricing,
   academy: Academy,
-  // The subject in the page's link, or lessons of it. `subject` is null if it is not on sale.
-  chosen: z.nullable(
-    z.pipe(
-      z.object({ subject: z.nullable(CatalogueSubject), lesson_ids: z.array(z.number()) }),
-      z.transform(({ subject, lesson_ids }) => ({ subject, lessonIds: lesson_ids })),
-    ),
-  ),
+  // The subject in the page's link. Its `subject` is null if it is not on sale.
+  chosen: z.nullable(z.object({ subject: z.nullable(CatalogueSubject) })),
   query: z.pipe(
     z.object({
       university_id: z.nullable(z.number()),
