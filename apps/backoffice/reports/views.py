@@ -9,6 +9,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from apps.backoffice.reports.chart import takings_chart
 from apps.backoffice.reports.figures import figures_of
 from apps.backoffice.reports.month import month_of, this_month
 from apps.backoffice.reports.movements import HEADINGS, as_workbook, movements
@@ -46,6 +47,7 @@ def report_page(request: HttpRequest, *, context: dict[str, Any]) -> HttpRespons
             "title": "Informes",
             "month": month,
             "figures": figures,
+            "chart": takings_chart(month),
             "sold": (
                 ("Por asignatura", "Asignatura", figures.subjects[:SHOWN]),
                 ("Por grado", "Grado", figures.degrees[:SHOWN]),

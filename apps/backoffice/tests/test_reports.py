@@ -227,6 +227,23 @@ def test_disputes_are_named_without_a_sign(owner):
     assert "y 90,00 € recuperados de disputas" in page
 
 
+def test_chart_of_twelve_months_has_its_amounts_as_text(owner):
+    assert '<svg class="chart"' not in owner.get("/admin/informes").content.decode()
+    make_payment(datetime(2026, 10, 5, 12, tzinfo=MADRID), 10000, "pi_1")
+    make_payment(datetime(2025, 11, 30, 23, 59, tzinfo=MADRID), 2500, "transfer_1")
+    make_payment(datetime(2025, 10, 31, 23, 59, tzinfo=MADRID), 90000, "pi_2")
+
+    answer = owner.get("/admin/informes?mes=2026-10")
+
+    chart = answer.context["chart"]
+    heights = {str(bar.month): bar.height for bar in chart.bars if bar.cents}
+    assert heights == {"2025-11": 25, "2026-10": 100}
+    assert [bar.is_chosen for bar in chart.bars] == [False] * 11 + [True]
+    page = " ".join(answer.content.decode().replace("\N{NO-BREAK SPACE}", " ").split())
+    assert "El mes con más cobros es octubre de 2026, con 100,00 €." in page
+    assert '<a href="?mes=2025-11">Noviembre de 2025</a></th><td>25,00 €</td>' in page
+
+
 def test_the_page_takes_at_most_twelve_queries(owner, trade):
     fetch_balance()
     assert count_queries(owner, "/admin/informes") <= 12
