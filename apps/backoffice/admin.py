@@ -22,6 +22,7 @@ from django_otp.plugins.otp_totp import admin as authenticator_admin
 
 from apps.backoffice.models import Authenticator
 from apps.backoffice.password_links import FORGOTTEN, INVITATION, mail_link
+from apps.backoffice.password_page import PasswordOfAnotherForm
 from apps.backoffice.permission_names import PermissionsField
 from apps.backoffice.staff_powers import (
     grantable_groups,
@@ -91,6 +92,7 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
     list_filter = ("is_active", "groups")
     readonly_fields = ("last_login", "date_joined", "password_link", "has_second_factor")
     actions = ("send_link",)
+    change_password_form = PasswordOfAnotherForm
     filter_horizontal = ("user_permissions",)
     fieldsets = (
         ("Persona", {"fields": ("username", ("first_name", "last_name"), "email")}),

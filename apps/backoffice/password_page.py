@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.admin.forms import AdminPasswordChangeForm
+from django.contrib.auth.forms import AdminPasswordChangeForm as AdminPasswordOfAnotherForm
 from django.contrib.auth.views import PasswordChangeView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -43,9 +44,9 @@ class PasswordForm(forms.Form):
         return password
 
 
-def name_new_password(form: forms.BaseForm) -> None:
+def name_new_password(form: forms.BaseForm, fields: str = "new_password") -> None:
     """Give Django's two fields of a new password names and a help text of our own."""
-    new, again = form.fields["new_password1"], form.fields["new_password2"]
+    new, again = form.fields[f"{fields}1"], form.fields[f"{fields}2"]
     new.label, again.label = "Contraseña nueva", "La nueva, otra vez"
     new.help_text, again.help_text = NEW_PASSWORD, ""
 
@@ -63,6 +64,15 @@ class ChangeForm(AdminPasswordChangeForm):
         password: str = self.cleaned_data["old_password"]
         check_own_password(self.request, password)
         return password
+
+
+class PasswordOfAnotherForm(AdminPasswordOfAnotherForm):
+    """The password of another account. One that may not enter is deactivated, not left without."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields.pop("usable_password", None)
+        name_new_password(self, "password")
 
 
 class ChangePassword(PasswordChangeView):

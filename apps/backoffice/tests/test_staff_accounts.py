@@ -124,6 +124,21 @@ def test_form_of_an_account_speaks_spanish_and_shows_no_hash(client):
         assert unwanted not in text
 
 
+def test_password_of_another_account_is_set_on_a_page_in_our_spanish(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    bruno = account("bruno")
+    url = reverse("admin:auth_user_password_change", args=[bruno.pk])
+    page = client.get(url).text
+    assert "Contraseña de bruno</h1>" in page
+    for stiff in ("Introduzca", "autenticación basada", "Su contraseña", "password will be lost"):
+        assert stiff not in page
+    assert "password1" in client.post(url, {}).context["form"].errors
+    new = {"password1": "otra-clave-larga-1", "password2": "otra-clave-larga-1"}
+    assert client.post(url, new).status_code == 302
+    bruno.refresh_from_db()
+    assert bruno.check_password("otra-clave-larga-1")
+
+
 def test_accounts_are_made_by_invitation(client):
     client.force_login(User.objects.create_superuser("carla"))
     assert client.get("/admin/auth/user/add/")["Location"] == "/admin/invitar"
