@@ -1,4 +1,6 @@
+from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.views.generic import RedirectView
 
 from academy.api_docs import Docs, Schema
 from apps.core.api import UnknownPath
@@ -12,6 +14,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("apps.invoices.urls")),
     path("", include("apps.leads.urls")),
     path("schema", Schema.as_view(), name="schema"),
-    path("docs", Docs.as_view(), name="api-docs"),
+    path(
+        "docs",
+        Docs.as_view() if settings.API_DOCS else RedirectView.as_view(pattern_name="schema"),
+        name="api-docs",
+    ),
     re_path(r"^.*$", UnknownPath.as_view()),
 ]

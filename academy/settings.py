@@ -9,6 +9,7 @@ from typing import Any
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from academy import api_settings
 from academy.database_settings import database
 from academy.environment import BASE_DIR, env
 from academy.error_reports import start_error_reports
@@ -42,6 +43,9 @@ MONITOR_TOKEN = env.str("MONITOR_TOKEN", default="")
 # Mails that strangers can cause to one mailbox in an hour. 3 of them are kept for sign-in links.
 MAILS_PER_RECIPIENT = env.int("MAILS_PER_RECIPIENT", default=6)
 
+# The page that shows the API's document. Its scripts take 28 MB once they are collected.
+API_DOCS = env.bool("API_DOCS", default=DEBUG)
+
 # ---------------------------------------------------------------- applications
 INSTALLED_APPS = [
     "apps.backoffice.apps.BackofficeAdminConfig",
@@ -64,7 +68,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
+    *(["drf_spectacular_sidecar"] if API_DOCS else []),
     "django_tasks",
     "django_tasks_db",
     "anymail",
@@ -81,7 +85,7 @@ MIDDLEWARE = [
     # Before all others: it answers for them.
     "apps.core.page_cache.middleware.PageCacheMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "apps.core.static_files.StaticFilesMiddleware",
     # Compresses pages to a sixth. Django adds random padding against the BREACH attack.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -180,11 +184,14 @@ USE_TZ = True
 
 # ---------------------------------------------------------------- static files
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "var" / "static_root"
+# `collectstatic` writes it, and keeps the files of earlier releases: their pages are still open.
+STATIC_ROOT = VAR_DIR / "static_root"
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+# `npm run build` writes it. It is a part of the release, like the code.
 STATIC_BUILD = BASE_DIR / "var" / "static_build"
-STATIC_BUILD.mkdir(parents=True, exist_ok=True)
-STATICFILES_DIRS = [STATIC_BUILD]
+STATICFILES_DIRS = [STATIC_BUILD] if STATIC_BUILD.is_dir() else []
+# Where the manifest of the front end is read.
+FRONT_END = STATIC_BUILD if DEBUG else STATIC_ROOT
 # The bucket of an S3-compatible service for pictures and attachments. Empty: folders of VAR_DIR.
 S3_BUCKET = env.str("S3_BUCKET", default="")
 _bucket_options = {
@@ -378,29 +385,10 @@ CART_REMINDER_HOURS = env.list("CART_REMINDER_HOURS", cast=int, default=[24, 72]
 # Hide list prices that were never charged in the last 30 days (EU price indication law).
 REQUIRE_PRICE_HISTORY = env.bool("REQUIRE_PRICE_HISTORY", default=False)
 
-# ---------------------------------------------------------------- API
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_PERMISSION_CLASSES": [],
-    "UNAUTHENTICATED_USER": None,
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "apps.core.api_schema.AcademySchema",
-    "EXCEPTION_HANDLER": "apps.core.api.exception_handler",
-    "COERCE_DECIMAL_TO_STRING": False,
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": f"API de {BRAND_NAME}",
-    "DESCRIPTION": "Catálogo, precios, pago, recuperación de compras y formularios.",
-    "VERSION": "1.0.0",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
-    # A ticked box: several fields of the forms have this one value.
-    "ENUM_NAME_OVERRIDES": {"TickedEnum": [(True, True)]},
-}
-
 # ---------------------------------------------------------------- logs
 LOGGING = logging_config(debug=DEBUG)
 DJANGO_GUID = {"GUID_HEADER_NAME": "X-Request-ID", "EXPOSE_HEADER": False}
+
+# ---------------------------------------------------------------- API
+REST_FRAMEWORK = api_settings.REST_FRAMEWORK
+SPECTACULAR_SETTINGS = api_settings.spectacular_settings(BRAND_NAME)

@@ -55,7 +55,7 @@ def test_a_sign_of_life_from_the_future_counts_as_none(monitor):
 
 @pytest.mark.django_db
 def test_a_front_end_that_is_not_built_is_not_ready(monitor, settings, tmp_path):
-    settings.STATIC_BUILD = tmp_path
+    settings.FRONT_END = tmp_path
 
     ready = monitor("/readyz")
 

@@ -1,4 +1,9 @@
-"""The files that esbuild built, looked up in `var/static_build/build/manifest.json`."""
+"""The files that esbuild built, looked up in the manifest `build/manifest.json` of FRONT_END.
+
+In production a process keeps the manifest that it has read first: its pages go on naming the files
+that belong to its code while the next release is built in the same place. In development the
+manifest is read again after each build.
+"""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +30,10 @@ def find_asset(name: str) -> Asset:
     """
     changed_at_ns = manifest_changed_at()
     if not changed_at_ns:
-        raise ImproperlyConfigured("El front end no está compilado: ejecuta «npm run build».")
+        raise ImproperlyConfigured(
+            "El front end no está compilado: ejecuta «npm run build» y, en producción, "
+            "«manage.py collectstatic»."
+        )
     assets = _read(_manifest(), changed_at_ns)
     try:
         return assets[name]
@@ -34,20 +42,30 @@ def find_asset(name: str) -> Asset:
 
 
 def manifest_changed_at() -> int:
-    """When the front end was last built, in nanoseconds; 0 if it is not built."""
+    """When this process's front end was built, in nanoseconds; 0 if it is not built."""
+    manifest = _manifest()
     try:
-        return _manifest().stat().st_mtime_ns
+        if settings.FRONT_END == settings.STATIC_ROOT:
+            return _first_change(manifest)
+        return manifest.stat().st_mtime_ns
     except FileNotFoundError:
         return 0
 
 
 def _manifest() -> Path:
-    return Path(settings.STATIC_BUILD, "build", "manifest.json")
+    return Path(settings.FRONT_END, "build", "manifest.json")
+
+
+@lru_cache(maxsize=1)
+def _first_change(manifest: Path) -> int:
+    changed_at_ns = manifest.stat().st_mtime_ns
+    _read(manifest, changed_at_ns)
+    return changed_at_ns
 
 
 @lru_cache(maxsize=1)
 def _read(manifest: Path, changed_at_ns: int) -> dict[str, Asset]:
-    # The modification time is part of the cache key, so a new build needs no restart.
+    # The modification time is part of the cache key, so a new build is noticed.
     entries = json.loads(manifest.read_text())
     return {
         name: Asset(
