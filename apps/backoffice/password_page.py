@@ -3,11 +3,12 @@
 One asks for it again (`core.fresh_password`), the other one changes it.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib.admin.forms import AdminPasswordChangeForm
-from django.contrib.auth.forms import AdminPasswordChangeForm as AdminPasswordOfAnotherForm
+from django.contrib.auth.forms import AdminPasswordChangeForm as DjangosPasswordOfAnotherForm
+from django.contrib.auth.models import User
 from django.contrib.auth.views import PasswordChangeView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -18,6 +19,12 @@ from django.views.decorators.debug import sensitive_post_parameters
 from apps.backoffice.sign_in import check_own_password
 from apps.core.fresh_password import note_password
 from apps.core.password_length import STAFF_MINIMUM
+
+# The type stubs' class is generic. Django's own is not.
+if TYPE_CHECKING:
+    _PasswordOfAnotherForm = DjangosPasswordOfAnotherForm[User]
+else:
+    _PasswordOfAnotherForm = DjangosPasswordOfAnotherForm
 
 NEW_PASSWORD = (
     f"Al menos {STAFF_MINIMUM} caracteres. No valen una contraseña corriente, solo cifras, ni algo "
@@ -66,7 +73,7 @@ class ChangeForm(AdminPasswordChangeForm):
         return password
 
 
-class PasswordOfAnotherForm(AdminPasswordOfAnotherForm):
+class PasswordOfAnotherForm(_PasswordOfAnotherForm):
     """The password of another account. One that may not enter is deactivated, not left without."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
