@@ -164,6 +164,20 @@ def test_rolled_back_change_is_not_recorded(subject):
     assert list(PublicChange.objects.values_list("pk")) == before
 
 
+def test_pages_share_the_reads_of_a_version(settings, subject, monkeypatch):
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    for number in range(8):
+        make_subject(f"Asignatura {number}", degree=subject.degree)
+    client = visitor()
+    paths = ("/", "/compra", "/precios", "/api/catalogue", "/api/catalogue?search=asig")
+    for path in paths:
+        text(client, path)
+    monkeypatch.setattr(answers.Store, "get", lambda *arguments: None)
+    monkeypatch.setattr(answers.Store, "get_shared", lambda *arguments: None)
+
+    assert [len(queries(client, path)) for path in paths] == [2, 3, 0, 3, 3]
+
+
 def test_campaign_begins_and_ends_at_midnight(settings, subject):
     settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
     Campaign.objects.all().delete()

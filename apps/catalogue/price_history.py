@@ -5,7 +5,7 @@ before it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -24,16 +24,16 @@ def has_proven_list_price(subject: Subject) -> bool:
     return listed == to_cents(lowest_earlier_prices([subject])[subject.pk])
 
 
-def lowest_earlier_prices(subjects: Iterable[Subject]) -> dict[int, Decimal]:
+def lowest_earlier_prices(prices: Mapping[int, Decimal]) -> dict[int, Decimal]:
     """Return the lowest price of the 30 days before the current one, by the subject's id.
 
-    A subject whose price has not changed in the last 30 days has its current price. Runs one query.
+    `prices` are the current ones. A subject whose price has not changed in the last 30 days has
+    its current price. Runs one query.
     """
     now = timezone.now()
-    prices = {subject.pk: subject.final_price for subject in subjects}
     changes = (
         PriceChange.objects.filter(
-            subject__in=prices,
+            subject__in=list(prices),
             # The current price may be 30 days old, and the time before it counts 30 more.
             changed_at__gte=now - 2 * PRICE_HISTORY_WINDOW,
         )

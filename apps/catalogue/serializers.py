@@ -1,12 +1,9 @@
-"""The output of the catalogue API, and its query parameters."""
+"""The document of the catalogue API's output, and its query parameters."""
 
-from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-
-from apps.core.money import as_json, to_cents
 
 PAGE_SIZES = (6, 9, 12, 18)
 DEFAULT_PAGE_SIZE = 9
@@ -15,15 +12,15 @@ LARGEST_ID = 2**63 - 1
 
 
 @extend_schema_field({"type": "number", "example": 192.0})
-class EurosField(serializers.Field[Decimal, Any, float, Any]):
+class EurosField(serializers.FloatField):
     """A price as a JSON number with at most two decimals."""
-
-    def to_representation(self, value: Decimal) -> float:
-        return as_json(to_cents(value))
 
 
 class _Shape(serializers.Serializer[Any]):
-    """A serializer for output only."""
+    """An output of the API, for its document. `shapes` makes the data."""
+
+    def to_representation(self, instance: Any) -> Any:
+        return instance
 
 
 class UniversityNameOut(_Shape):
@@ -33,7 +30,7 @@ class UniversityNameOut(_Shape):
 
 
 class UniversityCountsOut(UniversityNameOut):
-    logo_url = serializers.CharField(source="logo_address")
+    logo_url = serializers.CharField()
     degrees_count = serializers.IntegerField()
     subjects_count = serializers.IntegerField()
     students = serializers.IntegerField()

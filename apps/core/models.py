@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from apps.core.backup_record import Backup as Backup
 from apps.core.legal.placeholders import OWNER_FIELDS, check_placeholders, fill_placeholders
+from apps.core.render_memory import remembered
 from apps.core.retries import LEASE, RetriedWork, unleased
 
 # Only https or a path of this site. A browser reads "//host" and "/\host" as another site's
@@ -115,6 +116,7 @@ class SiteSettings(models.Model):
         return self.portal_profile_url or settings.PORTAL_PROFILE_URL
 
     @classmethod
+    @remembered
     def current(cls) -> "SiteSettings":
         return cls._default_manager.get_or_create(pk=1)[0]
 

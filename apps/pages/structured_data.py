@@ -10,7 +10,7 @@ from apps.catalogue.models import Subject
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
 from apps.pages.crumbs import Crumb
-from apps.pages.models import Faq, PricePlan
+from apps.pages.reads import faqs, price_plans
 from apps.pages.subject_prices import SubjectPrices
 
 Thing = dict[str, Any]
@@ -75,7 +75,7 @@ def _questions() -> Thing:
                 "name": faq.question,
                 "acceptedAnswer": {"@type": "Answer", "text": faq.answer},
             }
-            for faq in Faq.objects.all()
+            for faq in faqs()
         ],
     }
 
@@ -176,7 +176,7 @@ def _course() -> Thing:
         "provider": _provider(),
         "offers": [
             _offer(plan.name, plan.price_cents, _address("precios"))
-            for plan in PricePlan.objects.all()
+            for plan in price_plans()
         ],
         "hasCourseInstance": _online_course(),
     }

@@ -8,33 +8,32 @@ from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from apps.catalogue.models import University
+from apps.catalogue.reads import universities_open_first
 from apps.core.assets import find_asset
 from apps.core.bad_requests import refusal
-from apps.core.dates import today
 from apps.core.errors import Busy, StorageFull
 from apps.core.models import LegalText
 from apps.core.page_cache.policy import public_page
 from apps.pages.calculator_props import calculator_props
 from apps.pages.content import EXAM, METHOD, STATISTICS, SUBJECT_CONTENT, example_budgets
-from apps.pages.models import Faq, Institution, PricePlan, Redirect, TeamMember, Testimonial
+from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
 from apps.pages.plan_preview import preview_props
-from apps.pricing.models import Campaign
-from apps.pricing.reads import campaign_today
+from apps.pages.reads import faqs, price_plans
+from apps.pricing.reads import banner_today, calculator_campaigns, campaign_today
 from apps.pricing.rules import PRICING
 
 
 def home_context() -> dict[str, Any]:
     """What the home page shows. The back office changes a part of it for its previews."""
     return {
-        "banner": Campaign.objects.filter(banner=True).in_force(today()),
-        "universities": University.objects.shown().open_first(),
+        "banner": banner_today(),
+        "universities": universities_open_first(),
         "statistics": STATISTICS,
         "method": METHOD,
         "institutions": Institution.objects.shown(),
         "testimonials": Testimonial.objects.shown(),
-        "faqs": Faq.objects.all(),
-        "plans": PricePlan.objects.all(),
+        "faqs": faqs(),
+        "plans": price_plans(),
         "calculator": calculator_props(),
     }
 
@@ -56,7 +55,7 @@ def servicios(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "pages/servicios.html",
-        {"plans": PricePlan.objects.all(), "preview": preview_props()},
+        {"plans": price_plans(), "preview": preview_props()},
     )
 
 
@@ -75,11 +74,11 @@ def precios(request: HttpRequest) -> HttpResponse:
         request,
         "pages/precios.html",
         {
-            "plans": PricePlan.objects.all(),
+            "plans": price_plans(),
             "pricing": PRICING,
             "budget_columns": budget_columns,
             "budgets": budgets,
-            "campaigns": Campaign.objects.filter(active=True, calculator=True),
+            "campaigns": calculator_campaigns(),
             "campaign": campaign,
             "calculator": calculator_props(),
         },

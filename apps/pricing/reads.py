@@ -4,11 +4,25 @@ from django.conf import settings
 
 from apps.core.dates import today
 from apps.core.money import as_json
+from apps.core.render_memory import remembered
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.models import Campaign
 from apps.pricing.rules import PRICING, CampaignTerms
 
 
+@remembered
+def banner_today() -> CampaignTerms | None:
+    """The campaign that the home page announces today."""
+    return Campaign.objects.filter(banner=True).in_force(today())
+
+
+@remembered
+def calculator_campaigns() -> list[Campaign]:
+    """All campaigns of the calculator, for the table of discounts."""
+    return list(Campaign.objects.filter(active=True, calculator=True))
+
+
+@remembered
 def campaign_today() -> CampaignTerms | None:
     """The campaign that runs today.
 

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from threading import Lock
 from time import time
 
@@ -16,6 +16,7 @@ from apps.core.dates import midnight, today
 from apps.core.page_cache.answers import LARGEST_BODY, Answer, Key, Store
 from apps.core.page_cache.policy import normalised_query, parameters_of
 from apps.core.page_cache.version import Version
+from apps.core.render_memory import Memory, remembering
 
 # Counts of students, and list prices of 30 days ago, may be shown for this long after they changed.
 LIFETIME_S = 60
@@ -35,6 +36,9 @@ class PageCacheMiddleware:
         self._get_response = get_response
         self._store = Store()
         self._version = Version()
+        self._memory: Memory = {}
+        self._memory_about: tuple[str, date] | None = None
+        self._memory_until = 0.0
         # One request renders an answer; others that ask for it meanwhile wait.
         self._rendering = [Lock() for _ in range(64)]
         self._signed_in = (settings.SESSION_COOKIE_NAME, "messages=")
@@ -98,7 +102,8 @@ class PageCacheMiddleware:
         now = time()
         # Read before the page is rendered: an answer is never older than its version and its day.
         lifetime_s = min(LIFETIME_S, midnight(today() + timedelta(days=1)).timestamp() - now)
-        response = self._get_response(self._without_visitor(request, key[3]))
+        with remembering(self._shared_reads(version, now)):
+            response = self._get_response(self._without_visitor(request, key[3]))
         if not _may_be_kept(response):
             return None
         headers = {name: value for name, value in response.items() if name != "Content-Length"}
@@ -110,6 +115,14 @@ class PageCacheMiddleware:
         answer = Answer(version, now + lifetime_s, response.content, headers)
         self._store.put_shared(key, answer, lifetime_s)
         return answer
+
+    def _shared_reads(self, version: str, now: float) -> Memory:
+        """The memory of reads of this version and day. It is as old as an answer at most."""
+        about = (version, today())
+        if self._memory_about != about or now >= self._memory_until:
+            self._memory_about, self._memory_until = about, now + LIFETIME_S
+            self._memory = {}
+        return self._memory
 
     def _without_visitor(self, request: HttpRequest, query: str) -> HttpRequest:
         environ = {name: request.META[name] for name in _ENVIRON if name in request.META}
