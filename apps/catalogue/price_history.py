@@ -21,7 +21,7 @@ PRICE_HISTORY_WINDOW = timedelta(days=30)
 def has_proven_list_price(subject: Subject) -> bool:
     """Whether a card may cross out the subject's list price: it was the lowest earlier price."""
     listed = list_price_cents(to_cents(subject.final_price), subject.total_discounts)
-    return listed == to_cents(lowest_earlier_prices([subject])[subject.pk])
+    return listed == to_cents(lowest_earlier_prices({subject.pk: subject.final_price})[subject.pk])
 
 
 def lowest_earlier_prices(prices: Mapping[int, Decimal]) -> dict[int, Decimal]:

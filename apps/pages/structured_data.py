@@ -175,8 +175,7 @@ def _course() -> Thing:
         "inLanguage": "es",
         "provider": _provider(),
         "offers": [
-            _offer(plan.name, plan.price_cents, _address("precios"))
-            for plan in price_plans()
+            _offer(plan.name, plan.price_cents, _address("precios")) for plan in price_plans()
         ],
         "hasCourseInstance": _online_course(),
     }

@@ -1,6 +1,7 @@
 """Universities, degrees, subjects and lessons."""
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, Self
 
 from django.conf import settings
@@ -208,6 +209,9 @@ class Subject(Named):
         output_field=models.IntegerField(),
         db_persist=True,
     )
+
+    # Set by `reads` where the price history is required.
+    lowest_price: Decimal
 
     objects = SubjectQuerySet.as_manager()
     price_field = "final_price"
