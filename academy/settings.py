@@ -157,7 +157,8 @@ TASKS = {
     "default": {
         "BACKEND": "django_tasks_db.DatabaseBackend",
         # Each queue has a worker of its own (Procfile). If Stripe, the mail server or the classroom
-        # hangs, only its own tasks wait.
+        # hangs, only its own tasks wait. A worker of several queues takes access first, then events
+        # of Stripe, then mails: the tasks have priorities.
         "QUEUES": ["access", "mail", "provider"],
     }
 }

@@ -11,6 +11,7 @@ from django_tasks_db.models import DBTaskResult
 
 from apps.core import health
 from apps.core.heartbeats import beat
+from apps.core.jobs import alert_silent_processes
 from apps.core.mail.outbox import deliver_mail
 from apps.core.models import PROCESSES, Backup, Heartbeat
 from apps.orders.ledger.history import note
@@ -43,6 +44,18 @@ def test_a_silent_worker_or_clock_turns_both_red_within_two_minutes(monitor):
         assert (ready.status_code, ready.json()["checks"]["processes"]) == (503, False)
         assert (found.status_code, found.json()["problems"]) == (503, ["processes"])
         assert found.json()["checks"]["processes"]["silent"] == [name]
+
+
+@pytest.mark.django_db
+def test_the_clock_itself_mails_staff_about_a_silent_worker_once_a_day(monitor, mailoutbox):
+    """The worker that sends mails is the silent one, so nothing takes tasks."""
+    Heartbeat.objects.filter(name="mail").update(seen_at=timezone.now() - timedelta(minutes=6))
+    Heartbeat.objects.filter(name="access").update(seen_at=None)
+
+    assert alert_silent_processes() == "Avisos: 1"
+    assert alert_silent_processes() == ""
+
+    assert [mail.subject for mail in mailoutbox] == ["Un proceso no responde: Envío de correos"]
 
 
 @pytest.mark.django_db

@@ -65,7 +65,7 @@ def grant_access(
         provision.enqueue(order_id=order_id)
 
 
-@task(queue_name="access")
+@task(queue_name="access", priority=20)
 def provision(order_id: int) -> None:
     """Attempt to provide one order's access, then requeue provisionings whose task was lost."""
     provisioning = Provisioning.claim(order_id=order_id)

@@ -30,7 +30,7 @@ def queue_sync(
     sync_classroom.enqueue(change_id=change.pk)
 
 
-@task(queue_name="access")
+@task(queue_name="access", priority=20)
 def sync_classroom(change_id: int) -> None:
     """Send a student's current rights to the classroom; retried if the classroom fails."""
     change = AccessChange.claim(pk=change_id)

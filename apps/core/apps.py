@@ -11,7 +11,7 @@ class CoreConfig(AppConfig):
     verbose_name = "Correos, textos y ajustes"
 
     def ready(self) -> None:
-        from apps.core import checks, public_pictures, recycle_bin, retention  # noqa: F401  (registers the system checks)
+        from apps.core import checks, public_pictures, recycle_bin, retention, silence  # noqa: F401  (registers the system checks)
         from apps.core.backup_record import create_missing_row
         from apps.core.heartbeats import create_missing_rows
         from apps.core.mail.registry import absolute_url, register_mail
@@ -28,6 +28,7 @@ class CoreConfig(AppConfig):
                 "admin_url": absolute_url(reverse("admin:core_scheduledjob_changelist")),
             },
         )
+        silence.register_mails()
         # Each app's `mail_samples.py` describes its mails.
         autodiscover_modules("mail_samples")
         post_migrate.connect(publish_first_versions, sender=self)

@@ -18,10 +18,12 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from apps.core.lost_tasks import requeue_killed, start_postponed
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
 from apps.core.models import ScheduledJob
 from apps.core.privacy import purge_all
 from apps.core.retries import unleased
+from apps.core.silence import mail_about_silent_processes
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +92,7 @@ def run_due_jobs(*, stop: Callable[[], bool] = lambda: False) -> list[str]:
     """
     now = timezone.now()
     _create_missing_rows(now)
+    _mend_after_clock_change(now)
     due = ScheduledJob.objects.filter(name__in=_jobs, due_at__lte=now).order_by("due_at", "name")
     ran = []
     for name in due.values_list("name", flat=True):
@@ -113,11 +116,26 @@ def _create_missing_rows(now: datetime) -> None:
             ScheduledJob.objects.get_or_create(name=scheduled.name, defaults={"due_at": due_at})
 
 
+def _mend_after_clock_change(now: datetime) -> None:
+    """Bring back jobs and leases that a wrong clock of the machine has put too far ahead.
+
+    Otherwise a job that ran while the clock was a day ahead would not run for a day.
+    """
+    leases = ScheduledJob.objects.filter(leased_until__gt=now + LEASE)
+    # A clock that still runs the job renews its lease before this one ends, or loses it.
+    leases.update(leased_until=now + LEASE)
+    for row in ScheduledJob.objects.filter(name__in=_jobs, due_at__gt=now):
+        next_at = _jobs[row.name].next_after(now)
+        if row.due_at > next_at:
+            ScheduledJob.objects.filter(pk=row.pk, due_at=row.due_at).update(due_at=next_at)
+            logger.warning("job %s was due too far ahead: the clock has changed", row.name)
+
+
 def _run(scheduled: Job) -> bool:
     """Run one job under its lease; False if another clock has claimed it."""
     now = timezone.now()
     lease = now + LEASE
-    due = ScheduledJob.objects.filter(unleased(now), name=scheduled.name, due_at__lte=now)
+    due = ScheduledJob.objects.filter(unleased(now, LEASE), name=scheduled.name, due_at__lte=now)
     if not due.update(leased_until=lease, started_at=now):
         return False
     started = clock_time.monotonic()
@@ -206,6 +224,21 @@ def send_due_mails() -> str:
     """Requeue mails whose task was lost."""
     count = requeue_stuck_mails()
     return f"Correos recuperados: {count}" if count else ""
+
+
+@job("alert_silent_processes", "Avisar de procesos parados", when=timedelta(minutes=5))
+def alert_silent_processes() -> str:
+    """Mail staff about workers without a sign of life."""
+    count = mail_about_silent_processes()
+    return f"Avisos: {count}" if count else ""
+
+
+@job("lost_tasks", "Recuperar tareas que nadie terminó", when=timedelta(minutes=5))
+def lost_tasks() -> str:
+    """Requeue tasks whose worker was killed, and those that a wrong clock has postponed."""
+    killed, postponed = requeue_killed(), start_postponed()
+    found = (("Tareas interrumpidas", killed), ("Tareas aplazadas", postponed))
+    return ". ".join(f"{title}: {count}" for title, count in found if count)
 
 
 @job("purge_expired", "Borrar lo que ya no se debe conservar", when=time(4, 15))

@@ -15,7 +15,7 @@ from django.db import models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 from django_tasks.base import Task, TaskResultStatus
-from django_tasks_db.models import DBTaskResult
+from django_tasks_db.models import DBTaskResult, get_date_max
 
 logger = logging.getLogger(__name__)
 
@@ -113,13 +113,14 @@ class RetriedWork(models.Model):
     def requeue_stuck(cls, task: Task[..., None], argument: str, field: str = "pk") -> int:
         """Enqueue a task for every due row whose task was lost; return how many.
 
+        A row that would be due later than any retry was postponed by a wrong clock: it is due too.
+
         The row's `field` becomes the task's keyword `argument`. Rows whose task is still in the
         queue are skipped, however late the worker is.
         """
         now = timezone.now()
-        overdue = cls._default_manager.filter(
-            unleased(now), status=cls.OPEN, due_at__lt=now - LOST_TASK_AFTER
-        )
+        is_due = Q(due_at__lt=now - LOST_TASK_AFTER) | Q(due_at__gt=now + max(RETRY_DELAYS))
+        overdue = cls._default_manager.filter(unleased(now), is_due, status=cls.OPEN)
         stuck = list(overdue)
         queued = _queued_values(task, argument) if stuck else set()
         requeued = 0
@@ -135,12 +136,19 @@ class RetriedWork(models.Model):
         return requeued
 
 
-def unleased(now: datetime) -> Q:
-    """Rows that no worker holds: the lease is absent or has expired."""
-    return Q(leased_until=None) | Q(leased_until__lte=now)
+def unleased(now: datetime, longest: timedelta = LEASE) -> Q:
+    """Rows that no worker holds: the lease is absent or has expired.
+
+    A lease of more than `longest` was taken while the machine's clock was wrong. It counts as none.
+    """
+    free = Q(leased_until=None) | Q(leased_until__lte=now)
+    return free | Q(leased_until__gt=now + longest)
 
 
 def _queued_values(task: Task[..., None], argument: str) -> set[Any]:
     """The values of `argument` for which the task is waiting in the queue."""
-    waiting = DBTaskResult.objects.filter(task_path=task.module_path, status=TaskResultStatus.READY)
+    soon = Q(run_after__lte=timezone.now() + max(RETRY_DELAYS)) | Q(run_after=get_date_max())
+    waiting = DBTaskResult.objects.filter(
+        soon, task_path=task.module_path, status=TaskResultStatus.READY
+    )
     return {row.args_kwargs["kwargs"].get(argument) for row in waiting}

@@ -57,7 +57,7 @@ def store(event: SignedEvent) -> bool:
     return created
 
 
-@task(queue_name="provider")
+@task(queue_name="provider", priority=10)
 def process_event(event_row_id: int) -> None:
     """Process a stored event. If Stripe can't be reached, retry later (RETRY_MINUTES)."""
     event = ProviderEvent.objects.get(pk=event_row_id)

@@ -39,6 +39,15 @@ def web_process(
 
     Its output goes to `log`, or to that of the tests.
     """
+    with gunicorn(env=env, log=log) as (address, _):
+        yield address
+
+
+@contextmanager
+def gunicorn(
+    *, env: Mapping[str, str] | None = None, log: IO[str] | None = None
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The same with gunicorn's main process, for tests that send it signals."""
     port = free_port()
     address = f"127.0.0.1:{port}"
     command = [
@@ -49,7 +58,7 @@ def web_process(
     with _running(command, env, log) as process:
         wait_until(lambda: _answers(f"http://{address}/healthz") or process.poll() is not None, 90)
         assert process.poll() is None
-        yield f"http://{address}"
+        yield f"http://{address}", process
 
 
 def _answers(url: str) -> bool:

@@ -17,12 +17,14 @@ from django_tasks_db.models import DBTaskResult, get_date_max
 
 from apps.core.health import readiness
 from apps.core.jobs import failing_jobs
+from apps.core.lost_tasks import failed_since
 from apps.core.models import Backup, Heartbeat, Mail, ScheduledJob
 from apps.orders.reads import paid_without_access
 from apps.payments.models import AuditDifference, ProviderEvent
 
 # A task that waits for longer, or a job that is overdue for longer, needs a person.
 TASK_WAITS_TOO_LONG = timedelta(minutes=5)
+TASK_FAILED_LATELY = timedelta(hours=1)
 JOB_OVERDUE = timedelta(minutes=15)
 ACCESS_TAKES_TOO_LONG = timedelta(minutes=15)
 # The audit runs every night.
@@ -104,6 +106,11 @@ def _queues() -> Check:
     )
 
 
+def _tasks() -> Check:
+    failed = list(failed_since(TASK_FAILED_LATELY))
+    return Check(not failed, {"failed": failed})
+
+
 def _jobs() -> Check:
     failing = sorted(failing_jobs().values_list("name", flat=True))
     now = timezone.now()
@@ -148,6 +155,7 @@ def _backup() -> Check:
 CHECKS: dict[str, Callable[[], Check]] = {
     "processes": _processes,
     "queues": _queues,
+    "tasks": _tasks,
     "jobs": _jobs,
     "audit": _audit,
     "backup": _backup,

@@ -261,3 +261,22 @@ def test_the_clock_exits_with_status_0_on_sigterm(tmp_path) -> None:
         assert clock.wait(timeout=20) == 0
     finally:
         clock.kill()
+
+
+@pytest.mark.django_db
+def test_a_clock_that_was_a_day_ahead_stops_no_job_for_a_day(registered) -> None:
+    runs: list[datetime] = []
+    every_five_minutes(lambda: runs.append(timezone.now()) or "")
+    jobs.job("nightly", "Cada noche", when=time(3, 30))(lambda: runs.append(timezone.now()) or "")
+    with time_machine.travel(NOON, tick=False) as clock:
+        jobs.run_due_jobs()
+        clock.shift(timedelta(days=1))
+        assert sorted(jobs.run_due_jobs()) == ["count", "nightly"]
+        # The clock died with its lease.
+        ScheduledJob.objects.filter(name="count").update(leased_until=timezone.now() + jobs.LEASE)
+
+        clock.shift(timedelta(days=-1, minutes=1))
+        assert jobs.run_due_jobs() == []
+        clock.shift(timedelta(minutes=5))
+        assert jobs.run_due_jobs() == ["count"]
+        assert ScheduledJob.objects.get(name="nightly").due_at < NOON + timedelta(days=1)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Exists, QuerySet
 from django.utils import timezone
 
 from apps.core.dates import today
+from apps.core.retries import unleased
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.plan_end import takes_instalments, unanswered_ends
@@ -53,7 +54,7 @@ def due_instalments() -> QuerySet[Instalment]:
     """Instalments that are due for an automatic charge and not under a lease, oldest first."""
     now = timezone.now()
     return (
-        Instalment.objects.filter(Q(leased_until=None) | Q(leased_until__lte=now))
+        Instalment.objects.filter(unleased(now, LEASE))
         .filter(
             status=Instalment.Status.DUE,
             charge_on__lte=today(),

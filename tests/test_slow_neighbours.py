@@ -1,0 +1,58 @@
+"""What hangs or ends holds up nothing else: a mail server, and a web process that is stopped."""
+
+import signal
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+from django.db import connection, transaction
+
+from apps.catalogue.models import University
+from apps.classroom.models import Provisioning
+from apps.classroom.provisioning import grant_access
+from apps.core.mail.outbox import queue_mail
+from apps.core.models import Mail
+from apps.students.services import find_or_create_student
+from tests.helpers.commands import gunicorn, manage, somebody_waits_for_a_lock
+from tests.helpers.factories import make_subject
+from tools.stripe_sandbox.testing import wait_until
+
+pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
+WORKER = ("worker", "--no-reload", "--no-startup-delay")
+
+
+def test_access_is_granted_while_the_mail_server_hangs():
+    subject = make_subject()
+    with transaction.atomic():
+        queue_mail(key="k", template="job_failed", to="ana@example.com", context={"title": "t"})
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        env = {"EMAIL_URL": f"smtp://127.0.0.1:{server.getsockname()[1]}"}
+        with manage(*WORKER, "--queue-name", "mail", env=env):
+            # The worker has connected and waits for a greeting that never comes.
+            server.settimeout(60)
+            talk, _ = server.accept()
+            with talk:
+                student = find_or_create_student(email="ana@example.com", phone="+34600111111")
+                with transaction.atomic():
+                    grant_access(student=student, items=[(subject.pk, None)], order_id=7)
+                with manage(*WORKER, "--batch", "--queue-name", "access", env=env) as access:
+                    access.communicate(timeout=60)
+
+                assert Provisioning.objects.get().status == Provisioning.Status.CREATED
+                assert Mail.objects.get(key="k").status == Mail.Status.QUEUED
+
+
+def test_a_stopped_web_process_answers_the_request_under_way():
+    University.objects.create(name="UNED")
+    table = connection.ops.quote_name(University._meta.db_table)
+    with gunicorn() as (shop, process), ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+            answer = pool.submit(requests.get, f"{shop}/api/universities", timeout=60)
+            wait_until(somebody_waits_for_a_lock, seconds=60)
+            process.send_signal(signal.SIGTERM)
+        # The lock is free now.
+        assert answer.result().status_code == 200
+        assert process.wait(timeout=60) == 0
