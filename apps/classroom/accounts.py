@@ -20,7 +20,7 @@ from apps.students.session import end_sessions
 class WrongCredentials(AcademyError):
     status = 400
     code = "wrong_credentials"
-    message = "El correo o la contraseña no son correctos."
+    message = "El email o la contraseña no son correctos."
 
 
 class NoAccount(AcademyError):

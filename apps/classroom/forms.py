@@ -21,12 +21,12 @@ class SiteForm(forms.Form):
 
 def email_field() -> forms.EmailField:
     return forms.EmailField(
-        label="Correo electrónico",
+        label="Email",
         max_length=254,
         widget=forms.EmailInput(attrs={"autocomplete": "username"}),
         error_messages={
-            "required": "Escribe tu correo electrónico.",
-            "invalid": "Escribe un correo electrónico válido.",
+            "required": "Escribe tu email.",
+            "invalid": "Escribe un email válido.",
         },
     )
 

@@ -30,7 +30,7 @@ AccountStatus = Literal["pending", "created", "failed"]
 
 class AccessNotReady(Conflict):
     code = "access_not_ready"
-    message = "Todavía estamos preparando tu acceso. Te enviaremos el correo en cuanto esté listo."
+    message = "Todavía estamos preparando tu acceso. Te enviaremos el email en cuanto esté listo."
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.core import checks, public_pictures, recycle_bin, retention, silence  # noqa: F401  (registers the system checks)
+        from apps.core.api_sentences import use_familiar_sentences
         from apps.core.backup_record import create_missing_row
         from apps.core.heartbeats import create_missing_rows
         from apps.core.mail.registry import absolute_url, register_mail
@@ -20,6 +21,7 @@ class CoreConfig(AppConfig):
         from apps.core.staff_log import copy_entry
         from apps.core.tracing import add_request_id
 
+        use_familiar_sentences()
         register_mail(
             "job_failed",
             "Ha fallado una tarea: {{ title }}",

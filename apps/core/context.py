@@ -38,5 +38,6 @@ def academy_props(contact: SiteSettings | None = None) -> dict[str, object]:
         "legal_name": contact.legal_name,
         "support_email": contact.support_email,
         "support_phone": contact.support_phone,
+        "other_payments": contact.other_payments,
         "hosted_checkout": settings.STRIPE_CHECKOUT == "hosted",
     }

@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from apps.core.backup_record import Backup as Backup
+from apps.core.claims_of_owner import HasClaims
 from apps.core.legal.placeholders import OWNER_FIELDS, check_placeholders, fill_placeholders
 from apps.core.render_memory import remembered
 from apps.core.retries import LEASE, RetriedWork, unleased
@@ -47,7 +48,7 @@ class RateCount(models.Model):
         return self.slot
 
 
-class SiteSettings(models.Model):
+class SiteSettings(HasClaims):
     """Settings that the owner edits in the admin. A single row, created on first use."""
 
     support_email = models.EmailField("correo de soporte", default="hola@academia.example")

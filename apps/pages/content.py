@@ -1,17 +1,9 @@
-"""Texts of the pages as data: figures, method, contents of a subject, example budgets."""
+"""Texts of the pages as data: method, contents of a subject, example budgets."""
 
 from dataclasses import dataclass
 
 from apps.pricing.calculator import quote_calculator
 from apps.pricing.rules import PRICING, CampaignTerms
-
-# (value, label)
-STATISTICS = (
-    ("+400", "estudiantes"),
-    ("16", "profesores"),
-    ("8,3", "de nota media"),
-    ("10", "grados"),
-)
 
 METHOD = (
     "100% Online",

@@ -41,14 +41,14 @@ PLANS: tuple[dict[str, Any], ...] = (
 FAQS = (
     (
         "¿Con qué universidades trabajáis?",
-        "Ahora mismo damos apoyo a los estudiantes de una universidad online, la que puedes elegir "
-        "en el catálogo. Estamos preparando tres más, que verás anunciadas como «próximamente».",
+        "Ahora mismo damos apoyo a los estudiantes de {{ open_universities }}, a elegir en el "
+        "catálogo. Estamos preparando {{ coming_universities }} más, que "
+        "verás anunciadas como «próximamente».",
     ),
     (
         "¿Qué carreras cubrís?",
-        "Diez grados: ADE, Comunicación, Derecho, Economía, Educación Social, Logopedia, "
-        "Marketing, Psicología, Relaciones Laborales y Turismo.\n\n"
-        "Si no encuentras tu asignatura, dínoslo: te respondemos por correo en 24 horas.",
+        "{{ degrees_count }} grados: {{ degrees }}.\n\n"
+        "Si no encuentras tu asignatura, dínoslo: te respondemos por email en 24 horas.",
     ),
     (
         "¿Qué incluye el servicio?",
@@ -70,8 +70,9 @@ FAQS = (
     ),
     (
         "¿Cómo puedo pagar?",
-        "Con tarjeta de crédito o débito, transferencia bancaria, Bizum o PayPal. La asignatura "
-        "completa también se puede pagar en 3 plazos sin intereses.",
+        "Con tarjeta de crédito o débito, {{ other_payments }}. En la tienda pagas con tarjeta; "
+        "para los demás medios, escríbenos a {{ support_email }} y te decimos cómo.\n\n"
+        "La asignatura completa también se puede pagar en {{ instalments }} plazos sin intereses.",
     ),
 )
 

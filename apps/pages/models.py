@@ -10,6 +10,7 @@ from django.db import models
 from apps.catalogue.models import Degree
 from apps.core.money import to_cents
 from apps.core.public_pictures import HasPicture, PictureField
+from apps.pages.answer_placeholders import check_placeholders
 
 
 class ShownQuerySet(models.QuerySet[models.Model]):
@@ -110,7 +111,13 @@ class Institution(HasPicture, Sampled):
 
 class Faq(Positioned):
     question = models.CharField("pregunta", max_length=160)
-    answer = models.TextField("respuesta", help_text="Una línea en blanco separa los párrafos.")
+    answer = models.TextField(
+        "respuesta",
+        validators=[check_placeholders],
+        help_text="Una línea en blanco separa los párrafos. Los huecos {{ degrees }}, "
+        "{{ degrees_count }}, {{ teachers }}, {{ open_universities }}, {{ coming_universities }}, "
+        "{{ instalments }}, {{ other_payments }} y {{ support_email }} se rellenan solos.",
+    )
 
     class Meta(Positioned.Meta):
         verbose_name = "pregunta frecuente"

@@ -9,6 +9,7 @@ from django.urls import reverse
 from apps.catalogue.models import Subject
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
+from apps.pages.claims import current_claims
 from apps.pages.crumbs import Crumb
 from apps.pages.reads import faqs, price_plans
 from apps.pages.subject_prices import SubjectPrices
@@ -66,6 +67,7 @@ def _academy() -> Thing:
 
 
 def _questions() -> Thing:
+    claims = current_claims()
     return {
         "@context": "https://schema.org",
         "@type": "FAQPage",
@@ -73,7 +75,7 @@ def _questions() -> Thing:
             {
                 "@type": "Question",
                 "name": faq.question,
-                "acceptedAnswer": {"@type": "Answer", "text": faq.answer},
+                "acceptedAnswer": {"@type": "Answer", "text": claims.fill(faq.answer)},
             }
             for faq in faqs()
         ],

@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.shortcuts import render
@@ -15,7 +16,8 @@ from apps.core.errors import Busy, StorageFull
 from apps.core.models import LegalText
 from apps.core.page_cache.policy import public_page
 from apps.pages.calculator_props import calculator_props
-from apps.pages.content import EXAM, METHOD, STATISTICS, SUBJECT_CONTENT, example_budgets
+from apps.pages.claims import current_claims
+from apps.pages.content import EXAM, METHOD, SUBJECT_CONTENT, example_budgets
 from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
 from apps.pages.plan_preview import preview_props
 from apps.pages.reads import faqs, price_plans
@@ -28,7 +30,7 @@ def home_context() -> dict[str, Any]:
     return {
         "banner": banner_today(),
         "universities": universities_open_first(),
-        "statistics": STATISTICS,
+        "claims": current_claims(),
         "method": METHOD,
         "institutions": Institution.objects.shown(),
         "testimonials": Testimonial.objects.shown(),
@@ -62,7 +64,11 @@ def servicios(request: HttpRequest) -> HttpResponse:
 @public_page()
 @require_safe
 def nosotros(request: HttpRequest) -> HttpResponse:
-    return render(request, "pages/nosotros.html", {"team": TeamMember.objects.shown()})
+    return render(
+        request,
+        "pages/nosotros.html",
+        {"team": TeamMember.objects.shown(), "claims": current_claims()},
+    )
 
 
 @public_page()
@@ -133,4 +139,6 @@ def server_error(request: HttpRequest) -> HttpResponse:
         stylesheet = find_asset("site.css").url
     except ImproperlyConfigured:
         stylesheet = ""
-    return render(None, "500.html", {"stylesheet": stylesheet}, status=500)
+    # Only error reports tell staff by themselves.
+    context = {"stylesheet": stylesheet, "is_reported": bool(settings.SENTRY_DSN)}
+    return render(None, "500.html", context, status=500)

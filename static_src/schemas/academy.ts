@@ -6,12 +6,15 @@ export const Academy = z.pipe(
     legal_name: z.string(),
     support_email: z.string(),
     support_phone: z.string(),
+    other_payments: z.string(),
     hosted_checkout: z.boolean(),
   }),
   z.transform((academy) => ({
     legalName: academy.legal_name,
     supportEmail: academy.support_email,
     supportPhone: academy.support_phone,
+    /** Besides the card: "transferencia bancaria, Bizum o PayPal". */
+    otherPayments: academy.other_payments,
     /** Payments are made on Stripe's hosted page (STRIPE_CHECKOUT=hosted), not in the dialog. */
     hostedCheckout: academy.hosted_checkout,
   })),

@@ -25,9 +25,9 @@ def mode() -> str:
 def sign_in(visitor: Visitor) -> None:
     page = visitor.page
     page.goto("/login")
-    page.get_by_label("Correo electrónico").fill(visitor.email)
+    page.get_by_label("Email").fill(visitor.email)
     page.get_by_role("button", name="Enviadme el enlace").click()
-    expect(page.get_by_role("heading", name="Mira tu correo")).to_be_visible()
+    expect(page.get_by_role("heading", name="Mira tu email")).to_be_visible()
     body = mail_with(LINK_MAIL, visitor.email).get_body(("plain",))
     assert body is not None
     (path,) = re.findall(r"http://[^/]+(/login/entrar\S+)", body.get_content())

@@ -77,12 +77,12 @@ def test_signing_in_and_out_by_keyboard_only(student_with_password: str, visitor
     page = visitor.page
     page.goto("/aula")
     visitor.assert_accessible()
-    field(page, "Correo electrónico").focus()
+    field(page, "Email").focus()
     page.keyboard.type(student_with_password)
     page.keyboard.press("Tab")
     page.keyboard.type("no-es-esta-1")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_have_text("El correo o la contraseña no son correctos.")
+    expect(page.get_by_role("alert")).to_have_text("El email o la contraseña no son correctos.")
     visitor.assert_accessible()
 
     field(page, "Contraseña").focus()
@@ -102,9 +102,9 @@ def test_new_access_link_can_be_requested_on_a_phone(
     page = phone.page
     page.goto("/aula")
     page.get_by_role("link", name="No tengo contraseña o la he olvidado").tap()
-    field(page, "Correo electrónico").fill(student_with_password)
+    field(page, "Email").fill(student_with_password)
     page.get_by_role("button", name="Enviadme un enlace nuevo").tap()
-    expect(page.get_by_role("heading", name="Mira tu correo")).to_be_visible()
+    expect(page.get_by_role("heading", name="Mira tu email")).to_be_visible()
     phone.assert_accessible()
     assert mail_with("Tu enlace para el aula", student_with_password)
 
@@ -116,7 +116,7 @@ def test_signing_in_on_a_third_device_ends_the_oldest_session(
     inside, outside = "Hola, Ana", "Entrar en el aula"
     for page in (first, second, third):
         page.goto("/aula")
-        field(page, "Correo electrónico").fill(student_with_password)
+        field(page, "Email").fill(student_with_password)
         field(page, "Contraseña").fill(PASSWORD)
         page.get_by_role("button", name="Entrar").click()
         expect(page.get_by_role("heading", name=inside)).to_be_visible()
@@ -127,7 +127,7 @@ def test_signing_in_on_a_third_device_ends_the_oldest_session(
     assert SignIn.objects.filter(student__email=student_with_password, ended_at=None).count() == 2
 
     # Signing in on the first device again ends the session of the second.
-    field(first, "Correo electrónico").fill(student_with_password)
+    field(first, "Email").fill(student_with_password)
     field(first, "Contraseña").fill(PASSWORD)
     first.get_by_role("button", name="Entrar").click()
     expect(first.get_by_role("heading", name=inside)).to_be_visible()

@@ -26,7 +26,7 @@ def test_a_withdrawal_is_acknowledged_and_refunded(
     page.goto("/")
     page.get_by_role("link", name="Desistir del contrato aquí").click()
     page.get_by_label("Nombre y apellidos").fill("Ana Gil")
-    page.get_by_label("Correo electrónico").fill(email)
+    page.get_by_label("Email").fill(email)
     page.get_by_label("Número de pedido").fill(str(order.pk))
     page.get_by_role("button", name="Desistir del contrato aquí").click()
     expect(page.get_by_text("Todavía no se ha enviado nada.")).to_be_visible()

@@ -23,7 +23,7 @@ from tests.helpers.parallel import in_parallel
 from tests.helpers.worker import run_worker
 
 PASSWORD = "marea-alta-42"
-WRONG = "El correo o la contraseña no son correctos."
+WRONG = "El email o la contraseña no son correctos."
 
 pytestmark = pytest.mark.django_db
 
@@ -267,7 +267,7 @@ def test_every_failed_sign_in_hashes_a_password_once(client, with_password, emai
 
 def test_a_missing_field_is_reported_at_the_field(client):
     text = read(sign_in(client, email="ana", password=""))
-    assert "Escribe un correo electrónico válido." in text
+    assert "Escribe un email válido." in text
     assert "Escribe tu contraseña." in text
 
 

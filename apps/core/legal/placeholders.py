@@ -14,7 +14,10 @@ PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
 # A placeholder, with the full stop that ends its sentence.
 _ENDING = re.compile(PLACEHOLDER.pattern + r"(\.(?=[\s<]|$))?")
 # Fields of `SiteSettings`, and values of the Django settings.
-OWNER_FIELDS = ("legal_name", "tax_id", "legal_address", "support_email", "support_phone")
+OWNER_FIELDS = (
+    "legal_name", "tax_id", "legal_address", "support_email", "support_phone",
+    "other_payments",
+)  # fmt: skip
 SITE_FIELDS = ("brand", "site_url")
 
 

@@ -46,10 +46,10 @@ def test_the_four_texts_exist_in_version_1_of_10_july_2025():
         "juzgados y tribunales de Madrid",
         "sin perjuicio de los derechos imperativos del consumidor",
         "tres pagos sin intereses, uno cada 20 días",
-        "Todas las asignaturas incluyen PEC personalizadas",
-        "PEC generales, más económicas, escríbenos",
+        "Todas las asignaturas incluyen PECs personalizadas",
+        "PECs generales, más económicas, escríbenos",
         "tarjeta de crédito o débito",
-        "transferencia bancaria y pago por móvil",
+        "También aceptamos transferencia bancaria, Bizum o PayPal",
         "artículo 270 del Código Penal",
     ],
 )

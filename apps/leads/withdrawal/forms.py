@@ -23,7 +23,7 @@ class WithdrawalForm(SiteForm):
         label="Número de pedido",
         max_length=40,
         required=False,
-        help_text="Está en el asunto de tu correo de confirmación.",
+        help_text="Está en el asunto de tu email de confirmación.",
         widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
     details = forms.CharField(

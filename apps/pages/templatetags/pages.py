@@ -10,6 +10,7 @@ from django.template.context import RequestContext
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from apps.pages.claims import Claims
 from apps.pages.structured_data import describe_page
 
 register = template.Library()
@@ -38,6 +39,12 @@ def described(content: SafeString) -> SafeString:
         '<meta name="description" content="{0}">\n  <meta property="og:description" content="{0}">',
         content,
     )
+
+
+@register.filter
+def filled_with(text: str, claims: Claims) -> str:
+    """Fill the placeholders of an answer that staff wrote."""
+    return claims.fill(text)
 
 
 @register.filter

@@ -2,6 +2,8 @@
 that end with a full stop.
 """
 
+import re
+
 import pytest
 from django.conf import settings
 from django.test import Client
@@ -63,3 +65,10 @@ def test_no_page_writes_two_full_stops_after_the_owner_s_name(client: Client) ->
 
 def test_content_page_explains_pr(client: Client) -> None:
     assert "La práctica (PR) que algunas asignaturas" in html_of(client, "/contenido-asignatura")
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/aula", "/desistimiento"])
+def test_pages_use_one_word_for_email_and_one_plural_of_pec(client: Client, path: str) -> None:
+    text = visible_text(html_of(client, path))
+    assert not re.search(r"\bcorreos?\b", text, re.IGNORECASE)
+    assert not re.search(r"\b(las|PEC de|\d|unas|incluyen) PEC\b", text)

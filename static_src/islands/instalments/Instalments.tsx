@@ -43,7 +43,7 @@ export function Instalments({ order, token, academy }: Props) {
     return (
       <div className={`notice notice--${bankReturn.saved ? "success" : "warning"}`} role="status">
         <p>{bankReturn.saved ? "Hemos guardado tu tarjeta." : "No se ha guardado la tarjeta."}</p>
-        <p>Para ver tus plazos, vuelve a abrir el enlace de tu correo.</p>
+        <p>Para ver tus plazos, vuelve a abrir el enlace de tu email.</p>
       </div>
     );
   }

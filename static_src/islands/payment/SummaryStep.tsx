@@ -104,6 +104,10 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           disabled={busy}
           onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
         />
+        <p className="form__note">
+          Aquí pagas con tarjeta. También aceptamos {academy.otherPayments}: escríbenos a{" "}
+          <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
+        </p>
       </div>
       <section className="purchase__pay" aria-labelledby="pay-heading">
         <h3 className="purchase__heading" id="pay-heading">

@@ -116,7 +116,7 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
         </OrderSummary>
         <dl className="recovery__facts">
           <div>
-            <dt>Correo de contacto</dt>
+            <dt>Email de contacto</dt>
             <dd>{order.student.email}</dd>
           </div>
           <div>

@@ -127,8 +127,8 @@ export function Success(props: Props) {
       return (
         <Panel title="Tu banco no ha aceptado el pago" tone="warning">
           <p>
-            No se ha hecho ningún cargo y tu compra sigue guardada. Te hemos enviado un correo con
-            un enlace para terminarla con otra tarjeta.
+            No se ha hecho ningún cargo y tu compra sigue guardada. Te hemos enviado un email con un
+            enlace para terminarla con otra tarjeta.
           </p>
           <div className="payment-result__actions">
             <a className="button" href={cancelUrl(referenceId(reference))}>
@@ -142,7 +142,7 @@ export function Success(props: Props) {
       return (
         <Panel title="No podemos mostrar tu compra" tone="warning">
           <p className="notice notice--error">{result.text}</p>
-          <p>Si has pagado, recibirás la confirmación por correo igualmente.</p>
+          <p>Si has pagado, recibirás la confirmación por email igualmente.</p>
           <div className="payment-result__actions">
             <button type="button" className="button" onClick={() => window.location.reload()}>
               Volver a comprobar

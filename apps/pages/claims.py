@@ -1,0 +1,106 @@
+"""What the pages claim about the academy: numbers, degrees and ways to pay.
+
+They come from the database where it knows them. A site without degrees on sale or without
+universities makes the claims of a new academy (docs/rules.md, "Public figures and texts").
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.catalogue.models import Degree, University
+from apps.core.legal.placeholders import PLACEHOLDER
+from apps.core.models import SiteSettings
+from apps.core.render_memory import remembered
+from apps.pages.models import TeamMember
+from apps.pricing.reads import instalment_plan_on_sale
+
+DEGREES = (
+    "ADE", "Comunicación", "Derecho", "Economía", "Educación Social", "Logopedia", "Marketing",
+    "Psicología", "Relaciones Laborales", "Turismo",
+)  # fmt: skip
+OPEN_UNIVERSITIES, COMING_UNIVERSITIES = 1, 3
+# Of universities, so in the feminine.
+_NUMBERS = ("ninguna", "una", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve")
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A tile of the home page. `note` says more, and links to `url` if there is one."""
+
+    value: str
+    label: str
+    note: str
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Claims:
+    teachers: int
+    degrees: tuple[str, ...]
+    open_universities: int
+    coming_universities: int
+    instalments: int
+    other_payments: str
+    support_email: str
+    average_grade_note: str
+
+    def statistics(self) -> tuple[Statistic, ...]:
+        return (
+            Statistic("+400", "estudiantes", "ya han estudiado con nosotros"),
+            Statistic(str(self.teachers), "profesores", "Conócelos", "/nosotros"),
+            Statistic("8,3", "de nota media", self.average_grade_note),
+            Statistic(str(len(self.degrees)), "grados", "Mira las asignaturas", "/compra"),
+        )
+
+    def fill(self, text: str) -> str:
+        """Replace the placeholders of a text. Unknown ones stay."""
+        values = {
+            "teachers": str(self.teachers),
+            "degrees": in_words(self.degrees),
+            "degrees_count": str(len(self.degrees)),
+            "open_universities": _universities(self.open_universities),
+            "coming_universities": _number(self.coming_universities),
+            "instalments": str(self.instalments),
+            "other_payments": self.other_payments,
+            "support_email": self.support_email,
+        }
+        return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+@remembered
+def current_claims() -> Claims:
+    site = SiteSettings.current()
+    statuses = list(University.objects.shown().values_list("status", flat=True))
+    degrees = (
+        Degree.objects.filter(university__in=University.objects.open(), subjects_count__gt=0)
+        .order_by("name_sort")
+        .values_list("name", flat=True)
+    )
+    return Claims(
+        # Not every teacher has a card on the team page.
+        teachers=max(site.teachers_count, TeamMember.objects.shown().count()),
+        degrees=tuple(dict.fromkeys(degrees)) or DEGREES,
+        open_universities=statuses.count(University.Status.OPEN) or OPEN_UNIVERSITIES,
+        coming_universities=(
+            statuses.count(University.Status.COMING_SOON) if statuses else COMING_UNIVERSITIES
+        ),
+        instalments=instalment_plan_on_sale().count,
+        other_payments=site.other_payments,
+        support_email=site.support_email,
+        average_grade_note=site.average_grade_note,
+    )
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return "ADE, Derecho y Turismo"."""
+    *first, last = names
+    conjunction = "e" if last.lower().startswith(("i", "í", "hi")) else "y"
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
+
+
+def _universities(count: int) -> str:
+    return f"{_number(count)} {'universidad' if count == 1 else 'universidades'} online"
+
+
+def _number(count: int) -> str:
+    return _NUMBERS[count] if count < len(_NUMBERS) else str(count)

@@ -1,0 +1,95 @@
+"""Claims of the pages agree with each other and with the data."""
+
+import re
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.core.exceptions import ValidationError
+from django.test import Client, override_settings
+
+from apps.catalogue.models import University
+from apps.core.context import academy_props
+from apps.core.models import LegalText, SiteSettings
+from apps.pages import initial_content
+from apps.pages.models import Faq, TeamMember
+from apps.pages.tests.test_pages import visible_text
+from tests.helpers.factories import make_degree, make_subject, make_university
+
+pytestmark = pytest.mark.django_db
+
+
+def text_of(client: Client, path: str) -> str:
+    return visible_text(client.get(path).content.decode())
+
+
+def tiles(client: Client) -> dict[str, str]:
+    html = client.get("/").content.decode()
+    return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html))
+
+
+def test_number_of_teachers_is_the_same_on_home_and_team_page(client: Client) -> None:
+    TeamMember.objects.create(name="Lucía Martín", degree="ADE")
+    assert tiles(client)["profesores"] == "16"
+    assert "Somos 16 profesores y aquí te presentamos a 1." in text_of(client, "/nosotros")
+
+    # More cards than the owner has counted.
+    SiteSettings.objects.update(teachers_count=0)
+    assert tiles(client)["profesores"] == "1"
+    assert "Somos 1 profesor." in text_of(client, "/nosotros")
+
+
+def test_degrees_of_tile_and_question_are_those_on_sale(client: Client) -> None:
+    university = make_university(name="Abierta", acronym="UNA")
+    for name in ("Turismo", "Derecho", "Ingeniería"):
+        make_subject(f"Historia de {name}", degree=make_degree(name=name, university=university))
+    make_degree(name="Sin asignaturas", university=university)
+    make_university(name="Otra", acronym="OTR", status=University.Status.COMING_SOON)
+    text = text_of(client, "/")
+    assert tiles(client)["grados"] == "3"
+    assert re.search(r"3 grados: Derecho \d+, Ingeniería \d+ y Turismo \d+\.", text)
+    assert "una universidad online, a elegir en el catálogo. Estamos preparando una más" in text
+
+
+def test_ways_to_pay_are_the_same_in_question_terms_and_payment_dialog(client: Client) -> None:
+    SiteSettings.current()
+    SiteSettings.objects.update(other_payments="giro postal")
+    assert "Con tarjeta de crédito o débito, giro postal. En la tienda" in text_of(client, "/")
+    assert "También aceptamos giro postal" in LegalText.objects.current("terminos").html()
+    assert academy_props()["other_payments"] == "giro postal"
+
+
+def test_questions_for_search_engines_have_no_placeholders(client: Client) -> None:
+    assert "{{" not in client.get("/").content.decode()
+
+
+def test_unknown_placeholder_in_an_answer_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"No se conoce el hueco «.. precio ..»"):
+        Faq(question="¿Cuánto?", answer="{{ precio }}").full_clean()
+
+
+def test_migration_fills_answers_that_staff_have_not_changed() -> None:
+    migration = import_module("apps.pages.migrations.0004_fill_answers_from_the_data")
+    Faq.objects.all().delete()
+    for before in migration.ANSWERS:
+        Faq.objects.create(question="¿?", answer=before)
+    own = Faq.objects.create(question="¿?", answer="Diez grados y uno más.")
+    migration.fill_unchanged_answers(apps, None)
+    answers = set(Faq.objects.exclude(pk=own.pk).values_list("answer", flat=True))
+    assert answers <= {answer for _, answer in initial_content.FAQS}
+    assert len(answers) == 3
+    own.refresh_from_db()
+    assert own.answer == "Diez grados y uno más."
+
+
+@pytest.mark.parametrize("reported", [False, True])
+def test_server_error_says_that_staff_know_only_if_errors_are_reported(
+    monkeypatch: pytest.MonkeyPatch, reported: bool
+) -> None:
+    def fail() -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("apps.pages.catalogue_page.campaign_today", fail)
+    with override_settings(SENTRY_DSN="https://key@errors.example/1" if reported else ""):
+        html = Client(raise_request_exception=False).get("/compra").content.decode()
+    assert ("Ya estamos avisados" in html) is reported
