@@ -12,7 +12,15 @@ from django.db import connection, models, transaction
 from django.db.models import F, Func, OuterRef, Subquery, Value
 from django.utils import timezone
 
-from apps.catalogue.models import Degree, Lesson, PriceBatch, PriceChange, Subject, University
+from apps.catalogue.models import (
+    Degree,
+    Lesson,
+    PriceBatch,
+    PriceChange,
+    StaleCount,
+    Subject,
+    University,
+)
 from apps.catalogue.recorded import Recorded
 
 # SQLite allows at most 32,766 parameters in a statement.
@@ -122,13 +130,30 @@ def set_lesson_status(lessons: models.QuerySet[Lesson], status: Lesson.Status) -
     return len(ids)
 
 
-def refresh_counts_of_subjects(*subject_ids: int) -> None:
-    """Refresh the counts of the degrees and universities of these subjects.
+def note_changed_enrolments(subject_ids: Iterable[int]) -> None:
+    """Note that the students of these subjects are to be counted again, in the same transaction.
 
-    Call it once, in the transaction that changes the enrolments, with all its subjects. It locks
-    universities in the order of their ids; several calls could deadlock with another purchase.
+    A purchase does not count them itself: it would lock the university, and each purchase would
+    count all of the university's students. `refresh_noted_counts` does it for many purchases.
     """
+    if not _counts_deferred.get():
+        StaleCount.objects.bulk_create(StaleCount(subject_id=pk) for pk in sorted(set(subject_ids)))
+
+
+@transaction.atomic
+def refresh_noted_counts() -> int:
+    """Refresh the counts of all noted subjects, and return how many subjects these were.
+
+    The notes are read first. A purchase that is committed during the count adds a note of its own,
+    which the next call finds.
+    """
+    noted = dict(StaleCount.objects.order_by("pk").values_list("pk", "subject_id"))
+    if not noted:
+        return 0
+    subject_ids = set(noted.values())
     refresh_counts_of_degrees(Degree.objects.filter(subjects__in=subject_ids))
+    StaleCount.objects.filter(pk__in=noted).delete()
+    return len(subject_ids)
 
 
 def refresh_counts_of_degrees(degrees: models.QuerySet[Degree]) -> None:
@@ -154,7 +179,7 @@ def held_counts() -> Iterator[None]:
 def deferred_counts() -> Iterator[None]:
     """Run the block in one transaction and refresh all counts once, at its end.
 
-    All universities are locked from the start, so no purchase refreshes counts in between.
+    All universities are locked from the start, so nobody else refreshes counts in between.
     """
     with transaction.atomic():
         lock_universities()
@@ -171,8 +196,8 @@ def refresh_counts(
 ) -> None:
     """Recompute the stored counts of universities, their degrees and subjects; None means all.
 
-    `degree_ids` limits the work to these degrees and their subjects: a purchase waits for it, and a
-    university may have twenty thousand subjects.
+    `degree_ids` limits the work to these degrees and their subjects: a university may have twenty
+    thousand subjects.
 
     Safe to repeat: it writes only rows with wrong counts. `subjects_count` counts active subjects
     with an active lesson. A student with several enrolments counts once.
@@ -230,7 +255,7 @@ def _refresh_universities(universities: models.QuerySet[University]) -> None:
 def lock_universities(university_ids: Iterable[int] | None = None) -> list[int]:
     """Lock universities in the order of their ids and return the ids; None means all.
 
-    Every change of catalogue or enrolments takes this lock first. The counts run in a later
+    Every change of the catalogue takes this lock first. The counts run in a later
     statement, because only that one sees the commit of the transaction that held the lock before.
     """
     universities = University.objects.all()

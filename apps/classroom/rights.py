@@ -7,7 +7,7 @@ from typing import Literal
 
 from django.db.models import Q
 
-from apps.catalogue.services import refresh_counts_of_subjects
+from apps.catalogue.services import note_changed_enrolments
 from apps.classroom.backends.base import Item, Right
 from apps.classroom.models import Enrolment, Provisioning, Semester
 from apps.students.models import Student
@@ -49,7 +49,7 @@ def _state(row: Provisioning, item: Item) -> Literal["open", "paused", "withdraw
 
 
 def update_enrolments(student: Student, *, order_id: int) -> None:
-    """Make the student's enrolments match their rights, and update the enrolment counts.
+    """Make the student's enrolments match their rights, and note which counts change.
 
     Part of the caller's transaction. New enrolments store `order_id` as the order that opened them.
     """
@@ -57,7 +57,7 @@ def update_enrolments(student: Student, *, order_id: int) -> None:
     Student.objects.select_for_update(no_key=True).get(pk=student.pk)
     rights = rights_of(student)
     _write_enrolments(student, rights, order_id)
-    refresh_counts_of_subjects(*{right.item.subject_id for right in rights})
+    note_changed_enrolments(right.item.subject_id for right in rights)
 
 
 def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) -> None:

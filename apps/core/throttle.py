@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection
 from django.db.models import F, Sum
 from django.http import HttpRequest
 from django.utils import timezone
@@ -65,6 +65,13 @@ def visitor_in_log(request: HttpRequest | None) -> str:
     return f"visitor {pseudonym(client_network(request))}" if request else "a command"
 
 
+# PostgreSQL and SQLite both understand it.
+_ADD = (
+    "INSERT INTO core_ratecount (slot, times, expires_at) VALUES (%s, %s, %s) "
+    "ON CONFLICT (slot) DO UPDATE SET times = core_ratecount.times + excluded.times RETURNING times"
+)
+
+
 @dataclass(frozen=True)
 class Limit:
     """At most `times` uses in a window of `seconds`, per visitor or per key."""
@@ -97,15 +104,13 @@ class Limit:
         now = timezone.now()
         slot = self._slot(key, is_digest=is_digest)
         expires_at = now + timedelta(seconds=2 * self.seconds)
-        with transaction.atomic():
-            RateCount.objects.bulk_create(
-                [RateCount(slot=slot, expires_at=expires_at)], ignore_conflicts=True
-            )
-            RateCount.objects.filter(slot=slot).update(times=F("times") + by)
-            used = RateCount.objects.values_list("times", flat=True).get(slot=slot)
-            if used == by:
-                RateCount.objects.filter(expires_at__lt=now).delete()
-        return used
+        with connection.cursor() as cursor:
+            # One statement: with three, each in a lock, this took a tenth of a checkout's time.
+            cursor.execute(_ADD, [slot, by, connection.ops.adapt_datetimefield_value(expires_at)])
+            (used,) = cursor.fetchone()
+        if used == by:
+            RateCount.objects.filter(expires_at__lt=now).delete()
+        return int(used)
 
     def take_back(self, key: str) -> None:
         """Undo one `count_key` of this window, for an attempt that turned out to be no guess."""

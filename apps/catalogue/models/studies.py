@@ -319,3 +319,20 @@ class Lesson(Recorded):
         if self._state.adding:
             Lesson.objects.place_last([self])
         super().save(*args, **kwargs)
+
+
+class StaleCount(models.Model):
+    """A note that a subject's students are to be counted again (`services.refresh_noted_counts`).
+
+    Notes are only added and deleted, so that no purchase waits for another one.
+    """
+
+    # Not a foreign key: the subject may be deleted before the students are counted.
+    subject_id = models.BigIntegerField("asignatura")
+
+    class Meta:
+        verbose_name = "recuento pendiente"
+        verbose_name_plural = "recuentos pendientes"
+
+    def __str__(self) -> str:
+        return f"Asignatura {self.subject_id}"

@@ -8,9 +8,10 @@ from django.db import IntegrityError, connection, transaction
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
 from apps.catalogue.price_history import has_proven_list_price
 from apps.catalogue.services import (
+    note_changed_enrolments,
     prices_changed_by,
     refresh_counts,
-    refresh_counts_of_subjects,
+    refresh_noted_counts,
     set_lesson_status,
 )
 from apps.classroom.models import Enrolment
@@ -210,7 +211,8 @@ def test_student_with_several_enrolments_counts_once():
     Enrolment.objects.create(student=ana, subject=macro, lesson=macro.lessons.get(), order_id=1)
     Enrolment.objects.create(student=bruno, subject=micro, order_id=2)
 
-    refresh_counts_of_subjects(micro.pk, macro.pk)
+    note_changed_enrolments([micro.pk, macro.pk])
+    refresh_noted_counts()
 
     for row in (university, degree, micro, macro):
         row.refresh_from_db()
@@ -275,12 +277,14 @@ def any_change(chance, students):
                 Enrolment.objects.get_or_create(
                     student=student, subject=subject, lesson=None, defaults={"order_id": 1}
                 )
-            refresh_counts_of_subjects(*(subject.pk for subject in chosen))
+            note_changed_enrolments(subject.pk for subject in chosen)
+            refresh_noted_counts()
         case "leave":
             if enrolments:
                 row = chance.choice(enrolments)
                 row.delete()
-                refresh_counts_of_subjects(row.subject_id)
+                note_changed_enrolments([row.subject_id])
+                refresh_noted_counts()
         case "lesson":
             Lesson.objects.create(subject=chance.choice(subjects), title=name, price=1)
         case "expire":
@@ -342,7 +346,8 @@ def test_purchase_refreshes_only_its_own_degree():
     student = Student.objects.create(email="ana@example.com")
     Enrolment.objects.create(student=student, subject=here, order_id=1)
 
-    refresh_counts_of_subjects(here.pk)
+    note_changed_enrolments([here.pk])
+    refresh_noted_counts()
 
     for row in (here, elsewhere, university):
         row.refresh_from_db()

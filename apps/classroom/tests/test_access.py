@@ -6,6 +6,7 @@ import pytest
 import time_machine
 from django.utils import timezone
 
+from apps.catalogue.services import refresh_noted_counts
 from apps.classroom import sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
 from apps.classroom.backends.base import Item, Right
@@ -114,9 +115,11 @@ def test_partial_withdrawal_removes_only_its_items(ana, micro, granted):
 
 @pytest.mark.usefixtures("granted")
 def test_withdrawal_lowers_the_subject_s_student_count(micro):
+    refresh_noted_counts()
     micro.refresh_from_db()
     assert micro.enrolled_students_count == 1
     withdraw_access(order_id=ORDER)
+    refresh_noted_counts()
     micro.refresh_from_db()
     assert micro.enrolled_students_count == 0
 

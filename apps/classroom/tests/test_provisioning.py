@@ -10,6 +10,7 @@ from django.test import override_settings
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from apps.catalogue.services import refresh_noted_counts
 from apps.classroom import provisioning, sync
 from apps.classroom.backends.local import LocalClassroom
 from apps.classroom.jobs import provision_due
@@ -78,6 +79,7 @@ def test_access_is_pending_until_the_worker_has_provided_it(ana, items, mailoutb
 def test_enrolments_are_counted_in_the_catalogue(ana, items):
     grant_access(student=ana, items=items, order_id=ORDER)
     provision.func(order_id=ORDER)
+    refresh_noted_counts()
     for enrolment in Enrolment.objects.all():
         assert enrolment.subject.enrolled_students_count == 1
         assert enrolment.subject.degree.students_count == 1
