@@ -10,8 +10,10 @@ from apps.catalogue.seed_names import DEGREES, UNIVERSITIES
 
 # Subject n takes element n of each list, and the lists have different lengths. So prices, lessons
 # and students vary from subject to subject without randomness.
-PRICES = ("192.00", "180.00", "240.00", "168.00", "216.00", "156.00", "204.00", "228.00", "199.50")
-LESSON_PRICES = ("55.00", "48.00", "60.00", "45.00", "52.50", "58.00", "49.90")
+# The prices are those of the site's plans: a single PEC costs 55 €, and a complete subject from
+# 39 € for each of its PECs (`pages.initial_content.PLANS`).
+LESSON_PRICE = Decimal("55.00")
+PRICES_PER_PEC = ("39.00", "42.00", "48.00", "39.00", "45.00", "40.50", "46.00", "39.00", "44.90")
 LESSON_COUNTS = (5, 6, 4, 5, 3, 6, 5, 2, 6, 4, 0, 5, 1)
 DISCOUNTS = (0, 0, 10, 0, 20, 0, 0, 15)
 ENROLLED = (480, 212, 96, 341, 57, 158, 24, 275, 133, 12, 96)
@@ -70,24 +72,37 @@ def _subject(number: int, degree: Degree, name: str) -> Subject:
     return Subject(
         degree=degree,
         name=name,
-        final_price=Decimal(PRICES[number % len(PRICES)]),
+        final_price=price_of(number),
         total_discounts=DISCOUNTS[number % len(DISCOUNTS)],
         enrolled_offset=ENROLLED[number % len(ENROLLED)] - 3 * (number // len(ENROLLED)),
     )
 
 
+def price_of(number: int) -> Decimal:
+    """The price of the complete subject with this number: always less than its lessons together."""
+    count, expired = _lesson_counts(number)
+    titles = TITLES[expired:count] or TITLES[:count] or TITLES
+    pecs = sum(title.startswith("PEC") for title in titles)
+    return pecs * Decimal(PRICES_PER_PEC[number % len(PRICES_PER_PEC)])
+
+
+def _lesson_counts(number: int) -> tuple[int, int]:
+    """How many lessons the subject with this number has, and how many of them have expired."""
+    count = LESSON_COUNTS[number % len(LESSON_COUNTS)]
+    if number % ALL_EXPIRED_EVERY == ALL_EXPIRED_EVERY - 1:
+        return count, count
+    # As during a term: many subjects have one expired lesson, and a few have no other.
+    return count, number % 3 // 2 if count > 1 else 0
+
+
 def lessons_of(number: int, subject: Subject) -> Iterable[Lesson]:
     """Yield the lessons of the subject with this number."""
-    count = LESSON_COUNTS[number % len(LESSON_COUNTS)]
-    # As during a term: many subjects have one expired lesson, and a few have no other.
-    expired = number % 3 // 2 if count > 1 else 0
-    if number % ALL_EXPIRED_EVERY == ALL_EXPIRED_EVERY - 1:
-        expired = count
+    count, expired = _lesson_counts(number)
     for position, title in enumerate(TITLES[:count], start=1):
         yield Lesson(
             subject=subject,
             title=title,
             position=position,
-            price=Decimal(LESSON_PRICES[number % len(LESSON_PRICES)]),
+            price=LESSON_PRICE,
             status=Lesson.Status.EXPIRED if position <= expired else Lesson.Status.ACTIVE,
         )

@@ -4,11 +4,10 @@ Subject number n is always the same subject, so a larger N only adds subjects.
 """
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import NamedTuple
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
-from apps.catalogue.seed import DISCOUNTS, PRICES, lessons_of
+from apps.catalogue.seed import DISCOUNTS, lessons_of, price_of
 from apps.catalogue.seed_many_names import AREAS, FORMS, KINDS, PLACES
 from apps.catalogue.services import deferred_counts
 
@@ -99,7 +98,7 @@ def _subject(number: int, degree: Degree) -> Subject:
     return Subject(
         degree=degree,
         name=subject_name(number // PER_DEGREE % DEGREES, number % PER_DEGREE),
-        final_price=Decimal(PRICES[number % len(PRICES)]),
+        final_price=price_of(number),
         total_discounts=DISCOUNTS[number % len(DISCOUNTS)],
         # Multiples of a prime modulo 601: numbers from 0 to 600 without a visible pattern.
         enrolled_offset=number * 7919 % 601,

@@ -7,6 +7,7 @@ from django.core.management import CommandError, call_command
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
 from apps.core.models import Mail
 from apps.orders.models import Order, PromoUse
+from apps.pages.initial_content import PLANS
 from apps.pricing.models import Campaign, PromoCode
 
 pytestmark = pytest.mark.django_db
@@ -47,8 +48,22 @@ def test_seed_creates_a_catalogue_of_the_documented_size():
     assert Subject.objects.filter(total_discounts__gt=0).exists()
     prices = set(Subject.objects.values_list("final_price", flat=True))
     assert len(prices) > 5
-    assert (min(prices), max(prices)) == (Decimal("156.00"), Decimal("240.00"))
+    assert (min(prices), max(prices)) == (Decimal("39.00"), Decimal("240.00"))
     assert PriceChange.objects.count() == Subject.objects.count() + Lesson.objects.count()
+
+
+@pytest.mark.usefixtures("developing")
+def test_sample_prices_keep_the_promises_of_the_plans():
+    """A single PEC costs 55 €, a complete subject from 39 € per PEC and less than its lessons."""
+    call_command("seed", verbosity=0)
+    single, complete = (plan["price"] for plan in PLANS)
+
+    for subject in Subject.objects.on_sale().prefetch_related("lessons"):
+        active = [row for row in subject.lessons.all() if row.status == Lesson.Status.ACTIVE]
+        pecs = [row for row in active if row.title.startswith("PEC")]
+        assert {row.price for row in active} == {single}, subject
+        assert subject.final_price >= complete * len(pecs), subject
+        assert subject.final_price < sum(row.price for row in active), subject
 
 
 @pytest.mark.usefixtures("developing")
