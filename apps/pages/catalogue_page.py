@@ -114,6 +114,7 @@ def compra(request: HttpRequest) -> HttpResponse:
             "page": page,
             "cards": [_card(subject, campaign) for subject in page["results"]],
             "page_links": page_links(query.url, query.page, page["pages"]),
+            "campaign": campaign if campaign and campaign.cart else None,
             "props": {
                 "universities": universities,
                 "degrees": degrees,
@@ -160,14 +161,15 @@ def _card(subject: Shape, campaign: CampaignTerms | None) -> Shape:
         campaign=campaign,
         lowest_cents=None if lowest is None else _cents(lowest),
     )
-    is_cheaper = prices.price_cents < final_cents
+    in_cart = campaign if campaign and campaign.cart else None
+    is_cheaper = prices.price_cents < max(final_cents, prices.list_price_cents)
     return {
         "subject": subject,
         "path": subject_path(
             subject["id"], subject["name"], university_path(university["id"], university["acronym"])
         ),
         "prices": prices,
-        "campaign_name": campaign.discount_name if campaign and is_cheaper else "",
+        "campaign_name": in_cart.discount_name if in_cart and is_cheaper else "",
         "has_active": any(lesson["status"] == "active" for lesson in subject["lessons"]),
     }
 

@@ -100,6 +100,11 @@ class CampaignTerms:
         return self.percent if self.cart and not self.prices_include_it else 0
 
     @property
+    def included_percent(self) -> int:
+        """The percentage that the prices of catalogue and cart have been reduced by, or 0."""
+        return self.percent if self.cart and self.prices_include_it else 0
+
+    @property
     def discount_name(self) -> str:
         """The discount's name: "Descuento de agosto (20 %)" or "Descuento Black Friday (30 %)"."""
         name = self.name.strip()
@@ -246,8 +251,9 @@ def quote_cart(
     ValueError if it is above the sum of the prices.
     """
     in_cart = campaign if campaign is not None and campaign.cart else None
+    included = campaign.included_percent if campaign is not None else 0
     lines = tuple(
-        CartLine(_list_price_cents(item.price_cents, in_cart), item.price_cents) for item in items
+        CartLine(list_price_cents(item.price_cents, included), item.price_cents) for item in items
     )
     remainder = _Remainder(sum(line.list_price_cents for line in lines))
     subtotal_cents = sum(line.price_cents for line in lines)
@@ -268,12 +274,6 @@ def quote_cart(
         total_cents=remainder.cents,
         promo_cents=promo_cents,
     )
-
-
-def _list_price_cents(price_cents: int, campaign: CampaignTerms | None) -> int:
-    if campaign is None or not campaign.prices_include_it:
-        return price_cents
-    return list_price_cents(price_cents, campaign.percent)
 
 
 def _take_binding_quote(remainder: _Remainder, subtotal_cents: int, binding_cents: int) -> None:
@@ -368,7 +368,8 @@ def subject_card(
     """Return the prices of a catalogue card.
 
     The price is the final price, less what a campaign takes off in the cart. The list price is
-    final / (1 - discount): 0 percent gives the final price. `lowest_cents`, the lowest price of the
+    final / (1 - discount): 0 percent gives the final price. While a campaign runs that the prices
+    include, its percentage is the discount, as in the cart. `lowest_cents`, the lowest price of the
     last 30 days, replaces it where the price history is required. Raises ValueError for a
     percentage outside 0 to 99.
     """
@@ -384,9 +385,11 @@ def subject_card(
         list_cents = max(earlier_cents, price_cents)
         discount_euros = half_up(list_cents - price_cents, CENTS_PER_EURO)
         return SubjectCard(list_cents, price_cents, discount_euros)
-    remaining_percent = PERCENT - total_discounts_percent
+    included = campaign.included_percent if campaign is not None else 0
+    discount_percent = included or total_discounts_percent
+    remaining_percent = PERCENT - discount_percent
     return SubjectCard(
-        list_price_cents=list_price_cents(final_price_cents, total_discounts_percent),
+        list_price_cents=list_price_cents(final_price_cents, discount_percent),
         price_cents=price_cents,
         # Computed from the exact difference, not from the rounded prices: rounded once.
         discount_euros=half_up(

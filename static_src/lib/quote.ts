@@ -133,9 +133,14 @@ export function instalmentsRefusal(
 const deductedPercent = (campaign: Campaign | null) =>
   campaign?.cart && !campaign.pricesIncludeIt ? campaign.percent : 0;
 
+/** The percentage that the prices of cards and cart have been reduced by. */
+const includedPercent = (campaign: Campaign | null) =>
+  campaign?.cart && campaign.pricesIncludeIt ? campaign.percent : 0;
+
 /**
  * The prices on a subject's card: the final price less what the campaign takes off, the list price
- * final price / (1 - discount), and the discount in whole euros. `lowestCents`, the lowest price of
+ * final price / (1 - discount), and the discount in whole euros. While a campaign runs that the
+ * prices include, its percentage is the discount, as in the cart. `lowestCents`, the lowest price of
  * the last 30 days, replaces the computed list price if the server sends it.
  */
 export function subjectCard(
@@ -151,7 +156,7 @@ export function subjectCard(
     const listPriceCents = Math.max(earlierCents, priceCents);
     return { listPriceCents, priceCents, discountEuros: halfUp(listPriceCents - priceCents, 100) };
   }
-  const remainingPercent = 100 - totalDiscountsPercent;
+  const remainingPercent = 100 - (includedPercent(campaign) || totalDiscountsPercent);
   return {
     listPriceCents: halfUp(finalPriceCents * 100, remainingPercent),
     priceCents,

@@ -136,6 +136,13 @@ def test_campaign_of_the_server_s_date_applies_to_banner_budget_and_cart_automat
     assert final in mail
 
     visitor.open_catalogue(shelf.degree).fill_cart([macro])
+    # Card and cart cross out the same price, and the catalogue shows the campaign.
+    on_card = [plain(text) for text in visitor.card(macro).locator("s").all_inner_texts()]
+    assert on_card == ([f"Antes: {month.list_price}"] if month.list_price else [])
+    notice = [plain(text) for text in page.locator(".compra__campaign").all_inner_texts()]
+    assert [text.partition(".")[0] for text in notice] == (
+        [month.banner.partition(".")[0]] if month.banner else []
+    )
     rows = visitor.cart.locator("dl > div").all()
     assert (
         tuple(
