@@ -48,7 +48,8 @@ logger = logging.getLogger(__name__)
 def _page(
     request: HttpRequest, name: str, context: dict[str, Any], status: int = 200
 ) -> HttpResponse:
-    return render(request, f"classroom/{name}.html", {"noindex": True, **context}, status=status)
+    context = {"noindex": True, "has_account_page": settings.STUDENT_LOGIN, **context}
+    return render(request, f"classroom/{name}.html", context, status=status)
 
 
 def _open_session(request: HttpRequest, account: Account) -> HttpResponse:

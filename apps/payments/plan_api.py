@@ -93,6 +93,9 @@ class PayOutput(serializers.Serializer[dict[str, Any]]):
     client_secret = serializers.CharField()
     payment_intent_id = serializers.CharField()
     amount = serializers.FloatField()
+    saved_card = serializers.CharField(
+        allow_null=True, help_text="La tarjeta guardada, con la que el navegador puede confirmarlo."
+    )
 
 
 class PayPlan(PublicAPIView):
@@ -114,8 +117,9 @@ class PayPlan(PublicAPIView):
     def post(self, request: Request) -> Response:
         form = PayInput(data=request.data)
         form.is_valid(raise_exception=True)
+        order = form.plan()
         payment = start_by_hand(
-            order_id=form.plan().pk,
+            order_id=order.pk,
             first=form.validated_data["number"],
             everything=form.validated_data["what"] == "all",
             visitor=client_network(request),
@@ -126,6 +130,7 @@ class PayPlan(PublicAPIView):
                 "client_secret": payment.client_secret,
                 "payment_intent_id": payment.reference,
                 "amount": as_json(payment.amount_cents),
+                "saved_card": order.card_reference if card_works(order) else None,
             },
             headers=PRIVATE,
         )
@@ -194,6 +199,11 @@ class CardSaved(PublicAPIView):
         return Response({"success": True, "card": order.card_label or None}, headers=PRIVATE)
 
 
+def card_works(order: Order) -> bool:
+    """Whether the plan has a saved card that has not been refused for good."""
+    return bool(order.card_reference) and not order.card_refusal
+
+
 def plan_as_json(order: Order) -> dict[str, object]:
     """The plan as its page shows it. Without name and address: the link may be passed on."""
     rows = list(order.instalments.order_by("number"))
@@ -214,7 +224,7 @@ def plan_as_json(order: Order) -> dict[str, object]:
         "next_amount": as_json(unpaid[0].amount_cents if payable and unpaid else 0),
         "rest_amount": as_json(sum(row.amount_cents for row in unpaid) if payable else 0),
         "card": order.card_label or None,
-        "card_works": bool(order.card_reference) and not order.card_refusal,
+        "card_works": card_works(order),
         "paused": paused,
         "in_progress": order.payments.filter(status=Payment.Status.PROCESSING).exists(),
     }

@@ -55,13 +55,21 @@ export const InstalmentPlan = z.pipe(
 );
 export type InstalmentPlan = z.output<typeof InstalmentPlan>;
 
-/** What the card form needs to pay one or all instalments. */
+/**
+ * What the browser needs to pay one or all instalments, with the saved card or with the card form.
+ */
 export const InstalmentPaymentSecret = z.pipe(
-  z.object({ client_secret: z.string(), payment_intent_id: z.string(), amount: cents }),
-  z.transform(({ client_secret, payment_intent_id, amount }) => ({
+  z.object({
+    client_secret: z.string(),
+    payment_intent_id: z.string(),
+    amount: cents,
+    saved_card: z.nullable(z.string()),
+  }),
+  z.transform(({ client_secret, payment_intent_id, amount, saved_card }) => ({
     clientSecret: client_secret,
     reference: payment_intent_id,
     cents: amount,
+    savedCard: saved_card,
   })),
 );
 
@@ -72,6 +80,7 @@ export const CardSetupSecret = z.pipe(
     clientSecret: client_secret,
     reference: setup_intent_id,
     cents: 0,
+    savedCard: null,
   })),
 );
 

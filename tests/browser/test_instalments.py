@@ -49,6 +49,12 @@ def press(visitor: Visitor, name: str) -> None:
     visitor.press(visitor.page.get_by_role("button", name=name))
 
 
+def with_another_card(visitor: Visitor, name: str) -> None:
+    """Press the button that opens the card form for another card than the saved one."""
+    press(visitor, "Pagar con otra tarjeta")
+    press(visitor, name)
+
+
 def fill_card(visitor: Visitor, number: str) -> None:
     visitor.expect_card_form()
     visitor.type_card(number)
@@ -63,9 +69,9 @@ def test_next_instalment_is_paid_with_3d_secure(visitor: Visitor, plan: Order, e
     page.goto(plan_url(plan))
     expect(rows(visitor).nth(0)).to_contain_text("Pagado el")
     expect(rows(visitor).nth(1)).to_contain_text("Se cobrará el")
-    expect(page.get_by_text("Visa terminada en 4242")).to_be_visible()
+    expect(page.get_by_text("Visa terminada en 4242", exact=True)).to_be_visible()
 
-    press(visitor, "Pagar el plazo 2: 66,66 €")
+    with_another_card(visitor, "Pagar el plazo 2: 66,66 €")
     expect(page.get_by_text("Guardaremos esta tarjeta en Stripe")).to_be_visible()
     fill_card(visitor, CHALLENGED_CARD)
     visitor.press(visitor.pay_button("66,66 €"))
@@ -81,13 +87,26 @@ def test_next_instalment_is_paid_with_3d_secure(visitor: Visitor, plan: Order, e
     assert sorted(taken) == [6666, 6668]
 
 
+def test_saved_card_pays_the_next_instalment_in_one_press(visitor: Visitor, plan: Order) -> None:
+    visitor.page.goto(plan_url(plan))
+    expect(visitor.page.get_by_text("con tu Visa terminada en 4242")).to_be_visible()
+
+    press(visitor, "Pagar el plazo 2: 66,66 €")
+
+    expect(visitor.toast("¡Pago exitoso!")).to_be_visible()
+    expect(rows(visitor).nth(1)).to_contain_text("Pagado el")
+    assert states(plan) == ["paid", "paid", "due"]
+    taken = [payment["amount_received"] for payment in payments_at_provider(plan)]
+    assert sorted(taken) == [6666, 6668]
+
+
 def test_all_remaining_instalments_are_paid_at_once_after_a_declined_card(
     phone: Visitor, plan: Order
 ) -> None:
     phone.watch.expect("status of 402")
     page = phone.page
     page.goto(plan_url(plan))
-    press(phone, "Pagar todo lo que queda: 133,32 €")
+    with_another_card(phone, "Pagar todo lo que queda: 133,32 €")
     fill_card(phone, DECLINED_CARD)
     phone.press(phone.pay_button("133,32 €"))
     expect(page.get_by_role("alert")).to_contain_text("Tu banco ha rechazado la tarjeta")
@@ -117,7 +136,7 @@ def test_card_is_changed_with_3d_secure_without_a_charge(visitor: Visitor, plan:
 
     expect(visitor.toast("Tarjeta cambiada")).to_be_visible()
     last_four = CHALLENGED_CARD.replace(" ", "")[-4:]
-    expect(page.get_by_text(f"Visa terminada en {last_four}")).to_be_visible()
+    expect(page.get_by_text(f"Visa terminada en {last_four}", exact=True)).to_be_visible()
     plan.refresh_from_db()
     assert plan.card_reference != before
     assert len(payments_at_provider(plan)) == 1
@@ -131,11 +150,11 @@ def test_student_can_go_back_to_the_plan_and_pay_something_else(
 ) -> None:
     page = visitor.page
     page.goto(plan_url(plan))
-    press(visitor, "Pagar el plazo 2: 66,66 €")
+    with_another_card(visitor, "Pagar el plazo 2: 66,66 €")
     visitor.expect_card_form()
     press(visitor, "Volver a mis plazos")
 
-    press(visitor, "Pagar todo lo que queda: 133,32 €")
+    with_another_card(visitor, "Pagar todo lo que queda: 133,32 €")
     fill_card(visitor, "4242424242424242")
     visitor.press(visitor.pay_button("133,32 €"))
 
@@ -149,7 +168,7 @@ def test_plan_says_that_the_bank_is_confirming_and_then_that_it_has_declined(
 ) -> None:
     page = visitor.page
     page.goto(plan_url(plan))
-    press(visitor, "Pagar el plazo 2: 66,66 €")
+    with_another_card(visitor, "Pagar el plazo 2: 66,66 €")
     fill_card(visitor, SLOWLY_DECLINED_CARD)
     visitor.press(visitor.pay_button("66,66 €"))
     expect(page.get_by_text("Tu banco está confirmando un pago.")).to_be_visible()
@@ -167,7 +186,7 @@ def test_plan_that_staff_have_ended_meanwhile_is_shown_as_it_is(
     visitor.watch.expect("status of 400.*/confirm")
     page = visitor.page
     page.goto(plan_url(plan))
-    press(visitor, "Pagar el plazo 2: 66,66 €")
+    with_another_card(visitor, "Pagar el plazo 2: 66,66 €")
     fill_card(visitor, GOOD_CARD)
     make_refund(
         order_id=plan.pk,
@@ -206,12 +225,12 @@ def test_instalment_paid_in_another_tab_is_not_paid_twice(
     other = page.context.new_page()
     other.goto(plan_url(plan))
     elsewhere = Visitor(other, email, visitor.watch)
-    press(elsewhere, "Pagar el plazo 2: 66,66 €")
+    with_another_card(elsewhere, "Pagar el plazo 2: 66,66 €")
     fill_card(elsewhere, "4242424242424242")
     elsewhere.press(elsewhere.pay_button("66,66 €"))
     expect(elsewhere.toast("¡Pago exitoso!")).to_be_visible()
 
-    press(visitor, "Pagar el plazo 2: 66,66 €")
+    with_another_card(visitor, "Pagar el plazo 2: 66,66 €")
 
     expect(page.get_by_role("alert")).to_contain_text("Ese plazo ya está pagado.")
     expect(page.get_by_role("button", name="Pagar el plazo 3: 66,66 €")).to_be_visible()

@@ -278,3 +278,22 @@ def test_concurrent_confirmations_sign_in_once(ana):
     path = path_of(link)
     answers = in_parallel(lambda: Client().post(path).status_code, 6)
     assert sorted(answers) == [302] + [410] * 5
+
+
+def test_one_sign_in_opens_account_and_classroom_which_link_to_each_other(signed_in):
+    assert signed_in.get("/login")["Location"] == "/mi-cuenta"
+    assert 'href="/aula">Ir al aula virtual' in read(signed_in.get("/mi-cuenta"))
+    classroom = read(signed_in.get("/aula"))
+    assert "Hola, Ana" in classroom
+    assert '<a href="/mi-cuenta">Pedidos y pagos</a>' in classroom
+
+    signed_in.post("/aula/salir")
+
+    assert signed_in.get("/mi-cuenta")["Location"] == "/login"
+    assert 'href="/login">Entrar sin contraseña' in read(signed_in.get("/aula"))
+
+
+def test_classroom_does_not_lead_to_an_account_page_that_is_switched_off(client, settings):
+    settings.STUDENT_LOGIN = False
+
+    assert 'href="/login">Entrar sin contraseña' not in read(client.get("/aula"))

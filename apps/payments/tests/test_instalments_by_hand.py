@@ -68,6 +68,7 @@ def test_open_payment_is_reused_and_canceled_when_the_student_chooses_another_am
     )
 
     assert one["client_secret"] == again["client_secret"]
+    assert one["saved_card"] == plan.card_reference
     assert everything["payment_intent_id"] != one["payment_intent_id"]
     assert (one["amount"], everything["amount"]) == (33.33, 66.66)
     assert sandbox.payment(one["payment_intent_id"])["status"] == "canceled"

@@ -5,7 +5,7 @@ import { formatEuros } from "../../lib/money";
 import { toast } from "../../lib/toast";
 import { useOneAtATime } from "../../lib/useOneAtATime";
 import type { InstalmentPlan } from "../../schemas/instalments";
-import { CardForm, type CardHandle } from "../payment/CardForm";
+import { CardForm, type CardHandle, type CardOutcome, confirmSavedCard } from "../payment/CardForm";
 import { completePayment, successUrl } from "../payment/checkoutApi";
 import { BANK_DECLINED } from "../payment/refusals";
 import {
@@ -31,6 +31,9 @@ const NOT_READY = "El formulario de pago no está listo...";
 export function InstalmentPayment({ plan, link, onChange }: Props) {
   const [open, setOpen] = useState<Open | null>(null);
   const [busy, setBusy] = useState(false);
+  // The saved card pays in one press. With another card, the card form opens first.
+  const [otherCard, setOtherCard] = useState(false);
+  const withSavedCard = plan.cardWorks && !otherCard;
   const [error, setError] = useState("");
   const card = useRef<CardHandle | null>(null);
   const oneAtATime = useOneAtATime();
@@ -75,41 +78,50 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
     });
 
   const choose = (action: PlanAction) =>
-    run(async () => setOpen({ ...(await startPayment(action, plan, link)), action }));
+    run(async () => {
+      const started = { ...(await startPayment(action, plan, link)), action };
+      if (!withSavedCard || !started.savedCard) return setOpen(started);
+      await finish(started, await confirmSavedCard(started.clientSecret, started.savedCard));
+    });
 
-  const confirm = ({ action, reference }: Open) =>
+  const confirm = (started: Open) =>
     run(async () => {
       if (!card.current) return setError(NOT_READY);
-      const back = action === "card" ? "/plazos" : successUrl(reference);
+      const back = started.action === "card" ? "/plazos" : successUrl(started.reference);
       const outcome = await card.current.confirm(`${window.location.origin}${back}`);
-      if (outcome.kind === "declined") {
-        setError(outcome.text);
-        if (outcome.final) {
-          setOpen(null);
-          await onChange();
-        }
-        return;
-      }
-      // Stripe has charged or saved the card, or the bank is confirming the payment. If telling the
-      // server fails, the webhook will tell it later.
-      const done = action === "card" ? "Tarjeta cambiada" : PAID;
-      const recorded = await (action === "card"
-        ? reportCardSaved(link, reference)
-        : completePayment(reference)
-      ).then(
-        () => true,
-        () => false,
-      );
-      if (outcome.kind === "charged") {
-        toast(
-          recorded
-            ? { title: done, tone: "success" }
-            : { title: done, text: "En unos minutos lo verás aquí.", tone: "success" },
-        );
-      }
-      setOpen(null);
-      await onChange();
+      await finish(started, outcome);
     });
+
+  async function finish({ action, reference }: Open, outcome: CardOutcome): Promise<void> {
+    if (outcome.kind === "declined") {
+      setError(outcome.text);
+      if (outcome.final) {
+        setOpen(null);
+        await onChange();
+      }
+      return;
+    }
+    // Stripe has charged or saved the card, or the bank is confirming the payment. If telling the
+    // server fails, the webhook will tell it later.
+    const done = action === "card" ? "Tarjeta cambiada" : PAID;
+    const recorded = await (action === "card"
+      ? reportCardSaved(link, reference)
+      : completePayment(reference)
+    ).then(
+      () => true,
+      () => false,
+    );
+    if (outcome.kind === "charged") {
+      toast(
+        recorded
+          ? { title: done, tone: "success" }
+          : { title: done, text: "En unos minutos lo verás aquí.", tone: "success" },
+      );
+    }
+    setOpen(null);
+    setOtherCard(false);
+    await onChange();
+  }
 
   if (plan.nextCents === 0) {
     return (
@@ -161,13 +173,19 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
             type="button"
             className="button button--plain"
             disabled={busy}
-            onClick={() => setOpen(null)}
+            onClick={() => {
+              setOpen(null);
+              setOtherCard(false);
+            }}
           >
             Volver a mis plazos
           </button>
         </>
       ) : (
         <>
+          {withSavedCard && (
+            <p>Con un solo toque pagas con tu {plan.card ?? "tarjeta guardada"}.</p>
+          )}
           {payLabels(plan).map(({ action, label }, index) => (
             <button
               key={action}
@@ -180,6 +198,16 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
               {label}
             </button>
           ))}
+          {plan.cardWorks && (
+            <button
+              type="button"
+              className="button button--quiet"
+              aria-disabled={busy}
+              onClick={() => setOtherCard(!otherCard)}
+            >
+              {otherCard ? "Pagar con la tarjeta guardada" : "Pagar con otra tarjeta"}
+            </button>
+          )}
           <button
             type="button"
             className="button button--quiet"

@@ -13,7 +13,13 @@ import {
 export type Link = { order: string; token: string };
 /** What the student can do: pay the next instalment, pay all of them, or change the card. */
 export type PlanAction = "next" | "all" | "card";
-export type StartedPayment = { clientSecret: string; reference: string; cents: number };
+export type StartedPayment = {
+  clientSecret: string;
+  reference: string;
+  cents: number;
+  /** The saved card, with which the payment can be confirmed; null for a change of card. */
+  savedCard: string | null;
+};
 
 export const INVALID_LINK = "El enlace no es válido o ha caducado.";
 
