@@ -15,11 +15,14 @@ from apps.core.throttle import Limit
 from apps.orders.checkout.cart import resolve
 from apps.orders.checkout.recover import recover
 from apps.orders.checkout.take_up import open_order
+from apps.orders.email_correction import CorrectionClosed, correct_email
 from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
 from apps.orders.ledger.payments import amount_paid_cents
 from apps.orders.models import Order, Payment
 from apps.orders.promo import uses as promo_uses
 from apps.orders.serializers import (
+    CorrectEmailInput,
+    CorrectEmailOutput,
     PaidOrderOutput,
     PromoInput,
     PromoOutput,
@@ -137,6 +140,23 @@ class RecoverOrder(PublicAPIView):
         for name, value in PRIVATE.items():
             answer[name] = value
         return answer
+
+
+class CorrectEmail(PublicAPIView):
+    errors = (OrderNotFound, CorrectionClosed)
+    limits = (Limit("correct-email", times=10, seconds=3600),)
+
+    @extend_schema(
+        summary="Corrige una vez el correo de un pedido recién pagado",
+        request=CorrectEmailInput,
+        responses=CorrectEmailOutput,
+    )
+    def post(self, request: Request) -> Response:
+        form = CorrectEmailInput(data=request.data)
+        form.is_valid(raise_exception=True)
+        correct_email(**form.validated_data)
+        email = mask(form.validated_data["email"])
+        return Response({"success": True, "email": email}, headers=PRIVATE)
 
 
 class OrderByPayment(PublicAPIView):

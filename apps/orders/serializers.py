@@ -31,15 +31,37 @@ MONEY: dict[str, Any] = {"max_digits": 8, "decimal_places": 2, "min_value": Deci
 ID: dict[str, Any] = {"min_value": 1, "max_value": 2**63 - 1}
 
 
-def clean_phone(value: str) -> str:
-    """E.164 from the form's text: a prefix of at most 3 digits, then at least 9 digits.
+# The country prefixes of E.164. All of three digits count as assigned.
+_PREFIX = re.compile(
+    r"\+(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9][0-9]{2})"
+)
+_SHORTEST_PHONE = 9
+# A plain address. Django's validator also accepts quoted names, addresses of hosts and `localhost`,
+# which the shop's form refuses as typing errors.
+_PLAIN_ADDRESS = re.compile(r"[!#-~]+@[^\[\]\"]+\.[^\[\]\"]+")
 
-    Raises ValidationError. A number without a prefix is Spanish.
+
+def check_email(value: str) -> None:
+    """Raise ValidationError for an address that step 1 of the payment dialog refuses."""
+    if not _PLAIN_ADDRESS.fullmatch(value):
+        raise serializers.ValidationError(EMAIL["invalid"])
+
+
+def clean_phone(value: str) -> str:
+    """E.164 from the form's text: a country prefix, then at least 9 digits; at most 15 in all.
+
+    Raises ValidationError. A number without a prefix is Spanish. Step 1 of the payment dialog has
+    the same rules (`static_src/islands/payment/contact.ts`); `contact_cases.json` tests both.
     """
     compact = re.sub(r"[\s().-]", "", value)
     if re.fullmatch(r"[0-9]{9}", compact):
         compact = f"+34{compact}"
-    if not re.fullmatch(r"\+[0-9]{10,15}", compact):
+    prefix = _PREFIX.match(compact)
+    if (
+        not re.fullmatch(r"\+[0-9]{10,15}", compact)
+        or prefix is None
+        or len(compact) - prefix.end() < _SHORTEST_PHONE
+    ):
         raise serializers.ValidationError("El teléfono debe tener al menos 9 dígitos")
     return compact
 
@@ -75,7 +97,7 @@ def to_items(rows: list[dict[str, Any]]) -> tuple[CheckoutItem, ...]:
 
 
 class CheckoutInput(serializers.Serializer[Checkout]):
-    email = serializers.EmailField(max_length=254, error_messages=EMAIL)
+    email = serializers.EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
     phone = serializers.CharField(
         max_length=30,
         error_messages=PHONE,
@@ -263,6 +285,17 @@ class RecoverStudentOutput(serializers.Serializer[dict[str, Any]]):
     phone = serializers.CharField()
 
 
+class CorrectEmailInput(serializers.Serializer[dict[str, Any]]):
+    order_id = serializers.IntegerField(**ID)
+    token = serializers.CharField(max_length=128)
+    email = serializers.EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
+
+
+class CorrectEmailOutput(serializers.Serializer[dict[str, Any]]):
+    success = serializers.BooleanField()
+    email = serializers.CharField(help_text="El correo nuevo, casi tapado.")
+
+
 class RecoverOutput(serializers.Serializer[dict[str, Any]]):
     id = serializers.IntegerField()
     total_amount = serializers.FloatField()
@@ -277,3 +310,8 @@ class RecoverOutput(serializers.Serializer[dict[str, Any]]):
     discounts = DiscountOutput(many=True)
     saved_total = serializers.FloatField()
     changes = serializers.ListField(child=serializers.DictField())
+    bank = serializers.ChoiceField(
+        choices=("confirming", "declined"),
+        allow_null=True,
+        help_text="Qué ha dicho el banco del último pago, si lo ha hecho esperar.",
+    )

@@ -5,5 +5,6 @@ from apps.orders import api
 urlpatterns = [
     path("validate-promo-code", api.ValidatePromoCode.as_view(), name="api-validate-promo-code"),
     path("orders/recover", api.RecoverOrder.as_view(), name="api-recover-order"),
+    path("orders/correct-email", api.CorrectEmail.as_view(), name="api-correct-email"),
     path("orders/by-payment", api.OrderByPayment.as_view(), name="api-order-by-payment"),
 ]

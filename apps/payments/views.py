@@ -61,11 +61,13 @@ def cancel(request: HttpRequest) -> HttpResponse:
 @paying_page
 def complete_payment(request: HttpRequest) -> HttpResponse:
     """The page of a recovery link. Its island loads the order and shows any error."""
+    contact = SiteSettings.current()
     props = {
         "order": request.GET.get("order", ""),
         "token": request.GET.get("token", ""),
         "pricing": current_pricing(),
-        "academy": academy_props(),
+        "portal_url": contact.portal,
+        "academy": academy_props(contact),
     }
     return render(request, "payments/complete_payment.html", {"props": props})
 

@@ -20,6 +20,9 @@ from apps.students.models import Consent, ErasureRequest, FormerEmail, Student
 from apps.students.session import end_sessions
 from apps.students.signals import email_changed, email_changing
 
+# Who changes addresses, in the histories of orders.
+STAFF = "equipo"
+
 
 def find_or_create_student(
     *, email: str, phone: str, first_name: str = "", last_name: str = ""
@@ -82,8 +85,8 @@ def accepted_current(order_id: int) -> set[Consent.Kind]:
 
 
 @transaction.atomic
-def announce_new_email(student: Student, *, before: str) -> None:
-    """Do what follows when staff have changed a student's address.
+def announce_new_email(student: Student, *, before: str, actor: str = STAFF) -> None:
+    """Do what follows when staff, or the buyer, have changed a student's address.
 
     Both addresses get a mail, sign-ins end, the classroom moves the account, and the student's
     orders get the new address. Links that were mailed to the old address are of no use: each of
@@ -99,7 +102,7 @@ def announce_new_email(student: Student, *, before: str) -> None:
             to=address,
             context={"student_id": student.pk, "is_old": is_old},
         )
-    email_changed.send(Student, student=student, before=before)
+    email_changed.send(Student, student=student, before=before, actor=actor)
 
 
 class EmailTaken(Invalid):
@@ -107,8 +110,8 @@ class EmailTaken(Invalid):
 
 
 @transaction.atomic
-def change_email(*, student_id: int, email: str) -> bool:
-    """Change a student's address on behalf of staff. False if it is the student's already.
+def change_email(*, student_id: int, email: str, actor: str = STAFF) -> bool:
+    """Change a student's address. False if it is the student's already. `actor` is for the history.
 
     Raises EmailTaken, and Invalid for an erased student.
     """
@@ -132,7 +135,7 @@ def change_email(*, student_id: int, email: str) -> bool:
     except IntegrityError:
         # A checkout has just created a student with it.
         raise EmailTaken("Acaba de crearse otro alumno con ese correo.") from None
-    announce_new_email(student, before=before)
+    announce_new_email(student, before=before, actor=actor)
     return True
 
 

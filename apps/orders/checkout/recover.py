@@ -14,7 +14,8 @@ from apps.orders.checkout.binding_quotes import BindingPrice
 from apps.orders.checkout.cart import CartLine, CheckoutItem, discounts_as_json, on_sale
 from apps.orders.checkout.place import INSTALMENT_REFUSALS
 from apps.orders.checkout.take_up import open_order
-from apps.orders.models import Order, OrderLine
+from apps.orders.models import Order, OrderLine, Payment
+from apps.orders.models.statuses import EventKind
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
@@ -54,7 +55,21 @@ class Recovered:
             "discounts": discounts_as_json(self.quote),
             "saved_total": as_json(order.total_cents),
             "changes": self.changes,
+            "bank": bank_answer(order),
         }
+
+
+def bank_answer(order: Order) -> str | None:
+    """What the bank has said of the unpaid order's last payment, for the buyer who comes back.
+
+    "confirming" while the bank decides, "declined" once it has declined a payment it was confirming
+    and no newer one waits for it, else None.
+    """
+    if order.payments.filter(status=Payment.Status.PROCESSING).exists():
+        return "confirming"
+    if order.events.filter(kind=EventKind.PAYMENT_DECLINED).exists():
+        return "declined"
+    return None
 
 
 def recover(*, order_id: int, token: str) -> Recovered:

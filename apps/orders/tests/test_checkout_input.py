@@ -1,8 +1,12 @@
 """POST /api/process-checkout refuses invalid input, other sites and too many requests."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from apps.orders.models import Order
+from apps.orders.serializers import CheckoutInput
 from tests.helpers.factories import (
     checkout_body,
     make_subject,
@@ -55,6 +59,24 @@ def test_checkout_refuses_an_invalid_phone(api, phone):
 
     assert status == 400
     assert list(answer["fields"]) == ["phone"]
+
+
+def test_checkout_accepts_and_refuses_the_same_contact_data_as_step_1_of_the_dialog():
+    path = Path(__file__).parents[1] / "contact_cases.json"
+    cases = json.loads(path.read_text(encoding="utf-8"))
+
+    def refused(**contact):
+        form = CheckoutInput(data=checkout_body([], total="1.00", **contact))
+        form.is_valid()
+        return set(contact) & set(form.errors)
+
+    for kind, expected in (("accepted", set()), ("refused", {"email"})):
+        for email in cases["emails"][kind]:
+            assert (email, refused(email=email)) == (email, expected)
+    for kind, expected in (("accepted", set()), ("refused", {"phone"})):
+        for prefix, number in cases["phones"][kind]:
+            phone = f"+{prefix}{number}"
+            assert (phone, refused(phone=phone)) == (phone, expected)
 
 
 @pytest.mark.parametrize(

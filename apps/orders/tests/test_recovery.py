@@ -51,6 +51,7 @@ def test_recovery_link_answers_with_the_order(api, saved):
         "discounts": [{"name": "Pago completo (5 %)", "amount": 15.1}],
         "saved_total": 286.9,
         "changes": [],
+        "bank": None,
     }
     assert answer["items"][0] == {
         "id": micro.pk,

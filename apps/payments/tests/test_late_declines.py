@@ -47,11 +47,13 @@ def test_late_decline_mails_the_recovery_link_once(api, sandbox, confirming, wor
 def test_declined_order_can_be_recovered_and_paid_with_another_card(
     api, sandbox, confirming, audited
 ):
-    wait_for_decline(sandbox, confirming)
     own = {"order": confirming["order_id"], "token": confirming["token"]}
+    assert api.get("orders/recover", **own)[1]["bank"] == "confirming"
+    wait_for_decline(sandbox, confirming)
     reconcile()
 
-    assert api.get("orders/recover", **own)[0] == 200
+    status, recovered = api.get("orders/recover", **own)
+    assert (status, recovered["bank"]) == (200, "declined")
     again = api.checkout(
         checkout_body(
             whole(Order.objects.get().lines.get().subject),

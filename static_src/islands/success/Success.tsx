@@ -3,7 +3,9 @@ import { AlertIcon, CheckIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
 import type { OrderByPayment } from "../../schemas/orderByPayment";
-import { cancelUrl, forgetPayment } from "../payment/pendingPayment";
+import { BankIsConfirming } from "../payment/Outcome";
+import { cancelUrl, forgetPayment, pendingOrder } from "../payment/pendingPayment";
+import { EmailCorrection } from "./EmailCorrection";
 import {
   followPayment,
   type PaymentReference,
@@ -31,7 +33,10 @@ const dateAndTime = new Intl.DateTimeFormat("es-ES", {
 /** The success page: shows the result of the payment in the address, and updates it. */
 export function Success(props: Props) {
   const { reference, portalUrl, portalProfileUrl, academy } = props;
+  // Read before the result is known: then the stored order is forgotten.
+  const [stored] = useState(() => pendingOrder(referenceId(reference)));
   const result = usePaymentResult(reference);
+  const correction = stored && <EmailCorrection order={stored} />;
   const support = (
     <p className="payment-result__support">
       ¿Necesitas ayuda? Escríbenos a{" "}
@@ -73,6 +78,7 @@ export function Success(props: Props) {
               <p>
                 Mira en {result.order.student.email}: ahí tienes el enlace para crear tu contraseña.
               </p>
+              {correction}
             </div>
           ) : (
             <div className="notice">
@@ -80,6 +86,7 @@ export function Success(props: Props) {
                 <strong>Estamos preparando tu acceso</strong>
               </p>
               <p>Te escribiremos a {result.order.student.email} en cuanto esté listo.</p>
+              {correction}
             </div>
           )}
           <div className="payment-result__actions">
@@ -117,8 +124,7 @@ export function Success(props: Props) {
       return (
         <Panel title="Tu banco está confirmando el pago" tone="wait">
           <p>
-            Puede tardar unos minutos. Te escribiremos a {result.order.student.email} en cuanto lo
-            confirme; no hace falta que pagues otra vez.
+            <BankIsConfirming email={result.order.student.email} />
           </p>
           {support}
         </Panel>

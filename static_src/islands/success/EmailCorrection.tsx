@@ -1,0 +1,66 @@
+import { type FormEvent, useState } from "react";
+import * as z from "zod/mini";
+import { ApiError, post } from "../../lib/api";
+import { EmailField } from "../../lib/fields";
+import type { OrderCredentials } from "../payment/state";
+
+const Corrected = z.object({ email: z.string() });
+const FAILED = "No hemos podido cambiar el correo. Inténtalo de nuevo.";
+
+type State =
+  | { step: "closed" | "open" | "sending"; error: string }
+  | { step: "corrected"; email: string };
+
+/** Lets the buyer correct the address of the purchase, once, if it was mistyped. */
+export function EmailCorrection({ order }: { order: OrderCredentials }) {
+  const [state, setState] = useState<State>({ step: "closed", error: "" });
+  const [email, setEmail] = useState("");
+
+  async function send(event: FormEvent) {
+    event.preventDefault();
+    if (state.step === "sending") return;
+    setState({ step: "sending", error: "" });
+    try {
+      const body = { order_id: order.orderId, token: order.token, email: email.trim() };
+      const corrected = await post("/api/orders/correct-email", body, Corrected);
+      setState({ step: "corrected", email: corrected.email });
+    } catch (error) {
+      const isSentence = error instanceof ApiError && error.code !== "unexpected";
+      setState({ step: "open", error: isSentence ? error.message : FAILED });
+    }
+  }
+
+  if (state.step === "corrected") {
+    return (
+      <p role="status">
+        Hecho: la confirmación y el acceso irán a <strong>{state.email}</strong>.
+      </p>
+    );
+  }
+  if (state.step === "closed") {
+    return (
+      <button
+        type="button"
+        className="button button--plain"
+        onClick={() => setState({ step: "open", error: "" })}
+      >
+        ¿No es tu correo? Corrígelo
+      </button>
+    );
+  }
+  return (
+    <form className="payment-result__correction" onSubmit={send} noValidate>
+      <EmailField
+        label="Tu correo, bien escrito"
+        inputMode="email"
+        autoFocus
+        value={email}
+        error={state.error || undefined}
+        onChange={(event) => setEmail(event.target.value)}
+      />
+      <button type="submit" className="button" aria-busy={state.step === "sending"}>
+        Enviar a este correo
+      </button>
+    </form>
+  );
+}
