@@ -1,9 +1,15 @@
 import type { Academy } from "../schemas/academy";
 
-type Props = { title: string; detail?: string; academy: Academy };
+type Props = {
+  title: string;
+  detail?: string;
+  academy: Academy;
+  /** Where trying again may help. */
+  onRetry?: (() => void) | undefined;
+};
 
 /** The message when the personal link to an order cannot be opened. */
-export function LinkFailed({ title, detail, academy }: Props) {
+export function LinkFailed({ title, detail, academy, onRetry }: Props) {
   return (
     <div className="card recovery__message" role="alert">
       <h2>{title}</h2>
@@ -12,9 +18,16 @@ export function LinkFailed({ title, detail, academy }: Props) {
         Si crees que es un error, escríbenos a{" "}
         <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
       </p>
-      <a className="button" href="/">
-        Volver al inicio
-      </a>
+      <div className="recovery__actions">
+        {onRetry && (
+          <button type="button" className="button" onClick={onRetry}>
+            Reintentar
+          </button>
+        )}
+        <a className={onRetry ? "button button--quiet" : "button"} href="/">
+          Volver al inicio
+        </a>
+      </div>
     </div>
   );
 }

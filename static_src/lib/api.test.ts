@@ -70,7 +70,16 @@ describe("a request", () => {
       headers: { "Content-Type": "application/json" },
       body: '{"code":"ÑU"}',
       credentials: "same-origin",
+      signal: expect.any(AbortSignal),
     });
+  });
+
+  it("that gets no response in time is reported like a lost connection", async () => {
+    const timeout = AbortSignal.abort(new DOMException("", "TimeoutError"));
+    vi.spyOn(AbortSignal, "timeout").mockReturnValue(timeout);
+    vi.stubGlobal("fetch", (_: string, { signal }: RequestInit) => Promise.reject(signal?.reason));
+    const error = await failureOf(post("/api/x", {}, Answer));
+    expect([error.status, error.code]).toEqual([0, "network"]);
   });
 
   it("without connection is an ApiError with code network", async () => {

@@ -7,6 +7,9 @@ const Failure = z.looseObject({
   fields: z.optional(z.unknown()),
 });
 
+// The server itself gives up on Stripe earlier.
+const SEND_TIMEOUT_MS = 60_000;
+
 const NO_CONNECTION = "Error de conexión. Verifica tu conexión a internet.";
 const UNEXPECTED_RESPONSE = "El servidor no ha respondido como se esperaba. Inténtalo de nuevo.";
 
@@ -48,6 +51,7 @@ export function post<Schema extends z.ZodMiniType>(
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(body),
+    signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
   });
 }
 
@@ -67,7 +71,7 @@ async function request<Schema extends z.ZodMiniType>(
 ): Promise<z.output<Schema>> {
   const response = await fetch(path, { ...init, credentials: "same-origin" }).catch((error) => {
     // The caller aborted the request: this is not a lost connection.
-    if (init.signal?.aborted) throw error;
+    if (init.signal?.aborted && error.name !== "TimeoutError") throw error;
     throw new ApiError(0, "network", NO_CONNECTION);
   });
   const data: unknown = await response.json().catch(() => null);

@@ -3,6 +3,7 @@ import { CatalogueSubject } from "../schemas/catalogue";
 import {
   type CartLine,
   countLines,
+  dearLessonsCents,
   isComplete,
   isTicked,
   removeLesson,
@@ -34,6 +35,17 @@ function subjectOf(id: number, statuses: ("active" | "expired")[]): CatalogueSub
 const micro = subjectOf(1, ["active", "active", "expired", "active"]);
 const macro = subjectOf(2, ["active", "active"]);
 const ids = (cart: CartLine[]) => cart.map((line) => [line.subject.id, line.lessonIds]);
+
+it("knows when single lessons cost as much as the complete subject, or more", () => {
+  const line = (finalPriceCents: number, lessonIds: number[]) => ({
+    subject: { ...micro, finalPriceCents },
+    lessonIds,
+  });
+  expect(dearLessonsCents(line(11_021, [11, 12]))).toBeNull();
+  expect(dearLessonsCents(line(11_020, [11, 12]))).toBe(11_020);
+  expect(dearLessonsCents(line(9000, [11, 12]))).toBe(11_020);
+  expect(dearLessonsCents(line(9000, []))).toBeNull();
+});
 
 describe("ticking lessons", () => {
   it("puts single lessons into one line of their subject", () => {

@@ -65,6 +65,16 @@ export function toggleAll(cart: Cart, subject: CatalogueSubject): CartLine[] {
   return line ? cart.map((other) => (other === line ? complete : other)) : [...cart, complete];
 }
 
+/**
+ * The single lessons of a line cost as much as the complete subject, or more. Returns their sum in
+ * cents, or null if the lessons are cheaper or the subject is complete already.
+ */
+export function dearLessonsCents(line: CartLine): number | null {
+  if (isComplete(line)) return null;
+  const cents = chosenLessons(line).reduce((sum, { priceCents }) => sum + priceCents, 0);
+  return cents >= line.subject.finalPriceCents ? cents : null;
+}
+
 export function removeLesson(cart: Cart, subjectId: number, lessonId: number): CartLine[] {
   const line = lineOf(cart, subjectId);
   return line && hasLesson(line, lessonId) ? toggleLesson(cart, line.subject, lessonId) : [...cart];

@@ -14,6 +14,7 @@ import {
   useState,
 } from "react";
 import { createPortal } from "react-dom";
+import { closeOnBack } from "./dialogHistory";
 import { CloseIcon } from "./icons";
 
 type ButtonProps = {
@@ -58,9 +59,12 @@ type Props = {
   title: string;
   /** The element that gets the focus when the dialog closes. */
   opener: RefObject<HTMLElement | null>;
-  /** Called by the close button and by Escape. The caller closes the dialog by not rendering it. */
+  /**
+   * Called by the close button, by Escape and by the browser's Back button. The caller closes the
+   * dialog by not rendering it.
+   */
   onClose(): void;
-  /** The dialog cannot be closed now: disables the close button. `onClose` must ignore Escape. */
+  /** The dialog cannot be closed now: disables the close button. `onClose` must ignore the other ways. */
   locked?: boolean;
   /** Tab may leave the dialog: the bank's 3-D Secure frame may be open. */
   allowTabOut?: boolean;
@@ -79,6 +83,10 @@ export function Modal({ title, opener, onClose, children, ...props }: Props) {
   const id = useId();
   const frame = useRef<HTMLDivElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
+  const body = useRef<HTMLDivElement>(null);
+
+  const closeDialog = useEffectEvent(() => onClose());
+  useEffect(() => closeOnBack(() => closeDialog()), []);
 
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     if (event.key === "Escape") onClose();
@@ -98,8 +106,12 @@ export function Modal({ title, opener, onClose, children, ...props }: Props) {
     };
   }, [opener]);
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each view is announced by its title.
-  useEffect(() => heading.current?.focus(), [title]);
+  // Each view is announced by its title and begins at its top.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the title stands for the view.
+  useEffect(() => {
+    if (body.current) body.current.scrollTop = 0;
+    heading.current?.focus();
+  }, [title]);
 
   return createPortal(
     <div className="modal" ref={frame}>
@@ -129,7 +141,9 @@ export function Modal({ title, opener, onClose, children, ...props }: Props) {
             <CloseIcon />
           </button>
         </header>
-        <div className="modal__body">{children}</div>
+        <div className="modal__body" ref={body}>
+          {children}
+        </div>
       </div>
     </div>,
     document.body,

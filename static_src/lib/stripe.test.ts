@@ -40,6 +40,13 @@ describe("the publishable key", () => {
     expect(await stripe.get()).toBe(STRIPE);
   });
 
+  it("is of no use without its script, whose address is logged but is no part of the message", async () => {
+    const stripe = source(async () => KEY);
+    stripe.injectScript.mockRejectedValueOnce(new Error(`${KEY.scriptUrl} did not load`));
+    await expect(stripe.get()).rejects.toThrow(/^$/);
+    expect(stripe.log).toHaveBeenCalledExactlyOnceWith(`${KEY.scriptUrl} did not load`);
+  });
+
   it.each([{}, { ...KEY, publishableKey: "" }, null])(
     "is reported as missing when the response is %j",
     async (answer) => {

@@ -26,7 +26,7 @@ type Dependencies = {
 /**
  * Fetches the publishable key, loads Stripe.js and caches the result. A failure is not cached, so
  * the next call tries again. `get` rejects with an Error whose message is one of the two above, or
- * says that the script did not load.
+ * empty if the script did not load.
  */
 export function createStripeSource({ fetchKey, injectScript, log }: Dependencies) {
   let cached: Promise<Stripe> | null = null;
@@ -37,7 +37,11 @@ export function createStripeSource({ fetchKey, injectScript, log }: Dependencies
     });
     const key = StripeKey.safeParse(answer);
     if (!key.success || !key.data.publishableKey) throw new Error(KEY_MISSING);
-    const construct = await injectScript(key.data.scriptUrl);
+    const construct = await injectScript(key.data.scriptUrl).catch((error: Error) => {
+      log(error.message);
+      // The page says that the form did not load. An address means nothing to a buyer.
+      throw new Error("");
+    });
     return construct(key.data.publishableKey, { locale: "es" });
   }
 
@@ -45,7 +49,7 @@ export function createStripeSource({ fetchKey, injectScript, log }: Dependencies
     get(): Promise<Stripe> {
       cached ??= load().catch((error: Error) => {
         cached = null;
-        log(error.message);
+        if (error.message) log(error.message);
         throw error;
       });
       return cached;

@@ -1,6 +1,6 @@
 /**
  * Toasts: short messages in the region `#toasts` of base.html, each shown for 4 s, at most 3 at a
- * time. Written without React, so that the loader can show one too.
+ * time, or one over an open dialog, where it has only the room of the dialog's heading. Written without React, so that the loader can show one too.
  */
 import { trySessionStorage } from "./sessionStorage";
 
@@ -13,7 +13,8 @@ const PENDING = "toast";
 export function toast({ title, text, tone }: Toast): void {
   const region = document.getElementById("toasts");
   if (!region) return;
-  while (region.children.length >= MAX_VISIBLE) region.firstElementChild?.remove();
+  const most = document.querySelector(".modal") ? 1 : MAX_VISIBLE;
+  while (region.children.length >= most) region.firstElementChild?.remove();
 
   const item = document.createElement("div");
   item.className = `toast toast--${tone}`;
@@ -30,17 +31,28 @@ export function toast({ title, text, tone }: Toast): void {
   item.append(words, close);
   region.append(item);
 
-  // The 4 s start again when the pointer or the focus leaves the toast.
+  // The 4 s start again when the mouse or the focus leaves the toast. A touch does not hold it: it
+  // would hold a toast that has appeared under the finger.
   let timer = window.setTimeout(() => item.remove(), SHOWN_MS);
-  const hold = () => window.clearTimeout(timer);
-  const release = () => {
-    hold();
+  const hold = (event: Event) => {
+    if (!isTouch(event)) window.clearTimeout(timer);
+  };
+  const release = (event: Event) => {
+    if (isTouch(event)) return;
+    window.clearTimeout(timer);
     timer = window.setTimeout(() => item.remove(), SHOWN_MS);
   };
   item.addEventListener("pointerenter", hold);
   item.addEventListener("pointerleave", release);
   item.addEventListener("focusin", hold);
   item.addEventListener("focusout", release);
+}
+
+const isTouch = (event: Event): boolean => (event as Partial<PointerEvent>).pointerType === "touch";
+
+/** Remove the toasts of a step that the visitor has left. */
+export function dismissToasts(): void {
+  document.getElementById("toasts")?.replaceChildren();
 }
 
 /** Store a toast that the next page of this tab shows, once. */

@@ -55,6 +55,7 @@ export const RecoveredOrder = z.pipe(
     discounts: z.array(Discount),
     saved_total: cents,
     changes: z.array(Change),
+    bank: z.nullable(z.enum(["confirming", "declined"])),
   }),
   z.transform((order) => ({
     id: order.id,
@@ -68,6 +69,8 @@ export const RecoveredOrder = z.pipe(
     items: order.items,
     discounts: order.discounts,
     changes: order.changes,
+    /** What the bank has said of the last payment, if it made the buyer wait. */
+    bank: order.bank,
   })),
 );
 export type RecoveredOrder = z.output<typeof RecoveredOrder>;

@@ -107,8 +107,11 @@ def test_clearing_the_cart_shows_a_toast(visitor: Visitor, shelf: Shelf) -> None
 
     toast = visitor.toast("Carrito limpiado", "Se han eliminado todos los elementos del carrito")
     expect(toast).to_be_visible()
-    expect(visitor.cart.get_by_text("Aún está vacío")).to_be_visible()
+    expect(visitor.cart.get_by_text("Has vaciado tu carrito.")).to_be_visible()
     expect(visitor.cart_button).to_have_count(0)
+
+    visitor.cart.get_by_role("button", name="Deshacer").click()
+    expect(visitor.cart.get_by_text(subject.name)).to_be_visible()
 
 
 def test_cart_is_kept_when_filters_and_pages_change_and_lost_on_reload(

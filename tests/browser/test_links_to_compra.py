@@ -153,7 +153,7 @@ def test_quote_that_expires_while_the_page_is_open_shows_a_notice_before_chargin
 
     expect(visitor.dialog.get_by_text(re.compile("Tu presupuesto caducó el"))).to_be_visible()
     expect(visitor.page.locator("iframe")).to_have_count(0)
-    visitor.open_card_form("343,62 €").type_card()
+    visitor.accept_price("343,62 €").open_card_form("343,62 €").type_card()
     visitor.press(visitor.pay_button("343,62 €"))
     visitor.expect_success()
     order = only_order(email)

@@ -313,8 +313,9 @@ def test_missing_payment_key_shows_an_error_and_the_retry_button_reloads_the_pag
     with at_step_2.page.expect_navigation():
         alert.get_by_role("button", name="Reintentar").click()
 
-    at_step_2.wait_for_catalogue()
-    expect(at_step_2.dialog).to_have_count(0)
+    # A reload of /compra would lose the cart: the saved order opens in its place.
+    expect(at_step_2.page).to_have_url(re.compile("/complete-payment"))
+    expect(at_step_2.page.get_by_role("region", name="Tu matrícula")).to_contain_text("190,00 €")
 
 
 def test_payment_key_is_fetched_once_and_cached(at_step_2: Visitor) -> None:
@@ -348,17 +349,23 @@ def test_unavailable_provider_shows_no_se_pudo_preparar_el_pago_and_the_next_att
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_checkout_without_connection_shows_that_the_payment_could_not_be_processed(
+def test_checkout_without_connection_says_so_and_the_next_press_tries_again(
     at_step_2: Visitor, email: str
 ) -> None:
-    at_step_2.watch.expect("net::ERR_FAILED.*/api/process-checkout")
-    at_step_2.page.route(CHECKOUT, lambda route: route.abort())
+    at_step_2.watch.expect("net::ERR_INTERNET_DISCONNECTED.*/api/process-checkout")
+    at_step_2.tick_boxes()
+    at_step_2.page.context.set_offline(True)
 
-    at_step_2.tick_boxes().pay_button("190,00 €").click()
+    at_step_2.pay_button("190,00 €").click()
 
-    sentence = "No se pudo procesar el pago. Inténtalo de nuevo."
+    sentence = (
+        "No tienes conexión a internet. No se ha cobrado nada: cuando vuelva, inténtalo otra vez."
+    )
     expect(at_step_2.toast("Error en el pago", sentence)).to_be_visible()
     assert orders_of(email) == []
+    at_step_2.page.context.set_offline(False)
+    at_step_2.open_card_form("190,00 €")
+    expect(at_step_2.toast("Error en el pago", sentence)).to_have_count(0)
 
 
 def test_response_with_neither_client_secret_nor_url_shows_an_error(at_step_2: Visitor) -> None:

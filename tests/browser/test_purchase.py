@@ -315,7 +315,10 @@ def test_total_of_0_needs_no_card(visitor: Visitor, maths: Subject, email: str) 
     expect(visitor.dialog.locator("dl")).to_contain_text("Código promocional−190,00 €")
     visitor.tick_boxes()
 
-    visitor.pay_button("0,00 €").click()
+    expect(visitor.dialog).not_to_contain_text("obligación de pago")
+    expect(visitor.dialog).not_to_contain_text("Pago con tarjeta")
+    expect(visitor.dialog).to_contain_text("No hay nada que pagar: no te pedimos tarjeta")
+    visitor.dialog.get_by_role("button", name="Confirmar sin pagar").click()
 
     assert re.fullmatch(r"free_[0-9a-f]{32}", visitor.expect_success())
     order = only_order(email)
@@ -341,6 +344,7 @@ def test_changed_price_is_shown_before_anything_is_charged(
     expect(visitor.dialog.locator("dl")).to_contain_text("199,50 €")
     assert orders_of(email) == []
 
+    visitor.accept_price("199,50 €")
     visitor.open_card_form("199,50 €").type_card().pay_button("199,50 €").click()
     visitor.expect_success()
     order = only_order(email)

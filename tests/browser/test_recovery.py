@@ -55,7 +55,7 @@ def test_recovery_link_with_a_wrong_token_opens_no_order(
     expect(visitor.page.get_by_text(email)).to_have_count(0)
 
 
-def test_recovery_link_of_a_paid_order_says_order_not_found(
+def test_recovery_link_of_a_paid_order_says_so_and_leads_to_the_classroom(
     visitor: Visitor, maths: Subject, email: str
 ) -> None:
     visitor.watch.expect("status of 409.*/api/orders/recover")
@@ -64,8 +64,10 @@ def test_recovery_link_of_a_paid_order_says_order_not_found(
 
     visitor.page.goto(f"/complete-payment?order={order.pk}&token={order.auth_token}")
 
-    heading = visitor.page.get_by_role("alert").get_by_role("heading")
-    expect(heading).to_have_text("Orden no encontrada")
+    heading = visitor.page.get_by_role("heading", name="Esta compra ya está pagada")
+    expect(heading).to_be_visible()
+    link = visitor.page.get_by_role("main").get_by_role("link", name="Ir al aula virtual")
+    expect(link).to_have_attribute("href", re.compile("/aula$"))
 
 
 def test_failed_loading_of_the_order_shows_an_error(
@@ -78,6 +80,9 @@ def test_failed_loading_of_the_order_shows_an_error(
 
     heading = visitor.page.get_by_role("alert").get_by_role("heading")
     expect(heading).to_have_text("Orden no encontrada o enlace inválido")
+    visitor.page.unroute(RECOVER)
+    visitor.page.get_by_role("button", name="Reintentar").click()
+    expect(visitor.page.get_by_role("region", name="Tu matrícula")).to_contain_text(maths.name)
 
 
 def test_recovery_page_shows_that_it_is_loading(

@@ -27,7 +27,15 @@ BANK_DECLINED = (
 )
 CARD_FRAME = "iframe[title='Marco de entrada de pago seguro']"
 CHALLENGE_FRAME = "body > iframe[title='Autenticación 3-D Secure']"
+# Below this width the cart is no column of the catalogue.
+NARROW = 1088
+PURCHASE_STEPS = re.compile("^(Tus datos|Resumen y pago)$")
 in_both_modes = pytest.mark.parametrize("mode", ["embedded", "hosted"])
+
+
+def nbsp(text: str) -> str:
+    """The pattern of a text in which amounts have a no-break space: "300,00 €"."""
+    return re.escape(text).replace(r"\ ", r"\s")
 
 
 class Watch:
@@ -125,8 +133,9 @@ class Visitor:
 
     @property
     def cart_button(self) -> Locator:
-        """The floating cart button."""
-        return self.page.get_by_role("button", name="continuar con la compra")
+        """The floating cart button, with its name on a wide screen or on a narrow one."""
+        name = re.compile("continuar con la compra$|^Ver carrito ·")
+        return self.page.get_by_role("button", name=name)
 
     def fill_cart(self, subjects: Iterable[Subject], lessons: Iterable[Lesson] = ()) -> "Visitor":
         for subject in subjects:
@@ -164,8 +173,12 @@ class Visitor:
         return self.box("pierdo el derecho de desistimiento")
 
     def open_dialog(self) -> "Visitor":
+        """Open the payment dialog; on a narrow screen from the cart that the button opens."""
+        size = self.page.viewport_size
         self.press(self.cart_button)
-        expect(self.dialog).to_be_visible()
+        if size and size["width"] < NARROW:
+            self.press(self.dialog.get_by_role("button", name="Ir a pagar"))
+        expect(self.dialog.get_by_role("heading", name=PURCHASE_STEPS)).to_be_visible()
         return self
 
     def fill_contact(self, phone: str = "600123123") -> "Visitor":
@@ -199,7 +212,13 @@ class Visitor:
         return self
 
     def pay_button(self, euros: str | None = None) -> Locator:
-        return self.page.get_by_role("button", name=f"Pagar {euros}" if euros else "Pagar")
+        return self.page.get_by_role("button", name=re.compile(rf"^Pagar {nbsp(euros or '')}"))
+
+    def accept_price(self, euros: str) -> "Visitor":
+        """Accept the new total after the price has changed."""
+        self.press(self.page.get_by_role("button", name=re.compile(rf"^Aceptar {nbsp(euros)}$")))
+        expect(self.pay_button(euros)).to_be_focused()
+        return self
 
     @property
     def card_form(self) -> FrameLocator:
@@ -248,8 +267,7 @@ class Visitor:
     # ------------------------------------------------------------ page
     def toast(self, title: str, text: str = "") -> Locator:
         """The toast with exactly this title and text."""
-        words = re.escape(title + text).replace(r"\ ", r"\s")  # "300,00 €" has a no-break space.
-        whole = re.compile(f"^{words}×$")
+        whole = re.compile(f"^{nbsp(title + text)}×$")
         return self.page.get_by_role("region", name="Avisos").locator(".toast", has_text=whole)
 
     def responses_of(self, path: str) -> list[Response]:

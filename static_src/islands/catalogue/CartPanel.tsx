@@ -1,3 +1,4 @@
+import { type ReactNode, useRef, useState } from "react";
 import { cartPriceOptions } from "../../lib/bindingPrice";
 import type { BindingQuote } from "../../lib/bindingQuote";
 import {
@@ -7,6 +8,7 @@ import {
   isComplete,
   removeLesson,
   removeSubject,
+  toggleAll,
   toPricedItems,
 } from "../../lib/cart";
 import { CloseIcon } from "../../lib/icons";
@@ -19,6 +21,7 @@ import {
 } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import type { Pricing } from "../../schemas/pricing";
+import { WholeOffer } from "./WholeOffer";
 
 type Props = {
   cart: Cart;
@@ -28,59 +31,114 @@ type Props = {
   /** Why the quote's price does not bind any more. */
   quoteNotice: string | null;
   onChange: (cart: CartLine[]) => void;
+  clearing: Clearing;
+  /** Open the payment dialog. `busy` while its code is being loaded. */
+  onPay(): void;
+  busy: boolean;
 };
 
-/** The cart: its lines and its price with full payment. */
-export function CartPanel({ cart, pricing, bindingQuote, quoteNotice, onChange }: Props) {
-  const clear = () => {
-    onChange([]);
-    focusCart();
-    toast({
-      title: "Carrito limpiado",
-      text: "Se han eliminado todos los elementos del carrito",
-      tone: "success",
-    });
+/** Emptying the cart, and the way back: `undo` is null unless the cart has just been emptied. */
+export type Clearing = { clear(): void; undo: (() => void) | null };
+
+export function useClearing(cart: CartLine[], onChange: (cart: CartLine[]) => void): Clearing {
+  const [cleared, setCleared] = useState<CartLine[] | null>(null);
+  return {
+    clear() {
+      setCleared(cart);
+      onChange([]);
+      toast({
+        title: "Carrito limpiado",
+        text: "Se han eliminado todos los elementos del carrito",
+        tone: "success",
+      });
+    },
+    undo: cleared && cart.length === 0 ? () => onChange(cleared) : null,
   };
+}
+
+/** The cart beside or below the subjects. */
+export function CartPanel(props: Props) {
+  return (
+    <aside className="cart card" aria-labelledby="carrito-titulo">
+      <CartContents {...props} heading={<h2 id="carrito-titulo">Tu carrito</h2>} />
+    </aside>
+  );
+}
+
+/** The cart: its lines and its price with full payment. */
+export function CartContents({ heading, ...props }: Props & { heading?: ReactNode }) {
+  const { cart, clearing } = props;
+  const box = useRef<HTMLDivElement>(null);
+  // The pressed button disappears with its line, and the focus would be lost.
+  const keepFocus = () => box.current?.focus({ preventScroll: true });
 
   return (
-    <aside className="cart card" id="carrito" aria-labelledby="carrito-titulo" tabIndex={-1}>
+    <div className="cart__contents" ref={box} tabIndex={-1}>
       <div className="cart__head">
-        <h2 id="carrito-titulo">Tu carrito</h2>
+        {heading}
         {cart.length > 0 && (
-          <button type="button" className="button button--plain" onClick={clear}>
+          <button
+            type="button"
+            className="button button--plain"
+            onClick={() => {
+              clearing.clear();
+              keepFocus();
+            }}
+          >
             Vaciar carrito
           </button>
         )}
       </div>
       {cart.length === 0 ? (
-        <p className="cart__empty">
-          Aún está vacío. Marca las lecciones que necesites o selecciona una asignatura completa.
-        </p>
+        <>
+          <p className="cart__empty">
+            {clearing.undo
+              ? "Has vaciado tu carrito."
+              : "Aún está vacío. Marca las lecciones que necesites o selecciona una asignatura completa."}
+          </p>
+          {clearing.undo && (
+            <button
+              type="button"
+              className="button button--quiet cart__undo"
+              onClick={() => {
+                clearing.undo?.();
+                keepFocus();
+              }}
+            >
+              Deshacer
+            </button>
+          )}
+        </>
       ) : (
         <>
-          <CartLines cart={cart} pricing={pricing} onChange={onChange} />
-          <Totals
-            cart={cart}
-            pricing={pricing}
-            bindingQuote={bindingQuote}
-            quoteNotice={quoteNotice}
-          />
+          <CartLines {...props} keepFocus={keepFocus} />
+          <Totals {...props} />
+          <button
+            type="button"
+            className="button button--large cart__pay"
+            aria-haspopup="dialog"
+            aria-busy={props.busy}
+            onClick={props.onPay}
+          >
+            Ir a pagar
+          </button>
         </>
       )}
-    </aside>
+    </div>
   );
 }
 
-/** Focus the cart: the pressed button disappears with its line, and the focus would be lost. */
-function focusCart() {
-  document.getElementById("carrito")?.focus({ preventScroll: true });
-}
+type LinesProps = Pick<Props, "cart" | "pricing" | "onChange"> & { keepFocus(): void };
 
-function CartLines({ cart, pricing, onChange }: Pick<Props, "cart" | "pricing" | "onChange">) {
+function CartLines({ cart, pricing, onChange, keepFocus }: LinesProps) {
   const prices = quoteCart(pricing, toPricedItems(cart), FULL_PAYMENT).lines;
   let next = 0;
   // The prices are in the cart's order: one for a complete subject, one for each single lesson.
   const takePrice = () => prices[next++];
+  const change = (changed: CartLine[]) => {
+    onChange(changed);
+    keepFocus();
+  };
 
   return (
     <ul className="cart__lines">
@@ -96,7 +154,7 @@ function CartLines({ cart, pricing, onChange }: Pick<Props, "cart" | "pricing" |
               {isComplete(line) && <LinePrice price={takePrice()} />}
               <RemoveButton
                 label={`Quitar ${name} del carrito`}
-                onRemove={() => onChange(removeSubject(cart, id))}
+                onRemove={() => change(removeSubject(cart, id))}
               />
             </div>
             {isComplete(line) ? (
@@ -111,12 +169,16 @@ function CartLines({ cart, pricing, onChange }: Pick<Props, "cart" | "pricing" |
                     <LinePrice price={takePrice()} />
                     <RemoveButton
                       label={`Quitar ${lesson.title} de ${name}`}
-                      onRemove={() => onChange(removeLesson(cart, id, lesson.id))}
+                      onRemove={() => change(removeLesson(cart, id, lesson.id))}
                     />
                   </li>
                 ))}
               </ul>
             )}
+            <WholeOffer
+              line={line}
+              onTakeWhole={() => change(toggleAll([...cart], line.subject))}
+            />
           </li>
         );
       })}
@@ -146,17 +208,19 @@ function RemoveButton({ label, onRemove }: { label: string; onRemove: () => void
       className="cart__remove"
       aria-label={label}
       data-tooltip="Quitar"
-      onClick={() => {
-        onRemove();
-        focusCart();
-      }}
+      onClick={onRemove}
     >
       <CloseIcon />
     </button>
   );
 }
 
-function Totals({ cart, pricing, bindingQuote, quoteNotice }: Omit<Props, "onChange">) {
+function Totals({
+  cart,
+  pricing,
+  bindingQuote,
+  quoteNotice,
+}: Pick<Props, "cart" | "pricing" | "bindingQuote" | "quoteNotice">) {
   const items = toPricedItems(cart);
   const terms = cartPriceOptions(bindingQuote, cart);
   const notice = terms.notice ?? quoteNotice;

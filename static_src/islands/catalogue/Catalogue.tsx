@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useEffectEvent, useState } from "react";
+import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react";
 import * as z from "zod/mini";
 import { get } from "../../lib/api";
 import type { BindingQuote } from "../../lib/bindingQuote";
@@ -9,8 +9,8 @@ import type { Academy } from "../../schemas/academy";
 import { type CataloguePage, type CatalogueSubject, QuotedCart } from "../../schemas/catalogue";
 import type { Pricing } from "../../schemas/pricing";
 import { Degree, type University } from "../../schemas/universities";
-import { CartPanel } from "./CartPanel";
-import { Checkout } from "./Checkout";
+import { CartPanel, useClearing } from "./CartPanel";
+import { Checkout, useCheckout } from "./Checkout";
 import { Filters } from "./Filters";
 import { type CatalogueQuery, cataloguePath } from "./query";
 import { Results } from "./Results";
@@ -67,6 +67,12 @@ export function Catalogue(props: Props) {
     [],
   );
 
+  const clearing = useClearing(cart, setCart);
+  const checkout = useCheckout();
+  const pay = useRef(checkout.pay);
+  pay.current = checkout.pay;
+  const onPay = useCallback(() => void pay.current(), []);
+
   // Fill the caches with the data that the server's HTML already shows.
   const [pages] = useState(() => {
     const cache = new ResourceCache<CataloguePage>();
@@ -102,6 +108,7 @@ export function Catalogue(props: Props) {
           cart={cart}
           onToggleLesson={onToggleLesson}
           onToggleAll={onToggleAll}
+          onPay={onPay}
         />
         <CartPanel
           cart={cart}
@@ -109,9 +116,15 @@ export function Catalogue(props: Props) {
           bindingQuote={bindingQuote}
           quoteNotice={quoteNotice}
           onChange={setCart}
+          clearing={clearing}
+          onPay={checkout.pay}
+          busy={checkout.loading}
         />
       </div>
       <Checkout
+        checkout={checkout}
+        clearing={clearing}
+        quoteNotice={quoteNotice}
         cart={cart}
         onCartChange={setCart}
         pricing={pricing}

@@ -1,46 +1,47 @@
-import { type ComponentType, useRef, useState } from "react";
+import { type ComponentType, useRef, useState, useSyncExternalStore } from "react";
 import { cartPriceOptions } from "../../lib/bindingPrice";
 import type { BindingQuote } from "../../lib/bindingQuote";
 import { type CartLine, countLines, toPricedItems } from "../../lib/cart";
 import { CartIcon } from "../../lib/icons";
+import { Modal } from "../../lib/modal";
 import { formatEuros } from "../../lib/money";
 import { quoteCart } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import type { Pricing } from "../../schemas/pricing";
 import type { PaymentDialog } from "../payment/PaymentDialog";
+import { CartContents, type Clearing } from "./CartPanel";
 
 type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
 
 const loadDialog = () => import("../payment/PaymentDialog");
 
-type Props = {
-  cart: CartLine[];
-  onCartChange: (cart: CartLine[]) => void;
-  pricing: Pricing;
-  academy: Academy;
-  bindingQuote: BindingQuote | null;
-  code: string;
+/** What is open over the catalogue: the cart, on screens without room for it, or the payment. */
+export type OpenDialog = "cart" | "payment" | null;
+
+type CheckoutState = {
+  Dialog: Dialog | null;
+  open: OpenDialog;
+  /** The code of the payment dialog is being loaded. */
+  loading: boolean;
+  show(open: OpenDialog): void;
+  /** Load the payment dialog, and open it. */
+  pay(): void;
 };
 
-/**
- * The floating cart button and the payment dialog, whose code is loaded when it is first needed.
- */
-export function Checkout({ cart, onCartChange, pricing, academy, bindingQuote, code }: Props) {
+/** The payment dialog, whose code is loaded when it is first needed. */
+export function useCheckout(): CheckoutState {
   const [Dialog, setDialog] = useState<Dialog | null>(null);
-  const [open, setOpen] = useState(false);
-  const button = useRef<HTMLButtonElement>(null);
-  const count = countLines(cart);
-  const total = formatEuros(
-    quoteCart(pricing, toPricedItems(cart), cartPriceOptions(bindingQuote, cart)).totalCents,
-  );
-  const itemCount = count === 1 ? "1 artículo" : `${count} artículos`;
+  const [open, show] = useState<OpenDialog>(null);
+  const [loading, setLoading] = useState(false);
 
-  const openDialog = async () => {
+  async function pay() {
+    if (loading) return;
+    setLoading(true);
     try {
       const { PaymentDialog } = await loadDialog();
       setDialog(() => PaymentDialog);
-      setOpen(true);
+      show("payment");
     } catch (error) {
       console.error(error);
       toast({
@@ -49,9 +50,37 @@ export function Checkout({ cart, onCartChange, pricing, academy, bindingQuote, c
         tone: "error",
       });
     }
-  };
-  // Load the dialog when the button is pointed at or focused. A failure is reported on click.
-  const preload = () => void loadDialog().catch(() => undefined);
+    setLoading(false);
+  }
+  return { Dialog, open, loading, show, pay };
+}
+
+// Load the dialog when a button is pointed at or focused. A failure is reported on click.
+const preload = () => void loadDialog().catch(() => undefined);
+
+type Props = {
+  checkout: CheckoutState;
+  cart: CartLine[];
+  onCartChange: (cart: CartLine[]) => void;
+  pricing: Pricing;
+  academy: Academy;
+  bindingQuote: BindingQuote | null;
+  quoteNotice: string | null;
+  clearing: Clearing;
+  code: string;
+};
+
+/** The floating cart button, and what it opens. */
+export function Checkout({ checkout, cart, onCartChange, ...props }: Props) {
+  const { pricing, bindingQuote } = props;
+  const { Dialog, open, loading, show, pay } = checkout;
+  const button = useRef<HTMLButtonElement>(null);
+  const cartIsInView = useWideScreen();
+  const count = countLines(cart);
+  const total = formatEuros(
+    quoteCart(pricing, toPricedItems(cart), cartPriceOptions(bindingQuote, cart)).totalCents,
+  );
+  const itemCount = count === 1 ? "1 artículo" : `${count} artículos`;
 
   return (
     <>
@@ -64,31 +93,59 @@ export function Checkout({ cart, onCartChange, pricing, academy, bindingQuote, c
           ref={button}
           className="button button--large checkout"
           aria-haspopup="dialog"
-          onClick={openDialog}
+          aria-busy={loading}
+          onClick={cartIsInView ? pay : () => show("cart")}
           onPointerEnter={preload}
           onFocus={preload}
         >
           <span className="checkout__count">
             <CartIcon />
-            {itemCount}
+            {cartIsInView ? itemCount : `Ver carrito · ${count}`}
           </span>
-          <span className="price">{total}</span>
-          <span className="visually-hidden">: continuar con la compra</span>
+          <span className="price">
+            {!cartIsInView && "· "}
+            {total}
+          </span>
+          {cartIsInView && <span className="visually-hidden">: continuar con la compra</span>}
         </button>
+      )}
+      {open === "cart" && (
+        <Modal
+          title="Tu carrito"
+          opener={button}
+          onClose={() => show(null)}
+          attributes={{ className: "cart-sheet" }}
+        >
+          <CartContents cart={cart} onChange={onCartChange} onPay={pay} busy={loading} {...props} />
+        </Modal>
       )}
       {Dialog && (
         <Dialog
-          open={open}
-          onOpenChange={setOpen}
+          open={open === "payment"}
+          onOpenChange={(isOpen) => show(isOpen ? "payment" : null)}
           opener={button}
           cart={cart}
           onCartChange={onCartChange}
           pricing={pricing}
-          academy={academy}
+          academy={props.academy}
           bindingQuote={bindingQuote}
-          code={code}
+          code={props.code}
         />
       )}
     </>
+  );
+}
+
+// From this width on, the cart is a column beside the subjects (`styles/pages/compra.css`).
+const wideScreen = () => window.matchMedia("(width >= 68rem)");
+
+function useWideScreen(): boolean {
+  return useSyncExternalStore(
+    (onChange) => {
+      const query = wideScreen();
+      query.addEventListener("change", onChange);
+      return () => query.removeEventListener("change", onChange);
+    },
+    () => wideScreen().matches,
   );
 }

@@ -28,6 +28,8 @@ type CartProps = {
   cart: Cart;
   onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
   onToggleAll: (subject: CatalogueSubject) => void;
+  /** Open the payment dialog. */
+  onPay: () => void;
 };
 
 type Props = CartProps & {

@@ -7,6 +7,7 @@ import { formatEuros } from "../../lib/money";
 import { subjectCard } from "../../lib/quote";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
 import type { Campaign } from "../../schemas/pricing";
+import { WholeOffer } from "./WholeOffer";
 
 type Props = {
   subject: CatalogueSubject;
@@ -14,6 +15,8 @@ type Props = {
   line: CartLine | undefined;
   onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
   onToggleAll: (subject: CatalogueSubject) => void;
+  /** Open the payment dialog. */
+  onPay: () => void;
 };
 
 /**
@@ -22,7 +25,7 @@ type Props = {
  * only when its own line of the cart changes.
  */
 export const SubjectCard = memo(
-  ({ subject, campaign, line, onToggleLesson, onToggleAll }: Props) => {
+  ({ subject, campaign, line, onToggleLesson, onToggleAll, onPay }: Props) => {
     const { id, name, degree, lessons, finalPriceCents, totalDiscounts } = subject;
     const { lowestCents, enrolledStudents } = subject;
     const { listPriceCents, priceCents, discountEuros } = subjectCard(
@@ -30,7 +33,7 @@ export const SubjectCard = memo(
       totalDiscounts,
       { campaign, lowestCents },
     );
-    const isCheaper = priceCents < finalPriceCents;
+    const isCheaper = priceCents < Math.max(finalPriceCents, listPriceCents);
     const complete = line !== undefined && isComplete(line);
     const available = activeLessons(subject).length > 0;
     const title = `asignatura-${id}`;
@@ -87,6 +90,7 @@ export const SubjectCard = memo(
               ))}
             </ul>
           )}
+          {line && <WholeOffer line={line} onTakeWhole={() => onToggleAll(subject)} />}
           <footer className="subject__whole">
             <p className="subject__price">
               <span>Asignatura completa</span>
@@ -98,7 +102,9 @@ export const SubjectCard = memo(
               )}
               <strong className="price">{formatEuros(priceCents)}</strong>
             </p>
-            {isCheaper && campaign && <p className="subject__campaign">{campaignName(campaign)}</p>}
+            {isCheaper && campaign?.cart && (
+              <p className="subject__campaign">{campaignName(campaign)}</p>
+            )}
             <div className="subject__actions">
               <button
                 type="button"
@@ -118,6 +124,17 @@ export const SubjectCard = memo(
               >
                 Ver más
               </a>
+              {line && (
+                // Seen only while it has the focus: the floating button is far away by keyboard.
+                <button
+                  type="button"
+                  className="button subject__pay"
+                  aria-haspopup="dialog"
+                  onClick={onPay}
+                >
+                  Ir a pagar
+                </button>
+              )}
             </div>
           </footer>
         </article>

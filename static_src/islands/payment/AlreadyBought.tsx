@@ -1,5 +1,5 @@
 import type { UnavailableItem } from "../../schemas/checkout";
-import { RefusalNotice } from "./RefusalNotice";
+import { focusPayButton, RefusalNotice } from "./RefusalNotice";
 
 type Props = {
   items: UnavailableItem[];
@@ -11,8 +11,7 @@ type Props = {
 /** The notice to a signed-in student that the cart has items they have already bought. */
 export function AlreadyBought({ items, onBuyAgain, onRemove }: Props) {
   function buyAgain() {
-    // The pressed button disappears with the notice, so move the focus to the pay button.
-    document.querySelector<HTMLElement>(".pay-bar__pay")?.focus();
+    focusPayButton();
     onBuyAgain();
   }
 

@@ -5,11 +5,13 @@ import {
   useEffect,
   useImperativeHandle,
   useMemo,
+  useRef,
   useState,
   useSyncExternalStore,
 } from "react";
 import { followStripe, type StripeState, stripeAppearance, stripeSource } from "../../lib/stripe";
 import { cardErrorMessage } from "./refusals";
+import { Waiting } from "./Waiting";
 
 export type CardOutcome =
   | { kind: "charged" }
@@ -26,6 +28,8 @@ type Props = {
   clientSecret: string;
   email: string;
   handle: RefObject<CardHandle | null>;
+  /** The page that "Reintentar" loads. Empty to load the current page again. */
+  reloadUrl?: string;
 };
 
 const PREPARING = "Preparando opciones de pago...";
@@ -39,8 +43,9 @@ export function CardForm(props: Props) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the design tokens it reads depend on the color scheme.
   const appearance = useMemo(stripeAppearance, [dark]);
 
-  if (state.status === "loading") return <Preparing />;
-  if (state.status === "failed") return <LoadFailed detail={state.message} />;
+  if (state.status === "loading") return <Waiting>{PREPARING}</Waiting>;
+  if (state.status === "failed")
+    return <LoadFailed detail={state.message} reloadUrl={props.reloadUrl} />;
   return (
     <Elements
       stripe={state.stripe}
@@ -51,7 +56,7 @@ export function CardForm(props: Props) {
   );
 }
 
-function CardFields({ clientSecret, email, handle }: Props) {
+function CardFields({ clientSecret, email, handle, reloadUrl }: Props) {
   const stripe = useStripe();
   const elements = useElements();
   const [status, setStatus] = useState<"loading" | "ready" | "failed">("loading");
@@ -79,10 +84,19 @@ function CardFields({ clientSecret, email, handle }: Props) {
     };
   }, [status, stripe, elements, clientSecret]);
 
-  if (status === "failed") return <LoadFailed />;
+  // The buyer has asked for the form: the focus goes there, unless they have moved it meanwhile.
+  const form = useRef<HTMLFieldSetElement>(null);
+  useEffect(() => {
+    const focused = document.activeElement;
+    if (status !== "ready" || !focused?.matches("body,button")) return;
+    form.current?.focus({ preventScroll: true });
+    form.current?.scrollIntoView({ block: "nearest" });
+  }, [status]);
+
+  if (status === "failed") return <LoadFailed reloadUrl={reloadUrl} />;
   return (
-    <div className="card-form">
-      {status === "loading" && <Preparing />}
+    <fieldset className="card-form" ref={form} tabIndex={-1} aria-label="Datos de la tarjeta">
+      {status === "loading" && <Waiting>{PREPARING}</Waiting>}
       <PaymentElement
         options={{ layout: "tabs", defaultValues: { billingDetails: { email } } }}
         onReady={() => setStatus("ready")}
@@ -93,8 +107,17 @@ function CardFields({ clientSecret, email, handle }: Props) {
           El formulario de pago está listo.
         </p>
       )}
-    </div>
+    </fieldset>
   );
+}
+
+/** Confirm a payment with a card that is saved at Stripe. The bank may ask the student. */
+export async function confirmSavedCard(clientSecret: string, card: string): Promise<CardOutcome> {
+  const stripe = await stripeSource.get();
+  const { error, paymentIntent } = await stripe.confirmCardPayment(clientSecret, {
+    payment_method: card,
+  });
+  return outcomeOf(paymentIntent ?? error?.payment_intent) ?? declined(error);
 }
 
 /**
@@ -112,17 +135,13 @@ function declined(error: StripeError | undefined): CardOutcome {
   return { kind: "declined", text: cardErrorMessage(error ?? {}), final };
 }
 
-function Preparing() {
-  return (
-    <p className="card-form__wait" role="status">
-      {PREPARING}
-    </p>
-  );
-}
+type LoadFailedProps = { detail?: string; reloadUrl: string | undefined };
 
-function LoadFailed({ detail }: { detail?: string }) {
+function LoadFailed({ detail, reloadUrl }: LoadFailedProps) {
   const retry = () => {
     stripeSource.clear();
+    // A reload of /compra would lose the cart: load the saved order in its place.
+    if (reloadUrl) window.history.replaceState(null, "", reloadUrl);
     window.location.reload();
   };
   return (

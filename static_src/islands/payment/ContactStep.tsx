@@ -1,4 +1,5 @@
-import { type FormEvent, useRef, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
+import { suggestEmail } from "../../lib/emailTypos";
 import {
   Checkbox,
   EmailField,
@@ -12,10 +13,11 @@ import type { Academy } from "../../schemas/academy";
 import {
   type Contact,
   type ContactErrors,
-  cleanPhone,
+  type ContactField,
   cleanPrefix,
   contactErrors,
   FIELD_ORDER,
+  typedPhone,
 } from "./contact";
 
 /** Completes the sentence of `PrivacyNote`. */
@@ -27,13 +29,35 @@ type Props = {
   /** The server's messages for single fields. */
   serverErrors: ContactErrors;
   academy: Academy;
+  /** The field that gets the focus when the step is shown; the heading gets it otherwise. */
+  startAt: ContactField | null;
   onEdit(contact: Contact): void;
   onNext(): void;
 };
 
 /** Step 1 of the payment dialog: the buyer's contact data. `contact.ts` validates them. */
-export function ContactStep({ contact, serverErrors, academy, onEdit, onNext }: Props) {
+export function ContactStep({ contact, serverErrors, academy, startAt, onEdit, onNext }: Props) {
   const form = useRef<HTMLFormElement>(null);
+  const focus = (field: ContactField) =>
+    (form.current?.elements.namedItem(field) as HTMLElement | null)?.focus();
+  const first = startAt ?? FIELD_ORDER.find((field) => serverErrors[field]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only when the step is shown.
+  useEffect(() => {
+    // The dialog focuses its heading first.
+    if (first) queueMicrotask(() => focus(first));
+  }, []);
+  // The address that the buyer has confirmed although it looks mistyped.
+  const [confirmed, setConfirmed] = useState("");
+  const suggestion = confirmed === contact.email ? null : suggestEmail(contact.email);
+  // Ask once the buyer goes on. A question that appears earlier would move what is being pressed.
+  const [asking, setAsking] = useState(false);
+  const question = useRef<HTMLDivElement>(null);
+  function answer(email: string) {
+    setConfirmed(email);
+    setAsking(false);
+    edit({ email });
+    focus("phone");
+  }
   // Messages appear only after the first submit. From then on they are updated while typing.
   const [submitted, setSubmitted] = useState(false);
   const errors: ContactErrors = { ...serverErrors, ...(submitted ? contactErrors(contact) : {}) };
@@ -42,11 +66,15 @@ export function ContactStep({ contact, serverErrors, academy, onEdit, onNext }: 
   function submit(event: FormEvent) {
     event.preventDefault();
     const found = contactErrors(contact);
-    const first = FIELD_ORDER.find((field) => found[field]);
-    if (!first) return onNext();
-    setSubmitted(true);
-    toast({ title: "Error", text: found[first] ?? "", tone: "error" });
-    (form.current?.elements.namedItem(first) as HTMLElement | null)?.focus();
+    const invalid = FIELD_ORDER.find((field) => found[field]);
+    if (invalid) {
+      setSubmitted(true);
+      toast({ title: "Error", text: found[invalid] ?? "", tone: "error" });
+      focus(invalid);
+    } else if (suggestion) {
+      setAsking(true);
+      queueMicrotask(() => question.current?.querySelector("button")?.focus());
+    } else onNext();
   }
 
   return (
@@ -59,8 +87,28 @@ export function ContactStep({ contact, serverErrors, academy, onEdit, onNext }: 
         inputMode="email"
         value={contact.email}
         error={errors.email}
-        onChange={(event) => edit({ email: event.target.value })}
+        onChange={(event) => {
+          setAsking(false);
+          edit({ email: event.target.value });
+        }}
       />
+      {asking && suggestion && (
+        <div className="notice purchase__question" role="status" ref={question}>
+          <p>
+            ¿Querías escribir <strong>{suggestion}</strong>?
+          </p>
+          <button type="button" className="button button--quiet" onClick={() => answer(suggestion)}>
+            Sí, corregirlo
+          </button>
+          <button
+            type="button"
+            className="button button--plain"
+            onClick={() => answer(contact.email)}
+          >
+            No, es correcto
+          </button>
+        </div>
+      )}
       <div className="purchase__phone">
         <Field
           label="Prefijo"
@@ -82,7 +130,8 @@ export function ContactStep({ contact, serverErrors, academy, onEdit, onNext }: 
           required
           value={contact.phone}
           error={errors.phone}
-          onChange={(event) => edit({ phone: cleanPhone(event.target.value, contact.prefix) })}
+          onFocus={() => setAsking(true)}
+          onChange={(event) => edit(typedPhone(event.target.value, contact.prefix))}
         />
       </div>
       <div>

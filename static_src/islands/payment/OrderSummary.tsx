@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { CloseIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import { vatSentence } from "../../lib/vatNote";
 import type { PricedOrder } from "../../schemas/checkout";
@@ -7,12 +8,14 @@ type Props = {
   order: PricedOrder;
   /** The amount of today's payment. Shown only if it is less than the total. */
   dueNowCents: number;
+  /** Where the cart can be changed. */
+  onRemove?: ((line: PricedOrder["lines"][number]) => void) | undefined;
   /** Replaces the list of lines. */
   children?: ReactNode;
 };
 
 /** The lines of an order, its discounts and its total. */
-export function OrderSummary({ order, dueNowCents, children }: Props) {
+export function OrderSummary({ order, dueNowCents, onRemove, children }: Props) {
   // The total is the list total minus all discounts (`lib/quote.ts`).
   const listTotalCents = order.discounts.reduce(
     (sum, { amountCents }) => sum + amountCents,
@@ -31,6 +34,17 @@ export function OrderSummary({ order, dueNowCents, children }: Props) {
                 </small>
               </span>
               <span className="price">{formatEuros(line.listPriceCents)}</span>
+              {onRemove && (
+                <button
+                  type="button"
+                  className="cart__remove"
+                  aria-label={`Quitar ${line.name} del pedido`}
+                  data-tooltip="Quitar"
+                  onClick={() => onRemove(line)}
+                >
+                  <CloseIcon />
+                </button>
+              )}
             </li>
           ))}
         </ul>

@@ -86,6 +86,17 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaymentProps) {
   );
 }
 
+/** What happens with a payment that the bank is still looking at. */
+export function BankIsConfirming({ email }: { email: string }) {
+  return (
+    <>
+      Tu banco todavía está mirando el pago, y puede tardar unos minutos; no hace falta que pagues
+      otra vez. Si lo acepta, te escribimos a <strong>{email}</strong> con tu acceso; si lo rechaza,
+      no se cobra nada y te enviamos un enlace para pagar con otra tarjeta.
+    </>
+  );
+}
+
 /** The bank has not confirmed the payment yet. Asks for its decision while this is shown. */
 export function Processing({
   paymentIntentId,
@@ -114,8 +125,7 @@ export function Processing({
   return (
     <div className="purchase__outcome">
       <p className="form__lead">
-        Puede tardar unos minutos. Te escribiremos a <strong>{email}</strong> en cuanto lo confirme;
-        no hace falta que pagues otra vez.
+        <BankIsConfirming email={email} />
       </p>
       {paymentIntentId && (
         <a className="button" href={successUrl(paymentIntentId)}>

@@ -5,7 +5,10 @@ import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
 import { CardForm, type CardHandle } from "./CardForm";
 import { PURCHASE_PURPOSE } from "./ContactStep";
-import { canPay, isBusy, type Purchase, type PurchaseEvent } from "./state";
+import { recoveryUrl } from "./pendingPayment";
+import { focusRefusal } from "./RefusalNotice";
+import { canPay, isBusy, mustAcceptPrice, type Purchase, type PurchaseEvent } from "./state";
+import { Waiting } from "./Waiting";
 
 type Props = {
   purchase: Purchase;
@@ -23,6 +26,9 @@ type Props = {
 
 // Stripe's minimum charge. The server completes cheaper orders without a card.
 const CARD_MINIMUM_CENTS = 50;
+
+/** Whether an order is completed without a card, because there is nothing to charge. */
+export const needsNoCard = (dueNowCents: number): boolean => dueNowCents < CARD_MINIMUM_CENTS;
 
 /** The checkboxes, the card form (once there is a client secret) and the pay button. */
 export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...props }: Props) {
@@ -43,6 +49,8 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
     phaseBefore.current = payment.phase;
   }, [payment.phase]);
   const ready = boxes.adult && boxes.withdrawal && props.payable;
+  const free = needsNoCard(dueNowCents);
+  const undecided = mustAcceptPrice(purchase);
 
   return (
     <div className="pay-panel">
@@ -59,25 +67,29 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
         {props.children}
       </div>
 
-      {payment.phase === "none" && dueNowCents >= CARD_MINIMUM_CENTS && (
+      {payment.phase === "none" && (
         <p className="form__note">
-          {academy.hostedCheckout
-            ? "Al pulsar «Pagar» te llevamos a la página de pago de Stripe. No se cobra nada hasta que rellenes allí tu tarjeta y lo confirmes."
-            : "Al pulsar «Pagar» se abre el formulario de tarjeta de Stripe. No se cobra nada hasta que lo rellenes y lo confirmes."}
+          {free
+            ? "No hay nada que pagar: no te pedimos tarjeta ni se cobra nada."
+            : academy.hostedCheckout
+              ? "Al pulsar «Pagar» te llevamos a la página de pago de Stripe. No se cobra nada hasta que rellenes allí tu tarjeta y lo confirmes."
+              : "Al pulsar «Pagar» se abre el formulario de tarjeta de Stripe. No se cobra nada hasta que lo rellenes y lo confirmes."}
         </p>
       )}
       {payment.phase === "preparing" && (
-        <p className="card-form__wait" role="status">
-          Preparando opciones de pago...
-        </p>
+        <Waiting>{free ? "Confirmando tu pedido..." : "Preparando opciones de pago..."}</Waiting>
       )}
       {payment.phase === "redirected" && (
-        <p className="card-form__wait" role="status">
-          Te llevamos a la página de pago de Stripe...
-        </p>
+        <Waiting>Te llevamos a la página de pago de Stripe...</Waiting>
       )}
       {secret && (
-        <CardForm key={secret} clientSecret={secret} email={contact.email} handle={card} />
+        <CardForm
+          key={secret}
+          clientSecret={secret}
+          email={contact.email}
+          handle={card}
+          reloadUrl={purchase.order ? recoveryUrl(purchase.order) : ""}
+        />
       )}
 
       {purchase.paymentType === "installment" && (
@@ -102,15 +114,18 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           aria-disabled={!canPay(purchase)}
           aria-busy={busy}
           aria-describedby="pay-meaning"
-          onClick={props.onPay}
+          onClick={undecided ? focusRefusal : props.onPay}
         >
           <LockIcon />
           {payment.phase === "confirming" || payment.phase === "finishing"
             ? "Procesando el pago…"
-            : `Pagar ${formatEuros(dueNowCents)}`}
+            : free
+              ? "Confirmar sin pagar"
+              : `Pagar ${formatEuros(dueNowCents)}`}
         </button>
         <p id="pay-meaning" className="pay-bar__meaning">
-          pedido con obligación de pago
+          {free ? "pedido gratuito" : "pedido con obligación de pago"}
+          {undecided && <span>. Acepta antes el precio nuevo.</span>}
           {!ready && <span>. Marca las casillas obligatorias para continuar.</span>}
         </p>
       </div>

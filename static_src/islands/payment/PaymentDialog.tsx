@@ -11,7 +11,7 @@ import type { SignedInStudent } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { ContactStep } from "./ContactStep";
 import { signedInStudent } from "./checkoutApi";
-import { contactOf, isValid } from "./contact";
+import { type ContactField, contactOf, isValid } from "./contact";
 import { Processing, Saved, Unrecorded } from "./Outcome";
 import { cartContentKey, estimateOrder, withPrices } from "./orderEstimate";
 import { contactOfQuote } from "./quoteContact";
@@ -49,6 +49,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
     usePurchase(NEW_PURCHASE, { onPaid: goTo });
   const student = useSignedInStudent();
   const area = useVisibleArea(open);
+  const startAt = useRef<ContactField | null>(null);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: resets when the dialog opens or closes and when the student is loaded.
   useEffect(() => {
@@ -117,7 +118,10 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
             aria-label="Volver a tus datos"
             data-tooltip="Volver a tus datos"
             disabled={isBusy(purchase)}
-            onClick={() => dispatch({ type: "went_back" })}
+            onClick={() => {
+              startAt.current = null;
+              dispatch({ type: "went_back" });
+            }}
           >
             <BackIcon />
           </button>
@@ -157,8 +161,12 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
           contact={contact}
           serverErrors={purchase.contactErrors}
           academy={academy}
+          startAt={startAt.current}
           onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
-          onNext={() => dispatch({ type: "contact_accepted" })}
+          onNext={() => {
+            startAt.current = null;
+            dispatch({ type: "contact_accepted" });
+          }}
         />
       );
     }
@@ -173,6 +181,10 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
         academy={academy}
         bindingQuote={bindingQuote}
         linkCode={linkCode}
+        onChangeEmail={() => {
+          startAt.current = "email";
+          dispatch({ type: "went_back" });
+        }}
         onPay={pay}
         onBuyAgain={buyAgain}
         onSave={saveForLater}

@@ -1,22 +1,22 @@
-import type { RefObject } from "react";
+import { type RefObject, useRef } from "react";
 import type { BindingQuote } from "../../lib/bindingQuote";
-import { type CartLine, toCheckoutItems, toPricedItems } from "../../lib/cart";
+import { type CartLine, toCheckoutItems, toggleAll, toPricedItems } from "../../lib/cart";
 import { Checkbox } from "../../lib/fields";
-import { formatEuros } from "../../lib/money";
 import { dueNowCents, instalmentsRefusal } from "../../lib/quote";
 import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
+import { WholeOffer } from "../catalogue/WholeOffer";
 import { AlreadyBought } from "./AlreadyBought";
 import type { CardHandle } from "./CardForm";
 import type { CheckoutCart } from "./checkoutApi";
 import { OrderSummary } from "./OrderSummary";
 import { centsBeforePromo, estimateOrder, isAtQuotedPrice, withoutItems } from "./orderEstimate";
 import { PaymentTypeField } from "./PaymentTypeField";
-import { PayPanel } from "./PayPanel";
+import { needsNoCard, PayPanel } from "./PayPanel";
 import { PromoField } from "./PromoField";
 import { QuotedPrice } from "./QuotedPrice";
-import { RefusalNotice } from "./RefusalNotice";
+import { PriceChanged, RefusalNotice } from "./RefusalNotice";
 import { isBusy, type Purchase, type PurchaseEvent } from "./state";
 
 type Props = {
@@ -30,6 +30,7 @@ type Props = {
   /** The binding quote whose link was opened. */
   bindingQuote: BindingQuote | null;
   linkCode: RefObject<string>;
+  onChangeEmail(): void;
   onPay(checkoutCart: CheckoutCart): void;
   onBuyAgain(checkoutCart: CheckoutCart): void;
   onSave(checkoutCart: CheckoutCart): void;
@@ -55,11 +56,18 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
   const instalmentsCents = totalOf("installment");
   const appliedQuote = quote !== null && isAtQuotedPrice(order) ? props.bindingQuote : null;
 
+  const orderHeading = useRef<HTMLHeadingElement>(null);
+  function remove(item: UnavailableItem) {
+    // The pressed button disappears with its line.
+    orderHeading.current?.focus();
+    props.onCartChange(withoutItems(cart, [item]));
+  }
+
   return (
     <div className="purchase__columns">
       <div className="purchase__order">
         <section aria-labelledby="order-heading">
-          <h3 className="purchase__heading" id="order-heading">
+          <h3 className="purchase__heading" id="order-heading" ref={orderHeading} tabIndex={-1}>
             Tu pedido
           </h3>
           <ServerNotice
@@ -67,9 +75,21 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
             totalCents={order.totalCents}
             onRemove={(items) => props.onCartChange(withoutItems(cart, items))}
             onBuyAgain={() => props.onBuyAgain(checkoutCart)}
+            onAcceptPrice={() => dispatch({ type: "price_accepted" })}
           />
           {cart.length === 0 && <p>Tu carrito está vacío.</p>}
-          <OrderSummary order={order} dueNowCents={due} />
+          <OrderSummary order={order} dueNowCents={due} onRemove={busy ? undefined : remove} />
+          {cart.map((line) => (
+            <WholeOffer
+              key={line.subject.id}
+              line={line}
+              disabled={busy}
+              onTakeWhole={() => {
+                orderHeading.current?.focus();
+                props.onCartChange(toggleAll(cart, line.subject));
+              }}
+            />
+          ))}
         </section>
         {appliedQuote ? (
           <QuotedPrice
@@ -111,8 +131,21 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
       </div>
       <section className="purchase__pay" aria-labelledby="pay-heading">
         <h3 className="purchase__heading" id="pay-heading">
-          Pago con tarjeta
+          {needsNoCard(due) ? "Confirmar el pedido" : "Pago con tarjeta"}
         </h3>
+        <p className="purchase__email">
+          <span>
+            El acceso llegará a <strong>{purchase.contact.email}</strong>
+          </span>
+          <button
+            type="button"
+            className="button button--plain"
+            disabled={busy}
+            onClick={props.onChangeEmail}
+          >
+            Cambiar<span className="visually-hidden"> el correo</span>
+          </button>
+        </p>
         <PayPanel
           purchase={purchase}
           dispatch={dispatch}
@@ -149,6 +182,7 @@ type ServerNoticeProps = {
   totalCents: number;
   onRemove(items: UnavailableItem[]): void;
   onBuyAgain(): void;
+  onAcceptPrice(): void;
 };
 
 /** Why the server refused the cart: already bought, another price, or not available any more. */
@@ -157,19 +191,13 @@ function ServerNotice({
   totalCents,
   onRemove,
   onBuyAgain,
+  onAcceptPrice,
 }: ServerNoticeProps) {
   if (notice?.kind === "already_bought") {
     return <AlreadyBought items={notice.items} onRemove={onRemove} onBuyAgain={onBuyAgain} />;
   }
   if (notice?.kind === "price_changed") {
-    return (
-      <RefusalNotice>
-        <p>
-          <strong>El precio ha cambiado.</strong> El total es ahora {formatEuros(totalCents)}.
-          Revísalo y, si estás de acuerdo, pulsa otra vez «Pagar».
-        </p>
-      </RefusalNotice>
-    );
+    return <PriceChanged totalCents={totalCents} onAccept={onAcceptPrice} />;
   }
   if (notice?.kind === "unavailable") {
     return (

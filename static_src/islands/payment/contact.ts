@@ -15,8 +15,14 @@ export type ContactErrors = Partial<Record<ContactField, string>>;
 
 const PREFIX_LENGTH = 3;
 const PHONE_DIGITS = 9;
-// As permissive as the browser's own e-mail field, but requires a dot in the domain.
-const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
+const E164_DIGITS = 15;
+// The rules of the server (`apps/orders/serializers.py`). `contact_cases.json` tests both.
+const EMAIL_LENGTH = 254;
+const LOCAL_PART = /^[-!#$%&'*+/=?^_`{}|~\w]+(\.[-!#$%&'*+/=?^_`{}|~\w]+)*$/;
+const DOMAIN =
+  /^[a-z\u00a1-\uffff\d]([a-z\u00a1-\uffff\d-]{0,61}[a-z\u00a1-\uffff\d])?(\.(?!-)[a-z\u00a1-\uffff\d-]{1,63}(?<!-))*\.(?!-)([a-z\u00a1-\uffff-]{2,63}|xn--[a-z\d]{1,59})(?<!-)$/i;
+// The country prefixes of E.164. All of three digits count as assigned.
+const COUNTRY_PREFIX = /^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9]\d\d)/;
 // The order of the form. The first invalid field gets the focus.
 export const FIELD_ORDER: ContactField[] = [
   "email",
@@ -42,27 +48,48 @@ export function cleanPrefix(text: string): string {
 }
 
 /**
- * The digits of a typed or pasted phone number. A pasted "+34 600…" or "0034 600…" loses its
- * prefix, which has its own field.
+ * What is typed or pasted into the phone field. Of a number with its country prefix, as in
+ * "+34 600…" and "0034 600…", the prefix moves to its own field once it is complete. Until then the
+ * plus sign stays in the phone field.
  */
-export function cleanPhone(text: string, prefix: string): string {
+export function typedPhone(text: string, prefix: string): { prefix: string; phone: string } {
   const kept = digits(text);
-  const international = text.trim().startsWith("+") ? kept : kept.replace(/^00/, "");
-  const hasPrefix = kept !== international || text.trim().startsWith("+");
-  return hasPrefix && prefix && international.startsWith(prefix)
-    ? international.slice(prefix.length)
-    : kept;
+  const plus = text.trim().startsWith("+");
+  if (!plus && !kept.startsWith("00")) return { prefix, phone: kept };
+  const international = plus ? kept : kept.slice(2);
+  const typedPrefix = countryPrefix(international);
+  return typedPrefix
+    ? { prefix: typedPrefix, phone: international.slice(typedPrefix.length) }
+    : { prefix, phone: `+${international}` };
+}
+
+/** The country prefix that a number starts with, or an empty string. */
+const countryPrefix = (number: string): string => COUNTRY_PREFIX.exec(number)?.[0] ?? "";
+
+function isEmail(email: string): boolean {
+  const at = email.lastIndexOf("@");
+  return (
+    email.length <= EMAIL_LENGTH &&
+    LOCAL_PART.test(email.slice(0, Math.max(0, at))) &&
+    DOMAIN.test(email.slice(at + 1))
+  );
 }
 
 export function contactErrors(contact: Contact): ContactErrors {
   const errors: ContactErrors = {};
   const email = contact.email.trim();
   if (!email) errors.email = "Escribe tu correo electrónico.";
-  else if (!EMAIL.test(email)) errors.email = "Este correo no parece válido. Revísalo.";
+  else if (!isEmail(email)) errors.email = "Este correo no parece válido. Revísalo.";
   if (!contact.prefix) errors.prefix = "Escribe el prefijo de tu país.";
+  else if (countryPrefix(contact.prefix + contact.phone) !== contact.prefix) {
+    errors.prefix = "Ese prefijo no existe. El de España es 34.";
+  }
+  const count = digits(contact.phone).length;
   if (!contact.phone) errors.phone = "Escribe tu teléfono.";
-  else if (contact.phone.length < PHONE_DIGITS) {
+  else if (count < PHONE_DIGITS) {
     errors.phone = `El teléfono debe tener al menos ${PHONE_DIGITS} dígitos.`;
+  } else if (contact.prefix.length + count > E164_DIGITS) {
+    errors.phone = `El teléfono, con su prefijo, puede tener como mucho ${E164_DIGITS} dígitos.`;
   }
   if (!contact.termsAccepted) errors.termsAccepted = "Debes aceptar los términos y condiciones.";
   if (!contact.privacyAccepted) errors.privacyAccepted = "Debes aceptar la política de privacidad.";
@@ -78,18 +105,14 @@ export function e164(contact: Contact): string {
   return `+${contact.prefix}${contact.phone}`;
 }
 
-/**
- * A stored phone "+34600123123" split into the form's two fields. The exact end of the prefix
- * cannot be known without a table of countries. Any split works, because `e164` joins it to the
- * same number.
- */
+/** The form's contact data of a student, whose phone is stored as in "+34600123123". */
 export function contactOf(student: { email: string; phone: string }): Contact {
   const number = digits(student.phone);
-  const prefixLength = Math.min(PREFIX_LENGTH, Math.max(0, number.length - PHONE_DIGITS));
+  const prefix = countryPrefix(number);
   return {
     email: student.email,
-    prefix: number.slice(0, prefixLength) || EMPTY_CONTACT.prefix,
-    phone: number.slice(prefixLength),
+    prefix: prefix || EMPTY_CONTACT.prefix,
+    phone: number.slice(prefix.length),
     termsAccepted: true,
     privacyAccepted: true,
   };

@@ -1,5 +1,5 @@
 /** The redirect to Stripe's hosted payment page (STRIPE_CHECKOUT=hosted). */
-import { orderQuery, rememberPayment } from "./pendingPayment";
+import { recoveryUrl, rememberPayment } from "./pendingPayment";
 import type { OrderCredentials } from "./state";
 
 /**
@@ -16,7 +16,7 @@ export function redirectToHostedCheckout(
   rememberPayment(sessionId, order);
   const { href } = window.location;
   const setAddress = (address: string) => window.history.replaceState(history.state, "", address);
-  setAddress(`/complete-payment?${orderQuery(order)}`);
+  setAddress(recoveryUrl(order));
   window.addEventListener("pageshow", () => setAddress(href), { once: true });
   window.location.assign(url);
 }

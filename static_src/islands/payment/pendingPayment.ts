@@ -1,6 +1,7 @@
 /**
  * The order of a payment in progress, stored for this tab. When a bank or Stripe's page sends the
- * buyer back without a payment, /cancel uses it to link to the saved cart.
+ * buyer back without a payment, /cancel uses it to link to the saved cart. After a payment, /success
+ * uses it to let the buyer correct a mistyped address.
  */
 import * as z from "zod/mini";
 import { trySessionStorage } from "../../lib/sessionStorage";
@@ -20,19 +21,29 @@ export function forgetPayment(): void {
   trySessionStorage((storage) => storage.removeItem(KEY));
 }
 
+/** The order that was stored for this payment or order, or null. */
+export function pendingOrder(referenceOrOrderId: string): OrderCredentials | null {
+  const pending = PendingPayment.safeParse(
+    trySessionStorage((storage) => JSON.parse(storage.getItem(KEY) ?? "null")),
+  );
+  if (!pending.success) return null;
+  const { reference, orderId, token } = pending.data;
+  const matches = referenceOrOrderId === reference || referenceOrOrderId === `${orderId}`;
+  return matches ? { orderId, token } : null;
+}
+
 /**
  * The address to go to when a payment was not made. `referenceOrOrderId` identifies the payment;
  * the address has the order's link only if it matches the stored payment.
  */
 export function cancelUrl(referenceOrOrderId: string): string {
-  const pending = PendingPayment.safeParse(
-    trySessionStorage((storage) => JSON.parse(storage.getItem(KEY) ?? "null")),
-  );
-  if (!pending.success) return "/cancel";
-  const { reference, orderId, token } = pending.data;
-  if (referenceOrOrderId !== reference && referenceOrOrderId !== `${orderId}`) return "/cancel";
-  return `/cancel?${orderQuery({ orderId, token })}`;
+  const order = pendingOrder(referenceOrOrderId);
+  return order ? `/cancel?${orderQuery(order)}` : "/cancel";
 }
 
-export const orderQuery = ({ orderId, token }: OrderCredentials): URLSearchParams =>
+const orderQuery = ({ orderId, token }: OrderCredentials): URLSearchParams =>
   new URLSearchParams({ order: `${orderId}`, token });
+
+/** The page of the saved order. A reload of /compra loses the cart; this page has its items. */
+export const recoveryUrl = (order: OrderCredentials): string =>
+  `/complete-payment?${orderQuery(order)}`;

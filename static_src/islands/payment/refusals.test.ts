@@ -1,9 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { ApiError } from "../../lib/api";
 import { cardErrorMessage, refusalOf } from "./refusals";
 
 const refused = (status: number, code: string, data = {}, fields = {}) =>
   refusalOf(new ApiError(status, code, "La frase del servidor.", fields, data));
+
+afterEach(() => vi.unstubAllGlobals());
 
 describe("a refused checkout", () => {
   it("has the new total, lines and discounts for price_changed", () => {
@@ -97,7 +99,6 @@ describe("a refused checkout", () => {
   });
 
   it.each([
-    ["no connection", new ApiError(0, "network", "Error de conexión.")],
     ["a server error", new ApiError(500, "unexpected", "?")],
     ["a response that does not match its schema", new ApiError(200, "unexpected", "?")],
     ["any other error", new TypeError("undefined is not a function")],
@@ -106,6 +107,21 @@ describe("a refused checkout", () => {
       kind: "problem",
       title: "Error en el pago",
       text: "No se pudo procesar el pago. Inténtalo de nuevo.",
+    });
+  });
+
+  it.each([
+    [
+      false,
+      "No tienes conexión a internet. No se ha cobrado nada: cuando vuelva, inténtalo otra vez.",
+    ],
+    [true, "La conexión no responde. No se ha cobrado nada: compruébala e inténtalo otra vez."],
+  ])("has its own message without a response (the browser is online: %s)", (onLine, text) => {
+    vi.stubGlobal("navigator", { onLine });
+    expect(refusalOf(new ApiError(0, "network", "Error de conexión."))).toEqual({
+      kind: "problem",
+      title: "Error en el pago",
+      text,
     });
   });
 
@@ -144,4 +160,10 @@ describe("the message for a declined card", () => {
       "No se ha podido hacer el pago. Revisa los datos o prueba con otra tarjeta.",
     );
   });
+});
+
+it("says that nothing is charged twice when the connection is lost during the payment", () => {
+  expect(cardErrorMessage({ type: "api_connection_error" })).toBe(
+    "Se ha cortado la conexión mientras se hacía el pago. Compruébala e inténtalo otra vez: no se cobrará dos veces.",
+  );
 });

@@ -34,10 +34,18 @@ export const NO_SECRET_OR_URL = "No client secret or redirect URL received.";
 export const INVALID_PROMO = "El código promocional no es válido";
 export const PROMO_CALL_FAILED = "No se pudo validar el código. Inténtalo de nuevo.";
 
+const OFFLINE =
+  "No tienes conexión a internet. No se ha cobrado nada: cuando vuelva, inténtalo otra vez.";
+const NO_ANSWER =
+  "La conexión no responde. No se ha cobrado nada: compruébala e inténtalo otra vez.";
+
 const CONTACT_FIELDS = ["email", "phone", "termsAccepted", "privacyAccepted"] as const;
 
 export function refusalOf(error: unknown): Refusal {
-  if (!(error instanceof ApiError) || error.status === 0) return failed();
+  if (!(error instanceof ApiError)) return failed();
+  if (error.status === 0) {
+    return { kind: "problem", title: PAYMENT_ERROR, text: connectionMessage() };
+  }
   const { data, message: text } = error;
   const busy = error.code === "provider_busy";
   if (error.status === 502 || busy) {
@@ -77,6 +85,9 @@ export function refusalOf(error: unknown): Refusal {
   return { kind: "problem", title: PAYMENT_ERROR, text };
 }
 
+/** Why a request got no response, as far as the browser knows. */
+export const connectionMessage = (): string => (navigator.onLine ? NO_ANSWER : OFFLINE);
+
 function failed(): Refusal {
   return { kind: "problem", title: PAYMENT_ERROR, text: CHECKOUT_FAILED };
 }
@@ -115,6 +126,10 @@ const CARD_ERROR_MESSAGES: Record<string, string> = {
 const INCOMPLETE_CARD = "Revisa los datos de la tarjeta: falta alguno o no es correcto.";
 const CARD_DECLINED = "No se ha podido hacer el pago. Revisa los datos o prueba con otra tarjeta.";
 
+// The payment may have arrived at the bank. A second confirmation of it does not charge twice.
+const CONNECTION_LOST =
+  "Se ha cortado la conexión mientras se hacía el pago. Compruébala e inténtalo otra vez: no se cobrará dos veces.";
+
 export const BANK_DECLINED =
   "Tu banco no ha aceptado el pago. No se ha hecho ningún cargo. Prueba con otra tarjeta.";
 
@@ -125,6 +140,7 @@ export function cardErrorMessage(error: {
   decline_code?: string;
 }): string {
   if (error.type === "validation_error") return INCOMPLETE_CARD;
+  if (error.type === "api_connection_error") return CONNECTION_LOST;
   const byDeclineCode = error.decline_code && CARD_ERROR_MESSAGES[error.decline_code];
   return byDeclineCode || (error.code && CARD_ERROR_MESSAGES[error.code]) || CARD_DECLINED;
 }

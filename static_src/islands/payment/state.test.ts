@@ -245,14 +245,17 @@ describe("a refusal", () => {
   const refused = (refusal: Extract<PurchaseEvent, { type: "refused" }>["refusal"]) =>
     given(...CARD_SHOWN.slice(0, 5), { type: "refused", refusal });
 
-  it("price_changed shows the server's prices and lets the buyer pay again", () => {
+  it("price_changed shows the server's prices, and the buyer pays once they are accepted", () => {
     const purchase = refused({ kind: "price_changed", priced: PRICED });
     expect(purchase).toMatchObject({
       payment: { phase: "none" },
       priced: PRICED,
       notice: { kind: "price_changed" },
     });
-    expect(canPay(purchase)).toBe(true);
+    expect(canPay(purchase)).toBe(false);
+    const accepted = purchaseReducer(purchase, { type: "price_accepted" });
+    expect(accepted).toMatchObject({ priced: PRICED, notice: null });
+    expect(canPay(accepted)).toBe(true);
   });
 
   it("unavailable lists the items that can't be bought", () => {

@@ -87,6 +87,7 @@ export type PurchaseEvent =
   | { type: "promo_refused"; text: string }
   | { type: "promo_removed" }
   | { type: "quote_given_up" }
+  | { type: "price_accepted" }
   | { type: "buy_again" }
   | { type: "box_ticked"; box: keyof Boxes; ticked: boolean }
   | { type: "preparing" }
@@ -129,8 +130,12 @@ export function isFinished({ payment: { phase } }: Purchase): boolean {
   return phase === "processing" || phase === "unrecorded" || phase === "saved";
 }
 
+/** Whether the buyer has to accept a new price before paying. */
+export const mustAcceptPrice = ({ notice }: Purchase): boolean => notice?.kind === "price_changed";
+
 export function canPay(purchase: Purchase): boolean {
-  return purchase.boxes.adult && purchase.boxes.withdrawal && !isBusy(purchase);
+  const { adult, withdrawal } = purchase.boxes;
+  return adult && withdrawal && !isBusy(purchase) && !mustAcceptPrice(purchase);
 }
 
 /**
@@ -189,6 +194,8 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
       return { ...dropPayment(purchase), promo: null, promoError: null };
     case "quote_given_up":
       return { ...dropPayment(purchase), quote: null };
+    case "price_accepted":
+      return { ...purchase, notice: null };
     case "buy_again":
       return { ...purchase, buyAgain: true, notice: null };
     case "box_ticked":

@@ -1,5 +1,5 @@
-import { type RefObject, useEffect, useReducer, useRef } from "react";
-import { toast } from "../../lib/toast";
+import { type RefObject, useCallback, useEffect, useReducer, useRef } from "react";
+import { dismissToasts, toast } from "../../lib/toast";
 import { useOneAtATime } from "../../lib/useOneAtATime";
 import type { CardHandle, CardOutcome } from "./CardForm";
 import {
@@ -22,6 +22,16 @@ import {
 import { canPay, isBusy, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
 
 const CARD_NOT_READY = "El formulario de pago no está listo...";
+
+/** The toasts of before are about another step, or about an attempt that is being repeated. */
+const NEXT_STEP = new Set<PurchaseEvent["type"]>([
+  "reset",
+  "contact_accepted",
+  "went_back",
+  "preparing",
+  "saving",
+  "confirming",
+]);
 
 /** A random UUID, or null: browsers offer `randomUUID` only on https and localhost. */
 const newOrderKey = (): string | null => window.crypto.randomUUID?.() ?? null;
@@ -50,7 +60,11 @@ export function usePurchase(
   initial: Purchase,
   { onPaid }: { onPaid(successUrl: string): void },
 ): PurchaseActions {
-  const [purchase, dispatch] = useReducer(purchaseReducer, initial);
+  const [purchase, reduce] = useReducer(purchaseReducer, initial);
+  const dispatch = useCallback((event: PurchaseEvent) => {
+    if (NEXT_STEP.has(event.type)) dismissToasts();
+    reduce(event);
+  }, []);
   const card = useRef<CardHandle | null>(null);
   const oneAtATime = useOneAtATime();
   // The idempotency key of the first checkout. If its response is lost, the next attempt sends the
@@ -74,7 +88,7 @@ export function usePurchase(
     };
     window.addEventListener("pageshow", onRestore);
     return () => window.removeEventListener("pageshow", onRestore);
-  }, [busy, redirected]);
+  }, [busy, redirected, dispatch]);
 
   async function complete(paymentIntentId: string): Promise<void> {
     dispatch({ type: "charged", paymentIntentId });
@@ -145,9 +159,13 @@ export function usePurchase(
     switch (response.next.kind) {
       case "hosted":
         return redirectToHostedCheckout(response.next.url, response.next.sessionId, response);
-      case "completed":
-        onPaid(response.next.redirect);
+      case "completed": {
+        const { redirect } = response.next;
+        const { searchParams } = new URL(redirect, window.location.href);
+        rememberPayment(searchParams.get("payment_intent_id") ?? "", response);
+        onPaid(redirect);
         return;
+      }
       case "none":
         toast({ title: PAYMENT_ERROR, text: NO_SECRET_OR_URL, tone: "error" });
     }

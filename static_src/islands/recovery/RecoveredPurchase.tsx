@@ -8,10 +8,10 @@ import type { RecoveredOrder } from "../../schemas/recovery";
 import { AlreadyBought } from "../payment/AlreadyBought";
 import { ACCEPTANCES, AcceptanceCheckbox } from "../payment/ContactStep";
 import { OrderSummary } from "../payment/OrderSummary";
-import { Processing, Unrecorded } from "../payment/Outcome";
-import { PayPanel } from "../payment/PayPanel";
-import { RefusalNotice } from "../payment/RefusalNotice";
-import { isBusy } from "../payment/state";
+import { BankIsConfirming, Processing, Unrecorded } from "../payment/Outcome";
+import { needsNoCard, PayPanel } from "../payment/PayPanel";
+import { PriceChanged, RefusalNotice } from "../payment/RefusalNotice";
+import { isBusy, mustAcceptPrice } from "../payment/state";
 import { usePurchase } from "../payment/usePurchase";
 import { changeMessage, checkoutItemsOf, purchaseOf } from "./recoveredOrder";
 
@@ -74,14 +74,18 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
     <div className="recovery__columns">
       <section className="card" aria-labelledby="recovery-order">
         <h2 id="recovery-order">Tu matrícula</h2>
+        {order.bank === "declined" && (
+          <p className="notice notice--warning">
+            Tu banco no aceptó el pago anterior: no se ha cobrado nada y puedes pagar ahora con otra
+            tarjeta.
+          </p>
+        )}
         <Changes order={order} />
-        {purchase.notice?.kind === "price_changed" && (
-          <RefusalNotice>
-            <p>
-              El precio ha cambiado. El total es ahora {formatEuros(totalCents)}. Revísalo y, si
-              estás de acuerdo, pulsa otra vez «Pagar».
-            </p>
-          </RefusalNotice>
+        {mustAcceptPrice(purchase) && (
+          <PriceChanged
+            totalCents={totalCents}
+            onAccept={() => dispatch({ type: "price_accepted" })}
+          />
         )}
         <ReloadNotice purchase={purchase} />
         {purchase.notice?.kind === "already_bought" && (
@@ -138,29 +142,65 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
         </dl>
       </section>
       <section className="card" aria-labelledby="recovery-pay">
-        <h2 id="recovery-pay">Pago con tarjeta</h2>
-        <PayPanel
-          purchase={purchase}
-          dispatch={dispatch}
-          card={card}
-          dueNowCents={due}
-          academy={academy}
-          payable
-          onPay={() => pay({ items: checkoutItemsOf(order), totalCents })}
-          boxesBefore={ACCEPTANCES.filter((field) => contactErrors[field] || contact[field]).map(
-            (field) => (
-              <AcceptanceCheckbox
-                key={field}
-                field={field}
-                contact={contact}
-                errors={contactErrors}
-                disabled={isBusy(purchase)}
-                onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
-              />
-            ),
-          )}
-        />
+        <h2 id="recovery-pay">{needsNoCard(due) ? "Confirmar el pedido" : "Pago con tarjeta"}</h2>
+        {order.bank === "confirming" ? (
+          <>
+            <p className="notice notice--warning">
+              <BankIsConfirming email={contact.email} />
+            </p>
+            <button type="button" className="button" onClick={() => window.location.reload()}>
+              Volver a comprobar
+            </button>
+          </>
+        ) : (
+          <PayPanel
+            purchase={purchase}
+            dispatch={dispatch}
+            card={card}
+            dueNowCents={due}
+            academy={academy}
+            payable
+            onPay={() => pay({ items: checkoutItemsOf(order), totalCents })}
+            boxesBefore={ACCEPTANCES.filter((field) => contactErrors[field] || contact[field]).map(
+              (field) => (
+                <AcceptanceCheckbox
+                  key={field}
+                  field={field}
+                  contact={contact}
+                  errors={contactErrors}
+                  disabled={isBusy(purchase)}
+                  onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
+                />
+              ),
+            )}
+          />
+        )}
       </section>
+    </div>
+  );
+}
+
+/** The order of the link is paid. The link opens nothing more. */
+export function AlreadyPaid({ portalUrl, academy }: { portalUrl: string; academy: Academy }) {
+  return (
+    <div className="card recovery__message" role="status">
+      <h2>Esta compra ya está pagada</h2>
+      <p>
+        No hace falta que pagues otra vez. La confirmación y el enlace a tu acceso están en tu
+        correo.
+      </p>
+      <p>
+        ¿No los encuentras? Mira en el spam o escríbenos a{" "}
+        <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
+      </p>
+      <div className="recovery__actions">
+        <a className="button" href={portalUrl}>
+          Ir al aula virtual
+        </a>
+        <a className="button button--quiet" href="/">
+          Volver al inicio
+        </a>
+      </div>
     </div>
   );
 }

@@ -4,11 +4,15 @@ import { Academy } from "../../schemas/academy";
 import { Pricing } from "../../schemas/pricing";
 import { Recovery } from "./Recovery";
 
-const Props = z.object({
-  order: z.string(),
-  token: z.string(),
-  pricing: Pricing,
-  academy: Academy,
-});
+const Props = z.pipe(
+  z.object({
+    order: z.string(),
+    token: z.string(),
+    pricing: Pricing,
+    portal_url: z.string(),
+    academy: Academy,
+  }),
+  z.transform(({ portal_url, ...props }) => ({ ...props, portalUrl: portal_url })),
+);
 
 export default defineIsland(Props, Recovery);

@@ -11,7 +11,6 @@ export type Link = { order: string; token: string };
 const INVALID_LINK = "Enlace de recuperación inválido";
 const INVALID_ID = "ID de orden inválido";
 const QUERY_FAILED = "Orden no encontrada o enlace inválido";
-const NOT_FOUND = "Orden no encontrada";
 
 /** The error of an incomplete or malformed link, or null. */
 export function linkProblem({ order, token }: Link): string | null {
@@ -34,8 +33,6 @@ export async function loadOrder(link: Link, signal: AbortSignal): Promise<Recove
 
 export function problemOf(error: unknown): string {
   if (!(error instanceof ApiError)) return QUERY_FAILED;
-  // A paid order cannot be opened by its link: do not reveal that it exists.
-  if (error.code === "already_paid") return NOT_FOUND;
   return error.status >= 400 && error.status < 500 ? error.message : QUERY_FAILED;
 }
 
