@@ -11,7 +11,6 @@ from django.urls import reverse
 
 from apps.core.mail.registry import Attachment, NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.invoices.models import Invoice
-from apps.invoices.pdf import invoice_pdf
 from apps.orders.invoice_link import invoice_url
 
 
@@ -25,6 +24,9 @@ def invoice_context(ids: dict[str, Any]) -> dict[str, Any]:
     invoice = Invoice.objects.select_related("order", "root", "replaces").get(pk=ids["invoice_id"])
     if invoice.order is None:
         raise NoLongerDue
+    # Imported here because the library for PDF takes 15 MB of each process that imports it.
+    from apps.invoices.pdf import invoice_pdf
+
     return {
         "kind": invoice.get_kind_display(),
         "code": invoice.code,

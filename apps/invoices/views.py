@@ -24,7 +24,6 @@ from apps.invoices.billing import (
 from apps.invoices.expected import expected_cents
 from apps.invoices.forms import BillingForm
 from apps.invoices.models import BillingDetails, Invoice
-from apps.invoices.pdf import invoice_pdf
 from apps.orders.invoice_link import invoice_token
 from apps.orders.models import Order
 
@@ -122,6 +121,9 @@ def factura_pdf(request: HttpRequest, code: str) -> HttpResponse:
 
 def pdf_response(invoice: Invoice) -> HttpResponse:
     """The invoice's PDF as a download."""
+    # Imported here because the library for PDF takes 15 MB of each process that imports it.
+    from apps.invoices.pdf import invoice_pdf
+
     answer = HttpResponse(invoice_pdf(invoice), content_type="application/pdf")
     answer["Content-Disposition"] = f'attachment; filename="{invoice.code}.pdf"'
     return answer

@@ -7,8 +7,6 @@ from typing import Any, cast
 
 from django.db.models import Sum
 from django.utils import timezone
-from openpyxl import Workbook
-from openpyxl.cell import WriteOnlyCell
 
 from apps.backoffice.reports.figures import (
     PAYOUTS,
@@ -146,6 +144,9 @@ def payouts(month: Month) -> Iterator[Cells]:
 
 def as_workbook(month: Month) -> bytes:
     """Both tables as XLSX. Money is a number, so that a spreadsheet adds it up."""
+    # Imported here because openpyxl takes 5 MB of each process that imports it.
+    from openpyxl import Workbook
+
     book = Workbook(write_only=True)
     for title, headings, rows in (
         ("Movimientos", HEADINGS, movements(month)),
@@ -165,6 +166,8 @@ def _cell(sheet: Any, value: Any) -> Any:
     """A number with the format of euros, or a text that no spreadsheet runs as a formula."""
     if not isinstance(value, Decimal):
         return as_text(value)
+    from openpyxl.cell import WriteOnlyCell
+
     # openpyxl writes a Decimal exactly; its types lack it.
     cell = WriteOnlyCell(sheet, value=cast(Any, value))
     cell.number_format = EURO_FORMAT

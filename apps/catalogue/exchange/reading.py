@@ -14,9 +14,6 @@ from pathlib import PurePath
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from openpyxl import load_workbook
-from openpyxl.utils.exceptions import InvalidFileException
-
 from apps.catalogue.exchange.columns import BY_NAME, KEYS
 from apps.catalogue.exchange.error_messages import csv_reason, json_reason, xlsx_reason
 from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
@@ -161,6 +158,10 @@ def _without_apostrophe(cell: str) -> str:
 
 
 def _xlsx_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
+    # Imported here because openpyxl takes 5 MB of each process that imports it.
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             unpacked = sum(part.file_size for part in archive.infolist())

@@ -9,9 +9,6 @@ from pathlib import PurePath
 from typing import Any
 
 from django.db.models import QuerySet
-from openpyxl import Workbook
-from openpyxl.cell import WriteOnlyCell
-from openpyxl.utils.exceptions import IllegalCharacterError
 
 from apps.catalogue.exchange.columns import COLUMNS, DATA, KEYS
 from apps.catalogue.exchange.file_errors import BadFile, FileError
@@ -101,6 +98,9 @@ def _csv_cell(value: Any) -> str:
 
 
 def _xlsx(rows: Iterator[Row]) -> bytes:
+    # Imported here because openpyxl takes 5 MB of each process that imports it.
+    from openpyxl import Workbook
+
     book = Workbook(write_only=True)
     sheet: Any = book.create_sheet("Catálogo")
     sheet.freeze_panes = "A2"
@@ -115,6 +115,9 @@ def _xlsx(rows: Iterator[Row]) -> bytes:
 def _xlsx_cell(sheet: Any, value: Any) -> Any:
     if not isinstance(value, str):
         return value
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.utils.exceptions import IllegalCharacterError
+
     try:
         cell: Any = WriteOnlyCell(sheet, value=value)
     except IllegalCharacterError:
