@@ -1,6 +1,7 @@
-"""Reads that many public pages share, done once for all pages of one version.
+"""Reads that are done once for many public pages, or for the parts of one mail.
 
-`core.page_cache` opens the memory while it renders; everywhere else each call reads anew.
+`core.page_cache` opens the memory while it renders pages of one version, and `core.mail.outbox`
+while it renders a mail. Everywhere else each call reads anew.
 """
 
 from collections.abc import Callable, Iterator

@@ -24,6 +24,7 @@ from apps.core.mail.delivery import (
 )
 from apps.core.mail.registry import NoLongerDue, is_registered, render_mail
 from apps.core.models import Mail
+from apps.core.render_memory import remembering
 
 
 def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> Mail | None:
@@ -99,10 +100,12 @@ def _attempt(mail: Mail) -> bool:
     """
     reached = False
     try:
-        rendered = render_mail(mail.template, mail.context, reveal=True)
-        message = compose(
-            rendered, to=mail.to, message_id=mail.message_id, written_at=mail.created_at
-        )
+        # The site's settings are read once for a mail, not once for each of its parts.
+        with remembering({}):
+            rendered = render_mail(mail.template, mail.context, reveal=True)
+            message = compose(
+                rendered, to=mail.to, message_id=mail.message_id, written_at=mail.created_at
+            )
         with open_connection() as connection:
             reached = True
             connection.send_messages([message])
