@@ -9,7 +9,7 @@ RUN = @exec .venv/bin/python -m tools.dev
 MAKEFLAGS += --jobs=2
 
 .DELETE_ON_ERROR:
-.PHONY: help preflight install run test check test-py test-web test-browser test-stripe format lock \
+.PHONY: help preflight install run test check test-py test-web test-browser test-stripe test-upgrade format lock \
 	fuzz lighthouse images bench
 
 help:
@@ -20,6 +20,7 @@ help:
 	@echo "make test-web       las pruebas de TypeScript"
 	@echo "make test-browser   los recorridos en Chromium"
 	@echo "make test-stripe    lo que la tienda espera de Stripe, en una cuenta de prueba real"
+	@echo "make test-upgrade   las pruebas de la versión anterior con el esquema de esta"
 	@echo "make fuzz           miles de peticiones inventadas a partir del esquema de la API"
 	@echo "make format         da formato al código"
 	@echo "make lighthouse     juzga cada página pública con Lighthouse"
@@ -57,7 +58,7 @@ install: .venv/runtime var/static_build/build/manifest.json
 run: install
 	$(RUN) run
 
-test check test-py test-browser test-stripe fuzz lighthouse images bench: install .venv/development
+test check test-py test-browser test-stripe test-upgrade fuzz lighthouse images bench: install .venv/development
 	$(RUN) $@
 
 test-web: install

@@ -276,6 +276,8 @@ REQUIRE_SECOND_FACTOR = env.bool("REQUIRE_SECOND_FACTOR", default=not DEBUG)
 STRIPE_SECRET_KEY = env.str("STRIPE_SECRET_KEY", default="")
 STRIPE_PUBLISHABLE_KEY = env.str("STRIPE_PUBLISHABLE_KEY", default="")
 STRIPE_WEBHOOK_SECRET = env.str("STRIPE_WEBHOOK_SECRET", default="")
+# Secrets of webhook endpoints whose events are still accepted, besides STRIPE_WEBHOOK_SECRET.
+STRIPE_WEBHOOK_SECRET_FALLBACKS = env.list("STRIPE_WEBHOOK_SECRET_FALLBACKS", default=[])
 STRIPE_API_BASE = env.str("STRIPE_API_BASE", default="")
 # The local Stripe sandbox charges nothing. In development a shop without Stripe keys uses it;
 # `make run` starts it with these very keys.

@@ -46,6 +46,8 @@ def _wrong_keys() -> list[str]:
         problems.append("STRIPE_SECRET_KEY debe empezar por sk_ o rk_.")
     if settings.STRIPE_WEBHOOK_SECRET and not settings.STRIPE_WEBHOOK_SECRET.startswith("whsec_"):
         problems.append("STRIPE_WEBHOOK_SECRET debe empezar por whsec_.")
+    if not all(key.startswith("whsec_") for key in settings.STRIPE_WEBHOOK_SECRET_FALLBACKS):
+        problems.append("Cada clave de STRIPE_WEBHOOK_SECRET_FALLBACKS debe empezar por whsec_.")
     if secret and publishable and ("_live_" in secret) != ("_live_" in publishable):
         problems.append("STRIPE_SECRET_KEY y STRIPE_PUBLISHABLE_KEY no son del mismo modo.")
     if settings.DEBUG and "_live_" in secret:
