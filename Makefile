@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2
 
 .DELETE_ON_ERROR:
 .PHONY: help preflight install run test check test-py test-web test-browser test-stripe test-upgrade format lock \
-	fuzz lighthouse images bench
+	fuzz lighthouse images bench drill load
 
 help:
 	@echo "make run            la tienda entera en esta máquina (PORT=8000)"
@@ -22,6 +22,8 @@ help:
 	@echo "make test-stripe    lo que la tienda espera de Stripe, en una cuenta de prueba real"
 	@echo "make test-upgrade   las pruebas de la versión anterior con el esquema de esta"
 	@echo "make fuzz           miles de peticiones inventadas a partir del esquema de la API"
+	@echo "make drill          simulacros: la tienda de producción, averías, y qué se ha perdido"
+	@echo "make load           diez minutos de visitas y compras mezcladas"
 	@echo "make format         da formato al código"
 	@echo "make lighthouse     juzga cada página pública con Lighthouse"
 	@echo "make images         vuelve a dibujar los iconos y la imagen para compartir"
@@ -60,6 +62,9 @@ run: install
 
 test check test-py test-browser test-stripe test-upgrade fuzz lighthouse images bench: install .venv/development
 	$(RUN) $@
+
+drill load: install .venv/development
+	@exec .venv/bin/python -m tools.drill.$@
 
 test-web: install
 	$(RUN) $@

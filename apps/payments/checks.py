@@ -23,10 +23,14 @@ def configuration_problems() -> list[str]:
     if settings.STRIPE_CHECKOUT not in ("embedded", "hosted"):
         problems.append("STRIPE_CHECKOUT solo admite embedded o hosted.")
     if not settings.DEBUG:
-        if settings.STRIPE_SANDBOX:
-            problems.append("STRIPE_SANDBOX solo vale con DEBUG=true.")
-        if settings.STRIPE_API_BASE:
-            problems.append("STRIPE_API_BASE solo vale con DEBUG=true.")
+        is_rehearsal = settings.ALLOW_TEST_KEYS and settings.ALLOW_LOCAL_SITE
+        is_live = "_live_" in settings.STRIPE_SECRET_KEY
+        problems += [
+            f"{name} solo vale con DEBUG=true, o en un ensayo con ALLOW_TEST_KEYS=1 y "
+            "ALLOW_LOCAL_SITE=1."
+            for name in ("STRIPE_SANDBOX", "STRIPE_API_BASE")
+            if getattr(settings, name) and (is_live or not is_rehearsal)
+        ]
         if not settings.ALLOW_TEST_KEYS and any("_test_" in value for value in keys.values()):
             problems.append(
                 "Las claves de Stripe son de pruebas; para permitirlas, ALLOW_TEST_KEYS=1."

@@ -40,9 +40,14 @@ def test_shop_starts_with_live_keys(configure):
         ({"STRIPE_WEBHOOK_SECRET": ""}, "Faltan STRIPE_WEBHOOK_SECRET en el entorno."),
         (
             {"STRIPE_SANDBOX": True, "STRIPE_API_BASE": "http://127.0.0.1:1"},
-            "STRIPE_SANDBOX solo vale con DEBUG=true.",
+            "STRIPE_SANDBOX solo vale con DEBUG=true, o en un ensayo con ALLOW_TEST_KEYS=1 y "
+            "ALLOW_LOCAL_SITE=1.",
         ),
-        ({"STRIPE_API_BASE": "http://x"}, "STRIPE_API_BASE solo vale con DEBUG=true."),
+        (
+            {"STRIPE_API_BASE": "http://x"},
+            "STRIPE_API_BASE solo vale con DEBUG=true, o en un ensayo con ALLOW_TEST_KEYS=1 y "
+            "ALLOW_LOCAL_SITE=1.",
+        ),
         (
             {"STRIPE_SECRET_KEY": "sk_test_1"},
             "Las claves de Stripe son de pruebas; para permitirlas, ALLOW_TEST_KEYS=1.",
@@ -57,6 +62,11 @@ def test_unsafe_stripe_settings_stop_the_start(configure, changes, sentence):
 
 def test_shop_starts_with_test_keys_if_they_are_allowed(configure):
     assert configure(**TEST_KEYS, ALLOW_TEST_KEYS=True) == []
+
+
+def test_rehearsal_with_test_keys_may_use_the_sandbox(configure):
+    rehearsal = {**TEST_KEYS, "ALLOW_TEST_KEYS": True, "ALLOW_LOCAL_SITE": True}
+    assert configure(**rehearsal, STRIPE_SANDBOX=True, STRIPE_API_BASE="http://127.0.0.1:1") == []
 
 
 def test_sandbox_needs_no_keys(configure):

@@ -1,0 +1,176 @@
+"""Buyers as browsers are: they check out, pay at Stripe, and tell the shop. They try again."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import requests
+import stripe
+
+from tools.drill.shop import Shop
+
+CARD = "4242424242424242"
+# 100 € less 5 % for paying at once.
+PRICE = 95.0
+PLAN_PRICE = 100.0
+_numbers = count(1)
+
+
+@dataclass
+class Buyer:
+    """One buyer of one subject. `order` is empty until the shop has answered."""
+
+    shop: Shop
+    plan: bool = False
+    number: int = field(default_factory=lambda: next(_numbers))
+    order: int = 0
+    paid: bool = False
+    refusals: list[str] = field(default_factory=list)
+
+    @property
+    def email(self) -> str:
+        return f"buyer{self.number}@example.com"
+
+    def buy(self, *, seconds: float = 120) -> bool:
+        """Buy, and try again while the shop or Stripe fails. Returns whether the card was charged.
+
+        Like a person, the buyer pays the card once: after that only the shop is told again.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                return self._attempt()
+            except (requests.RequestException, stripe.StripeError, _TryAgain) as error:
+                self.refusals.append(f"{type(error).__name__} {error}"[:160])
+                time.sleep(0.3 + random.random())  # noqa: S311
+        return self.paid
+
+    def _attempt(self) -> bool:
+        placed = self._post("process-checkout", self._cart())
+        if placed.get("already_paid") or placed.get("code") == "already_paid":
+            self.paid = True
+            return True
+        self.order = int(placed["order_id"])
+        self._pay(placed["client_secret"])
+        self.paid = True
+        self._post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+        return True
+
+    def _pay(self, secret: str) -> None:
+        sandbox = self.shop.sandbox
+        params: Any = {
+            "client_secret": secret,
+            "payment_method": sandbox.new_card(CARD).id,
+            "return_url": f"{self.shop.address}/success",
+        }
+        try:
+            sandbox.browser_client().v1.payment_intents.confirm(secret.split("_secret_")[0], params)
+        except stripe.InvalidRequestError as error:
+            if error.code != "payment_intent_unexpected_state":
+                raise
+            # The answer of an earlier try was lost: the card is charged already.
+
+    def _cart(self) -> dict[str, Any]:
+        subject = self.shop.subjects[self.number % len(self.shop.subjects)]
+        total = PLAN_PRICE if self.plan else PRICE
+        return {
+            "email": self.email,
+            "phone": f"+346{self.number:08}",
+            "total_amount": total,
+            "payment_type": "installment" if self.plan else "full_payment",
+            "order_key": f"00000000-0000-4000-8000-{self.number:012}",
+            "items": [
+                {
+                    "subject_id": subject,
+                    "lesson_ids": [],
+                    "subject_price": 100.0,
+                    "lesson_prices": [],
+                }
+            ],
+            "termsAccepted": True,
+            "privacyAccepted": True,
+            "adultConfirmed": True,
+            "withdrawalWaived": True,
+        }
+
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        # Each buyer has an address of their own.
+        number = self.number
+        address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+        answer = requests.post(
+            f"{self.shop.address}/api/{path}",
+            json=body,
+            timeout=30,
+            headers={"X-Forwarded-For": address, "Origin": self.shop.address},
+        )
+        try:
+            content: dict[str, Any] = answer.json()
+        except ValueError:
+            content = {}
+        if answer.status_code == 200 or content.get("code") == "already_paid":
+            return content
+        raise _TryAgain(f"{path}: {answer.status_code} {content.get('code', '')}")
+
+
+class _TryAgain(Exception):
+    pass
+
+
+def buy_one_by_one(shop: Shop, number: int, *, plan: bool = False) -> list[Buyer]:
+    buyers = [Buyer(shop, plan=plan) for _ in range(number)]
+    for buyer in buyers:
+        buyer.buy()
+    return buyers
+
+
+class Crowd:
+    """Buyers who arrive all the time, in some threads, until the crowd is told to stop."""
+
+    def __init__(self, shop: Shop, *, threads: int = 3, plan: bool = False) -> None:
+        self.buyers: list[Buyer] = []
+        self._shop, self._plan = shop, plan
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._arrive) for _ in range(threads)]
+
+    def __enter__(self) -> "Crowd":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def wait_for(self, more: int, seconds: float = 60) -> None:
+        """Wait until this many more buyers have paid."""
+        wanted = self.paid + more
+        wait(lambda: self.paid >= wanted, seconds)
+
+    @property
+    def paid(self) -> int:
+        return sum(buyer.paid for buyer in self.buyers)
+
+    @property
+    def refusals(self) -> int:
+        return sum(len(buyer.refusals) for buyer in self.buyers)
+
+    def _arrive(self) -> None:
+        while not self._over.is_set():
+            buyer = Buyer(self._shop, plan=self._plan)
+            self.buyers.append(buyer)
+            buyer.buy()
+
+
+def wait(condition: Callable[[], bool], seconds: float) -> bool:
+    """Poll the condition; False if it did not become true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True

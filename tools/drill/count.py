@@ -1,0 +1,73 @@
+"""Counts what each buyer has paid at Stripe, and got from the shop. The difference is the loss."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tools.drill.buyer import Buyer, wait
+from tools.drill.shop import Shop
+
+
+def losses(shop: Shop, buyers: Sequence[Buyer], *, seconds: float = 360) -> list[str]:
+    """One Spanish sentence for each thing that was lost or done twice, once the shop has settled.
+
+    Waits while orders, access or mails are on their way.
+    """
+    wait(lambda: not _of_buyers(shop, buyers), seconds)
+    found = _of_buyers(shop, buyers)
+    status, output = shop.host.manage("audit_money", "--after-restore")
+    if status:
+        found += [line for line in output.splitlines() if line.strip()][-8:]
+    return found
+
+
+def _of_buyers(shop: Shop, buyers: Sequence[Buyer]) -> list[str]:
+    charges = charges_by_buyer(shop)
+    orders = Counter(
+        str(email)
+        for (email,) in shop.database.rows(
+            "SELECT email FROM orders_order WHERE paid_at IS NOT NULL"
+        )
+    )
+    access = {str(email) for (email,) in shop.database.rows(_WITH_ACCESS)}
+    mails = Counter(recipient for recipient, subject in received(shop) if "pedido" in subject)
+    found = []
+    for buyer in buyers:
+        email = buyer.email
+        wanted = 1 if buyer.paid else 0
+        if charges[email] > 1:
+            found.append(f"{email}: cobrado {charges[email]} veces")
+        if buyer.paid and not charges[email]:
+            found.append(f"{email}: pagó y en Stripe no consta")
+        wanted = max(wanted, min(1, charges[email]))
+        if orders[email] != wanted:
+            found.append(f"{email}: {orders[email]} pedidos pagados, {charges[email]} cobros")
+        if wanted and email not in access:
+            found.append(f"{email}: sin acceso")
+        if wanted and mails[email] != 1:
+            found.append(f"{email}: {mails[email]} confirmaciones")
+    return found
+
+
+_PAID = "SELECT email FROM orders_order WHERE paid_at IS NOT NULL"
+_WITH_ACCESS = """
+SELECT DISTINCT student.email FROM classroom_enrolment
+JOIN students_student student ON student.id = classroom_enrolment.student_id
+"""
+
+
+def charges_by_buyer(shop: Shop) -> Counter[str]:
+    """How many charges of first payments each address has at Stripe."""
+    page = shop.sandbox.client().v1.payment_intents.list(
+        {"limit": 100, "expand": ["data.customer"]}
+    )
+    paid: Counter[str] = Counter()
+    for intent in page.auto_paging_iter():
+        metadata = intent.metadata.to_dict() if intent.metadata else {}
+        if intent.status == "succeeded" and "instalments" not in metadata:
+            paid[intent.receipt_email or ""] += 1
+    return paid
+
+
+def received(shop: Shop) -> list[tuple[str, str]]:
+    """Recipient and subject of each mail that the mail server has taken."""
+    return [(str(mail["To"]), str(mail["Subject"])) for mail in shop.mail.messages()]

@@ -1,0 +1,77 @@
+"""A PostgreSQL server of the drill, which writes through to the disk and can be restarted."""
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+from pgserver.postgres_server import PostgresServer
+
+from tools.dev.processes import SetupError
+
+_SETTINGS = "max_connections = 200\n"
+
+
+class _Server(PostgresServer):
+    def ensure_pgdata_inited(self) -> None:
+        super().ensure_pgdata_inited()
+        with (self.pgdata / "postgresql.conf").open("a", encoding="ascii") as config:
+            config.write(_SETTINGS)
+
+
+class Database:
+    """The server, with one database at a time for the shop."""
+
+    def __init__(self) -> None:
+        logging.getLogger("pgserver").setLevel(logging.CRITICAL)
+        # Not inside the project: as root, pgserver makes every parent folder readable to its user.
+        self._folder = Path(tempfile.mkdtemp(prefix="academy-drill-postgres-"))
+        data = self._folder / "data"
+        data.mkdir()
+        self._server = _Server(data, cleanup_mode="stop")
+        self.name = "postgres"
+
+    @property
+    def url(self) -> str:
+        return f"postgres://postgres@{quote(self._socket, safe='')}/{self.name}"
+
+    @property
+    def _socket(self) -> str:
+        return str(self._server.get_postmaster_info().socket_dir)
+
+    def create(self, name: str) -> None:
+        """Create an empty database; from now on it is the shop's."""
+        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        self.name = name
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        """The answer of the shop's database to a query of ours."""
+        with psycopg.connect(self._conninfo(self.name), autocommit=True) as connection:
+            return connection.execute(query.encode()).fetchall()
+
+    def stop(self, *, crash: bool = False) -> None:
+        """Stop the server: open connections are cut. With `crash` it recovers at the next start."""
+        process: Any = self._server.get_postmaster_info().process
+        os.kill(process.pid, signal.SIGQUIT if crash else signal.SIGINT)
+        deadline = time.monotonic() + 30
+        while process.is_running():
+            if time.monotonic() > deadline:
+                raise SetupError("PostgreSQL no se ha parado en 30 s.")
+            time.sleep(0.1)
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def remove(self) -> None:
+        self._server.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _conninfo(self, name: str) -> str:
+        return f"host={self._socket} user=postgres dbname={name} connect_timeout=5"

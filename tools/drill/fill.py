@@ -1,0 +1,28 @@
+"""Fills an empty shop with a university, a degree and 20 subjects; prints the subjects' ids."""
+
+from decimal import Decimal
+
+import django
+
+SUBJECTS = 20
+PRICE = Decimal("100.00")
+
+
+def main() -> None:
+    django.setup()
+    from apps.catalogue.models import Degree, Lesson, Subject, University
+
+    university = University.objects.create(
+        name="Universidad del Simulacro", acronym="UDS", status=University.Status.OPEN
+    )
+    degree = Degree.objects.create(university=university, name="Economía", acronym="ECO")
+    for number in range(1, SUBJECTS + 1):
+        subject = Subject.objects.create(
+            degree=degree, name=f"Asignatura {number}", final_price=PRICE
+        )
+        Lesson.objects.create(subject=subject, title="PEC 1", price=Decimal("20.00"), position=1)
+        print(subject.pk)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Drills that kill processes with SIGKILL at random moments of each kind of work."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+from tools.dev.processes import ROOT
+from tools.drill.buyer import Crowd, buy_one_by_one
+from tools.drill.count import losses
+from tools.drill.outcome import Outcome
+from tools.drill.shop import Host, Shop
+
+WEB_KILLS = 6
+COMMAND_KILLS = 6
+
+
+def web_killed(shop: Shop) -> Outcome:
+    """The web process is killed at random moments of checkout, webhook and completion."""
+    with Crowd(shop, threads=4) as crowd, Crowd(shop, threads=1, plan=True) as plans:
+        for _ in range(WEB_KILLS):
+            crowd.wait_for(1)
+            time.sleep(random.random())  # noqa: S311
+            shop.host.kill("web")
+            shop.host.start("web")
+    buyers = [*crowd.buyers, *plans.buyers]
+    return Outcome(
+        f"kill -9 de la web {WEB_KILLS} veces en pedidos, avisos y confirmaciones",
+        f"{crowd.paid} compras y {plans.paid} a plazos, "
+        f"{crowd.refusals + plans.refusals} intentos repetidos",
+        losses(shop, buyers),
+    )
+
+
+def instalments_killed(shop: Shop) -> Outcome:
+    """The job that charges instalments is killed at random moments; each is charged once."""
+    plans = buy_one_by_one(shop, 6, plan=True)
+    lost = losses(shop, plans)
+    emails = ", ".join(f"'{plan.email}'" for plan in plans)
+    # The second instalments are due today.
+    shop.host.manage("shell", "--command", _DUE.format(emails=emails))
+    for _ in range(COMMAND_KILLS):
+        _killed_command(shop.host, 1.5, "charge_instalments")
+    # A killed run holds its instalment for 5 minutes; here the lease ends now.
+    shop.host.manage("shell", "--command", _END_LEASES)
+    shop.host.manage("charge_instalments")
+    charged: Counter[int] = Counter()
+    page = shop.sandbox.client().v1.payment_intents.list({"limit": 100})
+    for intent in page.auto_paging_iter():
+        metadata = intent.metadata.to_dict() if intent.metadata else {}
+        if intent.status == "succeeded" and "instalments" in metadata:
+            charged[int(metadata["order_id"])] += 1
+    twice = [order for order, times in charged.items() if times > 1]
+    lost += [f"pedido {order}: plazo cobrado dos veces" for order in twice]
+    missing = [plan for plan in plans if not charged[plan.order]]
+    lost += [f"pedido {plan.order}: plazo sin cobrar" for plan in missing]
+    return Outcome(
+        f"kill -9 del cobro de plazos {COMMAND_KILLS} veces",
+        f"{sum(charged.values())} plazos cobrados de {len(plans)}",
+        [*lost, *losses(shop, plans)],
+    )
+
+
+_DUE = """
+from django.utils import timezone
+from apps.orders.models import Instalment
+rows = Instalment.objects.filter(order__email__in=[{emails}], number=2)
+rows.update(due_on=timezone.localdate(), charge_on=timezone.localdate())
+"""
+_END_LEASES = """
+from apps.orders.models import Instalment
+Instalment.objects.update(leased_until=None)
+"""
+
+
+def _killed_command(host: Host, begins_after: float, *arguments: str) -> None:
+    """Run `manage.py` and kill it at a random moment of its first two seconds of work."""
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=host.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    time.sleep(begins_after + 2 * random.random())  # noqa: S311
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

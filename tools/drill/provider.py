@@ -1,0 +1,97 @@
+"""Drills in which Stripe or the mail server misbehaves while buyers buy."""
+
+import time
+from typing import Any
+
+import requests
+
+from tools.drill.buyer import Buyer, Crowd, buy_one_by_one
+from tools.drill.count import losses, received
+from tools.drill.outcome import Outcome
+from tools.drill.shop import Shop
+
+# What Stripe does, by the name that the table shows.
+TROUBLE: dict[str, tuple[dict[str, Any], ...]] = {
+    "lento": ({"calls": "*", "do": "slow", "seconds": 1.5, "caller": "server"},),
+    "a veces sin respuesta": (
+        {"calls": "*", "do": "timeout_after", "probability": 0.3, "seed": 1, "caller": "server"},
+        {"calls": "*", "do": "timeout_before", "probability": 0.2, "seed": 2, "caller": "server"},
+    ),
+    "con errores 500 y 429": (
+        {"calls": "*", "do": "error_500", "probability": 0.2, "seed": 3, "caller": "server"},
+        {"calls": "*", "do": "error_429", "probability": 0.2, "seed": 4, "caller": "server"},
+    ),
+    "con respuestas ilegibles": (
+        {"calls": "*", "do": "html", "probability": 0.15, "seed": 5, "caller": "server"},
+        {"calls": "*", "do": "truncated", "probability": 0.15, "seed": 6, "caller": "server"},
+    ),
+    "con avisos tardíos": ({"events": "*", "do": "late", "seconds": 8},),
+    "con avisos repetidos y falsos": (
+        {"events": "*", "do": "twice"},
+        {"events": "*", "do": "forged", "how": "old_timestamp"},
+    ),
+}
+
+
+def provider_in_trouble(shop: Shop) -> Outcome:
+    """Stripe is slow, loses answers, fails, sends events late, twice and forged."""
+    buyers, lost, refused = [], [], []
+    for name, faults in TROUBLE.items():
+        for fault in faults:
+            try:
+                shop.sandbox.fault(**fault)
+            except requests.HTTPError as error:
+                lost.append(f"«{name}» no se puede simular: {error}")
+        bought = buy_one_by_one(shop, 3)
+        shop.sandbox.control("DELETE", "faults")
+        buyers += bought
+        paid = sum(buyer.paid for buyer in bought)
+        refused.append(f"{name}: {paid} de 3, {sum(len(b.refusals) for b in bought)} repetidos")
+    # A breaker may be open for 15 s, and a webhook is sent again after up to 30 s.
+    lost += losses(shop, buyers)
+    return Outcome("Stripe " + ", ".join(TROUBLE), "; ".join(refused), lost)
+
+
+def provider_away(shop: Shop) -> Outcome:
+    """Stripe hangs: pages go on, and buyers get through afterwards."""
+    fault = {"calls": "*", "do": "timeout_before", "seconds": 60, "caller": "server"}
+    shop.sandbox.fault(**fault)
+    buyer = Buyer(shop)
+    slowest = 0.0
+    with Crowd(shop, threads=4) as crowd:
+        for _ in range(30):
+            began = time.monotonic()
+            requests.get(f"{shop.address}/compra", timeout=60).raise_for_status()
+            slowest = max(slowest, time.monotonic() - began)
+            time.sleep(0.5)
+        shop.sandbox.control("DELETE", "faults")
+        crowd.wait_for(2, seconds=90)
+    buyer.buy()
+    lost = losses(shop, [buyer, *crowd.buyers])
+    if slowest > 10:
+        lost.append(f"una página tardó {slowest:.1f} s")
+    return Outcome(
+        "Stripe no contesta mientras 4 compradores lo intentan",
+        f"la página más lenta: {slowest:.1f} s; después pagaron {crowd.paid}",
+        lost,
+    )
+
+
+def mail_server_away(shop: Shop) -> Outcome:
+    """The mail server is away; the mails of that time arrive once, afterwards."""
+    before = len(received(shop))
+    shop.stop_mail()
+    buyers = buy_one_by_one(shop, 4)
+    away = len(received(shop)) - before
+    shop.start_mail()
+    # The job that queues waiting mails again runs every 5 minutes; here it runs now.
+    shop.host.manage("shell", "--command", _WAKE)
+    lost = losses(shop, buyers)
+    return Outcome(
+        "sin servidor de correo durante 4 compras",
+        f"{away} correos mientras tanto, {len(received(shop)) - before} al volver",
+        lost,
+    )
+
+
+_WAKE = "from apps.core.jobs import run_soon; run_soon('send_due_mails')"

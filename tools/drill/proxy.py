@@ -1,0 +1,54 @@
+"""nginx with the sample of `deploy/nginx`, if nginx is installed."""
+
+import shutil
+from pathlib import Path
+
+from tools.dev.processes import ROOT
+
+SAMPLE = ROOT / "deploy" / "nginx" / "academia-locations.conf"
+_CONFIGURATION = """
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log warn;
+worker_processes 1;
+events {{ worker_connections 1024; }}
+http {{
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    include {sample_folder}/academia-http.conf;
+    access_log {folder}/access.log academia;
+    upstream academia {{ server 127.0.0.1:{web_port} max_fails=0; }}
+    server {{
+        listen 127.0.0.1:{port};
+        include {sample};
+    }}
+}}
+"""
+
+
+def nginx() -> str | None:
+    """The program, or None where it is not installed."""
+    return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+
+
+def proxy_command(folder: Path, port: int, web_port: int) -> list[str] | None:
+    """The command that runs nginx in front of the web process. None without nginx."""
+    program = nginx()
+    if program is None:
+        return None
+    folder.mkdir(parents=True)
+    configuration = folder / "nginx.conf"
+    configuration.write_text(
+        _CONFIGURATION.format(
+            folder=folder,
+            sample=SAMPLE,
+            sample_folder=SAMPLE.parent,
+            port=port,
+            web_port=web_port,
+        ),
+        encoding="utf-8",
+    )
+    return [program, "-e", str(folder / "error.log"), "-p", str(folder), "-c", str(configuration)]

@@ -1,0 +1,214 @@
+"""The production stack on free ports: the processes of the Procfile behind nginx, PostgreSQL, the
+Stripe sandbox and a mail server.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+import requests
+
+from tools.dev.mail_server import MailServer, running_mail_server
+from tools.dev.postgres import TOOLS
+from tools.dev.processes import ROOT, SetupError, end, free_port, start
+from tools.drill.database import Database
+from tools.drill.proxy import nginx, proxy_command
+from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
+
+PROCFILE = ROOT / "Procfile"
+# The processes beside the web process.
+BACKGROUND = ("worker", "worker-mail", "worker-provider", "clock")
+
+
+class Host:
+    """One host of the shop: its folder of files, its web process and its background processes."""
+
+    def __init__(self, env: Mapping[str, str], folder: Path, log: IO[str]) -> None:
+        self.port = free_port()
+        self.env = {**env, "VAR_DIR": str(folder), "PORT": str(self.port)}
+        self._log = log
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        lines = PROCFILE.read_text(encoding="utf-8")
+        self._commands = dict(re.findall(r"^([\w-]+): (.+)$", lines, re.MULTILINE))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self, *names: str) -> None:
+        for name in names or ("web", *BACKGROUND):
+            self._running[name] = start(self._commands[name], self.env, self._log)
+        if not names or "web" in names:
+            self.wait_ready()
+
+    def wait_ready(self, seconds: float = 90) -> None:
+        deadline = time.monotonic() + seconds
+        while not _answers(f"{self.url}/healthz"):
+            if self._running["web"].poll() is not None or time.monotonic() > deadline:
+                raise SetupError(f"La web no arranca; su registro está en {self._log.name}.")
+            time.sleep(0.2)
+
+    def stop(self, *names: str) -> None:
+        end(*(self._running.pop(name) for name in names or list(self._running)))
+
+    def kill(self, name: str) -> None:
+        """Kill a process and its children with SIGKILL, in the middle of whatever they do."""
+        process = self._running.pop(name)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def pids(self) -> list[int]:
+        return [process.pid for process in self._running.values()]
+
+    def ended(self) -> list[str]:
+        """The processes that have ended by themselves."""
+        return [name for name, process in self._running.items() if process.poll() is not None]
+
+    def manage(self, *arguments: str, seconds: float = 120, **env: str) -> tuple[int, str]:
+        """Run `manage.py` on this host. Returns its exit status and its output."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env={**self.env, **env},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+        return done.returncode, (done.stdout + done.stderr).replace("\xa0", " ")
+
+
+class Shop:
+    """The whole stack. `address` is where buyers come in: nginx, or the web process itself."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder = folder
+        self._stack = stack
+        self.log = stack.enter_context((folder / "processes.log").open("w"))
+        self.database = Database()
+        stack.callback(self.database.remove)
+        self._mail_stack = stack.enter_context(ExitStack())
+        self.mail: MailServer = self._mail_stack.enter_context(running_mail_server())
+        front = free_port()
+        self.address = f"http://127.0.0.1:{front}"
+        self.sandbox: SandboxProcess = stack.enter_context(
+            running_sandbox(
+                folder / "sandbox.sqlite3",
+                "--quiet",
+                environment={"SANDBOX_WEBHOOK_URL": f"{self.address}/api/stripe/webhook"},
+            )
+        )
+        self.database.create("academy")
+        self.host = self.add_host("one")
+        self.subjects: list[int] = []
+        self.has_proxy = self._start_proxy(front)
+        if not self.has_proxy:
+            self.host.port = front
+            self.host.env["PORT"] = str(front)
+
+    def add_host(self, name: str, **changes: str) -> Host:
+        """A host with a folder of its own, on the shop's database."""
+        host = Host({**self._env(), **changes}, self.folder / name, self.log)
+        self._stack.callback(host.stop)
+        return host
+
+    def open(self) -> None:
+        """Prepare the database and the files, fill the catalogue, and start all processes."""
+        for arguments in (
+            ("migrate", "--noinput", "--verbosity", "0"),
+            ("staff_groups",),
+            ("collectstatic", "--noinput", "--verbosity", "0"),
+        ):
+            status, output = self.host.manage(*arguments, seconds=600)
+            if status:
+                raise SetupError(f"manage.py {arguments[0]}: {output[-1500:]}")
+        filled = subprocess.run(
+            [sys.executable, "-m", "tools.drill.fill"],
+            cwd=ROOT,
+            env={**self.host.env, "DJANGO_SETTINGS_MODULE": "academy.settings"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if filled.returncode:
+            raise SetupError(filled.stderr[-1500:])
+        self.subjects = [int(word) for word in filled.stdout.split()]
+        self.host.start()
+
+    def stop_mail(self) -> None:
+        """Stop the mail server: connections are refused."""
+        self._mail_stack.close()
+
+    def start_mail(self) -> None:
+        """Start it again on its port, with the mails that it has taken."""
+        taken = self.mail.taken
+        self.mail = self._mail_stack.enter_context(running_mail_server(self.mail.port))
+        self.mail.taken = taken
+
+    def _start_proxy(self, port: int) -> bool:
+        command = proxy_command(self.folder / "nginx", port, self.host.port)
+        if command is None:
+            return False
+        proxy = start(command, os.environ, self.log)
+        self._stack.callback(end, proxy)
+        return True
+
+    def _env(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("HOME", "LANG", "TZ") if name in os.environ}
+        path = os.pathsep.join([str(Path(sys.executable).parent), str(TOOLS), os.environ["PATH"]])
+        return {
+            **kept,
+            "PATH": path,
+            "ENV_FILE": os.devnull,
+            "DEBUG": "false",
+            "SECRET_KEY": secrets.token_urlsafe(64),
+            "SITE_URL": self.address,
+            "ALLOWED_HOSTS": "127.0.0.1",
+            # Each buyer names an address, as if another proxy stood in front of nginx.
+            "TRUSTED_PROXIES": "2" if nginx() else "1",
+            "REQUIRE_SECOND_FACTOR": "false",
+            "DATABASE_URL": self.database.url,
+            "STRIPE_SANDBOX": "1",
+            "STRIPE_API_BASE": self.sandbox.url,
+            "STRIPE_SECRET_KEY": self.sandbox.secret_key,
+            "STRIPE_PUBLISHABLE_KEY": self.sandbox.publishable_key,
+            "STRIPE_WEBHOOK_SECRET": "whsec_sandbox0123456789",
+            "ALLOW_TEST_KEYS": "1",
+            # Plain HTTP on this machine, and mail addresses that are examples.
+            "ALLOW_LOCAL_SITE": "1",
+            "EMAIL_URL": f"smtp://127.0.0.1:{self.mail.port}",
+            "RATE_LIMIT_SCALE": "10",
+            "WEB_CONCURRENCY": "2",
+            "GUNICORN_CMD_ARGS": "--log-level warning",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+
+@contextmanager
+def running_shop() -> Iterator[Shop]:
+    """The stack, filled and open. Everything ends and is removed afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="academy-drill-"))
+    try:
+        with ExitStack() as stack:
+            shop = Shop(folder, stack)
+            shop.open()
+            yield shop
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=5).ok
+    except requests.RequestException:
+        return False
