@@ -31,6 +31,7 @@ from apps.backoffice.staff_powers import (
     may_manage_group,
 )
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, moment
+from apps.core.admin_conflicts import GuardsChanges
 from apps.core.fresh_password import fresh_password_required
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _editor(request: HttpRequest) -> User:
     return cast(User, request.user)
 
 
-class _PowersAdmin(AcademyModelAdmin):
+class _PowersAdmin(GuardsChanges, AcademyModelAdmin):
     """Offers only the permissions and groups that the editor may give away.
 
     Its forms need a fresh password: with a stolen cookie a thief could set a password of their own

@@ -4,7 +4,7 @@ from csp.decorators import csp_update
 from django.contrib import admin, messages
 from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, ValidationError
 from django.db import models
-from django.db.models import Max, Model, QuerySet
+from django.db.models import Model, QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
@@ -21,6 +21,7 @@ from apps.core.admin_conflicts import GuardsChanges
 from apps.core.admin_filters import MailTemplateFilter, month_filter
 from apps.core.admin_log import log_reading
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
+from apps.core.legal.new_version import LegalTextForm, based_on, newest_text
 from apps.core.legal.placeholders import check_placeholders
 from apps.core.mail.outbox import retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
@@ -59,13 +60,6 @@ class SiteSettingsAdmin(GuardsChanges, AcademyModelAdmin):
             raise PermissionDenied
         row = SiteSettings.current()
         return HttpResponseRedirect(reverse("admin:core_sitesettings_change", args=[row.pk]))
-
-
-class LegalTextForm(ModelForm[LegalText]):
-    def clean_body(self) -> str:
-        body: str = self.cleaned_data["body"]
-        check_html(body)
-        return body
 
 
 @admin.register(LegalText)
@@ -119,16 +113,20 @@ class LegalTextAdmin(AcademyModelAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Prefill a new version with the current one (`?kind=terminos`)."""
         kind = request.GET.get("kind", "")
-        newest = LegalText.objects.filter(kind=kind).order_by("version").last()
+        newest = newest_text(kind)
         if newest is None:
             return {}
-        return {"kind": kind, "title": newest.title, "body": newest.body}
+        start = {"kind": kind, "title": newest.title, "body": newest.body}
+        return {**start, "based_on": based_on(newest)}
+
+    def get_fields(self, request: HttpRequest, obj: LegalText | None = None) -> Any:
+        return (*self.fields, "based_on") if obj is None else self.fields
 
     def save_model(
         self, request: HttpRequest, obj: LegalText, form: ModelForm[LegalText], change: bool
     ) -> None:
-        newest = LegalText.objects.filter(kind=obj.kind).aggregate(Max("version"))["version__max"]
-        obj.version = (newest or 0) + 1
+        newest = newest_text(obj.kind)
+        obj.version = newest.version + 1 if newest else 1
         super().save_model(request, obj, form, change)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import SuspiciousOperation
 from django.core.paginator import Paginator
 from django.db import transaction
@@ -88,6 +89,13 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         if not all(_is_row_number(number) for number in numbers):
             raise SuspiciousOperation
         return super().changelist_view(request, extra_context)
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Refuse a date outside the calendar: the year 9999 of a date hierarchy has no next one."""
+        try:
+            return super().get_changelist_instance(request)
+        except (OverflowError, ValueError) as error:
+            raise IncorrectLookupParameters from error
 
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any

@@ -138,7 +138,7 @@ class GuardsChanges(_ModelAdmin):
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
         kwargs["form"] = _checked(kwargs.get("form", self.form))
-        return super().get_form(request, obj, change, **kwargs)
+        return super().get_form(request, obj, change=change, **kwargs)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = super().get_fieldsets(request, obj)

@@ -7,7 +7,7 @@ from django.db import transaction
 from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import as_json
-from apps.orders.checkout.place import place
+from apps.orders.checkout.place import CARD_MINIMUM_CENTS, place
 from apps.orders.checkout.request import Checkout, Placed, PlacedBefore
 from apps.orders.checkout.take_up import completed_before, credentials, open_order
 from apps.orders.checkout.write import OrderMadeMeanwhile
@@ -38,8 +38,6 @@ from apps.payments.stripe.intents import (
 )
 from apps.pricing.promo_checks import BuyerRefused, PromoRefused
 
-# Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
-CARD_MINIMUM_CENTS = 50
 # These refusals mean that the offer has changed since the open payment was opened.
 OFFER_REFUSALS = (InstalmentsUnavailable, PriceChanged, PromoRefused, Unavailable)
 # Each attempt cancels a payment that is in the way. If the third one fails, another tab is probably

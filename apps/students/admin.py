@@ -18,6 +18,7 @@ from apps.core.admin_base import (
     list_link,
     moment,
 )
+from apps.core.admin_conflicts import GuardsChanges
 from apps.core.admin_filters import month_filter
 from apps.core.privacy import CannotErase, erase_all, preview_erasure
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
@@ -37,7 +38,7 @@ class ConsentRows(ReadOnlyRowsInline):
 
 
 @admin.register(Student)
-class StudentAdmin(AcademyModelAdmin):
+class StudentAdmin(GuardsChanges, AcademyModelAdmin):
     logs_reading = True
     list_display = ("email", "first_name", "last_name", "phone", moment("created_at", "alta"))
     search_fields = ("email", "first_name", "last_name", "phone")
@@ -61,11 +62,14 @@ class StudentAdmin(AcademyModelAdmin):
         is_erased = obj is not None and obj.erased_at is not None
         return (*self.readonly_fields, *erased) if is_erased else self.readonly_fields
 
+    def lock_row(self, row: Model) -> None:
+        """Lock what a payment locks before the student, then the student."""
+        email_changing.send(Student, student_id=row.pk)
+        super().lock_row(row)
+
     def save_model(
         self, request: HttpRequest, obj: Student, form: ModelForm[Student], change: bool
     ) -> None:
-        if change:
-            email_changing.send(Student, student_id=obj.pk)
         super().save_model(request, obj, form, change)
         before = str(form.initial.get("email", ""))
         if change and before and obj.email != before:

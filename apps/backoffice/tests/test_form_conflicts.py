@@ -3,11 +3,15 @@
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import User
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.admin_conflicts import SEEN
+from apps.core.models import Mail
 from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
+from apps.students.models import Student
+from apps.students.services import change_email
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
 
@@ -95,3 +99,26 @@ def test_restrictions_of_a_code_that_were_changed_meanwhile_are_shown_by_name(cl
     page = client.post(url, form).content.decode()
     assert "cambiado entretanto a «Álgebra, Física»" in page
     assert code.subjects.count() == 2
+
+
+def test_deactivated_account_is_not_opened_again_by_a_form_of_before(client):
+    bruno = User.objects.create_user("bruno", is_staff=True)
+    url = admin_url(User, "change", bruno.pk)
+    form = shown_form(client, url) | {"first_name": "Bruno"}
+    User.objects.filter(pk=bruno.pk).update(is_active=False)
+
+    assert "cambiado entretanto a «no»" in client.post(url, form).text
+    bruno.refresh_from_db()
+    assert not bruno.is_active
+
+
+def test_address_of_a_student_is_not_changed_back_by_a_form_of_before(client):
+    ana = Student.objects.create(email="ana@example.com")
+    url = admin_url(Student, "change", ana.pk)
+    form = shown_form(client, url) | {"first_name": "Ana"}
+    change_email(student_id=ana.pk, email="ana@example.org")
+    told = Mail.objects.count()
+
+    assert "cambiado entretanto a «ana@example.org»" in client.post(url, form).text
+    ana.refresh_from_db()
+    assert (ana.email, Mail.objects.count()) == ("ana@example.org", told)

@@ -5,6 +5,7 @@ from django.apps import apps
 from django.contrib import admin
 
 from apps.core.admin_lookups import allowed_lookups
+from apps.leads.models import Withdrawal
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything
 
@@ -48,3 +49,14 @@ def test_no_list_offers_more_than_exact_lookups_and_ranges_of_dates(model):
         "degree", "semester", "university", "status",
     }  # fmt: skip
     assert not [name for name in offered if "password" in name or "token" in name or "key" in name]
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize(
+    "query",
+    [{"received_at__year": "9999"}, {"received_at__year": "9999", "received_at__month": "12"},
+     {"received_at__gte": "0001-01-01 00:00:00+14:00"}],
+)  # fmt: skip
+def test_date_outside_the_calendar_is_refused(client, query):
+    answer = client.get(admin_url(Withdrawal, "changelist"), query)
+    assert (answer.status_code, answer["Location"].endswith("?e=1")) == (302, True)

@@ -29,6 +29,25 @@ def test_new_version_of_a_legal_text_keeps_the_old_one(client):
 
 
 @pytest.mark.usefixtures("carla")
+def test_version_is_published_once_and_not_over_one_that_its_author_has_not_seen(client):
+    url, old = admin_url(LegalText, "add"), LegalText.objects.current("terminos")
+    form = client.get(url, {"kind": "terminos"}).context["adminform"].form
+    mine = {**form.initial, "published_on": "01/12/2026", "body": "<p>Lo mío</p>"}
+    theirs = {**mine, "body": "<p>Lo suyo</p>"}
+    assert client.post(url, theirs).status_code == 302
+    assert "igual que la versión" in client.post(url, theirs).text  # a second click
+
+    refused = client.post(url, mine)
+    assert "Otra persona ha publicado entretanto" in refused.text
+    assert "Lo mío" in refused.text
+    assert LegalText.objects.current("terminos").version == old.version + 1
+
+    again = mine | {"based_on": refused.context["adminform"].form["based_on"].value()}
+    assert client.post(url, again).status_code == 302
+    assert LegalText.objects.current("terminos").body == "<p>Lo mío</p>"
+
+
+@pytest.mark.usefixtures("carla")
 def test_mail_is_shown_in_a_sandboxed_frame(client):
     make_one_of_everything()
     mail = Mail.objects.get()

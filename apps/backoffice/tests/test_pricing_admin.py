@@ -5,11 +5,14 @@ from decimal import Decimal
 
 import pytest
 import time_machine
+from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
+from apps.backoffice.staff_groups import create_groups
 from apps.catalogue.models import PriceChange
 from apps.pricing.models import Campaign, PromoCode
 from apps.pricing.reads import campaign_today
+from apps.students.models import Student
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
 
@@ -144,3 +147,26 @@ def test_campaign_with_impossible_dates_is_refused_with_a_message(client, change
     assert page.status_code == 200
     assert sentence in page.content.decode()
     assert not Campaign.objects.exists()
+
+
+def test_codes_disclose_no_student_to_staff_who_may_not_see_students(client):
+    create_groups()
+    eva = User.objects.create_user("eva", is_staff=True)
+    eva.groups.add(Group.objects.get(name="Contenido"))
+    client.force_login(eva)
+    ana = Student.objects.create(email="ana@example.com")
+    bruno = Student.objects.create(email="bruno@example.com")
+    code = PromoCode.objects.create(
+        code="DEANA", kind="FIJO", value=5, is_referral_code=True, student=ana
+    )
+    url, codes = admin_url(PromoCode, "change", code.pk), admin_url(PromoCode, "changelist")
+    sent = {"code": "", "kind": "FIJO", "value": "6", "active": "on", "student": bruno.pk}
+    sent |= {"minimum_cart": "0"}
+
+    for page in (client.get(url), client.post(url, sent), client.get(codes, {"q": "ana@"})):
+        assert page.status_code == 200
+        assert "@example.com" not in page.text.replace('value="ana@"', "")
+    assert "DEANA" not in client.get(codes, {"q": "ana@"}).text
+    assert client.post(url, {**sent, "code": "DEANA"}).status_code == 302
+    code.refresh_from_db()
+    assert (code.value, code.is_referral_code, code.student) == (6, True, ana)

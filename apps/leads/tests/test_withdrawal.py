@@ -283,6 +283,22 @@ def test_a_declined_case_needs_an_answer_which_is_mailed_once(clerk, order):
     assert "Ya habías entrado." in render_for_staff(mail).text
 
 
+def test_case_that_the_buyer_has_reopened_is_not_declined_again_by_a_form_of_before(clerk, order):
+    confirm(clerk, order)
+    case = Withdrawal.objects.get()
+    url = admin_url(Withdrawal, "change", case.pk)
+    decision = {"status": "declined", "order": order.pk, "answer": "Ya habías entrado."}
+    clerk.post(url, decision)
+    form = clerk.get(url).context["adminform"].form
+    confirm(clerk, order, details="Nadie ha entrado")
+    sent = {name: form[name].value() for name in form.fields} | {"note": "Ha llamado."}
+
+    assert "cambiado entretanto" in clerk.post(url, sent).text
+    case.refresh_from_db()
+    assert (case.status, len(mails("withdrawal_declined"))) == ("open", 1)
+    assert "Nadie ha entrado" in case.later_statements
+
+
 def test_staff_send_an_acknowledgement_that_was_held_back(clerk, order):
     confirm(clerk, order)
     Mail.objects.all().delete()

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from apps.classroom.models import Account, Provisioning
 from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
+from apps.core.admin_conflicts import GuardsChanges
 from apps.leads.withdrawal.models import Withdrawal, last_day_to_withdraw
 from apps.leads.withdrawal.services import acknowledge, queue_answer
 from apps.orders.models import Order, Refund
@@ -67,8 +68,11 @@ class OpenFilter(admin.SimpleListFilter):
 
 
 @admin.register(Withdrawal)
-class WithdrawalAdmin(AcademyModelAdmin):
-    """What the consumer declared is read-only. Staff set order, status, answer and note."""
+class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
+    """What the consumer declared is read-only. Staff set order, status, answer and note.
+
+    A later statement reopens the case: a form that was shown before does not close it again.
+    """
 
     form = WithdrawalForm
     list_display = (

@@ -37,6 +37,7 @@ from apps.orders.by_staff.receive import (
     receive_transfer,
 )
 from apps.orders.checkout.cart import CheckoutItem
+from apps.orders.checkout.place import CARD_MINIMUM_CENTS
 from apps.orders.models import Order, OrderLine, StaffOrder
 from apps.orders.serializers import clean_phone
 from apps.pricing.payment_type import PaymentType
@@ -139,9 +140,13 @@ class TransferForm(forms.Form):
     )
     form_key = forms.UUIDField(required=False, widget=forms.HiddenInput)
 
+    def clean_proof(self) -> str:
+        """The reference as it is compared: copied from a bank's page, it has other spaces."""
+        return " ".join(self.cleaned_data["proof"].split())
+
     def arrived(self) -> Arrived:
         data = self.cleaned_data
-        return Arrived(to_cents(data["amount"]), data["received_on"], data["proof"].strip())
+        return Arrived(to_cents(data["amount"]), data["received_on"], data["proof"])
 
 
 def staff_order_urls() -> list[URLPattern]:
@@ -166,11 +171,11 @@ def new_order(request: HttpRequest) -> HttpResponse:
         return _page(request, "orders/staff_order.html", context)
     key = form.cleaned_data["form_key"] or uuid4()
     wanted = form.order_request(key)
-    # The total that is confirmed. An order of 0 € gives access away, so it needs a fresh password.
+    # The total that is confirmed. An order that gives access away needs a fresh password.
     seen_cents = form.cleaned_data["seen"] or 0
     try:
         if "confirm" in request.POST:
-            if seen_cents == 0 and not password_is_fresh(request):
+            if _is_given_away(wanted, seen_cents) and not password_is_fresh(request):
                 return _ask_for_password(request, form)
             order = create_order(
                 wanted,
@@ -182,7 +187,8 @@ def new_order(request: HttpRequest) -> HttpResponse:
             return redirect("admin:orders_order_change", order.pk)
         if "change" not in request.POST:
             priced = price_request(wanted)
-            if priced.agreed.total_cents == 0 and not password_is_fresh(request):
+            total = priced.agreed.total_cents
+            if _is_given_away(wanted, total) and not password_is_fresh(request):
                 return _ask_for_password(request, form)
             context |= {
                 "priced": priced,
@@ -200,11 +206,19 @@ def new_order(request: HttpRequest) -> HttpResponse:
     return _page(request, "orders/staff_order.html", context)
 
 
+def _is_given_away(wanted: OrderRequest, total_cents: int) -> bool:
+    """Whether the buyer gets access without a payment: a card is not charged so little."""
+    by_card = wanted.paid_by == StaffOrder.PaidBy.LINK
+    return by_card and total_cents < CARD_MINIMUM_CENTS
+
+
 def _ask_for_password(request: HttpRequest, form: StaffOrderForm) -> HttpResponse:
     """Open the password page, and after it the form as it was typed."""
     request.session[PREFILLED] = {field.name: field.value() for field in form.visible_fields()}
     messages.info(
-        request, "Un pedido de 0,00 € pide tu contraseña. Después vuelve a ver el precio."
+        request,
+        f"Menos de {format_euros(CARD_MINIMUM_CENTS)} no se cobran con tarjeta: un pedido así pide "
+        "tu contraseña. Después vuelve a ver el precio.",
     )
     return PasswordConfirmation(request)
 

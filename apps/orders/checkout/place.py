@@ -36,6 +36,8 @@ from apps.students.services import (
     record_consents,
 )
 
+# Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
+CARD_MINIMUM_CENTS = 50
 INSTALMENT_REFUSALS = {
     "no_complete_subject": "Para pagar a plazos hace falta al menos una asignatura completa.",
     "below_minimum": "Para pagar a plazos el total debe ser de al menos "

@@ -12,6 +12,7 @@ from apps.classroom.models import Provisioning
 from apps.core.fresh_password import GIVEN_AT
 from apps.core.mail.registry import render_for_staff, render_mail
 from apps.core.models import Mail
+from apps.core.money import to_euros
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
 from apps.orders.by_staff.receive import Arrived, TransferRefused, missing_cents, receive_transfer
 from apps.orders.checkout.cart import CheckoutItem
@@ -325,18 +326,22 @@ def test_pages_ask_first_then_make_and_settle_the_order(client, clerk):
     session.save()
     assert client.get(url).status_code == 302  # It asks for a fresh password.
     client.post(reverse("admin:confirm_password"), {"password": "clave-de-carla"})
-    typed = {"amount": "100,00", "received_on": "2026-01-07", "proof": "MOV-7"}
+    typed = {"amount": "100,00", "received_on": "2026-01-07", "proof": "TRF  MOV-7"}
     shown = client.post(url, {**typed, "preview": "x"})
     assert "Falta dinero: quedan 70,00" in shown.text
     assert not TransferReceipt.objects.exists()
     client.post(url, {**typed, "confirm": "x", "form_key": shown.context["form_key"]})
     assert TransferReceipt.objects.get().actor == "carla"
     assert LogEntry.objects.filter(change_message__contains="MOV-7").exists()
+    pasted = {**typed, "proof": "TRF\N{NO-BREAK SPACE}MOV-7"}
+    twice = client.post(url, {**pasted, "confirm": "x", "form_key": uuid4()})
+    assert "ya está apuntado" in twice.text
     bad = client.post(url, {"amount": "x", "received_on": "ayer", "proof": ""})
     assert bad.status_code == 200
 
 
-def test_order_of_0_euros_asks_for_the_password_and_keeps_the_form(client, clerk):
+@pytest.mark.parametrize("cents", [0, 49])
+def test_order_that_no_card_pays_asks_for_the_password_and_keeps_the_form(client, clerk, cents):
     client.force_login(clerk)
     session = client.session
     session[GIVEN_AT] = (timezone.now() - timedelta(hours=1)).isoformat()
@@ -344,9 +349,10 @@ def test_order_of_0_euros_asks_for_the_password_and_keeps_the_form(client, clerk
     url = reverse("admin:orders_order_nuevo")
     typed = {
         **BRUNO, "subjects": [str(make_subject().pk)], "payment_type": "full_payment",
-        "paid_by": "link", "discount": "182,40", "reason": "Compensación",
+        "paid_by": "link", "discount": f"{to_euros(182_40 - cents)}", "reason": "Compensación",
     }  # fmt: skip
-    for step in ({"preview": "x"}, {"confirm": "x", "form_key": str(uuid4()), "seen": "0"}):
+    confirmed = {"confirm": "x", "form_key": str(uuid4()), "seen": str(cents)}
+    for step in ({"preview": "x"}, confirmed):
         asked = client.post(url, {**typed, **step})
         assert asked["Location"].startswith(reverse("admin:confirm_password"))
     assert not Order.objects.exists()
@@ -355,4 +361,4 @@ def test_order_of_0_euros_asks_for_the_password_and_keeps_the_form(client, clerk
     assert page.redirect_chain[-1][0] == url
     assert page.context["form"].initial["reason"] == "Compensación"
     client.post(url, {**typed, **step})
-    assert Order.objects.get().total_cents == 0
+    assert Order.objects.get().total_cents == cents

@@ -81,6 +81,16 @@ class StateFilter(admin.SimpleListFilter):
         return codes.filter(chosen) if chosen is not None else None
 
 
+# The student whom the code belongs to, who is rewarded for a friend code.
+OF_A_FRIEND = ("Código de amigo", {"fields": ("is_referral_code", "student")})
+OWNER_SEARCH = "student__email"
+
+
+def _may_see_owner(request: HttpRequest) -> bool:
+    """Its field shows the address of any student whose number is sent."""
+    return request.user.has_perm("students.view_student")
+
+
 @admin.register(PromoCode)
 class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
     form = PromoCodeForm
@@ -96,7 +106,7 @@ class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
     )
     list_filter = (StateFilter, "kind", "is_referral_code", "created_at")
     link_lookups = ("student__id__exact", "batch__id__exact")
-    search_fields = ("code", "note", "student__email")
+    search_fields = ("code", "note", OWNER_SEARCH)
     autocomplete_fields = ("universities", "degrees", "subjects", "student")
     fieldsets = (
         (None, {"fields": ("code", ("kind", "value"), "active", "note", "link")}),
@@ -113,9 +123,18 @@ class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
             },
         ),
         ("Solo para", {"fields": ("universities", "degrees", "subjects")}),
-        ("Código de amigo", {"fields": ("is_referral_code", "student")}),
+        OF_A_FRIEND,
     )
     readonly_fields = ("uses", "sold", "promo_uses", "link")
+
+    def get_fieldsets(self, request: HttpRequest, obj: PromoCode | None = None) -> Any:
+        """Leave out the owner for whoever may not see students."""
+        sections = super().get_fieldsets(request, obj)
+        return [one for one in sections if one[0] != OF_A_FRIEND[0] or _may_see_owner(request)]
+
+    def get_search_fields(self, request: HttpRequest) -> Any:
+        fields = super().get_search_fields(request)
+        return [one for one in fields if one != OWNER_SEARCH or _may_see_owner(request)]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoCode]:
         codes: Any = super().get_queryset(request)

@@ -1,0 +1,61 @@
+"""The form with which staff publish a new version of a legal text."""
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from apps.core.models import LegalText
+from apps.core.staff_html import check_html
+
+if TYPE_CHECKING:
+    _ModelForm = forms.ModelForm[LegalText]
+else:
+    _ModelForm = forms.ModelForm
+
+
+def newest_text(kind: str) -> LegalText | None:
+    return LegalText.objects.filter(kind=kind).order_by("version").last()
+
+
+def _number(text: LegalText) -> str:
+    return f"versión {text.version}"
+
+
+def based_on(text: LegalText) -> str:
+    """The value of the hidden field for a form that begins with this version."""
+    return f"{text.kind}:{text.version}"
+
+
+class LegalTextForm(_ModelForm):
+    """A new version. `based_on` names the version that the form was shown with ("terminos:5")."""
+
+    based_on = forms.CharField(required=False, max_length=40, widget=forms.HiddenInput)
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean() or {}
+        kind = data.get("kind", "")
+        # Versions of one text are added one after the other.
+        list(LegalText.objects.select_for_update(no_key=True).filter(kind=kind))
+        newest = newest_text(kind)
+        if newest is None:
+            return data
+        if newest.body.strip() == data.get("body") and newest.title == data.get("title"):
+            raise ValidationError(f"No hay nada que publicar: es igual que la {_number(newest)}.")
+        seen_kind, _, seen_version = data.get("based_on", "").partition(":")
+        if seen_kind == kind and seen_version != str(newest.version):
+            # The form is shown again with the newest version: saving again counts.
+            sent: Any = self.data
+            self.data = sent.copy()
+            self.data[self.add_prefix("based_on")] = based_on(newest)
+            raise ValidationError(
+                f"Otra persona ha publicado entretanto la {_number(newest)}, y lo que cambió no "
+                "está aquí. Lo que has escrito sigue en el formulario: guarda otra vez si es lo "
+                "que vale."
+            )
+        return data
+
+    def clean_body(self) -> str:
+        body: str = self.cleaned_data["body"]
+        check_html(body)
+        return body
