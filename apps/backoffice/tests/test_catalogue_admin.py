@@ -3,10 +3,14 @@
 from decimal import Decimal
 
 import pytest
+from django.contrib.auth.models import Group, User
 from django.urls import reverse
 
+from apps.backoffice.staff_groups import create_groups
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.catalogue.subject_copies import copy_subject, move_lesson
+from apps.classroom.models import Enrolment
+from apps.students.models import Student
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
@@ -194,3 +198,18 @@ def test_lessons_of_a_semester_are_expired_and_opened_together(client):
 
     client.post(address, {"action": "open_lessons", **every})
     assert set(spring.lessons.values_list("status", flat=True)) == {"active"}
+
+
+def test_refused_deletion_of_a_lesson_names_no_student(client):
+    create_groups()
+    eva = User.objects.create_user("eva", is_staff=True)
+    eva.groups.add(Group.objects.get(name="Contenido"))
+    client.force_login(eva)
+    subject = make_subject("Álgebra", lessons=1)
+    ana = Student.objects.create(email="ana@example.com")
+    Enrolment.objects.create(student=ana, lesson=subject.lessons.get(), subject=subject, order_id=1)
+
+    form = subject_form(subject, **{"lessons-0-DELETE": "on"})
+    page = client.post(admin_url(Subject, "change", subject.pk), form)
+    assert "objetos relacionados protegidos" in page.text
+    assert "ana@example.com" not in page.text

@@ -76,4 +76,5 @@ class ReferralReward(models.Model):
         indexes = (models.Index(fields=("status", "held_until"), name="reward_by_status"),)
 
     def __str__(self) -> str:
-        return f"{self.student} por {self.order}"
+        # Without the student: who may not delete a code reads which rows forbid it.
+        return f"Recompensa por {self.order}"
