@@ -21,8 +21,8 @@ from apps.core.admin_conflicts import GuardsChanges
 from apps.core.admin_filters import MailTemplateFilter, month_filter
 from apps.core.admin_log import log_reading
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
-from apps.core.legal.new_version import LegalTextForm, based_on, newest_text
 from apps.core.legal.placeholders import check_placeholders
+from apps.core.legal_text_form import LegalTextForm, based_on, newest_text
 from apps.core.mail.outbox import retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import render_for_staff
