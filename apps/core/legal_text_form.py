@@ -46,8 +46,9 @@ class LegalTextForm(_ModelForm):
         if seen_kind == kind and seen_version != str(newest.version):
             # The form is shown again with the newest version: saving again counts.
             sent: Any = self.data
-            self.data = sent.copy()
-            self.data[self.add_prefix("based_on")] = based_on(newest)
+            shown_again = sent.copy()
+            shown_again[self.add_prefix("based_on")] = based_on(newest)
+            self.data = shown_again
             raise ValidationError(
                 f"Otra persona ha publicado entretanto la {_number(newest)}, y lo que cambió no "
                 "está aquí. Lo que has escrito sigue en el formulario: guarda otra vez si es lo "

@@ -82,7 +82,7 @@ class StateFilter(admin.SimpleListFilter):
 
 
 # The student whom the code belongs to, who is rewarded for a friend code.
-OF_A_FRIEND = ("Código de amigo", {"fields": ("is_referral_code", "student")})
+OF_A_FRIEND = "Código de amigo"
 OWNER_SEARCH = "student__email"
 
 
@@ -123,14 +123,14 @@ class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
             },
         ),
         ("Solo para", {"fields": ("universities", "degrees", "subjects")}),
-        OF_A_FRIEND,
+        (OF_A_FRIEND, {"fields": ("is_referral_code", "student")}),
     )
     readonly_fields = ("uses", "sold", "promo_uses", "link")
 
     def get_fieldsets(self, request: HttpRequest, obj: PromoCode | None = None) -> Any:
         """Leave out the owner for whoever may not see students."""
         sections = super().get_fieldsets(request, obj)
-        return [one for one in sections if one[0] != OF_A_FRIEND[0] or _may_see_owner(request)]
+        return [one for one in sections if one[0] != OF_A_FRIEND or _may_see_owner(request)]
 
     def get_search_fields(self, request: HttpRequest) -> Any:
         fields = super().get_search_fields(request)
