@@ -23,9 +23,9 @@ pytestmark = pytest.mark.django_db
 
 PAGES = (
     "/", "/compra", "/servicios", "/nosotros", "/precios", "/contenido-asignatura", "/terminos",
-    "/privacidad", "/cookies", "/aviso-legal", "/asignaturas",
+    "/privacidad", "/cookies", "/aviso-legal", "/asignaturas", "/buscar?q=micro",
 )  # fmt: skip
-ANSWERS = ("/api/universities", "/api/catalogue", "/api/pricing")
+ANSWERS = ("/api/universities", "/api/catalogue", "/api/pricing", "/api/suggestions?q=micro")
 EVERY_TIME, NEVER_AGAIN = 0, 3600
 
 

@@ -6,13 +6,16 @@ from rest_framework.response import Response
 
 from apps.catalogue import reads
 from apps.catalogue.reads import DegreeUnknown, UniversityUnknown
+from apps.catalogue.search import suggest
 from apps.catalogue.serializers import (
     CataloguePageOut,
     CatalogueQuery,
     DegreeOut,
     DegreesQuery,
+    SearchQuery,
     SubjectOut,
     SubjectsQuery,
+    SuggestionsOut,
     UniversityOut,
 )
 from apps.core.api import PublicAPIView
@@ -81,3 +84,16 @@ class Catalogue(PublicAPIView):
         query = CatalogueQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         return Response(reads.catalogue_page(**query.validated_data))
+
+
+class Suggestions(PublicAPIView):
+    @extend_schema(
+        operation_id="suggestions",
+        summary="Sugerencias de búsqueda: universidades, grados y asignaturas con su página",
+        parameters=[SearchQuery],
+        responses=SuggestionsOut,
+    )
+    def get(self, request: Request) -> Response:
+        query = SearchQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        return Response({"suggestions": suggest(query.validated_data["q"])})

@@ -144,3 +144,25 @@ class CatalogueQuery(serializers.Serializer[Any]):
         choices=PAGE_SIZES,
         error_messages={"invalid_choice": "El tamaño de página debe ser 6, 9, 12 o 18."},
     )
+
+
+class SearchQuery(serializers.Serializer[Any]):
+    q = serializers.CharField(
+        max_length=100,
+        error_messages={
+            **dict.fromkeys(("required", "blank"), "Escribe lo que buscas."),
+            "max_length": "La búsqueda es demasiado larga: caben 100 caracteres.",
+            "invalid": "La búsqueda no es válida.",
+        },
+    )
+
+
+class SuggestionOut(_Shape):
+    name = serializers.CharField()
+    # What kind of row it is, or where a subject belongs.
+    detail = serializers.CharField()
+    url = serializers.CharField()
+
+
+class SuggestionsOut(_Shape):
+    suggestions = SuggestionOut(many=True)

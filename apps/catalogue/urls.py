@@ -10,4 +10,5 @@ urlpatterns = [
     path("degrees", public_answer(api.Degrees.as_view(), "university_id")),
     path("subjects", public_answer(api.Subjects.as_view(), "degree_id")),
     path("catalogue", public_answer(api.Catalogue.as_view(), *_PAGE)),
+    path("suggestions", public_answer(api.Suggestions.as_view(), "q")),
 ]

@@ -1,6 +1,6 @@
 """Scheduled jobs of orders."""
 
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -10,6 +10,7 @@ from django.utils import timezone
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
 from apps.orders.checkout.remind import queue_due_reminders
+from apps.orders.popularity import refresh_popularity
 from apps.orders.reads import paid_without_access
 from apps.orders.rewards.service import release_due_rewards
 
@@ -49,3 +50,9 @@ def alert_missing_access() -> str:
 def release_rewards() -> str:
     count = release_due_rewards()
     return f"Recompensas por pagar desde ahora: {count}" if count else ""
+
+
+@job("refresh_popularity", "Contar las asignaturas más elegidas", when=time(4, 10))
+def count_popular_subjects() -> str:
+    count = refresh_popularity()
+    return f"Asignaturas con otro número de compras: {count}" if count else ""

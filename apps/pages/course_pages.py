@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from apps.catalogue import reads
 from apps.catalogue.addresses import ROOT, id_in
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
+from apps.catalogue.search import LONGEST_SEARCH, search_catalogue
 from apps.core.context import academy_props
 from apps.core.page_cache.policy import public_page
 from apps.core.response_headers import paying_page
@@ -28,7 +29,10 @@ PAGE_SIZE = 24
 GONE = 410
 # Value of `orden` in the address, its label, and the sort keys of the subjects.
 ORDERS = {
-    "popularidad": ("Más elegidas", ("-enrolled_students_count", "name_sort", "pk")),
+    "popularidad": (
+        "Más elegidas",
+        ("-popularity", "-enrolled_students_count", "name_sort", "pk"),
+    ),
     "nombre": ("Nombre", ("name_sort", "pk")),
     "precio": ("Precio", ("final_price", "name_sort", "pk")),
 }
@@ -221,9 +225,9 @@ def subject_cards(subjects: list[Subject]) -> list[dict[str, Any]]:
     ]
 
 
-def page_query(order: str, page: int) -> str:
-    """Return the query string of a page of a list. Defaults are left out."""
-    params: dict[str, str | int] = {}
+def page_query(order: str, page: int, **own: str) -> str:
+    """Return the query string of a page of a list, its own parameters first, without defaults."""
+    params: dict[str, str | int] = {**own}
     if order != MOST_POPULAR:
         params["orden"] = order
     if page > 1:
@@ -236,3 +240,33 @@ def order_links(current: str, url: Callable[[str], str]) -> list[dict[str, Any]]
         {"label": label, "url": url(key), "is_current": key == current}
         for key, (label, _) in ORDERS.items()
     ]
+
+
+@public_page("q", "orden", "pagina")
+@require_safe
+def search_page(request: HttpRequest) -> HttpResponse:
+    """What a search finds in the whole catalogue. If nothing, the form to request a subject."""
+    text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
+    found = search_catalogue(text)
+    order = order_of(request.GET)
+    page, shown = subjects_in_order(found.subjects, order, request.GET.get("pagina"))
+    own = {"q": text} if text else {}
+
+    def url(order: str, number: int) -> str:
+        query = page_query(order, number, **own)
+        return f"{request.path}{query}"
+
+    return render(
+        request,
+        "pages/buscar.html",
+        {
+            "text": text,
+            "found": found,
+            "page": page,
+            "cards": subject_cards(shown),
+            "orders": order_links(order, lambda key: url(key, 1)),
+            "page_links": page_links(
+                lambda number: url(order, number), page.number, page.paginator.num_pages
+            ),
+        },
+    )

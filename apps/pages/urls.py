@@ -22,6 +22,7 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("inicio", views.inicio),
     path("compra", compra, name="compra"),
+    path("buscar", course_pages.search_page, name="buscar"),
     path("asignaturas", course_pages.all_subjects, name="asignaturas"),
     path("asignaturas/<slug:university>", course_pages.university_page),
     path(

@@ -37,15 +37,15 @@ function whenVisible(element: HTMLElement, start: () => void): void {
 }
 
 /**
- * The first touch, pointing or focus starts the island. A form in it that is sent before the island
- * is mounted waits: the island finds `data-submitted`, and the loader sends the form if the island's
+ * The first touch, pointing or focus starts the island. A form with `data-hold` that is sent
+ * before the island is mounted waits: the island finds `data-submitted`, and the loader sends the form if the island's
  * code can't be loaded.
  */
 function onInteraction(element: HTMLElement, start: () => void): void {
   const events = ["pointerenter", "pointerdown", "focusin", "submit"];
   const begin = (event: Event) => {
     if (event.type === "submit") {
-      if ("mounted" in element.dataset) return;
+      if ("mounted" in element.dataset || !(event.target as Element).matches("[data-hold]")) return;
       event.preventDefault();
       element.dataset.submitted = "";
     }

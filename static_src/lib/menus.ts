@@ -25,14 +25,15 @@ function hoverMenu(container: HTMLElement): Menu {
   return { container, opener, isOpen, show };
 }
 
-/** The menu of small screens: a <details> element, which following a link closes. */
-function mobileMenu(container: HTMLDetailsElement): Menu {
+/** The menu of small screens and the search: a <details> element, which following a link closes. */
+function detailsMenu(container: HTMLDetailsElement): Menu {
   const show = (open: boolean) => {
     container.open = open;
   };
   container.addEventListener("click", ({ target }) => {
     if ((target as Element).closest("a")) show(false);
   });
+  container.addEventListener("toggle", () => container.querySelector("input")?.focus());
   return {
     container,
     opener: container.querySelector("summary") as HTMLElement,
@@ -44,7 +45,7 @@ function mobileMenu(container: HTMLDetailsElement): Menu {
 export function startMenus(): void {
   const menus = [
     ...Array.from(document.querySelectorAll<HTMLElement>(".submenu"), hoverMenu),
-    ...Array.from(document.querySelectorAll<HTMLDetailsElement>(".menu"), mobileMenu),
+    ...Array.from(document.querySelectorAll<HTMLDetailsElement>("[data-menu]"), detailsMenu),
   ];
   for (const { container, opener, isOpen, show } of menus) {
     container.addEventListener("keydown", ({ key }) => {

@@ -10,6 +10,7 @@ PATHS = {
     "/api/degrees": {"get"},
     "/api/subjects": {"get"},
     "/api/catalogue": {"get"},
+    "/api/suggestions": {"get"},
     "/api/me": {"get"},
     "/api/pricing": {"get"},
     "/api/orders/recover": {"get"},

@@ -23,6 +23,8 @@ LEAST = {"performance": 98, "accessibility": 100, "best-practices": 100, "seo": 
 PAGES = (
     "/", "/servicios", "/nosotros", "/precios", "/compra", "/contenido-asignatura",
     "/terminos", "/privacidad", "/cookies", "/aviso-legal",
+    "/asignaturas", "/asignaturas/uamed-1", "/asignaturas/uamed-1/grados/ade-1",
+    "/asignaturas/uamed-1/introduccion-a-la-empresa-1",
 )  # fmt: skip
 NOT_INDEXED = ("/login",)
 

@@ -130,6 +130,10 @@ class SubjectQuerySet(RecordedQuerySet["Subject"]):
         """In the order of the catalogue: most enrolled students first, then by name."""
         return self.order_by("-enrolled_students_count", "name_sort", "pk")
 
+    def most_popular_first(self) -> Self:
+        """Most paid orders of the last year first, then in the order of the catalogue."""
+        return self.order_by("-popularity", "-enrolled_students_count", "name_sort", "pk")
+
 
 def _in_catalogue_order(*filters: str, name: str) -> models.Index:
     """Return a partial index of the findable subjects in the order of the catalogue.
@@ -203,6 +207,8 @@ class Subject(Named):
     )
     enrolled_counted = models.PositiveIntegerField(default=0, editable=False)
     enrolled_offset = models.IntegerField("matriculados anteriores", default=0)
+    # Paid orders of the last year, refreshed by the job `refresh_popularity` (apps/orders/jobs.py).
+    popularity = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     enrolled_students_count = models.GeneratedField(
         verbose_name="matriculados",
         expression=Greatest(F("enrolled_counted") + F("enrolled_offset"), 0),

@@ -1,0 +1,112 @@
+"""Search over the whole catalogue: words, accents, mistyped words, degrees and universities."""
+
+import pytest
+from django.test import Client
+
+from apps.catalogue.models import Subject, University
+from apps.catalogue.search import search_catalogue, suggest
+from tests.helpers.factories import make_degree, make_subject, make_university
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def catalogue() -> dict[str, Subject]:
+    """Subjects by name, of two degrees at the universities UAF and UDP."""
+    faro = make_university("Universidad Abierta del Faro", acronym="UAF")
+    poniente = make_university("Universidad a Distancia de Poniente", acronym="UDP")
+    psychology, law = make_degree(faro, "Psicología"), make_degree(poniente, "Derecho")
+    rows = [
+        make_subject("Estadística aplicada", degree=psychology),
+        make_subject("Psicología de la memoria", degree=psychology),
+        make_subject("Psicología jurídica", degree=law),
+        make_subject("Derecho penal español", degree=law),
+    ]
+    return {row.name: row for row in rows}
+
+
+def names(text: str) -> set[str]:
+    return set(search_catalogue(text).subjects.values_list("name", flat=True))
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_each_word_is_in_the_subject_its_degree_or_its_university() -> None:
+    assert names("ESTADISTICA") == {"Estadística aplicada"}
+    assert names("espanol") == names("español") == {"Derecho penal español"}
+    assert names("memoria psicología") == {"Psicología de la memoria"}
+    assert names("psicologia uaf") == {"Estadística aplicada", "Psicología de la memoria"}
+    assert names("la memoria de la psicología") == {"Psicología de la memoria"}
+    assert names("juridica udp") == {"Psicología jurídica"}
+    assert names("juridica uaf") == set()
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_mistyped_words_are_replaced_only_if_nothing_is_found() -> None:
+    for typed in ("psciologia", "psicolgia", "psikologia", "pisco"):
+        found = search_catalogue(typed)
+        assert "Psicología jurídica" in set(found.subjects.values_list("name", flat=True)), typed
+    assert search_catalogue("estadistca uaf").corrected == "estadistica uaf"
+    assert names("estadistca uaf") == {"Estadística aplicada"}
+    assert search_catalogue("psicologia").corrected == ""
+    # Short words have no near ones, and far ones do not count.
+    assert names("xyz") == names("astrofisica") == names("") == names("%") == set()
+
+
+def test_degrees_and_universities_are_found_by_name_and_acronym(
+    catalogue: dict[str, Subject],
+) -> None:
+    degree = catalogue["Derecho penal español"].degree
+    assert search_catalogue("derecho udp").degrees == [degree]
+    assert search_catalogue("derecho uaf").degrees == []
+    assert search_catalogue("poniente").universities == [degree.university]
+    assert search_catalogue("ponente").universities == [degree.university]
+
+
+def test_drafts_and_later_universities_are_not_found(catalogue: dict[str, Subject]) -> None:
+    draft = catalogue["Psicología jurídica"]
+    draft.active = False
+    draft.save()
+    later = make_university("Universidad Futura", status=University.Status.COMING_SOON)
+    make_subject("Psicología del futuro", degree=make_degree(later))
+    assert names("psicologia juridica") == names("futuro") == set()
+    assert search_catalogue("futura").universities == []
+
+
+def test_suggestions_lead_to_pages_and_the_last_resort_is_a_request(
+    client: Client, catalogue: dict[str, Subject]
+) -> None:
+    popular = catalogue["Psicología jurídica"]
+    Subject.objects.filter(pk=popular.pk).update(popularity=9)
+    rows = client.get("/api/suggestions", {"q": "psicologia"}).json()["suggestions"]
+    degree = catalogue["Psicología de la memoria"].degree
+    assert rows[0] == {
+        "name": degree.name,
+        "detail": "Grado · UAF",
+        "url": degree.page_path,
+    }
+    assert rows[1]["url"] == popular.page_path
+    assert suggest("nada parecido") == [
+        {
+            "name": "No encontramos «nada parecido»",
+            "detail": "Pídenosla",
+            "url": "/buscar?q=nada+parecido",
+        }
+    ]
+    assert client.get("/api/suggestions").json()["error"] == "Escribe lo que buscas."
+    assert client.get("/api/suggestions", {"q": "x" * 101}).status_code == 400
+
+
+@pytest.mark.usefixtures("catalogue")
+def test_search_page_sorts_and_offers_a_request(client: Client) -> None:
+    html = client.get("/buscar", {"q": "psicologia", "orden": "nombre"}).content.decode()
+    assert html.index("Psicología de la memoria") < html.index("Psicología jurídica")
+    assert "/buscar?q=psicologia&amp;orden=precio" in html
+    corrected = client.get("/buscar", {"q": "psciologia"}).content.decode()
+    assert "Esto es lo que hay de <strong>«psicologia»</strong>" in corrected
+    nothing = client.get("/buscar", {"q": "<astro>"}).content.decode()
+    assert "Resultados de «&lt;astro&gt;»" in nothing
+    assert "No se encontraron asignaturas" in nothing
+    for page in (html, nothing):
+        assert 'data-island="subject-request"' in page
+        assert 'content="noindex"' in page
+    assert client.get("/buscar").status_code == 200
