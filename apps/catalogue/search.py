@@ -21,7 +21,9 @@ from apps.catalogue.text import search_form
 LONGEST_SEARCH = 100
 MOST_WORDS = 8
 # Words that say nothing about the subject; searched for only if there are no others.
-_FILLERS = frozenset("a al de del e el en la las los o para por un una y".split())
+_FILLERS = frozenset(
+    ("a", "al", "de", "del", "e", "el", "en", "la", "las", "los", "o", "para", "por", "y")
+)
 # The most mistakes that a word of at least so many letters may have.
 _MISTAKES = ((8, 2), (4, 1))
 MOST_DEGREES = 12
@@ -82,7 +84,7 @@ def suggest(text: str) -> list[dict[str, str]]:
     """
     found = search_catalogue(text)
     subjects = found.subjects.most_popular_first().select_related("degree__university")
-    rows = [
+    rows: list[tuple[Any, str]] = [
         *((row, "Universidad") for row in found.universities[:SUGGESTED_UNIVERSITIES]),
         *((row, f"Grado · {row.university.acronym}") for row in found.degrees[:SUGGESTED_DEGREES]),
         *(

@@ -34,10 +34,10 @@ def test_nothing_found_leads_to_the_request_of_a_subject(phone: Visitor) -> None
     page = phone.page
     page.goto("/")
     phone.press(page.get_by_label("Buscar asignaturas"))
-    page.get_by_role("combobox").fill("zzzzzzzz")
+    page.get_by_role("combobox", name="Asignatura, grado o universidad").fill("zzzzzzzz")
     phone.press(page.get_by_role("option", name="No encontramos «zzzzzzzz»"))
     page.wait_for_url("**/buscar?q=zzzzzzzz")
     expect(page.get_by_text("No se encontraron asignaturas")).to_be_visible()
     phone.assert_accessible()
     phone.press(page.get_by_text("¿No encuentras tu asignatura?"))
-    expect(page.get_by_text("Solicitar asignatura")).to_be_visible()
+    expect(page.get_by_role("link", name="Solicitar asignatura")).to_be_visible()
