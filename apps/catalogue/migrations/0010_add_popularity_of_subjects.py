@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('catalogue', '0008_add_contents_of_subjects'),
+        ('catalogue', '0009_add_stale_counts'),
     ]
 
     operations = [
