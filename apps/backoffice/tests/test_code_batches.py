@@ -35,8 +35,10 @@ def test_fifty_codes_are_unique_unambiguous_restricted_and_downloaded(client):
 
     batch = PromoBatch.objects.get()
     assert answer["Location"] == admin_url(PromoBatch, "change", batch.pk)
-    codes = list(batch.codes.all())
-    assert len({code.code for code in codes}) == 50
+    again = client.post(admin_url(PromoBatch, "add"), {**FORM, "subjects": [subject.pk]})
+    assert "Ya hay una tanda con este nombre" in again.text
+    codes = list(PromoCode.objects.all())
+    assert len({code.code for code in codes}) == len(codes) == 50
     assert all(UNAMBIGUOUS.fullmatch(code.code) for code in codes)
     assert {(c.kind, c.value, c.max_uses, c.minimum_cart) for c in codes} == {
         ("FIJO", Decimal("12.50"), 1, Decimal(100))

@@ -6,7 +6,9 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AdminSplitDateTime, AutocompleteSelectMultiple
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
+from django.db import connection
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -104,6 +106,13 @@ class _NewBatchForm(forms.ModelForm[PromoBatch]):
             field.widget = AutocompleteSelectMultiple(relation, admin.site)
             field.widget.choices = field.choices
 
+    def clean_name(self) -> str:
+        """A second click on the form must not make all codes twice."""
+        name: str = self.cleaned_data["name"]
+        if PromoBatch.objects.filter(name__iexact=name).exists():
+            raise forms.ValidationError("Ya hay una tanda con este nombre: dale otro a la nueva.")
+        return name
+
     def clean_pattern(self) -> str:
         pattern: str = self.cleaned_data["pattern"].strip().upper()
         check_pattern(pattern)
@@ -176,6 +185,10 @@ class PromoBatchAdmin(AcademyModelAdmin):
     ) -> Any:
         if obj is None:
             kwargs["form"] = _NewBatchForm
+            if request.method == "POST" and connection.in_atomic_block:
+                # Two clicks at once are handled one after the other.
+                users: Any = get_user_model().objects.select_for_update(no_key=True)
+                list(users.filter(pk=request.user.pk))
         return super().get_form(request, obj, change, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: PromoBatch, form: Any, change: bool) -> None:
