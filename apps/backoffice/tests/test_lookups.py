@@ -52,11 +52,8 @@ def test_no_list_offers_more_than_exact_lookups_and_ranges_of_dates(model):
 
 
 @pytest.mark.usefixtures("carla")
-@pytest.mark.parametrize(
-    "query",
-    [{"received_at__year": "9999"}, {"received_at__year": "9999", "received_at__month": "12"},
-     {"received_at__gte": "0001-01-01 00:00:00+14:00"}],
-)  # fmt: skip
-def test_date_outside_the_calendar_is_refused(client, query):
+@pytest.mark.parametrize("month", [{}, {"received_at__month": "12"}])
+def test_year_without_a_next_one_is_refused(client, month):
+    query = {"received_at__year": "9999", **month}
     answer = client.get(admin_url(Withdrawal, "changelist"), query)
     assert (answer.status_code, answer["Location"].endswith("?e=1")) == (302, True)
