@@ -22,10 +22,15 @@ def _sample() -> dict[str, dict[str, Any]]:
 
 
 preview_mail(
-    INVITATION, when="Cuando se invita a una persona a la administración", to=STAFF, samples=_sample
+    INVITATION,
+    title="invitación al equipo",
+    when="Cuando se invita a una persona a la administración",
+    to=STAFF,
+    samples=_sample,
 )
 preview_mail(
     FORGOTTEN,
+    title="contraseña nueva del equipo",
     when="Cuando alguien del equipo pide una contraseña nueva para la administración",
     to=STAFF,
     samples=_sample,

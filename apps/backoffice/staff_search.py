@@ -33,6 +33,8 @@ MOST_LETTERS = 200
 _ORDER_NUMBER = re.compile(r"(?:pedido)?[\s#nº.-]*(\d{1,15})", re.IGNORECASE)
 # Stripe's ids: a prefix for the kind, then letters and numbers.
 _PROVIDER_ID = re.compile(r"[a-z]{2,5}_[A-Za-z0-9_]+")
+# The reference on the buyer's success page: the end of the session's or the payment's id.
+_REFERENCE = re.compile(r"ORD-([a-z0-9_]{8})", re.IGNORECASE)
 _PHONE = re.compile(r"\+?[\d\s().-]{9,}")
 
 
@@ -84,8 +86,17 @@ class Query:
         return self.text if _PROVIDER_ID.fullmatch(self.text) else ""
 
     @cached_property
+    def reference_end(self) -> str:
+        reference = _REFERENCE.fullmatch(self.text)
+        return reference[1] if reference else ""
+
+    @cached_property
     def payment_ids(self) -> list[int]:
-        """The payments that an id of Stripe names: of a payment, a session, a charge, a refund…"""
+        """The payments named by "ORD-…" or by an id of Stripe: of a payment, charge, refund…"""
+        if self.reference_end:
+            ends = Q(reference__iendswith=self.reference_end)
+            ends |= Q(session__iendswith=self.reference_end)
+            return list(Payment.objects.filter(ends).values_list("pk", flat=True)[:SHOWN])
         if not self.provider_id:
             return []
         # One query for each table: joined by OR, PostgreSQL would read all payments.
@@ -112,8 +123,8 @@ class Query:
     @cached_property
     def words(self) -> str:
         """A text to search names by; empty if it is a number, an address or an id."""
-        is_exact = self.email or self.phones or self.provider_id or self.order_number is not None
-        return "" if is_exact or len(self.text) < 2 else self.text
+        is_id = self.provider_id or self.reference_end or self.order_number is not None
+        return "" if is_id or self.email or self.phones or len(self.text) < 2 else self.text
 
     @cached_property
     def name(self) -> str:
@@ -150,7 +161,7 @@ def _orders(query: Query) -> Iterable[Order]:
         wanted = Q(student__in=query.student_ids)
     elif query.provider_id.startswith("cus_"):
         wanted = Q(customer_reference=query.provider_id)
-    elif query.provider_id:
+    elif query.provider_id or query.reference_end:
         wanted = Q(payments__in=query.payment_ids)
     else:
         codes = PromoCode.objects.with_code(query.text).values_list("pk", flat=True)

@@ -35,12 +35,14 @@ def _access() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "classroom_access",
+    title="acceso al aula",
     when="Cuando el acceso al aula de un pedido pagado está listo, y cuando se reenvía",
     to=STUDENT,
     samples=_access,
 )
 preview_mail(
     "classroom_link",
+    title="enlace para poner la contraseña",
     when="Cuando un alumno pide en /aula/enlace un enlace nuevo para su contraseña",
     to=VISITOR,
     samples=lambda: {"Ejemplo": _greeting()},

@@ -13,6 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from apps.core import backup_admin  # noqa: F401  (registers itself)
@@ -26,6 +27,7 @@ from apps.core.legal_text_form import LegalTextForm, based_on, newest_text
 from apps.core.mail.outbox import retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import render_for_staff
+from apps.core.mail.samples import mail_title
 from apps.core.models import (
     PROCESSES,
     Heartbeat,
@@ -147,10 +149,9 @@ class MailAdmin(ReadOnlyAdmin):
 
     list_display = (
         "to",
-        "template",
+        "what",
         moment("created_at", "creado"),
         "status",
-        "attempts",
         moment("sent_at", "enviado"),
         "last_error",
     )
@@ -175,13 +176,17 @@ class MailAdmin(ReadOnlyAdmin):
                     "due_at",
                     "last_error",
                     "key",
-                    "template",
+                    "what",
                     "message_id",
                 )
             },
         ),
     )
-    readonly_fields = ("subject", "html_version", "text_version")
+    readonly_fields = ("what", "subject", "html_version", "text_version")
+
+    @admin.display(description="correo", ordering="template")
+    def what(self, mail: Mail) -> str:
+        return capfirst(mail_title(mail.template))
 
     @admin.display(description="asunto")
     def subject(self, mail: Mail) -> str:

@@ -7,9 +7,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.formats import date_format
+from django.utils.text import capfirst
 
 from apps.core.dates import today
 from apps.core.mail.registry import registered_mails
+from apps.core.mail.samples import mail_title
 
 MONTHS_OFFERED = 24
 
@@ -49,11 +51,12 @@ def month_filter(field: str, label: str) -> type[admin.SimpleListFilter]:
 
 
 class MailTemplateFilter(admin.SimpleListFilter):
-    title = "plantilla"
+    title = "correo"
     parameter_name = "template"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(name, name) for name in registered_mails()]
+        named = [(name, capfirst(mail_title(name))) for name in registered_mails()]
+        return sorted(named, key=lambda choice: choice[1])
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
         return rows.filter(template=self.value()) if self.value() else None

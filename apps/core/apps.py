@@ -3,12 +3,18 @@ from django.db.models.signals import post_migrate, post_save, pre_save
 from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
+from apps.core.form_messages import speak_our_spanish
 from apps.core.legal.publish import publish_first_versions
 
 
 class CoreConfig(AppConfig):
     name = "apps.core"
     verbose_name = "Correos, textos y ajustes"
+
+    def import_models(self) -> None:
+        # Fields copy their class's messages when they are made, so this precedes every form.
+        speak_our_spanish()
+        super().import_models()
 
     def ready(self) -> None:
         from apps.core import checks, public_pictures, recycle_bin, retention, silence  # noqa: F401  (registers the system checks)

@@ -6,6 +6,7 @@ from apps.core.silence import TEMPLATE
 
 preview_mail(
     "job_failed",
+    title="tarea programada con fallo",
     when="Cuando falla una tarea programada; como mucho uno al día por tarea",
     to=STAFF,
     samples=lambda: {
@@ -18,6 +19,7 @@ preview_mail(
 
 preview_mail(
     TEMPLATE,
+    title="proceso parado",
     when="Cuando un proceso no da señales de vida en 5 minutos; como mucho uno al día por proceso",
     to=STAFF,
     samples=lambda: {

@@ -218,7 +218,7 @@ class Mail(RetriedWork):
         )
 
     def __str__(self) -> str:
-        return f"{self.template} → {self.to}"
+        return f"Correo a {self.to}"
 
     @classmethod
     def claim_waiting(cls, *, before: "Mail") -> "Mail | None":

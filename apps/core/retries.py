@@ -27,6 +27,10 @@ LEASE = timedelta(minutes=5)
 LOST_TASK_AFTER = timedelta(minutes=2)
 
 
+class ErrorForStaff(Exception):
+    """An error whose message is a Spanish sentence for staff."""
+
+
 class RetriedWork(models.Model):
     """The fields and state changes of a row that workers process with retries.
 
@@ -80,7 +84,7 @@ class RetriedWork(models.Model):
                 status=self.FAILED if last else self.OPEN,
                 due_at=due_at,
                 leased_until=None,
-                last_error=f"{type(error).__name__}: {error}"[:300],
+                last_error=_reason(error)[:300],
             )
             if changed and not last:
                 enqueue(due_at)
@@ -134,6 +138,11 @@ class RetriedWork(models.Model):
                     task.enqueue(**{argument: value})
                     requeued += 1
         return requeued
+
+
+def _reason(error: Exception) -> str:
+    """What staff read about a failure. Without the name of its class, many messages say nothing."""
+    return str(error) if isinstance(error, ErrorForStaff) else f"{type(error).__name__}: {error}"
 
 
 def unleased(now: datetime, longest: timedelta = LEASE) -> Q:

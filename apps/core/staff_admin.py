@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from apps.core.admin_base import NOTHING, ReadOnlyAdmin, moment
 from apps.core.models import DeletedRow, StaffAction
@@ -45,7 +46,11 @@ class AboutFilter(admin.SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
         pages = admin.site._registry
-        found = [(model._meta.label_lower, str(model._meta.verbose_name_plural)) for model in pages]
+        found = [
+            (model._meta.label_lower, capfirst(str(model._meta.verbose_name_plural)))
+            for model in pages
+            if model._meta.app_label != "django_tasks_database"
+        ]
         return sorted(found, key=lambda pair: pair[1])
 
     def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:

@@ -53,12 +53,14 @@ def _waiting() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "invoice",
+    title="factura",
     when="Al emitirse una factura, simplificada o rectificativa, con el PDF adjunto",
     to=STUDENT,
     samples=_invoice,
 )
 preview_mail(
     "invoices_waiting",
+    title="facturas en espera",
     when="Una vez al día, mientras haya facturas que no se pueden emitir",
     to=STAFF,
     samples=_waiting,

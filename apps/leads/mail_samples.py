@@ -104,12 +104,14 @@ def _withdrawal_received() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "withdrawal_acknowledged",
+    title="acuse de un desistimiento",
     when="Cuando alguien confirma su desistimiento en el sitio, al momento",
     to=VISITOR,
     samples=_withdrawal_acknowledged,
 )
 preview_mail(
     "withdrawal_declined",
+    title="desistimiento que no procede",
     when="Cuando un desistimiento no procede",
     to=VISITOR,
     samples=lambda: {
@@ -123,24 +125,28 @@ preview_mail(
 )
 preview_mail(
     "withdrawal_received",
+    title="desistimiento recibido",
     when="Cuando llega un desistimiento",
     to=STAFF,
     samples=_withdrawal_received,
 )
 preview_mail(
     "lead_received",
+    title="solicitud recibida",
     when="Cuando alguien envía un formulario del sitio",
     to=STAFF,
     samples=_lead_received,
 )
 preview_mail(
     "quote",
+    title="presupuesto",
     when="Cuando alguien pide por correo el presupuesto de la calculadora",
     to=VISITOR,
     samples=_quote,
 )
 preview_mail(
     "discount_code",
+    title="código de descuento",
     when="Cuando alguien pide el código de descuento personal",
     to=VISITOR,
     samples=lambda: {
@@ -154,12 +160,14 @@ preview_mail(
 )
 preview_mail(
     "subject_published",
+    title="asignatura ya publicada",
     when="Cuando se publica una asignatura que faltaba, a cada persona que la pidió",
     to=VISITOR,
     samples=_subject_published,
 )
 preview_mail(
     "lead_answer",
+    title="respuesta a una solicitud",
     when="Cuando alguien del equipo responde a una solicitud desde la administración",
     to=VISITOR,
     samples=lambda: {
@@ -172,6 +180,7 @@ preview_mail(
 )
 preview_mail(
     "lead_assigned",
+    title="solicitud asignada",
     when="Cuando a alguien del equipo se le asigna una solicitud",
     to=STAFF,
     samples=lambda: {

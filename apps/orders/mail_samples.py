@@ -247,72 +247,84 @@ def _refund_owner() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "order_confirmation",
+    title="confirmación de la compra",
     when="Cuando se paga un pedido, o su primer plazo",
     to=STUDENT,
     samples=_order_confirmation,
 )
 preview_mail(
     "cart_saved",
+    title="enlace para terminar la compra",
     when="Cuando alguien guarda su carrito para más tarde",
     to=VISITOR,
     samples=lambda: {"Ejemplo": _cart()},
 )
 preview_mail(
     "payment_declined",
+    title="el banco no ha aceptado el pago",
     when="Cuando el banco rechaza un pago que estaba confirmando",
     to=STUDENT,
     samples=lambda: {"Ejemplo": _cart()},
 )
 preview_mail(
     "cart_reminder",
+    title="recordatorio del carrito",
     when="Horas después de dejar la compra a medias, a quien pidió que le avisáramos",
     to=VISITOR,
     samples=_cart_reminder,
 )
 preview_mail(
     "already_bought",
+    title="algo del carrito ya lo tiene",
     when="Cuando un carrito tiene algo que esa dirección ya compró",
     to=STUDENT,
     samples=_already_bought,
 )
 preview_mail(
     "referral_code",
+    title="código para invitar",
     when="Después de la primera compra, cuando el alumno recibe su código para invitar",
     to=STUDENT,
     samples=_referral_code,
 )
 preview_mail(
     "staff_attention",
+    title="pedido o pago con aviso",
     when="Cuando un pedido o un pago necesita que alguien lo mire",
     to=STAFF,
     samples=_staff_attention,
 )
 preview_mail(
     "instalment_notice",
+    title="aviso del próximo plazo",
     when="Dos días antes de cobrar un plazo",
     to=STUDENT,
     samples=_notice,
 )
 preview_mail(
     "instalment_paid",
+    title="recibo de un plazo",
     when="Cuando se paga un plazo, o varios a la vez",
     to=STUDENT,
     samples=_paid,
 )
 preview_mail(
     "instalment_unpaid",
+    title="plazo sin cobrar",
     when="Cada vez que el banco rechaza un plazo",
     to=STUDENT,
     samples=_unpaid,
 )
 preview_mail(
     "refund_made",
+    title="devolución hecha",
     when="Cuando se le devuelve dinero, desde aquí o desde el panel de Stripe",
     to=STUDENT,
     samples=_refund_made,
 )
 preview_mail(
     "refund_owner",
+    title="devolución, a la academia",
     when="Cuando se devuelve dinero a alguien",
     to=STAFF,
     samples=_refund_owner,

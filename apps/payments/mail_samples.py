@@ -19,6 +19,7 @@ def _differences() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "audit_differences",
+    title="diferencias de la auditoría",
     when="Una vez al día, si la revisión nocturna de las cuentas encuentra diferencias",
     to=STAFF,
     samples=_differences,
@@ -40,6 +41,7 @@ def _charge() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "charge_without_order",
+    title="cobro sin pedido",
     when="Una vez por cada cobro de la tienda en Stripe que no es de ningún pedido, por ejemplo "
     "tras recuperar una copia de la base de datos",
     to=STAFF,
@@ -54,6 +56,7 @@ def _card_testing() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "card_testing",
+    title="muchas tarjetas rechazadas",
     when="Como mucho una vez por hora, si se rechazan tantas tarjetas que la tienda deja de abrir "
     "pagos",
     to=STAFF,
@@ -68,6 +71,7 @@ def _unreadable() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "event_unreadable",
+    title="evento de Stripe ilegible",
     when="Una vez por cada envío de Stripe con firma válida que no es un evento",
     to=STAFF,
     samples=_unreadable,

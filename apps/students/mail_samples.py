@@ -7,6 +7,7 @@ from apps.core.mail.samples import STAFF, VISITOR, preview_mail
 
 preview_mail(
     "sign_in_link",
+    title="enlace para entrar",
     when="Cuando un alumno pide entrar en su cuenta",
     to=VISITOR,
     samples=lambda: {
@@ -19,6 +20,7 @@ preview_mail(
 )
 preview_mail(
     "email_changed",
+    title="cambio de correo",
     when="Cuando el equipo cambia el correo de un alumno, a los dos correos",
     to=VISITOR,
     samples=lambda: {
@@ -28,6 +30,7 @@ preview_mail(
 )
 preview_mail(
     "erasure_requested",
+    title="petición de borrado",
     when="Cuando un alumno pide en su cuenta que se borren sus datos",
     to=STAFF,
     samples=lambda: {

@@ -20,7 +20,9 @@ class Student(models.Model):
     email = models.EmailField("correo", max_length=254)
     first_name = models.CharField("nombre", max_length=80, blank=True)
     last_name = models.CharField("apellidos", max_length=120, blank=True)
-    phone = models.CharField("teléfono", max_length=16, blank=True, help_text="Formato E.164")
+    phone = models.CharField(
+        "teléfono", max_length=16, blank=True, help_text="Con el prefijo del país: +34600000000."
+    )
     created_at = models.DateTimeField("alta", auto_now_add=True)
     blocked_at = models.DateTimeField("bloqueado", null=True, blank=True, editable=False)
     block_reason = models.CharField(

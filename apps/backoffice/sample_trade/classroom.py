@@ -17,7 +17,7 @@ ACCEPTED = (
     Consent.Kind.ADULT,
     Consent.Kind.WITHDRAWAL,
 )
-FAILURE = "ClassroomError: El aula no contesta (tiempo agotado)"
+FAILURE = "El aula no contesta (tiempo agotado)."
 
 
 def open_classroom(shop: Shop) -> None:

@@ -1,6 +1,7 @@
 """Template tags of the admin's lists and forms."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,6 +17,8 @@ from apps.backoffice.previews import PREVIEWS
 from apps.core.admin_base import NOTHING
 
 register = template.Library()
+# The end of a cell whose text is a day, a moment or an amount of money, which wraps badly.
+_WHOLE = re.compile(r">(\d{2}/\d{2}/\d{4}( \d{2}:\d{2})?|-?[\d.]+,\d{2}\s€)</")
 
 
 @register.filter
@@ -23,7 +26,7 @@ def labelled(cells: Iterable[SafeString], headers: list[dict[str, Any]]) -> Iter
     """The cells of a row, each with its column's name in `data-label`.
 
     On a phone the style sheet shows a row as lines of label and value. Cells without a value are
-    marked, because they are left out there.
+    marked, because they are left out there, and so are those whose text must not wrap.
     """
     labels = [str(header["text"]) for header in headers]
     for position, cell in enumerate(cells):
@@ -32,8 +35,9 @@ def labelled(cells: Iterable[SafeString], headers: list[dict[str, Any]]) -> Iter
         label = "" if "<input" in label else capfirst(label)
         # Django renders a cell as "<td class=…>…</td>" or "<th class=…>…</th>".
         name, rest = cell[:3], SafeString(cell[3:])
-        empty = SafeString(" data-empty") if f">{NOTHING}</" in cell else ""
-        yield format_html('{}{} data-label="{}"{}', SafeString(name), empty, label, rest)
+        mark = " data-empty" if f">{NOTHING}</" in cell else ""
+        mark = " data-whole" if _WHOLE.search(cell) else mark
+        yield format_html('{}{} data-label="{}"{}', SafeString(name), SafeString(mark), label, rest)
 
 
 @register.filter

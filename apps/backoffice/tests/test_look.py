@@ -47,6 +47,8 @@ def test_cell_without_a_value_is_marked(client):
     page = page_of(client, reverse("admin:catalogue_subject_changelist"))
     assert re.search(r"<td data-empty data-label=\"[^\"]+\" class=\"field-[^\"]+\">–</td>", page)
     assert f">{subject.name}</a>" in page
+    # A price stays on one line.
+    assert re.search(r"<td data-whole data-label=\"Precio\"[^>]*>[\d.,]+\s€</td>", page)
 
 
 def test_editable_cells_name_their_column_and_row(client):

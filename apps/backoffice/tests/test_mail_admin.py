@@ -66,6 +66,18 @@ def test_mail_is_shown_in_a_sandboxed_frame(client):
     assert "<html" in frame.content.decode()
 
 
+@pytest.mark.usefixtures("carla")
+def test_mails_are_named_in_spanish(client):
+    make_one_of_everything()
+    mail = Mail.objects.get()
+    for page in (admin_url(Mail, "changelist"), admin_url(Mail, "change", mail.pk)):
+        text = client.get(page).text
+        assert "Confirmación de la compra" in text
+        assert f">{mail.template}<" not in text
+    filtered = client.get(admin_url(Mail, "changelist"), {"template": "quote"}).text
+    assert "0 correos" in filtered
+
+
 def test_mail_page_requires_staff(client):
     make_one_of_everything()
     response = client.get(reverse("admin:core_mail_html", args=[Mail.objects.get().pk]))

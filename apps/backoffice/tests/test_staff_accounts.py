@@ -139,6 +139,15 @@ def test_password_of_another_account_is_set_on_a_page_in_our_spanish(client):
     assert bruno.check_password("otra-clave-larga-1")
 
 
+def test_errors_of_fields_speak_to_the_reader_as_the_site_does(client):
+    client.force_login(User.objects.create_superuser("carla"))
+    errors = client.post("/admin/invitar", {"email": "no es un correo"}).context["form"].errors
+    assert errors["email"] == ["Escribe un correo electrónico válido."]
+    day = reverse("admin:catalogue_university_add")
+    errors = client.post(day, {"name": "Levante", "position": "x"}).context["errors"]
+    assert "Introduzca" not in str(errors)
+
+
 def test_accounts_are_made_by_invitation(client):
     client.force_login(User.objects.create_superuser("carla"))
     assert client.get("/admin/auth/user/add/")["Location"] == "/admin/invitar"

@@ -65,6 +65,15 @@ def test_ids_of_stripe_lead_to_the_order(carla, order):
     assert found("evt_7", carla) == {"Eventos de Stripe": {page(event)}}
 
 
+def test_reference_of_the_success_page_leads_to_the_order(carla, order):
+    payment = Payment.objects.create(
+        order=order, reference="pi_3Qx1a2b3c4D", amount=10, status="succeeded"
+    )
+    answers = found("ord-1A2B3C4D", carla)
+    assert answers == {"Pedidos": {page(order)}, "Pagos": {page(payment)}}
+    assert found("ORD-noexiste", carla) == {}
+
+
 def test_charge_is_found_by_asking_stripe_for_its_payment(carla, client, order, monkeypatch):
     reference = Payment.objects.filter(order=order).first().reference
     monkeypatch.setattr(search, "payment_of_charge", lambda charge: {"ch_7": reference}[charge])

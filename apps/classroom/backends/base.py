@@ -3,6 +3,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple, Protocol
 
+from apps.core.retries import ErrorForStaff
 from apps.students.models import Student
 
 
@@ -33,7 +34,7 @@ class ExternalAccount(NamedTuple):
     username: str
 
 
-class ClassroomError(Exception):
+class ClassroomError(ErrorForStaff):
     """The classroom is unavailable or refuses a call. The message is for staff."""
 
 

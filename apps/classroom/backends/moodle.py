@@ -38,11 +38,15 @@ UNKNOWN_FIRST_NAME, UNKNOWN_LAST_NAME = "Estudiante", "de la academia"
 
 
 class MoodleError(ClassroomError):
-    """An error from Moodle, or no answer from it. `code` is Moodle's error code."""
+    """An error from Moodle, or no answer from it.
 
-    def __init__(self, message: str, code: str = "") -> None:
+    `code` is Moodle's error code, `detail` is its own text.
+    """
+
+    def __init__(self, message: str, code: str = "", detail: str = "") -> None:
         super().__init__(message)
         self.code = code
+        self.detail = detail
 
 
 class MoodleClassroom:
@@ -95,7 +99,7 @@ class MoodleClassroom:
             if ERROR_CODE.fullmatch(refusal.code):
                 raise
             # The policy's text as configured in Moodle.
-            policy = str(refusal).removeprefix("error/")
+            policy = refusal.detail.removeprefix("error/")
             raise PasswordRefused(f"El aula no acepta esta contraseña: {policy}") from refusal
 
 
@@ -151,10 +155,13 @@ def call(function: str, **params: Any) -> Any:
         answer.raise_for_status()
         content = answer.json()
     except requests.RequestException as error:
-        raise MoodleError(f"{function}: {type(error).__name__}", "unavailable") from error
+        cause = f"{function}: {type(error).__name__}"
+        raise MoodleError(f"El aula no contesta ({cause}).", "unavailable") from error
     if isinstance(content, dict) and "exception" in content:
-        detail = content.get("debuginfo") or content.get("message") or content["exception"]
-        raise MoodleError(strip_tags(str(detail)), str(content.get("errorcode") or "error"))
+        answered = content.get("debuginfo") or content.get("message") or content["exception"]
+        detail = strip_tags(str(answered))
+        code = str(content.get("errorcode") or "error")
+        raise MoodleError(f"El aula no lo acepta: {detail}", code, detail)
     return content
 
 

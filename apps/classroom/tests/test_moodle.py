@@ -121,7 +121,10 @@ def test_a_lost_answer_creates_no_second_user(moodle, ana, micro):
     ("break_it", "message"),
     [
         (lambda m, s: setattr(s, "MOODLE_TOKEN", "wrong"), "Invalid token - token not found"),
-        (lambda m, s: setattr(m, "down", True), "core_user_get_users_by_field: HTTPError"),
+        (
+            lambda m, s: setattr(m, "down", True),
+            "El aula no contesta (core_user_get_users_by_field: HTTPError).",
+        ),
         (lambda m, s: setattr(s, "MOODLE_URL", ""), "Faltan MOODLE_URL y MOODLE_TOKEN"),
         (lambda m, s: m.courses.clear(), "Falta el curso de Moodle de «Microeconomía»."),
     ],
@@ -133,6 +136,7 @@ def test_an_error_is_stored_for_staff_and_retried(moodle, settings, ana, micro, 
     row = Provisioning.objects.get()
     assert (row.status, row.attempts) == ("pending", 1)
     assert message in row.last_error
+    assert "MoodleError" not in row.last_error
     assert not Mail.objects.exists()
 
 

@@ -25,9 +25,13 @@ STAFF = "A la academia"
 
 @dataclass(frozen=True)
 class MailPreview:
-    """A mail's description for staff. `when` and `to` are Spanish phrases without a full stop."""
+    """A mail's description for staff.
+
+    `title`, `when` and `to` are Spanish phrases without a full stop; `title` begins in lower case.
+    """
 
     template: str
+    title: str
     when: str
     to: str
     samples: Samples
@@ -36,13 +40,19 @@ class MailPreview:
 _previews: dict[str, MailPreview] = {}
 
 
-def preview_mail(template: str, *, when: str, to: str, samples: Samples) -> None:
-    """Describe a registered mail: when it is sent, to whom, and its sample variants."""
-    _previews[template] = MailPreview(template, when, to, samples)
+def preview_mail(template: str, *, title: str, when: str, to: str, samples: Samples) -> None:
+    """Describe a registered mail: what it is, when it is sent, to whom, and its sample variants."""
+    _previews[template] = MailPreview(template, title, when, to, samples)
 
 
 def mail_preview(template: str) -> MailPreview | None:
     return _previews.get(template)
+
+
+def mail_title(template: str) -> str:
+    """What staff call a mail. A mail that is no longer registered has only its template's name."""
+    preview = mail_preview(template)
+    return preview.title if preview else template
 
 
 def mail_previews() -> list[MailPreview]:

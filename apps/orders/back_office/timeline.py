@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils.text import capfirst
+
 from apps.classroom.models import AccessChange, Provisioning
+from apps.core.mail.samples import mail_title
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents
 from apps.orders.models import Order, OrderEvent, OrderNote, Payment, Refund
@@ -30,24 +33,6 @@ BAD = {
     EventKind.REFUND_SENT_BACK,
 }
 GOOD = {EventKind.PAID, EventKind.INSTALMENTS_PAID, EventKind.DISPUTE_WON}
-MAILS = {
-    "order_confirmation": "confirmación de la compra",
-    "cart_saved": "enlace para terminar la compra",
-    "payment_declined": "el banco no ha aceptado el pago",
-    "cart_reminder": "recordatorio del carrito",
-    "already_bought": "algo del carrito ya lo tiene",
-    "classroom_access": "acceso al aula",
-    "instalment_notice": "aviso del próximo plazo",
-    "instalment_paid": "recibo de un plazo",
-    "instalment_unpaid": "plazo sin cobrar",
-    "refund_made": "devolución hecha",
-    "order_to_pay": "cómo pagar el pedido",
-    "invoice": "factura",
-    "referral_code": "código para invitar",
-    "classroom_link": "enlace para poner la contraseña",
-    "sign_in_link": "enlace para entrar",
-    "email_changed": "cambio de correo",
-}
 # The most mails that are looked through. An order has a dozen.
 MOST_MAILS = 200
 
@@ -66,11 +51,6 @@ class Entry:
     note: OrderNote | None = None
 
 
-def mail_title(template: str) -> str:
-    """What a mail is about, in a few Spanish words."""
-    return MAILS.get(template, template)
-
-
 def timeline(order: Order) -> list[Entry]:
     """All entries, oldest first. The number of queries does not grow with the entries."""
     entries = [
@@ -86,10 +66,13 @@ def timeline(order: Order) -> list[Entry]:
 def _event(event: OrderEvent) -> Entry:
     kind = EventKind(event.kind) if event.kind else None
     tone = "bad" if kind in BAD else "good" if kind in GOOD else ""
+    title = event.get_kind_display() or "Historial"
+    # Many reasons are or begin with the name of their kind, which is the title already.
+    reason = "" if event.reason == title else capfirst(event.reason.removeprefix(f"{title}: "))
     return Entry(
         at=event.at,
-        title=event.get_kind_display() or "Historial",
-        detail=f"{event.reason}{_change_of_status(event)}",
+        title=title,
+        detail=f"{reason}{_change_of_status(event)}",
         actor=event.actor,
         tone=tone,
     )

@@ -40,6 +40,7 @@ def _order_to_pay() -> dict[str, dict[str, Any]]:
 
 preview_mail(
     "order_to_pay",
+    title="cómo pagar el pedido",
     when="Cuando el equipo crea un pedido, y cuando una transferencia no llega al importe",
     to=STUDENT,
     samples=_order_to_pay,

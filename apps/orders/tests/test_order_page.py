@@ -54,6 +54,7 @@ def test_timeline_tells_everything_about_the_order_and_nothing_of_others(client,
                  "Llamar", "Acceso al aula", "Pausa"):  # fmt: skip
         assert part in text, part
     assert other.email not in text
+    assert text.count("Pedido creado") == 1
     assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
 
 

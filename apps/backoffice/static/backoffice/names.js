@@ -22,6 +22,13 @@
       const kind = part.classList.contains("vDateField") ? "fecha" : "hora";
       part.setAttribute("aria-label", `${nameOf(part)}: ${kind}`);
     }
+    // The button that clears a choice of many is no item, so the choice is no list.
+    for (const list of root.querySelectorAll("ul.select2-selection__rendered")) {
+      list.setAttribute("role", "group");
+      for (const item of list.querySelectorAll("li:not([role])")) {
+        item.setAttribute("role", "presentation");
+      }
+    }
     for (const icon of root.querySelectorAll(".search-label-icon:not([role])")) {
       icon.setAttribute("role", "img");
     }
