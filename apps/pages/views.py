@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, JsonResponse
 from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.catalogue.reads import universities_open_first
@@ -18,6 +19,7 @@ from apps.core.page_cache.policy import public_page
 from apps.pages.calculator_props import calculator_props
 from apps.pages.claims import current_claims
 from apps.pages.content import EXAM, METHOD, SUBJECT_CONTENT, example_budgets
+from apps.pages.exercises import exercise_at
 from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
 from apps.pages.plan_preview import preview_props
 from apps.pages.reads import faqs, price_plans
@@ -31,6 +33,7 @@ def home_context() -> dict[str, Any]:
         "banner": banner_today(),
         "universities": universities_open_first(),
         "claims": current_claims(),
+        "exercise": exercise_at(timezone.localtime()),
         "method": METHOD,
         "institutions": Institution.objects.shown(),
         "testimonials": Testimonial.objects.shown(),

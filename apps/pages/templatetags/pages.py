@@ -2,6 +2,7 @@
 
 import json
 import re
+from zlib import crc32
 
 from django import template
 from django.conf import settings
@@ -15,6 +16,10 @@ from apps.pages.structured_data import describe_page
 
 register = template.Library()
 
+# The drawings in templates/includes/portraits.html.
+PORTRAITS = 8
+# Gives the sample people portraits that suit their names.
+_MIX = 1000
 _LINK = re.compile(r'<a href="(https?://[^"]*|/[^"]*)"([^>]*)>(.*?)</a>', re.DOTALL)
 # As django.utils.html.json_script does, so that no data can close the script element.
 _ESCAPES = {ord(">"): "\\u003E", ord("<"): "\\u003C", ord("&"): "\\u0026"}
@@ -39,6 +44,18 @@ def described(content: SafeString) -> SafeString:
         '<meta name="description" content="{0}">\n  <meta property="og:description" content="{0}">',
         content,
     )
+
+
+@register.filter
+def remainder(number: int, divisor: int) -> int:
+    """The drawings of logos repeat after the last one: `{{ forloop.counter0|remainder:8 }}`."""
+    return number % divisor
+
+
+@register.filter
+def portrait(name: str) -> str:
+    """The id of the drawn portrait of a person without a photo, always the same for a name."""
+    return f"retrato-{crc32(f'{name}{_MIX}'.encode()) % PORTRAITS}"
 
 
 @register.filter

@@ -1,0 +1,81 @@
+"""What the home page shows instead of empty drawings: a solved PEC, a question, logos, people."""
+
+import re
+from datetime import datetime
+
+import pytest
+import time_machine
+from django.test import Client
+
+from apps.pages import models as pages
+from apps.pages.exercises import EXERCISES, exercise_at
+from apps.pages.templatetags.pages import PORTRAITS, portrait
+from apps.pages.tests.test_pages import visible_text
+from tests.helpers.factories import make_university
+
+pytestmark = pytest.mark.django_db
+
+
+def html_of(client: Client, path: str = "/") -> str:
+    return str(client.get(path).content.decode())
+
+
+@pytest.mark.parametrize("hour", range(len(EXERCISES)))
+def test_hero_shows_the_exercise_of_the_hour_with_one_step_open(client: Client, hour: int) -> None:
+    with time_machine.travel(f"2026-11-21 {hour:02}:10+01:00", tick=False):
+        html = html_of(client)
+    exercise = EXERCISES[hour]
+    sheet = html.partition('<article class="sheet"')[2].partition("</article>")[0]
+    text = visible_text(sheet)
+    assert exercise.statement in text
+    assert f"3:12 {exercise.chapter}" in text
+    assert sheet.count("<details") == len(exercise.steps) == 3
+    assert sheet.count(" open>") == 1
+    for step in exercise.steps:
+        assert step.text in text
+        assert f"Por qué {step.why}" in text
+
+
+def test_all_exercises_come_around_and_their_right_answers_exist() -> None:
+    shown = {exercise_at(datetime(2026, 11, 21, hour)).name for hour in range(24)}
+    assert len(shown) == len(EXERCISES) == 3
+    for exercise in EXERCISES:
+        assert len(exercise.question.answers) == 4
+        assert exercise.question.right in range(4)
+
+
+def test_question_is_a_plain_form_whose_right_answer_is_marked(client: Client) -> None:
+    quiz = html_of(client).partition('<form class="quiz')[2].partition("</form>")[0]
+    assert quiz.count('type="radio" name="respuesta"') == 4
+    assert quiz.count("data-right") == 1
+    assert "<button" not in quiz
+    assert "Correcto." in quiz
+
+
+def test_people_without_a_photo_have_a_portrait_that_their_name_chooses(client: Client) -> None:
+    pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy claro.")
+    pages.TeamMember.objects.create(name="Lucía Martín", degree="ADE")
+    for path, name in (("/", "Marta R."), ("/nosotros", "Lucía Martín")):
+        html = html_of(client, path)
+        assert f'<use href="#{portrait(name)}"/>' in html
+        assert html.count(f'<symbol id="{portrait(name)}"') == 1
+    drawn = re.findall(r'<symbol id="(retrato-\d+)"', html_of(client))
+    assert drawn == [f"retrato-{number}" for number in range(PORTRAITS)]
+
+
+def test_logos_that_nobody_has_uploaded_are_drawn_each_in_its_own_shape(client: Client) -> None:
+    for number in range(3):
+        make_university(name=f"Universidad {number}", acronym=f"U{number}")
+        pages.Institution.objects.create(name=f"Institución {number}", position=number)
+    html = html_of(client)
+    strip = html.partition("universities__list")[2].partition("</ul>")[0]
+    assert len(set(re.findall(r'wordmark__shape".*?<path[^>]* d="([^"]+)"', strip))) == 3
+    assert re.findall(r'class="wordmark wordmark--(\d)">U\d', strip) == ["0", "1", "2"]
+    institutions = html.partition("institutions__list")[2].partition("</ul>")[0]
+    assert institutions.count("wordmark__shape") == 3
+
+
+@pytest.mark.parametrize("path", ["/", "/precios", "/servicios", "/nosotros", "/terminos"])
+def test_no_island_of_these_pages_loads_before_an_interaction(client: Client, path: str) -> None:
+    loads = set(re.findall(r'data-load="([^"]+)"', html_of(client, path)))
+    assert loads <= {"visible", "click", "interaction"}
