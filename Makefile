@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2
 
 .DELETE_ON_ERROR:
 .PHONY: help preflight install run test check test-py test-web test-browser test-stripe test-upgrade format lock \
-	fuzz lighthouse images bench drill load
+	fuzz lighthouse images bench bench-peers drill load
 
 help:
 	@echo "make run            la tienda entera en esta máquina (PORT=8000)"
@@ -27,7 +27,8 @@ help:
 	@echo "make format         da formato al código"
 	@echo "make lighthouse     juzga cada página pública con Lighthouse"
 	@echo "make images         vuelve a dibujar los iconos y la imagen para compartir"
-	@echo "make bench          mide el catálogo con mil y con cien mil asignaturas"
+	@echo "make bench          mide la tienda junto a sus límites (BENCH=pages: solo esa parte)"
+	@echo "make bench-peers    compara la página del catálogo con django-oscar y pretix"
 	@echo "make lock           vuelve a fijar las versiones de los paquetes"
 
 # Python 3.11 and Node 20, or one sentence that says what is missing.
@@ -60,7 +61,7 @@ install: .venv/runtime var/static_build/build/manifest.json
 run: install
 	$(RUN) run
 
-test check test-py test-browser test-stripe test-upgrade fuzz lighthouse images bench: install .venv/development
+test check test-py test-browser test-stripe test-upgrade fuzz lighthouse images bench bench-peers: install .venv/development
 	$(RUN) $@
 
 drill load: install .venv/development

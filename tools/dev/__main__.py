@@ -19,6 +19,7 @@ COMMANDS = {
     "lighthouse": "lighthouse:measure",
     "images": "images:draw",
     "bench": "bench:bench",
+    "bench-peers": "bench_peers:bench_peers",
 }
 
 

@@ -1,38 +1,54 @@
-"""`make bench`: the speed of the catalogue with 1,000 and with 100,000 subjects.
+"""`make bench`: the shop's speed beside its limits, on a temporary PostgreSQL server.
 
-It prints figures and is not a test, because they depend on the machine. CPU seconds are printed
-beside elapsed seconds because other processes disturb them less. It runs on a temporary PostgreSQL
-server.
+It prints figures and is not a test, because they depend on the machine. `make bench BENCH=pages`
+measures one section. The rows are stored as var/bench.md and var/bench.json.
 """
 
+import os
 import tempfile
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import django
 from django.core.management import call_command
+from django.db import connection
 
-from tools.dev.chromium import install_chromium
+from tools.dev.bench_table import Row, store, table
 from tools.dev.postgres import temporary_postgres
-from tools.dev.stack import Stack, use_empty_shop
+from tools.dev.processes import ROOT, SetupError
+from tools.dev.stack import use_empty_shop
+
+# Each section is a function that measures an empty shop and returns rows. The modules use the
+# models, so they are imported when Django is set up.
+SECTIONS = {
+    "pages": "bench_pages:page_rows",
+    "start": "bench_start:start_rows",
+    "catalogue": "bench_catalogue:catalogue_rows",
+}
 
 
 def bench() -> int:
-    """Print all figures."""
-    install_chromium()
+    """Measure all sections, or those that BENCH names, and print the table."""
+    chosen = os.environ.get("BENCH", "").replace(",", " ").split() or list(SECTIONS)
+    if unknown := set(chosen) - set(SECTIONS):
+        raise SetupError(f"BENCH no conoce: {', '.join(sorted(unknown))}")
+    rows: list[Row] = []
     with temporary_postgres() as url, tempfile.TemporaryDirectory() as folder:
         use_empty_shop(Path(folder), DATABASE_URL=url)
         django.setup()
-        call_command("migrate", verbosity=0)
-        # These modules use the models.
-        from tools.dev.bench_figures import print_figures
-        from tools.dev.bench_scroll import print_scrolling
-
-        print_figures()
-        stack = Stack()
-        try:
-            stack.start("web")
-            stack.wait_ready()
-            print_scrolling(stack.url)
-        finally:
-            stack.stop()
+        for section in chosen:
+            print(f"Midiendo: {section}…", flush=True)
+            _empty_database()
+            module, name = SECTIONS[section].split(":")
+            measure: Callable[[], list[Row]] = getattr(import_module(f"tools.dev.{module}"), name)
+            rows += measure()
+            store(rows, ROOT / "var")
+    print(table(rows))
     return 0
+
+
+def _empty_database() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    call_command("migrate", verbosity=0)

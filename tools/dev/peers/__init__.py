@@ -1,0 +1,1 @@
+"""The shops that `make bench-peers` compares with. Each runs in an environment of its own."""
