@@ -96,7 +96,10 @@ def catalogue_page(
     """
     matching = _subjects_on_sale(university_id, degree_id).name_contains(search)
     # Count and page with the ids alone, from the index: skipped rows are never fetched.
-    shown = Paginator(matching.most_enrolled_first().values("pk"), page_size).get_page(page)
+    paginator = Paginator(matching.most_enrolled_first().values("pk"), page_size)
+    if not search:
+        paginator.count = _count_on_sale(university_id, degree_id)
+    shown = paginator.get_page(page)
     ids: Any = shown.object_list
     return {
         "count": shown.paginator.count,
@@ -105,6 +108,11 @@ def catalogue_page(
         "page_size": page_size,
         "results": _cards(Subject.objects.filter(pk__in=ids).most_enrolled_first()),
     }
+
+
+@remembered
+def _count_on_sale(university_id: int | None, degree_id: int | None) -> int:
+    return _subjects_on_sale(university_id, degree_id).count()
 
 
 def _subjects_on_sale(university_id: int | None, degree_id: int | None) -> SubjectQuerySet:
@@ -187,6 +195,7 @@ def _earlier_prices(prices: Mapping[int, Decimal]) -> dict[int, tuple[Decimal, i
     return shown
 
 
+@remembered
 def _require_degree(degree_id: int) -> None:
     shown = [university.pk for university in shown_universities()]
     if not Degree.objects.filter(pk=degree_id, university__in=shown).exists():

@@ -43,10 +43,11 @@ def table(rows: Sequence[Row]) -> str:
     ]
     for row in rows:
         sign = "≥" if row.more_is_better else "≤"
+        missed = "" if row.is_met else "**missed**"
         lines.append(
             f"| {row.name} | {_number(row.value)} {row.unit} "
             f"| {_number(row.limit)} {row.unit} ({row.limit_name}) | {row.ratio:.2f} "
-            f"| {sign} {row.goal:g} | {'' if row.is_met else '**missed** '}{row.note} |"
+            f"| {sign} {row.goal:g} | {' '.join(filter(None, (missed, row.note)))} |"
         )
     return "\n".join(lines)
 

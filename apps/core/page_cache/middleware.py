@@ -18,7 +18,7 @@ from apps.core.page_cache.policy import normalised_query, parameters_of
 from apps.core.page_cache.version import Version
 from apps.core.render_memory import Memory, remembering
 
-# Counts of students, and list prices of 30 days ago, may be shown for this long after they changed.
+# An answer, and the reads that it was rendered from, are kept for this long each.
 LIFETIME_S = 60
 # Longer query strings are answered, but not kept.
 LONGEST_QUERY = 300

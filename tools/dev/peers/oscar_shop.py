@@ -111,7 +111,7 @@ from django.urls import include, path  # noqa: E402
 
 urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
-    path("", include(apps.get_app_config("oscar").urls[0])),
+    path("", include(apps.get_app_config("oscar").urls[0])),  # type: ignore[attr-defined]
 ]
 application = get_wsgi_application()
 
