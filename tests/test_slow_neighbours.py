@@ -1,4 +1,4 @@
-"""What hangs or ends holds up nothing else: a mail server, and a web process that is stopped."""
+"""What hangs or ends holds up nothing else: mail server, database connections, a web process."""
 
 import signal
 import socket
@@ -41,6 +41,24 @@ def test_access_is_granted_while_the_mail_server_hangs():
 
                 assert Provisioning.objects.get().status == Provisioning.Status.CREATED
                 assert Mail.objects.get(key="k").status == Mail.Status.QUEUED
+
+
+def test_no_request_fails_after_the_database_has_ended_its_connections():
+    with gunicorn() as (shop, _):
+
+        def ask():
+            # An answer that is not kept: it reads an order.
+            url = f"{shop}/api/orders/recover?order=1&token=x"
+            return [requests.get(url, timeout=60).status_code for _ in range(4)]
+
+        assert ask() == [404] * 4
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            assert cursor.fetchone()[0] >= 1
+        assert ask() == [404] * 4
 
 
 def test_a_stopped_web_process_answers_the_request_under_way():

@@ -40,7 +40,7 @@ def test_invited_person_chooses_a_password_and_sees_their_part_of_today(visitor,
     expect(eva.get_by_role("heading", name="Elige tu contraseña")).to_be_visible()
     phone.assert_accessible()
     eva.get_by_label("Contraseña nueva:", exact=True).fill(PASSWORD)
-    eva.get_by_label(re.compile("confirmación", re.IGNORECASE)).fill(PASSWORD)
+    eva.get_by_label("La nueva, otra vez:").fill(PASSWORD)
     eva.get_by_role("button", name="Guardar la contraseña").click()
     sign_in(eva, address, PASSWORD)
 
