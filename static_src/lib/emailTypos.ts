@@ -1,7 +1,8 @@
 /**
  * Asks about likely typing errors in an e-mail address: "gmial.con" is probably "gmail.com". The
- * visitor decides; an unusual address is never refused. The package mailcheck does the same, but
- * has not changed since 2017 and takes "mail.com" for a mistyped "gmail.com".
+ * visitor decides; an unusual address is never refused. A list of our own instead of a package: the
+ * providers of our visitors are few, and each new suggestion must not question somebody's right
+ * address.
  */
 
 // Providers with their right endings, the most frequent one first.

@@ -1,6 +1,7 @@
 /**
  * Toasts: short messages in the region `#toasts` of base.html, each shown for 4 s, at most 3 at a
- * time, or one over an open dialog, where it has only the room of the dialog's heading. Written without React, so that the loader can show one too.
+ * time, or one over the payment dialog, where it has only the room of the dialog's heading. Written
+ * without React, so that the loader can show one too.
  */
 import { trySessionStorage } from "./sessionStorage";
 
@@ -13,7 +14,7 @@ const PENDING = "toast";
 export function toast({ title, text, tone }: Toast): void {
   const region = document.getElementById("toasts");
   if (!region) return;
-  const most = document.querySelector(".modal") ? 1 : MAX_VISIBLE;
+  const most = document.querySelector(".purchase") ? 1 : MAX_VISIBLE;
   while (region.children.length >= most) region.firstElementChild?.remove();
 
   const item = document.createElement("div");

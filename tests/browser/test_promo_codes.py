@@ -1,12 +1,15 @@
 """Promo codes in the payment dialog, with all their messages."""
 
 import json
+import re
+from decimal import Decimal
 
 import pytest
 from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
-from tests.browser.records import Shelf
+from apps.orders.models import Order
+from tests.browser.records import ACCESS, CONFIRMATION, Shelf, mail_with, only_order, text_of
 from tests.browser.visitor import Visitor
 from tests.helpers.factories import make_promo
 
@@ -146,3 +149,32 @@ def test_promo_code_that_expires_meanwhile_is_removed_at_the_payment(
     expect(buyer.toast("Código inválido", sentence)).to_be_visible()
     expect(refusal(buyer)).to_have_text(sentence)
     expect(buyer.pay_button("190,00 €")).to_be_enabled()
+
+
+@pytest.mark.usefixtures("money_adds_up")
+def test_total_of_0_needs_no_card_and_a_mistyped_address_is_corrected_after_it(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.to_step_2(maths.degree, [maths]).apply_code("GRATIS100")
+    expect(visitor.dialog.locator("dl")).to_contain_text("Código promocional−190,00 €")
+    visitor.tick_boxes()
+
+    expect(visitor.dialog).not_to_contain_text("obligación de pago")
+    expect(visitor.dialog).not_to_contain_text("Pago con tarjeta")
+    expect(visitor.dialog).to_contain_text("No hay nada que pagar: no te pedimos tarjeta")
+    visitor.dialog.get_by_role("button", name="Confirmar sin pagar").click()
+
+    assert re.fullmatch(r"free_[0-9a-f]{32}", visitor.expect_success())
+    order = only_order(email)
+    assert (order.status, order.total_amount) == (Order.Status.PAID, Decimal(0))
+    assert order.customer_reference == ""
+    assert mail_with(ACCESS, email)
+    assert "No hay nada que pagar" in text_of(mail_with(CONFIRMATION, email))
+
+    # The buyer notices that the address was mistyped.
+    visitor.page.get_by_role("button", name="¿No es tu correo? Corrígelo").click()
+    visitor.page.get_by_label("Tu correo, bien escrito").fill(f"b.{email}")
+    visitor.page.get_by_role("button", name="Enviar a este correo").click()
+    expect(visitor.page.get_by_text("Hecho: la confirmación y el acceso irán a")).to_be_visible()
+    assert mail_with(CONFIRMATION, f"b.{email}")
+    assert mail_with(ACCESS, f"b.{email}")

@@ -310,24 +310,6 @@ def test_dialog_offers_another_card_when_the_bank_declines_later(
     assert only_order(email).status == Order.Status.PAID
 
 
-def test_total_of_0_needs_no_card(visitor: Visitor, maths: Subject, email: str) -> None:
-    visitor.to_step_2(maths.degree, [maths]).apply_code("GRATIS100")
-    expect(visitor.dialog.locator("dl")).to_contain_text("Código promocional−190,00 €")
-    visitor.tick_boxes()
-
-    expect(visitor.dialog).not_to_contain_text("obligación de pago")
-    expect(visitor.dialog).not_to_contain_text("Pago con tarjeta")
-    expect(visitor.dialog).to_contain_text("No hay nada que pagar: no te pedimos tarjeta")
-    visitor.dialog.get_by_role("button", name="Confirmar sin pagar").click()
-
-    assert re.fullmatch(r"free_[0-9a-f]{32}", visitor.expect_success())
-    order = only_order(email)
-    assert (order.status, order.total_amount) == (Order.Status.PAID, Decimal(0))
-    assert order.customer_reference == ""
-    expect_both_mails(email)
-    assert "No hay nada que pagar" in text_of(mail_with(CONFIRMATION, email))
-
-
 @in_both_modes
 def test_changed_price_is_shown_before_anything_is_charged(
     visitor: Visitor, maths: Subject, email: str

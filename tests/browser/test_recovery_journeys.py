@@ -340,11 +340,16 @@ def test_recovery_page_says_that_the_bank_is_still_confirming(
     new_visitor: Callable[..., Visitor], maths: Subject, email: str
 ) -> None:
     visitor = new_visitor(color_scheme="dark")
-    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+    link = save_for_later(email, whole(maths), total="190")
+    visitor.page.goto(link)
 
     visitor.buy("190,00 €", SLOW_CARD)
 
     heading = visitor.page.get_by_role("heading", name="Tu banco está confirmando el pago")
     expect(heading).to_be_visible()
+    visitor.page.goto(link)
+    expect(visitor.page.get_by_text("Tu banco todavía está mirando el pago")).to_be_visible()
+    expect(visitor.page.get_by_text("si lo rechaza, no se cobra nada")).to_be_visible()
+    expect(visitor.pay_button()).to_have_count(0)
     visitor.assert_accessible()
     eventually(lambda: only_order(email).status == Order.Status.PAID, within_s=40)

@@ -16,8 +16,8 @@ def whole_in_view(target: Locator) -> None:
     covered = target.evaluate(
         """element => {
              const { left, right, top, bottom } = element.getBoundingClientRect();
-             const points = [[left + 3, top + 3], [right - 3, top + 3], [left + 3, bottom - 3],
-               [right - 3, bottom - 3], [(left + right) / 2, (top + bottom) / 2]];
+             const points = [[left + 6, top + 6], [right - 6, top + 6], [left + 6, bottom - 6],
+               [right - 6, bottom - 6], [(left + right) / 2, (top + bottom) / 2]];
              return points.filter(([x, y]) => !element.contains(document.elementFromPoint(x, y)));
            }"""
     )

@@ -100,13 +100,14 @@ export function Checkout({ checkout, cart, onCartChange, ...props }: Props) {
         >
           <span className="checkout__count">
             <CartIcon />
-            {cartIsInView ? itemCount : `Ver carrito · ${count}`}
+            {cartIsInView ? itemCount : `Ver carrito · ${count} · ${total}`}
           </span>
-          <span className="price">
-            {!cartIsInView && "· "}
-            {total}
-          </span>
-          {cartIsInView && <span className="visually-hidden">: continuar con la compra</span>}
+          {cartIsInView && (
+            <>
+              <span className="price">{total}</span>
+              <span className="visually-hidden">: continuar con la compra</span>
+            </>
+          )}
         </button>
       )}
       {open === "cart" && (

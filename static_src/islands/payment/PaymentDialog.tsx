@@ -5,7 +5,7 @@ import { type CartLine, toPricedItems } from "../../lib/cart";
 import { BackIcon } from "../../lib/icons";
 import { Modal } from "../../lib/modal";
 import { instalmentsRefusal } from "../../lib/quote";
-import { toast } from "../../lib/toast";
+import { dismissToasts, toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import type { SignedInStudent } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
@@ -100,6 +100,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
   function close() {
     // Do not close during a payment: the buyer might not learn that the card was charged.
     if (isBusy(purchase)) return;
+    dismissToasts();
     onOpenChange(false);
     if (purchase.payment.phase === "unrecorded") onCartChange([]);
   }

@@ -25,7 +25,6 @@ const CARD_NOT_READY = "El formulario de pago no está listo...";
 
 /** The toasts of before are about another step, or about an attempt that is being repeated. */
 const NEXT_STEP = new Set<PurchaseEvent["type"]>([
-  "reset",
   "contact_accepted",
   "went_back",
   "preparing",
