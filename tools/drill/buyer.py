@@ -29,6 +29,8 @@ class Buyer:
     number: int = field(default_factory=lambda: next(_numbers))
     order: int = 0
     paid: bool = False
+    # A buyer whose order was made again gets a second one, with the new number.
+    confirmations: int = 1
     refusals: list[str] = field(default_factory=list)
 
     @property

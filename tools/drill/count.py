@@ -43,7 +43,7 @@ def _of_buyers(shop: Shop, buyers: Sequence[Buyer]) -> list[str]:
             found.append(f"{email}: {orders[email]} pedidos pagados, {charges[email]} cobros")
         if wanted and email not in access:
             found.append(f"{email}: sin acceso")
-        if wanted and mails[email] != 1:
+        if wanted and mails[email] != buyer.confirmations:
             found.append(f"{email}: {mails[email]} confirmaciones")
     return found
 

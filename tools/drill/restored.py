@@ -31,12 +31,9 @@ def restored_backup(shop: Shop) -> Outcome:
     if made != 3:
         lost.append(f"creados de nuevo: {made} de 3")
     after = buy_one_by_one(shop, 3)
-    # The buyers whose orders were made again get a second confirmation, with the new number.
-    lost += [
-        sentence
-        for sentence in losses(shop, [*before, *missing, *after])
-        if not sentence.endswith("2 confirmaciones")
-    ]
+    for buyer in missing:
+        buyer.confirmations = 2
+    lost += losses(shop, [*before, *missing, *after])
     return Outcome(
         "copia, tres compras, restaurar, crear de nuevo, tres compras",
         f"la auditoría nombró {named} de 3; creados de nuevo {made}; las siguientes se pagaron",
