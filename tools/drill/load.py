@@ -153,7 +153,7 @@ def _measure(shop: Shop) -> int:
     print(
         f"con {CROWD} visitantes a la vez: {dict(statuses)}; después, una página en {later:.2f} s"
     )
-    lost = losses(shop, traffic.buyers, seconds=180)
+    lost = losses(shop, traffic.buyers)
     for sentence in lost:
         print(f"  se perdió: {sentence}")
     print(f"{len(traffic.buyers)} compras. Pérdidas: {len(lost) or 'ninguna'}.")
