@@ -9,7 +9,6 @@ from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import Storage, storages
-from django.core.validators import FileExtensionValidator
 from django.db import models, transaction
 from django.db.models.fields.files import FieldFile
 from django.db.models.signals import post_delete
@@ -39,12 +38,17 @@ def picture_storage() -> Storage:
 
 
 def check_picture(file: FieldFile) -> None:
-    """Refuse a file that is too large, has too many pixels, or is no picture. SVG is refused."""
+    """Refuse a file that is too large, has too many pixels, or is no picture. SVG is refused.
+
+    Its name must end as a picture's, too, because the server tells the type by it.
+    """
     # A stored picture was checked when it was uploaded. Its file may be missing by now.
     if getattr(file, "_committed", False):
         return
     if file.size > MAX_MEGABYTES * 1024 * 1024:
         raise ValidationError(f"La imagen no puede superar los {MAX_MEGABYTES} MB.")
+    if PurePath(str(file.name)).suffix.lower().removeprefix(".") not in EXTENSIONS:
+        raise ValidationError(NOT_A_PICTURE)
     file.open()
     _pixels(file)
     file.seek(0)
@@ -154,7 +158,7 @@ class PictureField(models.FileField):
     """
 
     attr_class = PictureFile
-    default_validators = [FileExtensionValidator(EXTENSIONS), check_picture]
+    default_validators = [check_picture]
 
     def __init__(
         self,

@@ -229,7 +229,12 @@ class PriceBatchAdmin(ReadOnlyAdmin):
             messages.warning(request, str(refused))
             return back
         log_rows(request, PriceBatch, [batch.pk], f"Precios cambiados: {batch}")
-        messages.success(request, f"{batch}: {batch.prices_count} precios cambiados.")
+        changed = (
+            "1 precio cambiado"
+            if batch.prices_count == 1
+            else f"{batch.prices_count} precios cambiados"
+        )
+        messages.success(request, f"{batch}: {changed}.")
         return redirect(request.path)
 
     def _undo(self, request: HttpRequest, batch: PriceBatch) -> HttpResponse:
@@ -241,9 +246,9 @@ class PriceBatchAdmin(ReadOnlyAdmin):
         log_rows(request, PriceBatch, [batch.pk], "Cambio de precios deshecho")
         messages.success(request, f"Precios como antes: {restored}.")
         if left:
-            messages.warning(
-                request, f"{left} precios se han cambiado otra vez desde entonces y se quedan así."
-            )
+            others = "1 precio se ha" if left == 1 else f"{left} precios se han"
+            stays = "se queda" if left == 1 else "se quedan"
+            messages.warning(request, f"{others} cambiado otra vez desde entonces y {stays} así.")
         return redirect(request.path)
 
     def _page(self, request: HttpRequest, batch: PriceBatch, **context: Any) -> TemplateResponse:

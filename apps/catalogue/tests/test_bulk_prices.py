@@ -134,7 +134,7 @@ def test_price_that_was_changed_again_since_stays_after_the_undo(client, two):
     page = client.post(url, follow=True).content.decode()
 
     assert prices() == [Decimal("100.00"), Decimal("150.00")]
-    assert "1 precios se han cambiado otra vez" in page
+    assert "1 precio se ha cambiado otra vez desde entonces y se queda así." in page
 
 
 @pytest.mark.usefixtures("carla")
