@@ -10,6 +10,7 @@ from django.core.cache import cache
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import URLResolver, get_resolver
 
 from apps.catalogue.models import Lesson, Subject, University
 from apps.core.models import PublicChange, SiteSettings
@@ -21,11 +22,6 @@ from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
 
-PAGES = (
-    "/", "/compra", "/servicios", "/nosotros", "/precios", "/contenido-asignatura", "/terminos",
-    "/privacidad", "/cookies", "/aviso-legal", "/asignaturas", "/buscar?q=micro",
-)  # fmt: skip
-ANSWERS = ("/api/universities", "/api/catalogue", "/api/pricing", "/api/suggestions?q=micro")
 EVERY_TIME, NEVER_AGAIN = 0, 3600
 
 
@@ -64,15 +60,42 @@ def queries(client, path, **headers):
     return [query["sql"] for query in captured.captured_queries]
 
 
-def test_kept_answers_need_no_query_and_have_every_header_of_rendered_ones(settings, subject):
-    addresses = [
-        *PAGES,
-        *ANSWERS,
-        f"/api/degrees?university_id={subject.university_id}",
-        f"/api/subjects?degree_id={subject.degree_id}",
-        f"/compra?asignatura={subject.pk}",
-        *course_pages(subject),
-    ]
+def routes(patterns, before=""):
+    """The routes of all views that are kept."""
+    for pattern in patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        elif hasattr(pattern.callback, "public_parameters"):
+            yield route
+
+
+@pytest.fixture
+def addresses(subject):
+    """An address of every view that is kept. A new view needs one here."""
+    found = {
+        "api/universities": "/api/universities",
+        "api/degrees": f"/api/degrees?university_id={subject.university_id}",
+        "api/subjects": f"/api/subjects?degree_id={subject.degree_id}",
+        "api/catalogue": "/api/catalogue?search=micro",
+        "api/suggestions": "/api/suggestions?q=micro",
+        "api/pricing": "/api/pricing",
+        "compra": f"/compra?asignatura={subject.pk}&buscar=micro",
+        "buscar": "/buscar?q=micro",
+        "asignaturas/<slug:university>": subject.degree.university.page_path,
+        "asignaturas/<slug:university>/grados/<slug:degree>": subject.degree.page_path,
+        "asignaturas/<slug:university>/<slug:subject>": subject.page_path,
+    }
+    for name in (
+        "", "asignaturas", "servicios", "nosotros", "precios", "contenido-asignatura", "terminos",
+        "privacidad", "cookies", "aviso-legal",
+    ):  # fmt: skip
+        found[name] = f"/{name}"
+    assert set(found) == set(routes(get_resolver().url_patterns))
+    return list(found.values())
+
+
+def test_kept_answers_need_no_query_and_have_every_header_of_rendered_ones(settings, addresses):
     settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
     client = visitor()
     for path in addresses:
@@ -98,18 +121,10 @@ def test_kept_answers_need_no_query_and_have_every_header_of_rendered_ones(setti
         assert not kept.cookies
 
 
-def test_every_table_that_a_public_page_reads_is_watched(subject, settings):
+def test_every_table_that_a_public_page_reads_is_watched(addresses, settings):
     settings.REQUIRE_PRICE_HISTORY = True
-    paths = [
-        *PAGES,
-        *ANSWERS,
-        f"/api/degrees?university_id={subject.university_id}",
-        f"/api/subjects?degree_id={subject.degree_id}",
-        f"/compra?asignatura={subject.pk}&buscar=micro",
-        *course_pages(subject),
-    ]
     read = set()
-    for path in paths:
+    for path in addresses:
         for sql in queries(visitor(), path):
             read.update(re.findall(r'(?:FROM|JOIN) "(\w+)"', sql))
 
