@@ -1,0 +1,163 @@
+"""Rows of `make bench` about size: how much longer requests take with many rows than with few.
+
+Each request runs in this process, without kept pages, so that nothing but the shop and its database
+is measured.
+"""
+
+import itertools
+import time
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
+from io import StringIO
+from statistics import quantiles
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from apps.catalogue.models import Subject, University
+from apps.catalogue.seed_many import seed_many
+from apps.catalogue.services import refresh_statistics
+from apps.core.models import Mail
+from apps.orders.models import Order, Payment
+from tests.helpers.completion import deliver, event_body
+from tests.helpers.factories import checkout_body, whole
+from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.query_plans import multiply
+from tests.helpers.shop import Api
+from tools.dev.bench_table import Row
+
+SMALL_SUBJECTS, LARGE_SUBJECTS = 1_000, 100_000
+SMALL_ORDERS, LARGE_ORDERS = 1_000, 1_000_000
+TIMES = 40
+GOAL = 1.5
+HOURS_AGO = "now() - n * interval '20 seconds'"
+
+# Asks for the page or answer with this number. django-stubs has its own type of test responses.
+Request = Callable[[int], Any]
+
+
+def size_rows() -> list[Row]:
+    """The p95 of each request with many subjects and orders, beside that with few."""
+    call_command("seed", subjects=SMALL_SUBJECTS, stdout=StringIO())
+    University.objects.update(is_sample=False)
+    order: Order = make_one_of_everything()  # type: ignore[no-untyped-call]
+    _add_orders(order, SMALL_ORDERS, "few")
+    few = _measure(order)
+    seed_many(LARGE_SUBJECTS, lambda added: None)
+    University.objects.update(is_sample=False)
+    _add_orders(order, LARGE_ORDERS - SMALL_ORDERS, "many")
+    refresh_statistics()
+    many = _measure(order)
+    return [
+        Row(f"p95: {name}", many[name], "ms", few[name],
+            f"{SMALL_SUBJECTS:,} subjects, {SMALL_ORDERS:,} orders", GOAL, more_is_better=False)
+        for name in few
+    ]  # fmt: skip
+
+
+def _add_orders(order: Order, count: int, name: str) -> None:
+    """Copy the order with its student, line, payment, event and mail `count` times."""
+    payment, line, event = order.payments.get(), order.lines.earliest("pk"), order.events.first()
+    mail = Mail.objects.earliest("pk")
+    if event is None:
+        raise AssertionError("the copied order has no event")
+    address = f"'alumna' || n || '@{name}.example'"
+    students = multiply(order.student, count, email=address, created_at=HOURS_AGO)
+    orders = multiply(
+        order, count, student_id=f"{students} + n", email=address, email_identity=address,
+        idempotency_id="gen_random_uuid()", created_at=HOURS_AGO, paid_at=HOURS_AGO,
+    )  # fmt: skip
+    of_order = {"order_id": f"{orders} + n"}
+    multiply(line, count, **of_order)
+    multiply(event, count, **of_order, at=HOURS_AGO)
+    multiply(payment, count, **of_order, reference=f"'pi_{name}' || n", created_at=HOURS_AGO)
+    multiply(
+        mail, count, key=f"'order-confirmation:{name}' || n", created_at=HOURS_AGO, to=address,
+        status="'sent'",
+    )  # fmt: skip
+
+
+@override_settings(PAGE_CACHE=False, RATE_LIMIT_SCALE=0, DEBUG=False, ALLOWED_HOSTS=["*"])
+def _measure(order: Order) -> dict[str, float]:
+    return {name: _p95_ms(request) for name, request in _requests(order).items()}
+
+
+def _p95_ms(request: Request) -> float:
+    """The 95th percentile of TIMES requests, in milliseconds, after one to warm up."""
+    elapsed_ms = []
+    for number in range(TIMES + 1):
+        began = time.perf_counter()
+        answer = request(number)
+        elapsed_ms.append((time.perf_counter() - began) * 1000)
+        if answer.status_code != 200:
+            raise AssertionError(f"{answer.status_code}: {answer.content[:300]!r}")
+    return quantiles(elapsed_ms[1:], n=20)[-1]
+
+
+def _requests(order: Order) -> dict[str, Request]:
+    """What is measured, by name. Each request gets its number, from 0."""
+    visitor, staff, api = Client(), Client(), Api()
+    user, _ = get_user_model().objects.get_or_create(
+        username="bench", defaults={"is_staff": True, "is_superuser": True}
+    )
+    staff.force_login(user)
+    subjects = list(Subject.objects.on_sale().order_by("pk")[:TIMES])
+    degrees = [subject.degree for subject in Subject.objects.select_related("degree")[:TIMES]]
+    payments = list(Payment.objects.order_by("-pk")[: TIMES + 1])
+    emails, events = itertools.count(time.time_ns()), itertools.count(time.time_ns())
+
+    def get(path: str, **query: Any) -> Any:
+        return visitor.get(path, query)
+
+    def degree(number: int) -> Any:
+        return degrees[number % len(degrees)]
+
+    def check_out(number: int) -> Any:
+        subject = subjects[number % len(subjects)]
+        discount = (subject.final_price * 5 / 100).quantize(Decimal("0.01"), ROUND_HALF_UP)
+        body = checkout_body(
+            whole(subject), total=float(subject.final_price - discount), save_for_later=True,
+            email=f"compra{next(emails)}@example.com", phone=f"+346{next(emails) % 10**8:08}",
+        )  # fmt: skip
+        return api.client.post("/api/process-checkout", body, content_type="application/json")
+
+    requests: dict[str, Request] = {
+        "`/compra`": lambda n: get("/compra"),
+        "catalogue, a degree": lambda n: get(
+            "/api/catalogue", university_id=degree(n).university_id, degree_id=degree(n).pk
+        ),
+        "catalogue, a search": lambda n: get("/api/catalogue", search="contabilidad"),
+        "suggestions": lambda n: get("/api/suggestions", q="contabi"),
+        "page of a subject": lambda n: get(subjects[n % len(subjects)].page_path),
+        "cascade: degrees": lambda n: get("/api/degrees", university_id=degree(n).university_id),
+        "cascade: subjects": lambda n: get("/api/subjects", degree_id=degree(n).pk),
+        "process-checkout, saved": check_out,
+        "event of a payment": lambda n: deliver(
+            api,
+            event_body(
+                "payment_intent.succeeded",
+                payments[n].reference,
+                event_id=f"evt_{next(events)}",
+            ),
+        ),
+        "order of a payment": lambda n: get(
+            "/api/orders/by-payment", payment_intent_id=payments[n].reference
+        ),
+        "Hoy": lambda n: staff.get("/admin/"),
+        "order page of staff": lambda n: staff.get(
+            reverse("admin:orders_order_change", args=[payments[n].order_id])
+        ),
+    }
+    for model in admin.site._registry:
+        url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        requests[f"list of staff: {model._meta.verbose_name_plural}"] = partial(_list, staff, url)
+    return requests
+
+
+def _list(staff: Client, url: str, number: int) -> Any:
+    return staff.get(url, follow=True)
