@@ -17,6 +17,8 @@ from apps.backoffice.previews import PREVIEWS
 from apps.core.admin_base import NOTHING
 
 register = template.Library()
+# A cell whose text ends in an e-mail address or is an id of Stripe: wider than many columns.
+_ADDRESS = re.compile(r"(@|>[a-z]{2,3}_)[^<>\s]+(&gt;)?</")
 # The end of a cell whose text is a day, a moment or an amount of money, which wraps badly.
 _WHOLE = re.compile(r">(\d{2}/\d{2}/\d{4}( \d{2}:\d{2})?|-?[\d.]+,\d{2}\s€)</")
 
@@ -26,7 +28,8 @@ def labelled(cells: Iterable[SafeString], headers: list[dict[str, Any]]) -> Iter
     """The cells of a row, each with its column's name in `data-label`.
 
     On a phone the style sheet shows a row as lines of label and value. Cells without a value are
-    marked, because they are left out there, and so are those whose text must not wrap.
+    marked, because they are left out there. Those whose text must not wrap, or may break
+    anywhere as an address does, are marked too.
     """
     labels = [str(header["text"]) for header in headers]
     for position, cell in enumerate(cells):
@@ -37,6 +40,7 @@ def labelled(cells: Iterable[SafeString], headers: list[dict[str, Any]]) -> Iter
         name, rest = cell[:3], SafeString(cell[3:])
         mark = " data-empty" if f">{NOTHING}</" in cell else ""
         mark = " data-whole" if _WHOLE.search(cell) else mark
+        mark = " data-address" if _ADDRESS.search(cell) else mark
         yield format_html('{}{} data-label="{}"{}', SafeString(name), SafeString(mark), label, rest)
 
 

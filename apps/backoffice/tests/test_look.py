@@ -9,6 +9,7 @@ from apps.catalogue.models import University
 from apps.pages.models import Faq
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
+from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("carla")]
 
@@ -122,3 +123,11 @@ def test_history_password_and_signed_out_pages_speak_our_spanish(client, carla):
         for stiff in ("Su contraseña", "introduzca", "antigua", "Gracias por el tiempo"):
             assert stiff not in page
     assert "Buscar en todo" not in pages["Volver a entrar"]
+
+
+def test_long_words_of_a_list_are_marked_because_they_may_break(client):
+    order = make_one_of_everything()
+    page = page_of(client, reverse("admin:orders_order_changelist"))
+    assert re.search(rf"<td data-address data-label=\"Correo\"[^>]*>{order.email}</td>", page)
+    page = page_of(client, reverse("admin:orders_payment_changelist"))
+    assert re.search(r"<th data-address data-label=\"Referencia\"[^>]*><a [^>]*>pi_", page)
