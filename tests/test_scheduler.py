@@ -24,8 +24,8 @@ JOB = "provision_due"
 def lost() -> Provisioning:
     """An access whose task is lost. Whoever locks its row holds up the job that looks for it."""
     now = timezone.now()
-    for name in jobs.all_jobs():
-        due_at = now if name == JOB else now + timedelta(days=1)
+    for name, job in jobs.all_jobs().items():
+        due_at = now if name == JOB else job.next_after(now)
         ScheduledJob.objects.create(name=name, due_at=due_at)
     student = find_or_create_student(email="ana@example.com", phone="+34600111111")
     return Provisioning.objects.create(
