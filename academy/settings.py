@@ -5,6 +5,7 @@ developer needs no file at all. Without it SECRET_KEY is required.
 """
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
@@ -184,7 +185,9 @@ USE_I18N = True
 USE_TZ = True
 
 # ---------------------------------------------------------------- static files
-STATIC_URL = "/static/"
+# A path of this site, or the address of a CDN that fetches from there.
+STATIC_URL = env.str("STATIC_URL", default="/static/")
+_STATIC = [urlsplit(STATIC_URL)._replace(path="").geturl()] if "://" in STATIC_URL else []
 # `collectstatic` writes it, and keeps the files of earlier releases: their pages are still open.
 STATIC_ROOT = VAR_DIR / "static_root"
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)
@@ -321,10 +324,10 @@ STRIPE_POLICY = {
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "font-src": [SELF],
+        "script-src": [SELF, *_STATIC],
+        "style-src": [SELF, *_STATIC],
+        "img-src": [SELF, "data:", *_STATIC],
+        "font-src": [SELF, *_STATIC],
         "connect-src": [SELF],
         # The video player of the home page, loaded after a click.
         "frame-src": ["https://player.vimeo.com"],

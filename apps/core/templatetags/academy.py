@@ -2,8 +2,10 @@
 
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urljoin
 
 from django import template
+from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils.html import format_html, format_html_join, json_script
 from django.utils.safestring import SafeString
@@ -33,9 +35,10 @@ def whole_euros(amount_cents: int) -> str:
 
 
 @register.simple_tag
-def asset(name: str) -> str:
-    """The URL of a built file: `{% asset "site.css" %}`."""
-    return find_asset(name).url
+def asset(name: str, *, absolute: bool = False) -> str:
+    """The URL of a built file: `{% asset "site.css" %}`. `absolute` adds the site's origin."""
+    url = find_asset(name).url
+    return urljoin(settings.SITE_URL, url) if absolute else url
 
 
 @register.simple_block_tag
