@@ -37,7 +37,7 @@ def at_step_2(at_step_1: Visitor) -> Visitor:
 
 def test_step_1_has_email_prefix_phone_terms_and_privacy(at_step_1: Visitor) -> None:
     expect(at_step_1.dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
-    expect(at_step_1.field("Correo electrónico")).to_have_value("")
+    expect(at_step_1.field("Email")).to_have_value("")
     expect(at_step_1.field("Prefijo")).to_have_value("34")
     expect(at_step_1.field("Teléfono")).to_have_value("")
     expect(at_step_1.terms).not_to_be_checked()
@@ -69,8 +69,8 @@ def test_step_2_needs_email_phone_of_9_digits_and_both_acceptances(at_step_1: Vi
         expect(form.locator("[aria-invalid=true]").first).to_be_focused()
         expect(form.get_by_role("heading", name="Tus datos")).to_be_visible()
 
-    missing("Escribe tu correo electrónico.")
-    at_step_1.field("Correo electrónico").fill(at_step_1.email)
+    missing("Escribe tu email.")
+    at_step_1.field("Email").fill(at_step_1.email)
     missing("Escribe tu teléfono.")
     at_step_1.field("Teléfono").fill("60012312")
     missing("El teléfono debe tener al menos 9 dígitos.")
@@ -83,10 +83,10 @@ def test_step_2_needs_email_phone_of_9_digits_and_both_acceptances(at_step_1: Vi
     at_step_1.terms.uncheck()
     missing("Debes aceptar los términos y condiciones.")
     at_step_1.terms.check()
-    at_step_1.field("Correo electrónico").fill("")
-    missing("Escribe tu correo electrónico.")
+    at_step_1.field("Email").fill("")
+    missing("Escribe tu email.")
 
-    at_step_1.field("Correo electrónico").fill(at_step_1.email)
+    at_step_1.field("Email").fill(at_step_1.email)
     go_on.click()
     at_step_1.expect_step_2()
 
@@ -106,7 +106,7 @@ def test_closing_the_dialog_resets_everything_except_the_cart(at_step_2: Visitor
     at_step_2.open_dialog()
 
     expect(at_step_2.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
-    expect(at_step_2.field("Correo electrónico")).to_have_value("")
+    expect(at_step_2.field("Email")).to_have_value("")
     expect(at_step_2.field("Teléfono")).to_have_value("")
     expect(at_step_2.terms).not_to_be_checked()
     at_step_2.fill_contact()
@@ -121,7 +121,7 @@ def test_back_button_returns_to_step_1_and_keeps_the_input(at_step_2: Visitor) -
     at_step_2.dialog.get_by_role("button", name="Volver a tus datos").click()
 
     expect(at_step_2.dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
-    expect(at_step_2.field("Correo electrónico")).to_have_value(at_step_2.email)
+    expect(at_step_2.field("Email")).to_have_value(at_step_2.email)
     expect(at_step_2.field("Teléfono")).to_have_value("600123123")
     at_step_2.dialog.get_by_role("button", name="Continuar").click()
     at_step_2.expect_step_2()

@@ -442,7 +442,7 @@ def test_signed_in_student_starts_at_step_2_with_contact_data_and_no_checkbox_ti
     for box in visitor.dialog.get_by_role("checkbox").all():
         expect(box).not_to_be_checked()
     visitor.dialog.get_by_role("button", name="Volver a tus datos").click()
-    expect(visitor.field("Correo electrónico")).to_have_value(email)
+    expect(visitor.field("Email")).to_have_value(email)
     prefix, number = (visitor.field(label).input_value() for label in ("Prefijo", "Teléfono"))
     assert f"+{prefix}{number}" == student.phone
     expect(visitor.terms).to_be_checked()

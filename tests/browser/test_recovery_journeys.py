@@ -149,7 +149,7 @@ def test_order_open_on_two_devices_is_paid_once(
 
     phone.press(phone.pay_button("190,00 €"))
 
-    text = "No se ha cobrado nada más. La confirmación está en tu correo."
+    text = "No se ha cobrado nada más. La confirmación está en tu email."
     expect(phone.toast("Este pedido ya está pagado", text)).to_be_visible()
     assert only_order(email).payments.filter(status="succeeded").count() == 1
     assert len(payments_at_provider(only_order(email))) == 1

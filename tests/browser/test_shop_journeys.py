@@ -58,7 +58,7 @@ def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf:
 
     # Step 1 asks about a mistyped address, and moves a typed country prefix to its field.
     phone.open_dialog()
-    phone.field("Correo electrónico").fill("ana@gmial.con")
+    phone.field("Email").fill("ana@gmial.con")
     phone.field("Teléfono").press_sequentially("+34 600 123 123")
     expect(phone.field("Prefijo")).to_have_value("34")
     expect(phone.field("Teléfono")).to_have_value("600123123")
@@ -67,8 +67,8 @@ def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf:
     phone.press(dialog.get_by_role("button", name="Continuar"))
     expect(dialog.get_by_role("button", name="Sí, corregirlo")).to_be_focused()
     phone.press(dialog.get_by_role("button", name="Sí, corregirlo"))
-    expect(phone.field("Correo electrónico")).to_have_value("ana@gmail.com")
-    phone.field("Correo electrónico").fill(phone.email)
+    expect(phone.field("Email")).to_have_value("ana@gmail.com")
+    phone.field("Email").fill(phone.email)
     phone.press(dialog.get_by_role("button", name="Continuar"))
 
     # Step 2 begins at its top, with the whole pay bar, and shows where the access will be sent.
@@ -76,8 +76,8 @@ def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf:
     assert dialog.locator(".modal__body").evaluate("body => body.scrollTop") == 0
     whole_in_view(dialog.locator(".pay-bar__pay"))
     whole_in_view(dialog.locator(".pay-bar__meaning"))
-    phone.press(dialog.get_by_role("button", name="Cambiar el correo"))
-    expect(phone.field("Correo electrónico")).to_be_focused()
+    phone.press(dialog.get_by_role("button", name="Cambiar el email"))
+    expect(phone.field("Email")).to_be_focused()
     phone.press(dialog.get_by_role("button", name="Continuar"))
     phone.expect_step_2()
 

@@ -175,7 +175,7 @@ def test_toasts_on_a_phone_cover_neither_the_first_field_nor_the_pay_bar(
     for _ in range(3):
         go_on.dispatch_event("click")
         expect(phone.page.locator(".toast")).to_have_count(1)
-    assert not covered(phone, phone.field("Correo electrónico"))
+    assert not covered(phone, phone.field("Email"))
     assert not covered(phone, go_on)
 
     phone.fill_contact()

@@ -218,7 +218,7 @@ def test_failed_completion_offers_3_email_resends_with_a_countdown_of_180_s_then
     dialog = visitor.dialog
     expect(dialog.get_by_role("heading", name="Hemos recibido tu pago")).to_be_visible()
     expect(dialog.get_by_text("Tu pago se ha realizado correctamente")).to_be_visible()
-    resend = dialog.get_by_role("button", name="Reenviar el correo de verificación")
+    resend = dialog.get_by_role("button", name="Reenviar el email de verificación")
     resend.click()
     toast = visitor.toast("Error al enviar email", "No se pudo reenviar el email")
     expect(toast).to_be_visible()
@@ -229,7 +229,7 @@ def test_failed_completion_offers_3_email_resends_with_a_countdown_of_180_s_then
     visitor.page.clock.install()
     visitor.stop_the_clock()
     resend.click()
-    expect(dialog.get_by_text("Te hemos enviado otra vez el correo.")).to_be_visible()
+    expect(dialog.get_by_text("Te hemos enviado otra vez el email.")).to_be_visible()
     expect(resend).to_be_disabled()
     countdown = dialog.get_by_role("timer")
     expect(countdown).to_contain_text("Podrás volver a enviarlo en 3:00.")

@@ -95,7 +95,7 @@ def test_purchase_by_keyboard_only(
     keyboard.press("Enter")
 
     expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
-    tab_to(visitor, visitor.field("Correo electrónico"))
+    tab_to(visitor, visitor.field("Email"))
     keyboard.type(email)
     tab_to(visitor, visitor.field("Teléfono"))
     keyboard.type("600123123")

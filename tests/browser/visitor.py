@@ -184,7 +184,7 @@ class Visitor:
     def fill_contact(self, phone: str = "600123123") -> "Visitor":
         """Complete step 1."""
         expect(self.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
-        self.field("Correo electrónico").fill(self.email)
+        self.field("Email").fill(self.email)
         self.field("Teléfono").fill(phone)
         self.tick(self.terms)
         self.tick(self.privacy)

@@ -79,3 +79,9 @@ def test_logos_that_nobody_has_uploaded_are_drawn_each_in_its_own_shape(client: 
 def test_no_island_of_these_pages_loads_before_an_interaction(client: Client, path: str) -> None:
     loads = set(re.findall(r'data-load="([^"]+)"', html_of(client, path)))
     assert loads <= {"visible", "click", "interaction"}
+
+
+def test_plan_preview_shows_what_the_plan_opens_and_what_opens_the_rest(client: Client) -> None:
+    text = visible_text(html_of(client, "/servicios"))
+    assert "1 de 6 abiertas con este plan" in text
+    assert text.count("Bloqueado Se abre con la Asignatura Completa") == 3

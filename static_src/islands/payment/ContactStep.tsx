@@ -80,10 +80,10 @@ export function ContactStep({ contact, serverErrors, academy, startAt, onEdit, o
   return (
     <form className="purchase__contact" ref={form} onSubmit={submit} noValidate>
       <p className="form__lead">
-        Te enviaremos a este correo la confirmación y el acceso a tus asignaturas.
+        Te enviaremos a este email la confirmación y el acceso a tus asignaturas.
       </p>
       <EmailField
-        label="Correo electrónico"
+        label="Email"
         inputMode="email"
         value={contact.email}
         error={errors.email}

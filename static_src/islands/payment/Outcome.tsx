@@ -51,11 +51,11 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaymentProps) {
           </p>
         )}
         {lastResult === "sent" && (
-          <p>Te hemos enviado otra vez el correo. Mira también en el spam.</p>
+          <p>Te hemos enviado otra vez el email. Mira también en el spam.</p>
         )}
         {attemptsLeft > 0 ? (
           <>
-            <p>¿No te ha llegado el correo de verificación?</p>
+            <p>¿No te ha llegado el email de verificación?</p>
             <button
               type="button"
               className="button button--quiet"
@@ -63,7 +63,7 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaymentProps) {
               aria-busy={sending}
               onClick={resend}
             >
-              Reenviar el correo de verificación
+              Reenviar el email de verificación
             </button>
           </>
         ) : (

@@ -143,7 +143,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
             disabled={busy}
             onClick={props.onChangeEmail}
           >
-            Cambiar<span className="visually-hidden"> el correo</span>
+            Cambiar<span className="visually-hidden"> el email</span>
           </button>
         </p>
         <PayPanel

@@ -32,7 +32,7 @@ describe("the contact step", () => {
 
   it("has a Spanish message for every missing field", () => {
     expect(contactErrors({ ...EMPTY_CONTACT, prefix: "" })).toEqual({
-      email: "Escribe tu correo electrónico.",
+      email: "Escribe tu email.",
       prefix: "Escribe el prefijo de tu país.",
       phone: "Escribe tu teléfono.",
       termsAccepted: "Debes aceptar los términos y condiciones.",

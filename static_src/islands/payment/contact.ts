@@ -78,8 +78,8 @@ function isEmail(email: string): boolean {
 export function contactErrors(contact: Contact): ContactErrors {
   const errors: ContactErrors = {};
   const email = contact.email.trim();
-  if (!email) errors.email = "Escribe tu correo electrónico.";
-  else if (!isEmail(email)) errors.email = "Este correo no parece válido. Revísalo.";
+  if (!email) errors.email = "Escribe tu email.";
+  else if (!isEmail(email)) errors.email = "Este email no parece válido. Revísalo.";
   if (!contact.prefix) errors.prefix = "Escribe el prefijo de tu país.";
   else if (countryPrefix(contact.prefix + contact.phone) !== contact.prefix) {
     errors.prefix = "Ese prefijo no existe. El de España es 34.";

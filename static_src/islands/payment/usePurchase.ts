@@ -130,7 +130,7 @@ export function usePurchase(
       else
         toast({
           title: "Este pedido ya está pagado",
-          text: "No se ha cobrado nada más. La confirmación está en tu correo.",
+          text: "No se ha cobrado nada más. La confirmación está en tu email.",
           tone: "info",
         });
       return;

@@ -66,6 +66,7 @@ function Block({ title, state, children }: BlockProps) {
         {state && (
           <span className={state === "Disponible" ? "badge badge--success" : "badge"}>{state}</span>
         )}
+        {state === "Bloqueado" && <small>Se abre con la Asignatura Completa</small>}
       </h4>
       <ul className="preview__entries">{children}</ul>
     </section>

@@ -9,6 +9,19 @@ const PLANS: { plan: Plan; name: string }[] = [
   { plan: "full", name: "Asignatura Completa" },
 ];
 
+/** A ring that shows how many of the items the plan opens. */
+function Opened({ count, total }: { count: number; total: number }) {
+  return (
+    <p className="preview__opened">
+      <svg viewBox="0 0 36 36" aria-hidden="true" focusable="false">
+        <circle cx="18" cy="18" r="15.5" pathLength={total} />
+        <circle cx="18" cy="18" r="15.5" pathLength={total} strokeDasharray={`${count} ${total}`} />
+      </svg>
+      {count} de {total} abiertas con este plan
+    </p>
+  );
+}
+
 /**
  * A sample subject of the platform as each plan shows it. `templates/pages/_plan_preview.html` has
  * the HTML shown until it loads.
@@ -63,7 +76,13 @@ export function PlanPreview({ subject, items }: { subject: string; items: Previe
         id={`${id}-panel`}
         aria-labelledby={FRAGMENTS[state.plan]}
       >
-        <h2 className="preview__subject">{subject}</h2>
+        <div className="preview__head">
+          <h2 className="preview__subject">{subject}</h2>
+          <Opened
+            count={items.filter(({ id: itemId }) => isAccessible(state.plan, itemId)).length}
+            total={items.length}
+          />
+        </div>
         {state.plan === "individual" && (
           <p className="notice">
             Disponible únicamente una vez iniciado el curso. Las PECs individuales solo están

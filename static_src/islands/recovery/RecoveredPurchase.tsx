@@ -187,7 +187,7 @@ export function AlreadyPaid({ portalUrl, academy }: { portalUrl: string; academy
       <h2>Esta compra ya está pagada</h2>
       <p>
         No hace falta que pagues otra vez. La confirmación y el enlace a tu acceso están en tu
-        correo.
+        email.
       </p>
       <p>
         ¿No los encuentras? Mira en el spam o escríbenos a{" "}

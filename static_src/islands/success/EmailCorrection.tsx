@@ -5,7 +5,7 @@ import { EmailField } from "../../lib/fields";
 import type { OrderCredentials } from "../payment/state";
 
 const Corrected = z.object({ email: z.string() });
-const FAILED = "No hemos podido cambiar el correo. Inténtalo de nuevo.";
+const FAILED = "No hemos podido cambiar el email. Inténtalo de nuevo.";
 
 type State =
   | { step: "closed" | "open" | "sending"; error: string }
@@ -44,14 +44,14 @@ export function EmailCorrection({ order }: { order: OrderCredentials }) {
         className="button button--plain"
         onClick={() => setState({ step: "open", error: "" })}
       >
-        ¿No es tu correo? Corrígelo
+        ¿No es tu email? Corrígelo
       </button>
     );
   }
   return (
     <form className="payment-result__correction" onSubmit={send} noValidate>
       <EmailField
-        label="Tu correo, bien escrito"
+        label="Tu email, bien escrito"
         inputMode="email"
         autoFocus
         value={email}
@@ -59,7 +59,7 @@ export function EmailCorrection({ order }: { order: OrderCredentials }) {
         onChange={(event) => setEmail(event.target.value)}
       />
       <button type="submit" className="button" aria-busy={state.step === "sending"}>
-        Enviar a este correo
+        Enviar a este email
       </button>
     </form>
   );
