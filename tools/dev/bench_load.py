@@ -10,6 +10,7 @@ import json
 import selectors
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
@@ -64,10 +65,15 @@ class Load:
         self._number += 1
         connection.head, connection.expected, connection.received = b"", 0, 0
         connection.sent_at = monotonic()
-        connection.socket.send(self._request.replace("{n}", str(self._number)).encode())
+        request = self._request.replace("{n}", str(self._number)).encode()
+        with suppress(ConnectionError):  # Reading then opens another connection.
+            connection.socket.send(request)
 
     def _read(self, connection: Connection, *, counts: bool) -> None:
-        data = connection.socket.recv(READ_AT_ONCE)
+        try:
+            data = connection.socket.recv(READ_AT_ONCE)
+        except ConnectionError:
+            data = b""
         if not data:  # The server ends a connection after some time.
             self._selector.unregister(connection.socket)
             connection.socket.close()

@@ -47,8 +47,8 @@ class Server:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def worker_megabytes(self) -> float:
-        """Memory of its largest worker that it shares with no other process."""
-        sizes = [_private_kilobytes(pid) for pid in self._stats() if pid != self.process.pid]
+        """Resident memory of its largest worker, shared pages included."""
+        sizes = [_resident_kilobytes(pid) for pid in self._stats() if pid != self.process.pid]
         return max(sizes, default=0) / 1024
 
     def _stats(self) -> dict[int, list[str]]:
@@ -73,7 +73,7 @@ class Server:
             return False
 
 
-def _private_kilobytes(pid: int) -> int:
+def _resident_kilobytes(pid: int) -> int:
     text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
     lines = [line.split() for line in text.splitlines() if line.startswith("Rss:")]
     return int(lines[0][1]) if lines else 0
