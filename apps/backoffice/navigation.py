@@ -89,6 +89,7 @@ ENTRIES = (
     _list("Contenido", "Planes", "pages.priceplan"),
     _list("Contenido", "Preguntas frecuentes", "pages.faq"),
     _list("Contenido", "Opiniones", "pages.testimonial"),
+    _list("Contenido", "Opiniones verificadas", "pages.opinion"),
     _list("Contenido", "Profesores", "pages.teammember"),
     _list("Contenido", "Instituciones", "pages.institution"),
     _list("Contenido", "Textos legales", "core.legaltext"),

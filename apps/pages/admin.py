@@ -1,11 +1,14 @@
 from django.contrib import admin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
 
-from apps.core.admin_base import NOTHING, AcademyModelAdmin
+from apps.core.admin_base import NOTHING, AcademyModelAdmin, moment
 from apps.core.admin_conflicts import GuardsChanges
 from apps.core.picture_input import picture_column
 from apps.pages.models import (
     Faq,
     Institution,
+    Opinion,
     PricePlan,
     Redirect,
     Sampled,
@@ -65,3 +68,58 @@ class PricePlanAdmin(GuardsChanges, AcademyModelAdmin):
 class RedirectAdmin(GuardsChanges, AcademyModelAdmin):
     list_display = ("old_path", "target")
     search_fields = ("old_path", "target")
+
+
+@admin.register(Opinion)
+class OpinionAdmin(AcademyModelAdmin):
+    """The moderation of opinions. Staff publish or reject them, and never change their words."""
+
+    list_display = (
+        "subject",
+        "rating",
+        "text",
+        "shown_name",
+        "status",
+        moment("answered_at", "recibida"),
+    )
+    list_select_related = ("subject",)
+    list_filter = ("status",)
+    search_fields = ("subject__name", "text", "shown_name")
+    fields = ("subject", "status", "rating", "text", "shown_name", ("asked_at", "answered_at"))
+    readonly_fields = (
+        "subject",
+        "status",
+        "rating",
+        "text",
+        "shown_name",
+        "asked_at",
+        "answered_at",
+    )
+    actions = ("publish", "reject")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        # Only the erasure of the student deletes an opinion: it would be asked for again.
+        return False
+
+    @admin.action(description="Publicar", permissions=["change"])
+    def publish(self, request: HttpRequest, opinions: QuerySet[Opinion]) -> None:
+        self._moderate(request, opinions, Opinion.Status.PUBLISHED)
+
+    @admin.action(description="Rechazar", permissions=["change"])
+    def reject(self, request: HttpRequest, opinions: QuerySet[Opinion]) -> None:
+        self._moderate(request, opinions, Opinion.Status.REJECTED)
+
+    def _moderate(
+        self, request: HttpRequest, opinions: QuerySet[Opinion], status: Opinion.Status
+    ) -> None:
+        """Change those that have been answered."""
+        answered = opinions.exclude(answered_at=None).exclude(status=status)
+        ids = list(answered.values_list("pk", flat=True))
+        for opinion in Opinion.objects.filter(pk__in=ids):
+            opinion.status = status
+            opinion.save(update_fields=["status"])
+            self.log_change(request, opinion, f"Estado: {status.label}")
+        self.message_user(request, f"Opiniones cambiadas: {len(ids)}.")

@@ -10,8 +10,20 @@ class PagesConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.core.page_cache.triggers import shown_publicly
-        from apps.pages.models import Faq, Institution, PricePlan, TeamMember, Testimonial
+        from apps.pages import mails
+        from apps.pages.models import (
+            Faq,
+            Institution,
+            Opinion,
+            PricePlan,
+            TeamMember,
+            Testimonial,
+        )
+
+        mails.register()
 
         degrees_of_teachers = TeamMember.degrees.through
-        shown_publicly(degrees_of_teachers, Faq, Institution, PricePlan, TeamMember, Testimonial)
+        shown_publicly(
+            degrees_of_teachers, Faq, Institution, Opinion, PricePlan, TeamMember, Testimonial
+        )
         post_migrate.connect(create_initial_content, sender=self)

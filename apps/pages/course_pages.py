@@ -21,11 +21,13 @@ from apps.pages import structured_data
 from apps.pages.content import EXAM, SUBJECT_CONTENT
 from apps.pages.crumbs import Crumb
 from apps.pages.models import TeamMember
+from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, rating_of
 from apps.pages.pager import page_links
 from apps.pages.subject_prices import SubjectPrices, questions_about
 from apps.pricing.reads import campaign_today, instalment_plan_on_sale, pricing_data
 
 PAGE_SIZE = 24
+OPINIONS_SHOWN = 12
 GONE = 410
 # Value of `orden` in the address, its label, and the sort keys of the subjects.
 ORDERS = {
@@ -69,6 +71,8 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
         )
     campaign, plan = campaign_today(), instalment_plan_on_sale()
     prices = SubjectPrices.of(row, campaign)
+    opinions = row.opinions.published()
+    rating = rating_of(row.opinions.all(), FEWEST_OF_A_SUBJECT)
     return render(
         request,
         "pages/asignatura.html",
@@ -79,8 +83,10 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             "content": SUBJECT_CONTENT,
             "exam": EXAM,
             "teachers": TeamMember.objects.shown().filter(degrees=degree),
+            "opinions": opinions[:OPINIONS_SHOWN],
+            "rating": rating,
             "questions": questions_about(row, prices, plan),
-            "things": structured_data.describe_subject(row, prices, crumbs),
+            "things": structured_data.describe_subject(row, prices, crumbs, rating),
             "props": {
                 "subject": reads.card_data(row),
                 "pricing": pricing_data(campaign, plan),

@@ -10,6 +10,18 @@ from django.db import models
 from apps.catalogue.models import Degree
 from apps.core.money import to_cents
 from apps.core.public_pictures import HasPicture, PictureField
+from apps.pages.opinions.models import Opinion
+
+__all__ = (
+    "Faq",
+    "Institution",
+    "Opinion",
+    "PricePlan",
+    "Redirect",
+    "Sampled",
+    "TeamMember",
+    "Testimonial",
+)
 from apps.pages.answer_placeholders import check_placeholders
 
 

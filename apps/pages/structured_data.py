@@ -11,6 +11,7 @@ from apps.core.models import SiteSettings
 from apps.core.money import to_euros
 from apps.pages.claims import current_claims
 from apps.pages.crumbs import Crumb
+from apps.pages.opinions.ratings import Rating
 from apps.pages.reads import faqs, price_plans
 from apps.pages.subject_prices import SubjectPrices
 
@@ -108,9 +109,12 @@ def _path(pages: Sequence[tuple[str, str]]) -> Thing:
 
 
 def describe_subject(
-    subject: Subject, prices: SubjectPrices, crumbs: Sequence[Crumb]
+    subject: Subject, prices: SubjectPrices, crumbs: Sequence[Crumb], rating: Rating | None
 ) -> list[Thing]:
-    """Return the subject as a course with its offers: the whole, and each lesson on sale."""
+    """Return the subject as a course with its offers: the whole, and each lesson on sale.
+
+    The rating is that of its verified opinions.
+    """
     address = settings.SITE_URL + crumbs[-1].path
     degree = subject.degree
     offers = [
@@ -133,6 +137,7 @@ def describe_subject(
         "provider": _provider(),
         "hasCourseInstance": _online_course(),
         **({"offers": offers} if offers else {}),
+        **({"aggregateRating": _rating(rating)} if rating else {}),
     }
     return [describe_path(crumbs), course]
 
@@ -146,6 +151,15 @@ def _offer(name: str, cents: int, address: str) -> Thing:
         "priceCurrency": "EUR",
         "url": address,
         "availability": "https://schema.org/InStock",
+    }
+
+
+def _rating(rating: Rating) -> Thing:
+    return {
+        "@type": "AggregateRating",
+        "ratingValue": round(rating.average, 1),
+        "bestRating": 5,
+        "ratingCount": rating.count,
     }
 
 

@@ -3,6 +3,7 @@ from django.urls import path
 from apps.core.models import LegalText
 from apps.pages import account, course_pages, site_files, views
 from apps.pages.catalogue_page import compra
+from apps.pages.opinions.views import opinion_page
 
 Kind = LegalText.Kind
 
@@ -22,6 +23,7 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("inicio", views.inicio),
     path("compra", compra, name="compra"),
+    path("opinion", opinion_page, name="opinion"),
     path("buscar", course_pages.search_page, name="buscar"),
     path("asignaturas", course_pages.all_subjects, name="asignaturas"),
     path("asignaturas/<slug:university>", course_pages.university_page),

@@ -32,7 +32,7 @@ PAGES = [
     "/mi-cuenta/borrado", "/mi-cuenta/salir", "/terminos", "/privacidad", "/cookies",
     "/aviso-legal", "/success", "/cancel", "/plazos", "/complete-payment", "/avisos/baja",
     "/asignaturas", "/asignaturas/uaf-1", "/asignaturas/uaf-1/grados/economia-1",
-    "/asignaturas/uaf-1/microeconomia-1", "/buscar", "/sitemap-paginas.xml",
+    "/asignaturas/uaf-1/microeconomia-1", "/buscar", "/opinion", "/sitemap-paginas.xml",
     "/sitemap-asignaturas-1.xml",
     "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
     "/.well-known/security.txt", "/csp-report", "/monitor", "/metrics",

@@ -103,6 +103,8 @@ ACTIONS = {
     "catalogue.Lesson:reopen": "catalogue.change_lesson",
     "invoices.Invoice:send_again": "invoices.send_invoice",
     "invoices.PendingInvoice:try_again": "invoices.issue_invoice",
+    "pages.Opinion:publish": "pages.change_opinion",
+    "pages.Opinion:reject": "pages.change_opinion",
     "pricing.PromoBatch:switch_off": "pricing.change_promobatch",
     "core.DeletedRow:restore": "core.change_deletedrow",
     "core.Mail:send_again": "core.change_mail",

@@ -1,0 +1,85 @@
+"""Asking students for their opinion by mail, and the one-time link of that mail."""
+
+from datetime import timedelta
+
+from django.core import signing
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.urls import reverse
+from django.utils import timezone
+
+from apps.classroom.models import Enrolment
+from apps.core.dates import today
+from apps.core.mail.outbox import queue_mail
+from apps.orders.models import Order
+from apps.orders.models.statuses import SOLD
+from apps.pages.opinions.models import Opinion
+
+# Asked when the access has ended, or, without an end, after about a semester.
+ASKED_AFTER_DAYS = 150
+# Longer ago nobody is asked any more: when opinions are new, not everybody since the beginning is.
+ASKED_WITHIN_DAYS = 60
+LINK_DAYS = 90
+MOST_AT_ONCE = 500
+
+# A query string would escape the default separator ":".
+_signer = signing.Signer(salt="pages.opinion", sep=".")
+
+
+def link_path(opinion: Opinion) -> str:
+    return f"{reverse('opinion')}?enlace={_signer.sign(str(opinion.pk))}"
+
+
+def opinion_from_link(signed: str) -> Opinion | None:
+    """Return the opinion of a link, answered or not; None if the link is wrong or too old."""
+    try:
+        opinion_id = int(_signer.unsign(signed))
+    except (signing.BadSignature, ValueError):
+        return None
+    oldest = timezone.now() - timedelta(days=LINK_DAYS)
+    return Opinion.objects.filter(pk=opinion_id, asked_at__gt=oldest, **_REACHABLE).first()
+
+
+# Conditions on a row with a student who may still be written to.
+_REACHABLE = {"student__blocked_at": None, "student__erased_at": None}
+
+
+def enrolments_to_ask() -> QuerySet[Enrolment]:
+    """Enrolments of paid orders that ended lately, of subjects without a request to the student."""
+    now, day = timezone.now(), today()
+    ended = Q(ends_on__lt=day, ends_on__gte=day - timedelta(days=ASKED_WITHIN_DAYS))
+    latest = now - timedelta(days=ASKED_AFTER_DAYS)
+    long_ago = Q(
+        ends_on=None,
+        granted_at__lt=latest,
+        granted_at__gte=latest - timedelta(days=ASKED_WITHIN_DAYS),
+    )
+    asked = Opinion.objects.filter(student=OuterRef("student"), subject=OuterRef("subject"))
+    sold = Order.objects.filter(pk=OuterRef("order_id"), status__in=SOLD, disputed_at=None)
+    return (
+        Enrolment.objects.filter(ended | long_ago, **_REACHABLE)
+        .exclude(Exists(asked))
+        .filter(Exists(sold))
+        .select_related("student")
+        .order_by("pk")
+    )
+
+
+def ask_for_opinions() -> int:
+    """Queue the mails that are due, once for each student and subject; return how many."""
+    return sum(_ask(enrolment) for enrolment in enrolments_to_ask()[:MOST_AT_ONCE])
+
+
+@transaction.atomic
+def _ask(enrolment: Enrolment) -> bool:
+    opinion, is_new = Opinion.objects.get_or_create(
+        student=enrolment.student, subject_id=enrolment.subject_id
+    )
+    if is_new:
+        queue_mail(
+            key=f"opinion:{opinion.pk}",
+            template="opinion_request",
+            to=enrolment.student.email,
+            context={"opinion_id": opinion.pk},
+        )
+    return is_new
