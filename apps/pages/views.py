@@ -21,6 +21,7 @@ from apps.pages.claims import current_claims
 from apps.pages.content import EXAM, METHOD, SUBJECT_CONTENT, example_budgets
 from apps.pages.exercises import exercise_at
 from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
+from apps.pages.opinions.ratings import site_rating
 from apps.pages.plan_preview import preview_props
 from apps.pages.reads import faqs, price_plans
 from apps.pricing.reads import banner_today, calculator_campaigns, campaign_today
@@ -33,6 +34,7 @@ def home_context() -> dict[str, Any]:
         "banner": banner_today(),
         "universities": universities_open_first(),
         "claims": current_claims(),
+        "rating": site_rating(),
         "exercise": exercise_at(timezone.localtime()),
         "method": METHOD,
         "institutions": Institution.objects.shown(),

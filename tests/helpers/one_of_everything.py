@@ -143,6 +143,10 @@ def make_one_of_everything():
     pages.Testimonial.objects.create(name="Marta R.", degree="Psicología", text="Muy bien.")
     pages.TeamMember.objects.create(name="Lucía Martín", degree="ADE", is_sample=True)
     pages.Institution.objects.create(name="Banco del Norte")
+    pages.Opinion.objects.create(
+        student=student, subject=subject, status="waiting", rating=5, text="Muy claro todo.",
+        shown_name="Ana", answered_at=timezone.now(),
+    )  # fmt: skip
     pages.Redirect.objects.create(old_path=f"/tarifas-{n}", target="/precios")
     return order
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import Avg, Count
 
+from apps.core.render_memory import remembered
 from apps.pages.opinions.models import Opinion, OpinionQuerySet
 
 # Fewer opinions give no average (docs/rules.md, "Opinions").
@@ -32,5 +33,6 @@ def rating_of(opinions: OpinionQuerySet, fewest: int) -> Rating | None:
     return Rating(float(figures["average"]), figures["count"])
 
 
+@remembered
 def site_rating() -> Rating | None:
     return rating_of(Opinion.objects.all(), FEWEST_OF_THE_SITE)
