@@ -9,6 +9,8 @@ from django.conf import settings
 RANGES: dict[str, tuple[float, float]] = {
     "TRUSTED_PROXIES": (0, 10),
     "REFUSED_CARDS_PER_MINUTE": (1, 100_000),
+    # 0: before every page.
+    "PAGE_CACHE_POLL_SECONDS": (0, 60),
     # 3 mails are kept for sign-in links.
     "MAILS_PER_RECIPIENT": (4, 1_000),
     # Stripe cancels an unpaid PaymentIntent of its own accord after a day.

@@ -15,6 +15,7 @@ PATHS = {
     "/api/pricing": {"get"},
     "/api/orders/recover": {"get"},
     "/api/orders/by-payment": {"get"},
+    "/api/orders/correct-email": {"post"},
     "/api/get-stripe-public-key": {"get"},
     "/api/validate-promo-code": {"post"},
     "/api/process-checkout": {"post"},
