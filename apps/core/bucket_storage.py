@@ -17,9 +17,9 @@ class BucketStorage(S3Storage):  # type: ignore[misc]
     def url(self, name: str, **options: Any) -> str:
         return f"{self.base_url}{name}" if self.base_url else str(super().url(name, **options))
 
-    def _save(self, name: str, content: Any) -> str:
+    def save(self, name: str | None, content: Any, max_length: int | None = None) -> str:
         try:
-            return str(super()._save(name, content))
+            return str(super().save(name, content, max_length))
         except (BotoCoreError, ClientError) as error:
             # Visitors get the answer of a full disk: try again later.
             raise OSError(errno.ENOSPC, "The bucket does not accept the file") from error

@@ -53,6 +53,7 @@ def _of_buyers(shop: Shop, buyers: Sequence[Buyer]) -> list[str]:
 
 
 _END_LEASES = """
+from datetime import timedelta
 from django.apps import apps
 from django.utils import timezone
 from apps.core.jobs import run_soon
@@ -60,8 +61,11 @@ for model in apps.get_models():
     fields = {field.name for field in model._meta.fields}
     if "leased_until" in fields and model.__name__ != "ScheduledJob":
         rows = model._base_manager.exclude(leased_until=None)
-        rows.update(leased_until=timezone.now())
-for name in ("provision_due", "send_due_mails", "reconcile_payments"):
+        # A job takes up work that has been due for two minutes.
+        past = timezone.now() - timedelta(minutes=5)
+        is_retried = "due_at" in fields
+        rows.update(leased_until=past, **({"due_at": past} if is_retried else {}))
+for name in ("provision_due", "send_due_mails", "reconcile_payments", "lost_tasks"):
     run_soon(name)
 """
 _PAID = "SELECT email FROM orders_order WHERE paid_at IS NOT NULL"
