@@ -43,7 +43,7 @@ def test_catalogue_opens_with_the_first_open_university_and_its_first_page(
 
     visitor.open_catalogue()
 
-    university = visitor.page.get_by_label("Universidad")
+    university = visitor.page.get_by_label("Universidad", exact=True)
     expect(university).to_have_value(str(first.pk))
     expect(university.get_by_role("option", name="Próximamente").first).to_be_disabled()
     expect(visitor.page.get_by_label("Carrera")).to_have_value("")
@@ -79,7 +79,7 @@ def test_catalogue_without_an_open_university_shows_a_message_and_loads_nothing(
         re.compile("No se encontraron asignaturas.*Estamos preparando el catálogo. Vuelve pronto.")
     )
     expect(visitor.page.locator(".subject--skeleton")).to_have_count(0)
-    expect(visitor.page.get_by_label("Universidad")).to_have_value("")
+    expect(visitor.page.get_by_label("Universidad", exact=True)).to_have_value("")
     assert requests == []
     if alive:
         visitor.assert_accessible()
@@ -269,7 +269,9 @@ def test_choosing_another_university_shows_page_1_with_all_its_degrees(visitor: 
     )
     try:
         visitor.open_catalogue(query="pagina=3")
-        visitor.page.get_by_label("Universidad").select_option(f"{other.name} ({other.acronym})")
+        visitor.page.get_by_label("Universidad", exact=True).select_option(
+            f"{other.name} ({other.acronym})"
+        )
 
         expect(visitor.cards.get_by_role("heading")).to_have_text([subject.name])
         expect(visitor.page).to_have_url(re.compile(rf"\?universidad={other.pk}$"))
