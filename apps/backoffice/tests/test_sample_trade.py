@@ -14,7 +14,8 @@ from apps.backoffice.reports.movements import payouts
 from apps.catalogue.models import PriceChange, Subject
 from apps.classroom.models import Enrolment
 from apps.core.mail.registry import NoLongerDue, render_mail
-from apps.core.models import Mail
+from apps.core.models import Mail, SiteSettings
+from apps.invoices.tax_ids import is_spanish_tax_id
 from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import Dispute, Instalment, Order, Payment, ReferralReward, Refund
 from apps.orders.reads import paid_without_access
@@ -40,6 +41,7 @@ def statuses(model):
 @pytest.mark.usefixtures("trade")
 def test_trade_shows_every_state_and_the_books_agree():
     assert audit(offline=True).differences == []
+    assert is_spanish_tax_id(SiteSettings.current().tax_id), "the shop could issue no invoice"
     assert Order.objects.count() == 603
     assert statuses(Order) == set(Order.Status.values)
     assert statuses(Instalment) == {"due", "paid", "failed"}

@@ -14,10 +14,15 @@ from apps.catalogue.models import Subject, University
 from apps.catalogue.seed import SUBJECTS, seed_catalogue
 from apps.catalogue.seed_many import seed_many
 from apps.catalogue.services import refresh_statistics
+from apps.core.models import SiteSettings
 from apps.core.progress_bar import progress_bar
+from apps.invoices.tax_ids import is_spanish_tax_id
 from apps.leads.seed import seed_answer_templates
 from apps.pages.seed import seed_pages
 from apps.pricing.seed import seed_campaigns, seed_promo_codes
+
+# Its check digit is right. The sample shop issues invoices with it.
+SAMPLE_TAX_ID = "B12345674"
 
 
 class Command(BaseCommand):
@@ -82,5 +87,14 @@ class Command(BaseCommand):
             admin = seed_admin()
             if trade:  # Before the sample orders, which are of today: numbers rise with time.
                 seed_trade(admin)
+                _set_sample_tax_id()
             seed_orders()
             seed_balance()
+
+
+def _set_sample_tax_id() -> None:
+    """Replace the NIF of a new site, with which no invoice can be issued, by a valid one."""
+    site = SiteSettings.current()
+    if not is_spanish_tax_id(site.tax_id):
+        site.tax_id = SAMPLE_TAX_ID
+        site.save(update_fields=["tax_id"])
