@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands
 
+from apps.core.jobs import all_jobs
 from tools.dev.processes import ROOT
 
 FOLDERS = (".ci", ".github", "academy", "apps", "docs", "static_src", "templates", "tests", "tools")
@@ -135,6 +136,13 @@ def test_commands_named_in_the_documents_exist():
         wrong += [f"{name_of(path)}: make {name}" for name in made if name not in known]
 
     assert not wrong, "\n".join(wrong)
+
+
+def test_operations_list_every_scheduled_job():
+    text = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(\w+)` \| (?:every|hourly|\d\d:\d\d)", text, re.MULTILINE))
+
+    assert listed == set(all_jobs())
 
 
 def test_links_between_documents_lead_somewhere():
