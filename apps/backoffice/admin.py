@@ -19,6 +19,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django_otp.plugins.otp_static import admin as backup_codes_admin
 from django_otp.plugins.otp_totp import admin as authenticator_admin
+from django_tasks_db import admin as tasks_admin
 
 from apps.backoffice.models import Authenticator
 from apps.backoffice.password_links import FORGOTTEN, INVITATION, mail_link
@@ -43,6 +44,8 @@ else:
 admin.site.unregister([User, Group])
 # django-otp's own pages would show the secrets of all second factors.
 admin.site.unregister([authenticator_admin.TOTPDevice, backup_codes_admin.StaticDevice])
+# Its page is in English. Staff see failures under mails and classroom access.
+admin.site.unregister(tasks_admin.DBTaskResult)
 
 
 def _editor(request: HttpRequest) -> User:

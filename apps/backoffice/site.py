@@ -28,8 +28,6 @@ SECTIONS = (
     "payments",
     "auth",
 )
-# For developers, and in English. Staff see failures under mails and classroom access.
-UNLISTED = {"django_tasks_database"}
 MODELS = (
     "Order", "Payment", "Refund", "Dispute", "Instalment", "PromoUse", "OrderLine", "OrderEvent",
     "Lead", "Quote", "RequestedSubject", "Withdrawal",
@@ -59,11 +57,7 @@ class BackofficeSite(admin.AdminSite):
         self.add_action(delete_selected, "delete_selected")
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        sections = [
-            section
-            for section in super().get_app_list(request, app_label)
-            if app_label or section["app_label"] not in UNLISTED
-        ]
+        sections = super().get_app_list(request, app_label)
         for section in sections:
             section["models"].sort(key=lambda model: _rank(MODELS, model["object_name"]))
         return sorted(sections, key=lambda section: _rank(SECTIONS, section["app_label"]))

@@ -3,6 +3,7 @@
 So staff may change only accounts and groups whose permissions they all have.
 """
 
+from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
 
@@ -29,10 +30,14 @@ def may_manage_group(editor: User, group: Group) -> bool:
 
 
 def grantable_permissions(editor: User) -> QuerySet[Permission]:
-    """The permissions that this member of staff may give to others."""
-    return Permission.objects.filter(pk__in=powers_of(editor).values("pk")).select_related(
-        "content_type"
-    )
+    """The permissions that this member of staff may give to others.
+
+    Models of packages other than Django's accounts have no page, and their names are English.
+    """
+    ours = [config.label for config in apps.get_app_configs() if config.name.startswith("apps.")]
+    return Permission.objects.filter(
+        pk__in=powers_of(editor).values("pk"), content_type__app_label__in=[*ours, "auth"]
+    ).select_related("content_type")
 
 
 def grantable_groups(editor: User) -> QuerySet[Group]:

@@ -145,7 +145,6 @@ POWERS = {
     "leads.change_withdrawal": {"Dirección", "Atención", "Contabilidad"},
     "auth.change_user": {"Dirección"},
     "auth.change_group": {"Dirección"},
-    "django_tasks_database.view_dbtaskresult": set(),
 }
 GROUPS = [definition.name for definition in GROUP_DEFINITIONS]
 

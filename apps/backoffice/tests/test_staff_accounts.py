@@ -5,6 +5,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.urls import reverse
 
+from apps.backoffice.staff_powers import grantable_permissions
 from apps.core.models import Mail
 
 pytestmark = pytest.mark.django_db
@@ -66,6 +67,13 @@ def test_nobody_gives_a_permission_that_they_do_not_have(client, eva, whose):
     assert set(user.user_permissions.all()) == before
     assert send(client, user, user_permissions=[held.pk]).status_code == 302
     assert set(user.user_permissions.all()) == {held}
+
+
+def test_permissions_of_packages_without_pages_are_not_offered():
+    owner = User.objects.create_superuser("carla")
+    offered = set(grantable_permissions(owner).values_list("content_type__app_label", flat=True))
+    assert {"auth", "orders", "core"} <= offered
+    assert not offered & {"django_tasks_database", "otp_static", "otp_totp", "sessions"}
 
 
 def test_nobody_gives_a_group_that_can_do_more_than_they(client, eva):
