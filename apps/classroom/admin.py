@@ -110,7 +110,7 @@ class AccountAdmin(ReadOnlyAdmin):
             Student,
             permission="classroom.change_provisioning",
             work=_send_credentials,
-            phrase="Credenciales",
+            phrase="Enlace para la contraseña",
         )
         address = path(
             "alumno/<int:student_id>/credenciales/",

@@ -27,7 +27,7 @@ PROCESSES = {
     "clock": "Reloj de tareas programadas",
     "access": "Altas en el aula",
     "mail": "Envío de correos",
-    "provider": "Avisos de Stripe",
+    "provider": "Eventos de Stripe",
 }
 SILENT_AFTER = timedelta(minutes=2)
 # Deleted content can be brought back for this long.

@@ -117,7 +117,8 @@ class DeletedRowAdmin(ReadOnlyAdmin):
 
     @admin.display(description="con ello")
     def with_it(self, row: DeletedRow) -> str:
-        return f"{len(row.data) - 1} filas más" if len(row.data) > 1 else NOTHING
+        others = len(row.data) - 1
+        return f"{others} {'fila' if others == 1 else 'filas'} más" if others else NOTHING
 
     @admin.action(description="Recuperar", permissions=["restore"])
     def restore(self, request: HttpRequest, rows: QuerySet[DeletedRow]) -> None:

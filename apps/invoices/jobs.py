@@ -46,4 +46,4 @@ def verify_tax_chains() -> str:
     problems = [problem for problem in map(problem_of, chains) if problem]
     if problems:
         raise BrokenChain(" ".join(problems))
-    return f"{len(chains)} cadenas sin cambios" if chains else ""
+    return f"Cadenas sin cambios: {len(chains)}" if chains else ""

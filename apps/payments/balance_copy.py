@@ -40,7 +40,7 @@ def fetch_balance() -> str:
         for reference, movements in parts.items():
             _store_parts(reference, movements)
     new = BalanceEntry.objects.count() - before
-    return f"{new} movimientos nuevos" if new else ""
+    return f"movimientos nuevos: {new}" if new else ""
 
 
 def _start(model: type[BalanceEntry] | type[Payout], back: timedelta) -> datetime | None:

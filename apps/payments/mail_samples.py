@@ -20,7 +20,7 @@ def _differences() -> dict[str, dict[str, Any]]:
 preview_mail(
     "audit_differences",
     title="diferencias de la auditoría",
-    when="Una vez al día, si la revisión nocturna de las cuentas encuentra diferencias",
+    when="Una vez al día, si la auditoría nocturna encuentra diferencias",
     to=STAFF,
     samples=_differences,
 )

@@ -67,7 +67,7 @@ def make_payment(at, cents, reference, **fields):
 
 
 def test_the_report_of_a_month_equals_the_balance_of_stripe(trade, sandbox):
-    assert fetch_balance() == "4 movimientos nuevos"
+    assert fetch_balance() == "movimientos nuevos: 4"
     figures = figures_of(this_month())
 
     # 1.5 % of 182.40 € is 2.74 €, and 25 cents, twice.
@@ -95,7 +95,7 @@ def test_movements_are_fetched_once_and_disputes_reduce_the_net(trade, sandbox):
     reference = trade[1].payments.get().reference
     sandbox.process.control("POST", "disputes", {"payment_intent": reference})
 
-    assert fetch_balance() == "1 movimientos nuevos"
+    assert fetch_balance() == "movimientos nuevos: 1"
     figures = figures_of(this_month())
     disputes = figures.comparisons[2]
     assert disputes.stripe_cents == -18240
@@ -286,7 +286,7 @@ def test_an_export_asks_for_the_password_again_after_15_minutes(owner):
 
 def test_stripe_is_asked_on_request_and_may_be_silent(owner, trade, sandbox):
     answer = owner.post("/admin/informes?mes=2026-10", follow=True)
-    assert "4 movimientos nuevos" in answer.content.decode()
+    assert "movimientos nuevos: 4" in answer.content.decode()
     sandbox.process.fault(calls="GET /v1/balance_transactions", do="error_500")
     answer = owner.post("/admin/informes", follow=True)
     assert "Stripe no contesta" in answer.content.decode()

@@ -116,8 +116,8 @@ def test_subject_code_and_contact_are_found(carla, order):
         "Códigos": {page(code)},
     }
     lead = Lead.objects.create(kind="contact", name="Lucas Sanz", email="lucas@example.com")
-    assert found("lucas sanz", carla) == {"Contactos": {page(lead)}}
-    assert found("lucas@example.com", carla) == {"Contactos": {page(lead)}}
+    assert found("lucas sanz", carla) == {"Solicitudes": {page(lead)}}
+    assert found("lucas@example.com", carla) == {"Solicitudes": {page(lead)}}
 
 
 def test_each_kind_of_result_needs_the_permission_of_its_list(order):

@@ -42,7 +42,7 @@ WORK = [
     "Facturas en espera",
     "Registros que Hacienda rechaza",
     "Devoluciones fallidas",
-    "Contactos y presupuestos nuevos",
+    "Solicitudes nuevas",
     "Correos sin entregar",
     "Peticiones de borrado",
     "Recompensas por pagar",

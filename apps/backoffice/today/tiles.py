@@ -107,7 +107,7 @@ TILES = (
         "orders_refund", _where(status__exact="failed"),
     ),
     TileDefinition(
-        "Contactos y presupuestos nuevos", "leads.view_lead",
+        "Solicitudes nuevas", "leads.view_lead",
         lambda: Lead.objects.filter(status=Lead.Status.NEW),
         "leads_lead", _where(status__exact="new"),
     ),

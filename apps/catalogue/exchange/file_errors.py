@@ -30,7 +30,7 @@ class BadFile(Exception):
     @property
     def lines(self) -> list[str]:
         listed = [str(error) for error in self.errors]
-        return [*listed, f"… y {self.more} errores más."] if self.more else listed
+        return [*listed, f"… y más errores: {self.more}."] if self.more else listed
 
 
 class FileErrors:

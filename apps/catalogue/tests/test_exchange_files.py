@@ -247,7 +247,7 @@ def test_long_list_of_errors_is_cut():
     found = errors_of(HEAD + "".join(f"U{n};\n" for n in range(70)))
 
     assert len(found) == 51
-    assert found[-1] == "… y 20 errores más."
+    assert found[-1] == "… y más errores: 20."
 
 
 def test_other_file_suffix_is_refused():

@@ -65,7 +65,7 @@ def test_each_invoice_gets_a_record_that_is_chained_to_the_one_before(chain):
     assert annulment.previous_hash == second.hash
     assert (second.content["TipoFactura"], second.content["ImporteTotal"]) == ("R1", "-50.00")
     assert problem_of(TaxChain.objects.get()) == ""
-    assert verify_tax_chains() == "1 cadenas sin cambios"
+    assert verify_tax_chains() == "Cadenas sin cambios: 1"
 
 
 def test_a_changed_or_missing_record_breaks_the_chain(chain):
@@ -92,7 +92,7 @@ def test_the_real_chain_begins_with_a_first_record_of_its_own(chain, settings, a
     assert (record.number, record.previous_hash) == (1, "")
     assert check_url(record.invoice).startswith("https://www2.agenciatributaria.gob.es")
     assert [row.last_number for row in TaxChain.objects.order_by("pk")] == [2, 1]
-    assert verify_tax_chains() == "2 cadenas sin cambios"
+    assert verify_tax_chains() == "Cadenas sin cambios: 2"
 
 
 def test_the_qr_code_leads_to_the_agencys_page(chain, settings):

@@ -88,7 +88,7 @@ def _plan(order: Order) -> Iterator[str]:
         yield from _instalment(row)
     waiting = [row for row in rows if row.status not in INSTALMENT_SETTLED]
     if waiting and order.status not in PLAN_RUNNING:
-        yield f"está {_status(order)} y quedan {len(waiting)} plazos por cobrar"
+        yield f"está {_status(order)} y le quedan plazos por cobrar ({len(waiting)})"
     if not waiting and order.status in PLAN_RUNNING and order.disputed_at is None:
         yield f"está {_status(order)} y no queda ningún plazo por cobrar"
 

@@ -292,7 +292,7 @@ FORCED_ON_PLANS = {
     ),
     "paid with instalments left": (
         lambda plan: Order.objects.update(status="paid"),
-        "está «pagado» y quedan 1 plazos por cobrar",
+        "está «pagado» y le quedan plazos por cobrar (1)",
     ),
     "paying with none left": (
         lambda plan: plan.instalments.filter(number=3).update(status="canceled"),
