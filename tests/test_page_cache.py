@@ -1,4 +1,4 @@
-"""Kept pages and answers: what makes them anew, and which requests pass them by."""
+"""Kept pages and answers: which changes render them again, and which requests bypass them."""
 
 import re
 from decimal import Decimal
@@ -161,7 +161,7 @@ def test_bulk_changes_and_plain_sql_show_too(subject):
     assert "¿Hay clases en agosto?" not in text(client, "/")
 
 
-def test_counts_of_students_make_no_page_anew(subject):
+def test_counts_of_students_render_no_page_again(subject):
     changes = PublicChange.objects.count(), PublicChange.objects.last().pk
     Subject.objects.update(enrolled_counted=7)
     University.objects.update(students_counted=7)

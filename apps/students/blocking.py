@@ -1,4 +1,4 @@
-"""Blocking a student: sessions end, access rests, and a sign-in answers with a neutral sentence.
+"""Blocking a student: sessions end, access is paused, and a sign-in gets a neutral sentence.
 
 The classroom pauses and resumes access on the signals (docs/rules.md, "Students").
 """

@@ -131,7 +131,7 @@ def pay_elsewhere(address: str, *items: dict[str, Any], total: str, **changes: A
 
 
 def access_of(order: Order) -> str | None:
-    """The status of the order's access to the classroom; None before it is owed."""
+    """The status of the order's access to the classroom; None before provisioning is queued."""
     found = Provisioning.objects.filter(order_id=order.pk)
     return found.values_list("status", flat=True).first()
 

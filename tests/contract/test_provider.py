@@ -109,7 +109,7 @@ def test_each_call_creates_another_customer(order_id, customer):
     assert create_customer(order_id=order_id, email=EMAIL) != customer
 
 
-def test_an_opened_payment_says_what_it_was_opened_with(order_id, customer):
+def test_an_opened_payment_has_its_order_amount_and_customer(order_id, customer):
     payment = open_payment(order_id, customer)
 
     assert payment.reference.startswith("pi_")
@@ -283,7 +283,7 @@ def test_a_kept_card_that_wants_its_holder_says_so(provider, customer):
 # ------------------------------------------------------------------ refunds
 
 
-def test_money_is_given_back_in_parts_and_never_more_than_was_paid(provider, order_id, customer):
+def test_a_payment_is_refunded_in_parts_and_never_beyond_its_amount(provider, order_id, customer):
     payment = open_payment(order_id, customer)
     confirm(provider, payment)
     refund = provider.v1.refunds.create
@@ -355,10 +355,10 @@ def test_an_unknown_session_is_not_found():
         )
 
 
-# ------------------------------------------------------------------ what is told of it
+# ------------------------------------------------------------------ events
 
 
-def test_what_happened_is_in_the_list_of_events(provider, order_id, customer):
+def test_events_of_a_payment_are_listed(provider, order_id, customer):
     payment = open_payment(order_id, customer)
     confirm(provider, payment)
 

@@ -181,7 +181,7 @@ def test_search_runs_the_same_queries_for_one_result_and_many(carla, order):
     assert queries() == few
 
 
-def test_first_results_of_a_kind_are_shown_and_the_rest_is_said(client, carla):
+def test_only_the_first_results_of_a_kind_are_shown_with_a_hint_at_more(client, carla):
     Student.objects.bulk_create(
         Student(email=f"rosa{n}@example.com", first_name="Rosa") for n in range(search.SHOWN + 1)
     )

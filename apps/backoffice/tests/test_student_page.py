@@ -84,7 +84,7 @@ def test_credentials_are_sent_once_for_a_click(client, ana):
     assert "no tiene cuenta" in press(client, "classroom_account_credenciales", ana)[0]
 
 
-def test_block_ends_sessions_rests_access_and_says_nothing_of_itself(client, ana, settings):
+def test_block_ends_sessions_pauses_access_and_is_not_disclosed(client, ana, settings):
     settings.STUDENT_LOGIN = True
     device, page = sign_in(ana.email)
     assert "Hola, Ana" in page

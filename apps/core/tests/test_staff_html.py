@@ -57,12 +57,12 @@ GONE = re.compile(
 def test_hostile_html_is_cleaned(html):
     cleaned = clean_html(f"<h2>Título</h2>{html}")
     assert cleaned.startswith("<h2>Título</h2>")
-    # A "<" that is left as text is written as &lt;, and so is what stands in a title.
+    # A "<" that is left as text is written as &lt;, and so is the text of a title.
     assert not GONE.search(cleaned), cleaned
 
 
 @pytest.mark.parametrize("html", HOSTILE)
-def test_staff_are_told_what_can_not_be_published(html):
+def test_form_names_the_html_that_can_not_be_published(html):
     if re.search(r'^<a href="[^"]*">x</a>$', html):
         check_html(html)  # Only the address is wrong: it is left out.
     else:
@@ -70,7 +70,7 @@ def test_staff_are_told_what_can_not_be_published(html):
             check_html(html)
 
 
-def test_what_a_text_needs_stays():
+def test_elements_and_attributes_of_legal_texts_are_kept():
     html = (
         '<h2>1. Título</h2><p>Un <strong>texto</strong> de <a href="/precios">aquí</a>, con '
         '<a href="mailto:hola@academia.example">correo</a>.</p><ul><li>uno</li></ul>'

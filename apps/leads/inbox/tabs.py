@@ -1,4 +1,4 @@
-"""What stands above the list of leads: its usual selections with their counts."""
+"""The tabs above the list of leads: its usual selections with their counts."""
 
 from dataclasses import dataclass
 from typing import Any

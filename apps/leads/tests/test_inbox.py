@@ -117,7 +117,7 @@ def test_answer_begins_with_a_template_and_the_name_of_the_visitor(client, lead)
     assert template.text_for(Lead(email="a@example.com")) == "Hola:\n\nGracias."
 
 
-def test_assignee_is_told_by_mail_and_whoever_takes_a_lead_is_not(client, carla, eva, lead):
+def test_assignee_gets_a_mail_unless_they_took_the_lead_themselves(client, carla, eva, lead):
     address = admin_url(Lead, "change", lead.pk)
     client.post(address, {"status": "new", "assigned_to": eva.pk})
 
@@ -237,7 +237,7 @@ def test_lead_becomes_a_code_for_one_use_with_a_limit(client, lead):
     assert (lead.promo_code, lead.status) == (promo, "new")
 
 
-def test_lead_becomes_an_order_with_its_person_and_what_was_quoted(client, lead):
+def test_lead_becomes_an_order_with_its_person_and_the_quoted_subjects(client, lead):
     client.force_login(User.objects.create_superuser("carla"))
     subject = make_subject("Derecho romano")
     send(client, lead, "quote", subjects=[subject.pk], payment_type="installment")

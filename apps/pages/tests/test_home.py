@@ -88,7 +88,7 @@ def test_method_section_has_4_statistics_and_a_checklist_of_12_features(client: 
     assert tuple(re.findall(r"</svg>\s*(.*?)</li>", method)) == FEATURES
 
 
-def test_what_makes_us_different_has_teacher_and_platform_cards_and_a_buy_button(
+def test_section_of_differences_has_teacher_and_platform_cards_and_a_buy_button(
     client: Client,
 ) -> None:
     part = html_of(client).partition("Qué nos hace diferentes")[2].partition("</section>")[0]

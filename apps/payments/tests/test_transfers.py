@@ -136,7 +136,7 @@ def test_too_little_for_an_expired_order_promises_and_sends_no_mail(clerk):
     assert order.payments.get().amount == 100
 
 
-def test_too_much_completes_the_order_and_the_excess_is_given_back_by_hand(clerk):
+def test_too_much_completes_the_order_and_the_excess_is_refunded_by_hand(clerk):
     order = make_order()
     assert "Sobran 17,60" in arrive(order, clerk, 200_00)
     assert order.status == "paid"
@@ -154,7 +154,7 @@ def test_too_much_completes_the_order_and_the_excess_is_given_back_by_hand(clerk
     assert audit(offline=True).differences == []
 
 
-def test_a_part_that_was_given_back_is_missing_again(clerk):
+def test_a_refunded_part_is_missing_again(clerk):
     order = make_order()
     arrive(order, clerk, 100_00)
     refund(order, clerk)
