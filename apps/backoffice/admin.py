@@ -45,7 +45,7 @@ admin.site.unregister([User, Group])
 # django-otp's own pages would show the secrets of all second factors.
 admin.site.unregister([authenticator_admin.TOTPDevice, backup_codes_admin.StaticDevice])
 # Its page is in English. Staff see failures under mails and classroom access.
-admin.site.unregister(tasks_admin.DBTaskResult)
+admin.site.unregister(tasks_admin.DBTaskResult)  # type: ignore[attr-defined]  # not exported
 
 
 def _editor(request: HttpRequest) -> User:

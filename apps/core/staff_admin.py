@@ -49,7 +49,6 @@ class AboutFilter(admin.SimpleListFilter):
         found = [
             (model._meta.label_lower, capfirst(str(model._meta.verbose_name_plural)))
             for model in pages
-            if model._meta.app_label != "django_tasks_database"
         ]
         return sorted(found, key=lambda pair: pair[1])
 
