@@ -94,9 +94,8 @@ class Query:
     def payment_ids(self) -> list[int]:
         """The payments named by "ORD-…" or by an id of Stripe: of a payment, charge, refund…"""
         if self.reference_end:
-            ends = Q(reference__iendswith=self.reference_end)
-            ends |= Q(session__iendswith=self.reference_end)
-            return list(Payment.objects.filter(ends).values_list("pk", flat=True)[:SHOWN])
+            ending = Payment.objects.ending_in(self.reference_end)
+            return list(ending.values_list("pk", flat=True)[:SHOWN])
         if not self.provider_id:
             return []
         # One query for each table: joined by OR, PostgreSQL would read all payments.

@@ -1,6 +1,7 @@
 """The long lists of the admin read no large table widely, with 20,000 rows in each."""
 
 import pytest
+from django.urls import reverse
 
 from apps.core.models import Mail
 from apps.orders.models import Order, OrderEvent, OrderLine, Payment, Refund
@@ -45,3 +46,6 @@ def test_admin_lists_read_large_tables_by_index(client, many):
     for model in (Order, Payment, Refund, Student, Mail, OrderLine, OrderEvent):
         with bounded_reads():
             assert client.get(admin_url(model, "changelist")).status_code == 200
+    with bounded_reads(at_most=30):
+        found = client.get(reverse("admin:search"), {"q": "ORD-pi_many7"})
+        assert found.status_code == 200

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Right, Upper
 from django.utils import timezone
 
 from apps.orders.models.instalment import Instalment
@@ -13,6 +14,9 @@ from apps.orders.models.statuses import PAYMENT_OPEN, PaymentStatus
 
 # Prefix of the reference of a bank transfer that staff have recorded. Stripe knows nothing of it.
 TRANSFER_PREFIX = "transfer_"
+# The buyer's success page shows the last eight characters of the payment's or the session's id.
+END_OF_REFERENCE = Upper(Right("reference", 8))
+END_OF_SESSION = Upper(Right("session", 8))
 
 
 class PaymentQuerySet(models.QuerySet["Payment"]):
@@ -26,6 +30,15 @@ class PaymentQuerySet(models.QuerySet["Payment"]):
     def transfers(self) -> "PaymentQuerySet":
         """Bank transfers that staff have recorded."""
         return self.filter(reference__startswith=TRANSFER_PREFIX, status=PaymentStatus.SUCCEEDED)
+
+    def ending_in(self, end: str) -> "PaymentQuerySet":
+        """Payments whose id, or whose Checkout Session's id, ends in these eight characters."""
+        # One query for each index: joined by OR, PostgreSQL would read all payments.
+        by_end = [
+            self.alias(end=ending).filter(end=end.upper()).order_by().values("pk")
+            for ending in (END_OF_REFERENCE, END_OF_SESSION)
+        ]
+        return self.filter(pk__in=by_end[0].union(by_end[1]))
 
     def named(self, provider_id: str) -> "PaymentQuerySet":
         """Payments with this id at the provider: of the payment, or of its Checkout Session."""
@@ -103,6 +116,8 @@ class Payment(models.Model):
                 name="payment_by_success",
             ),
             models.Index(fields=("created_at",), condition=~Q(flag=""), name="payment_flagged"),
+            models.Index(END_OF_REFERENCE, name="payment_by_end_of_reference"),
+            models.Index(END_OF_SESSION, name="payment_by_end_of_session"),
         )
 
     def __str__(self) -> str:
