@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from tools.dev.processes import ROOT, SetupError, end_with_parent, free_port, is_free
+from tools.dev.sample_payments import store_in_sandbox
 from tools.dev.stack import Stack, documented_settings, prepare
 
 
@@ -30,8 +31,12 @@ def run() -> int:
     prepare(trade=True)
     stack = Stack()
     try:
-        stack.start()
+        # The clock charges due instalments. It starts when the sandbox knows their cards.
+        stack.start(*(name for name in stack.commands if name != "clock"))
         stack.wait_ready()
+        if settings.STRIPE_SANDBOX:
+            store_in_sandbox(settings.STRIPE_API_BASE)
+        stack.start()
         print(welcome(stack, seconds=time.monotonic() - began), flush=True)
         while not (ended := stack.ended()):
             time.sleep(0.2)

@@ -9,7 +9,7 @@ from .cards import AUTHENTICATION_REQUIRED, DECLINES
 from .context import Context
 from .errors import ApiError, invalid_params
 from .http import Request, Response
-from .resources import balance, disputes, payment_methods, refunds
+from .resources import balance, disputes, past_payments, payment_methods, refunds
 from .store import Store
 
 Scenario = Callable[..., dict[str, Any]]
@@ -60,6 +60,30 @@ def _pay_out(ctx: Context, content: dict[str, Any]) -> dict[str, Any]:
     return balance.pay_out(ctx)
 
 
+def _store_payments(ctx: Context, content: dict[str, Any]) -> dict[str, Any]:
+    """{"payments", "saved_cards"}: lists of what was paid and saved elsewhere, see README.md."""
+    _check_entry(content, payments=list, saved_cards=list)
+    for payment in content["payments"]:
+        _check_entry(payment, id=str, amount=int, currency=str, created=int, refunds=list)
+        for refund in payment["refunds"]:
+            _check_entry(refund, id=str, amount=int, created=int)
+        if sum(refund["amount"] for refund in payment["refunds"]) > payment["amount"]:
+            raise invalid_params(f"More is refunded than paid: {payment['id']}.", "refunds")
+    for card in content["saved_cards"]:
+        _check_entry(card, customer=str, payment_method=str)
+    return {
+        "payments": sum(past_payments.store(ctx, payment) for payment in content["payments"]),
+        "saved_cards": sum(past_payments.save_card(ctx, **card) for card in content["saved_cards"]),
+    }
+
+
+def _check_entry(entry: Any, **types: type) -> None:
+    """Refuse what is not an object with exactly these fields."""
+    if not isinstance(entry, dict) or entry.keys() != types.keys():
+        raise invalid_params(f"Expected an object with: {', '.join(types)}.", next(iter(types)))
+    _check_types(entry, **types)
+
+
 def _check_types(content: dict[str, Any], **types: type) -> None:
     for name, value in content.items():
         if name not in types or type(value) is not types[name]:
@@ -70,6 +94,7 @@ SCENARIOS: tuple[tuple[re.Pattern[str], Scenario], ...] = (
     (re.compile(r"/_sandbox/payment_methods/(?P<id>[^/]+)"), _refuse_card),
     (re.compile(r"/_sandbox/disputes"), _open_dispute),
     (re.compile(r"/_sandbox/disputes/(?P<id>[^/]+)"), _decide_dispute),
+    (re.compile(r"/_sandbox/payments"), _store_payments),
     (re.compile(r"/_sandbox/payouts"), _pay_out),
     (re.compile(r"/_sandbox/refunds"), _refund),
     (re.compile(r"/_sandbox/refunds/(?P<id>[^/]+)"), _fail_refund),

@@ -10,7 +10,7 @@ from apps.backoffice.sample_trade.shop import Sale, Shop
 from apps.classroom.access import Cause
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
-from apps.orders.models.statuses import AttemptKind, EventKind, RefusalKind
+from apps.orders.models.statuses import PLAN_RUNNING, AttemptKind, EventKind, RefusalKind
 from apps.orders.plan.notices import NOTICE_DAYS
 from apps.orders.plan.refusals import RETRY_DAYS
 
@@ -46,7 +46,20 @@ def pay_plan(shop: Shop, sale: Sale, paid_at: datetime, number: int) -> None:
         if row.status == Instalment.Status.DUE:
             _charge(shop, sale, row, refusals, by_hand=by_hand)
         refusals = refusals if refusals > 1 else 0
+    if sale.order.status in PLAN_RUNNING:
+        _save_card(sale.order, first)
     _announce_next(shop, sale)
+
+
+def _save_card(order: Order, payment: Payment) -> None:
+    """The customer and the card of a running plan. `make run` stores both in the Stripe sandbox.
+
+    Their ids are like that of the plan's first payment.
+    """
+    name = payment.reference.removeprefix("pi_")
+    order.customer_reference = f"cus_{name}"
+    order.card_reference = f"pm_{name}"
+    order.card_label = "Visa terminada en 4242"
 
 
 def _charge(shop: Shop, sale: Sale, row: Instalment, refusals: int, *, by_hand: bool) -> None:

@@ -15,14 +15,22 @@ from apps.catalogue.models import PriceChange, Subject
 from apps.classroom.models import Enrolment
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail, SiteSettings
+from apps.core.money import to_cents
 from apps.invoices.tax_ids import is_spanish_tax_id
 from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import Dispute, Instalment, Order, Payment, ReferralReward, Refund
+from apps.orders.plan.charging import charge_again
 from apps.orders.reads import paid_without_access
 from apps.payments.audit import audit
+from apps.payments.balance_copy import fetch_balance
+from apps.payments.models import BalanceEntry
+from apps.payments.plan_charges import charge_instalments
 from apps.payments.reconcile import reconcile
+from apps.payments.reconcile_refunds import reconcile_returns
 from apps.pricing.models import PromoCode
 from apps.students.models import Consent
+from tests.helpers.refunds import make_clerk, refund, refunded_at_provider
+from tools.dev.sample_payments import store_in_sandbox
 
 pytestmark = pytest.mark.django_db
 
@@ -107,6 +115,47 @@ def test_trade_is_as_the_shop_would_have_written_it():
         mail = Mail.objects.filter(template=template).order_by("-pk").first()
         with suppress(NoLongerDue):
             assert render_mail(mail.template, mail.context, reveal=True).subject
+
+
+def test_sandbox_refunds_sample_orders_and_charges_their_plans(settings, sandbox):
+    settings.DEBUG = True
+    call_command("seed", "--trade", verbosity=0)
+    stored = store_in_sandbox(settings.STRIPE_API_BASE)
+    order = Order.objects.filter(status=Order.Status.PARTIALLY_REFUNDED).first()
+    [payment] = order.payments.all()
+    [earlier] = payment.refunds.all()
+    late = Instalment.objects.filter(status=Instalment.Status.FAILED).first()
+
+    [made] = refund(order, make_clerk())
+    assert charge_again(instalment_id=late.pk, actor="carla")
+    charged = charge_instalments()
+
+    assert made.status == Refund.Status.SUCCEEDED
+    assert refunded_at_provider(sandbox, order) == [earlier.amount_cents, made.amount_cents]
+    assert earlier.amount_cents + made.amount_cents == to_cents(payment.amount)
+    assert order.status == Order.Status.REFUNDED
+    late.refresh_from_db()
+    assert late.status == Instalment.Status.PAID
+    assert (charged.refused, charged.problems) == (0, 0)
+    # The books, Stripe and the copy of its balance still agree, with nothing counted twice.
+    movements = BalanceEntry.objects.count()
+    fetch_balance()
+    assert BalanceEntry.objects.count() == movements + charged.charged + 1
+    # The payment that matches no order may be any shop's.
+    result = audit(recording_time=timedelta())
+    assert (result.differences, result.unanswered, result.of_other_shops) == ([], 0, 1)
+    findings = reconcile(recording_time=timedelta())
+    assert (findings.payments, findings.without_order, findings.problems) == (0, 0, 0)
+    assert reconcile_returns().summary() == ""
+    month = this_month()
+    for _ in range(12):
+        comparisons = figures_of(month).comparisons
+        assert [row.difference_cents for row in comparisons] == [0, 0, 0]
+        month = month.before
+    # A second start of the shop stores nothing twice.
+    assert stored["payments"] > 500
+    assert stored["saved_cards"] > 10
+    assert store_in_sandbox(settings.STRIPE_API_BASE) == {"payments": 0, "saved_cards": 0}
 
 
 def test_trade_is_not_seeded_without_debug():

@@ -20,9 +20,26 @@ def record(
     authenticated: bool,
 ) -> dict[str, Any]:
     """Store the charge of an attempt, and record its event. `decline` is None if it is paid."""
+    charge = new(ctx, intent, method, decline=decline, authenticated=authenticated)
+    if decline is None:
+        charge["balance_transaction"] = balance.of_charge(ctx, charge)
+    ctx.tx.insert(charge)
+    events.record(ctx, f"charge.{charge['status']}", charge)
+    return charge
+
+
+def new(
+    ctx: Context,
+    intent: dict[str, Any],
+    method: dict[str, Any],
+    *,
+    decline: Decline | None,
+    authenticated: bool,
+) -> dict[str, Any]:
+    """The charge of an attempt. It is not stored."""
     paid = decline is None
     details = {key: value for key, value in method["card"].items() if key not in CARD_ONLY}
-    charge = {
+    return {
         "id": ctx.new_id("ch_"),
         "object": "charge",
         "amount": intent["amount"],
@@ -75,11 +92,6 @@ def record(
         "transfer_data": None,
         "transfer_group": None,
     }
-    if paid:
-        charge["balance_transaction"] = balance.of_charge(ctx, charge)
-    ctx.tx.insert(charge)
-    events.record(ctx, "charge.succeeded" if paid else "charge.failed", charge)
-    return charge
 
 
 def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:

@@ -14,8 +14,16 @@ PLAIN_FIELDS = ("name", "description", "phone", "address", "shipping")
 
 def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     check_email(params.get("email", ""), "email")
-    customer = {
-        "id": ctx.new_id("cus_", 14),
+    customer = new(ctx, ctx.new_id("cus_", 14), params)
+    ctx.tx.insert(customer)
+    events.record(ctx, "customer.created", customer)
+    return customer
+
+
+def new(ctx: Context, id: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A customer. It is not stored."""
+    return {
+        "id": id,
         "object": "customer",
         "address": params.get("address") or None,
         "balance": 0,
@@ -37,9 +45,6 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "tax_exempt": "none",
         "test_clock": None,
     }
-    ctx.tx.insert(customer)
-    events.record(ctx, "customer.created", customer)
-    return customer
 
 
 def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:

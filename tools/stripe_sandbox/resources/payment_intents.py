@@ -59,8 +59,19 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     customer = params.get("customer")
     if customer is not None:
         customers.require_active(ctx, customer, param="customer")
-    id = ctx.new_id("pi_")
-    intent = {
+    intent = new(ctx, ctx.new_id("pi_"), params)
+    if "payment_method" in params:
+        intents.use_payment_method(ctx, intent, params["payment_method"])
+    ctx.tx.insert(intent)
+    events.record(ctx, "payment_intent.created", intent)
+    if confirming:
+        return payment_confirmation.confirm(ctx, intent, params)
+    return intent
+
+
+def new(ctx: Context, id: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A payment intent without a payment method. It is not stored."""
+    return {
         "id": id,
         "object": "payment_intent",
         "allowed_payment_method_types": params.get("allowed_payment_method_types"),
@@ -78,7 +89,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "confirmation_method": "automatic",
         "created": ctx.now,
         "currency": params["currency"].lower(),
-        "customer": customer,
+        "customer": params.get("customer"),
         "description": params.get("description"),
         "excluded_payment_method_types": params.get("excluded_payment_method_types"),
         "last_payment_error": None,
@@ -109,13 +120,6 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
         "transfer_data": None,
         "transfer_group": None,
     }
-    if "payment_method" in params:
-        intents.use_payment_method(ctx, intent, params["payment_method"])
-    ctx.tx.insert(intent)
-    events.record(ctx, "payment_intent.created", intent)
-    if confirming:
-        return payment_confirmation.confirm(ctx, intent, params)
-    return intent
 
 
 def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:

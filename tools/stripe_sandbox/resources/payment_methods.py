@@ -71,6 +71,12 @@ def from_named(ctx: Context, id: str) -> dict[str, Any] | None:
     return _insert(ctx, number, _far_expiry(ctx), None) if number else None
 
 
+def store_visa(ctx: Context, id: str | None = None) -> dict[str, Any]:
+    """Store a card 4242 4242 4242 4242, with this id or a new one."""
+    number = cards.NAMED_PAYMENT_METHODS["pm_card_visa"]
+    return _insert(ctx, number, _far_expiry(ctx), None, id=id)
+
+
 def find(ctx: Context, id: str, *, param: str = "payment_method") -> dict[str, Any]:
     return from_named(ctx, id) or ctx.require("payment_method", id, param=param)
 
@@ -262,13 +268,18 @@ def _far_expiry(ctx: Context) -> tuple[int, int]:
 
 
 def _insert(
-    ctx: Context, number: str, expiry: tuple[int, int], billing: dict[str, Any] | None
+    ctx: Context,
+    number: str,
+    expiry: tuple[int, int],
+    billing: dict[str, Any] | None,
+    *,
+    id: str | None = None,
 ) -> dict[str, Any]:
     billing = billing or {}
     check_email(billing.get("email") or "", "billing_details[email]")
     address = billing.get("address") or {}
     method = {
-        "id": ctx.new_id("pm_"),
+        "id": id or ctx.new_id("pm_"),
         "object": "payment_method",
         "allow_redisplay": "unspecified",
         "billing_details": {

@@ -37,8 +37,28 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
             param="amount",
         )
     card = _card_of(ctx, charge)
-    refund = {
-        "id": ctx.new_id("re_"),
+    refund = new(ctx, ctx.new_id("re_"), charge, amount) | {
+        "metadata": merged_metadata({}, params.get("metadata")),
+        "reason": params.get("reason"),
+        "status": "pending" if card.refund == "pending" else "succeeded",
+    }
+    refund["balance_transaction"] = balance.of_refund(ctx, refund)
+    ctx.tx.insert(refund)
+    if card.refund:
+        settlement.schedule(ctx, refund["id"])
+    previous = {name: charge[name] for name in ("amount_refunded", "refunded")}
+    charge["amount_refunded"] += amount
+    charge["refunded"] = charge["amount_refunded"] == charge["amount"]
+    ctx.tx.save(charge)
+    events.record(ctx, "refund.created", refund)
+    events.record(ctx, "charge.refunded", charge, previous)
+    return refund
+
+
+def new(ctx: Context, id: str, charge: dict[str, Any], amount: int) -> dict[str, Any]:
+    """A succeeded refund of a part of the charge. It is not stored."""
+    return {
+        "id": id,
         "object": "refund",
         "amount": amount,
         "balance_transaction": None,
@@ -53,25 +73,14 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
             },
             "type": "card",
         },
-        "metadata": merged_metadata({}, params.get("metadata")),
+        "metadata": {},
         "payment_intent": charge["payment_intent"],
-        "reason": params.get("reason"),
+        "reason": None,
         "receipt_number": None,
         "source_transfer_reversal": None,
-        "status": "pending" if card.refund == "pending" else "succeeded",
+        "status": "succeeded",
         "transfer_reversal": None,
     }
-    refund["balance_transaction"] = balance.of_refund(ctx, refund)
-    ctx.tx.insert(refund)
-    if card.refund:
-        settlement.schedule(ctx, refund["id"])
-    previous = {name: charge[name] for name in ("amount_refunded", "refunded")}
-    charge["amount_refunded"] += amount
-    charge["refunded"] = charge["amount_refunded"] == charge["amount"]
-    ctx.tx.save(charge)
-    events.record(ctx, "refund.created", refund)
-    events.record(ctx, "charge.refunded", charge, previous)
-    return refund
 
 
 def settle(ctx: Context, refund: dict[str, Any]) -> None:

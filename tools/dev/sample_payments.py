@@ -1,0 +1,71 @@
+"""Stores the payments and cards of sample orders in the Stripe sandbox."""
+
+from typing import Any
+
+import requests
+
+from tools.dev.processes import SetupError
+
+TIMEOUT_SECONDS = 30
+
+
+def store_in_sandbox(url: str) -> dict[str, int]:
+    """Store what the sandbox at this address does not have yet. Safe to repeat.
+
+    Staff can then refund sample orders, and overdue instalments can be charged. Returns how many
+    `payments` and `saved_cards` are new. Does nothing without sample orders. Django must be set up.
+    Raises SetupError.
+    """
+    content = {"payments": _payments(), "saved_cards": _saved_cards()}
+    if not any(content.values()):
+        return {"payments": 0, "saved_cards": 0}
+    try:
+        answer = requests.post(f"{url}/_sandbox/payments", json=content, timeout=TIMEOUT_SECONDS)
+        answer.raise_for_status()
+        stored: dict[str, int] = answer.json()
+    except requests.RequestException as error:
+        raise SetupError(
+            f"El Stripe local no acepta los pagos de los pedidos de ejemplo: {error}"
+        ) from error
+    return stored
+
+
+def _payments() -> list[dict[str, Any]]:
+    from apps.backoffice.sample_trade.shop import REFERENCE  # Needs the app registry.
+    from apps.core.money import to_cents
+    from apps.orders.models import Payment, Refund
+
+    paid = Payment.objects.filter(
+        reference__startswith=f"pi_{REFERENCE}_",
+        status=Payment.Status.SUCCEEDED,
+    )
+    return [
+        {
+            "id": payment.reference,
+            "amount": to_cents(payment.amount),
+            "currency": payment.currency,
+            "created": int((payment.succeeded_at or payment.created_at).timestamp()),
+            "refunds": [
+                {
+                    "id": refund.reference,
+                    "amount": refund.amount_cents,
+                    "created": int(refund.created_at.timestamp()),
+                }
+                for refund in payment.refunds.all()
+                if refund.status == Refund.Status.SUCCEEDED
+            ],
+        }
+        for payment in paid.order_by("succeeded_at", "pk").prefetch_related("refunds")
+    ]
+
+
+def _saved_cards() -> list[dict[str, str]]:
+    from apps.backoffice.sample_trade.shop import REFERENCE  # Needs the app registry.
+    from apps.orders.models import Order
+
+    orders = Order.objects.filter(customer_reference__startswith=f"cus_{REFERENCE}_")
+    return [
+        {"customer": customer, "payment_method": card}
+        for customer, card in orders.values_list("customer_reference", "card_reference")
+        if card.startswith(f"pm_{REFERENCE}_")
+    ]
