@@ -1,6 +1,7 @@
 """Files that crawlers and browsers request: sitemap, robots.txt, manifest, icon, pictures."""
 
 import mimetypes
+import re
 from datetime import timedelta
 
 from django.conf import settings
@@ -15,7 +16,7 @@ from django.http import (
     JsonResponse,
 )
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -23,11 +24,14 @@ from apps.catalogue.addresses import subject_path, university_path
 from apps.catalogue.models import Degree, Subject, University
 from apps.core.assets import find_asset
 from apps.core.models import SiteSettings
+from apps.core.page_cache.policy import is_kept
 from apps.core.public_pictures import picture_storage
 from apps.pages.structured_data import INDEXABLE
 
 SUBJECTS_PER_SITEMAP = 10_000
 SECURITY_TXT_LIFETIME = timedelta(days=180)
+# A parameter of a Django route, such as `<slug:subject>`.
+_ROUTE_PARAMETER = re.compile(r"<\w+:(\w+)>")
 
 
 @require_safe
@@ -118,6 +122,24 @@ def manifest(request: HttpRequest) -> JsonResponse:
         },
         content_type="application/manifest+json",
     )
+
+
+@require_safe
+def speculation_rules(request: HttpRequest) -> JsonResponse:
+    """Which links a browser may fetch before they are followed: those to pages that are kept.
+
+    `moderate` means when the pointer rests on a link or presses it. The pages are not prerendered:
+    that would run the scripts of pages that nobody opens, and the cart is in the page.
+    """
+    patterns = [
+        "/" + _ROUTE_PARAMETER.sub(r":\1", str(entry.pattern))
+        for entry in get_resolver("apps.pages.urls").url_patterns
+        if is_kept(entry.callback)
+    ]
+    rule = {"where": {"href_matches": patterns}, "eagerness": "moderate"}
+    answer = JsonResponse({"prefetch": [rule]}, content_type="application/speculationrules+json")
+    answer["Cache-Control"] = "public, max-age=3600"
+    return answer
 
 
 @require_safe

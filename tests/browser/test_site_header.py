@@ -59,11 +59,14 @@ def test_hover_menus_open_on_mouse_enter_and_close_on_mouse_leave(visitor: Visit
     expect(budget).to_be_hidden()
 
 
-def test_clicking_precios_opens_the_prices_page(visitor: Visitor) -> None:
+def test_clicking_precios_opens_the_prices_page_that_was_fetched_before(visitor: Visitor) -> None:
     page = visitor.page
-    open_page(page, "/nosotros")
+    with page.expect_response("**/speculation-rules.json"):
+        open_page(page, "/nosotros")
     page.get_by_role("navigation", name="Principal").get_by_role("link", name="Precios").click()
     page.wait_for_url("**/precios")
+    delivery = "performance.getEntriesByType('navigation')[0].deliveryType"
+    assert page.evaluate(delivery) == "navigational-prefetch"
 
 
 def test_hover_menus_open_and_close_by_keyboard(visitor: Visitor) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, resolve, reverse
 
 View = Callable[..., HttpResponse]
 _ATTRIBUTE = "public_parameters"
@@ -34,6 +34,9 @@ def public_page(
             response: HttpResponse = view(request, *args, **kwargs)
             if response.status_code == 200:
                 response.headers.setdefault("Cache-Control", caching)
+                if caching == PAGE_CACHING:
+                    address = reverse("speculation-rules")
+                    response.headers.setdefault("Speculation-Rules", f'"{address}"')
             return response
 
         setattr(wrapped, _ATTRIBUTE, parameters)
@@ -48,6 +51,11 @@ def public_answer(view: Callable[..., Any], *parameters: str) -> View:
     `format` is a parameter of all of them: Django REST framework refuses other formats than JSON.
     """
     return public_page("format", *parameters, caching=ANSWER_CACHING)(view)
+
+
+def is_kept(view: Callable[..., Any] | None) -> bool:
+    """Whether the answers of this view are kept."""
+    return hasattr(view, _ATTRIBUTE)
 
 
 @lru_cache(maxsize=256)

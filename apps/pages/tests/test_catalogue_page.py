@@ -18,6 +18,7 @@ pytestmark = pytest.mark.django_db
 
 OPEN = {"id": 4, "coming_soon": False}
 SOON = {"id": 3, "coming_soon": True}
+MOST_PRELOADS = 6
 
 
 def html_of(client: Client, query: str = "") -> str:
@@ -36,6 +37,15 @@ def props_of(html: str) -> dict[str, Any]:
 
 def shown_subjects(html: str) -> list[str]:
     return re.findall(r'<h3 id="asignatura-\d+">(.*?)</h3>', html)
+
+
+def test_page_preloads_few_scripts(client: Client) -> None:
+    preloaded = re.findall(r'<link rel="modulepreload"[^>]* href="([^"]+)"', html_of(client))
+    # The island, and what it imports: React's renderer, React with the modules of
+    # static_src/lib/common.ts, those of buying.ts, toasts, esbuild's helpers.
+    assert len(preloaded) <= MOST_PRELOADS
+    assert len(set(preloaded)) == len(preloaded)
+    assert "/catalogue-" in preloaded[0]
 
 
 def test_first_page_is_complete_without_javascript(client: Client) -> None:

@@ -154,6 +154,25 @@ def test_unchanged_page_answers_304(client: Client, path: str) -> None:
     assert (head.status_code, head.content) == (200, b"")
 
 
+def test_browsers_may_fetch_kept_pages_before_a_link_is_followed(client: Client) -> None:
+    pages = ["/", "/compra", "/precios", make_subject().page_path]
+    names = {client.get(path)["Speculation-Rules"] for path in pages}
+    assert names == {'"/speculation-rules.json"'}
+    for path in ("/login", "/complete-payment", "/plazos", "/opinion", "/api/universities"):
+        assert "Speculation-Rules" not in client.get(path), path
+
+    answer = client.get("/speculation-rules.json")
+    assert answer["Content-Type"] == "application/speculationrules+json"
+    rules = answer.json()
+    assert [list(rules), rules["prefetch"][0]["eagerness"]] == [["prefetch"], "moderate"]
+    assert set(rules["prefetch"][0]["where"]["href_matches"]) == {
+        "/", "/compra", "/buscar", "/asignaturas", "/asignaturas/:university",
+        "/asignaturas/:university/grados/:degree", "/asignaturas/:university/:subject",
+        "/servicios", "/nosotros", "/precios", "/contenido-asignatura",
+        "/terminos", "/privacidad", "/cookies", "/aviso-legal",
+    }  # fmt: skip
+
+
 def test_old_paths_redirect_as_configured(client: Client) -> None:
     Redirect.objects.create(old_path="/tarifas", target="/precios#descuentos")
     answer = client.get("/tarifas")

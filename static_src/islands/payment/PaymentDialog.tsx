@@ -1,7 +1,9 @@
 import { type RefObject, useEffect, useRef, useState } from "react";
 import { bindingPriceOf, cartPriceOptions, NO_CODE_WITH_QUOTE } from "../../lib/bindingPrice";
 import type { BindingQuote } from "../../lib/bindingQuote";
+import "../../lib/buying";
 import { type CartLine, toPricedItems } from "../../lib/cart";
+import "../../lib/common";
 import { BackIcon } from "../../lib/icons";
 import { Modal } from "../../lib/modal";
 import { instalmentsRefusal } from "../../lib/quote";
