@@ -114,11 +114,11 @@ def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(
 
     expect(visitor.page.get_by_role("heading", name="1 asignatura", exact=True)).to_be_visible()
     assert names_shown(visitor) == [subject.name]
-    visitor.page.get_by_label("Buscar asignatura").fill("botanica")
+    visitor.page.get_by_label("Buscar asignatura", exact=True).fill("botanica")
     expect(visitor.page).to_have_url(re.compile(r"buscar=botanica"))
     visitor.page.get_by_role("button", name="Limpiar filtros").click()
     expect(visitor.page.get_by_label("Carrera")).to_have_value("")
-    expect(visitor.page.get_by_label("Buscar asignatura")).to_have_value("")
+    expect(visitor.page.get_by_label("Buscar asignatura", exact=True)).to_have_value("")
     expect(visitor.cards).to_have_count(9)
     # The first page is shown, not the second page, where the test started.
     assert names_shown(visitor) == first_names(9)
@@ -130,7 +130,7 @@ def test_search_is_sent_300_ms_after_the_last_key(visitor: Visitor) -> None:
     visitor.open_catalogue()
     visitor.stop_the_clock()
     requests = visitor.responses_of(CATALOGUE)
-    field = visitor.page.get_by_label("Buscar asignatura")
+    field = visitor.page.get_by_label("Buscar asignatura", exact=True)
 
     def address() -> str:
         return str(visitor.page.evaluate("window.location.search"))
@@ -160,7 +160,7 @@ def test_search_without_results_shows_a_message(visitor: Visitor) -> None:
 def test_search_ignores_accents_and_case(visitor: Visitor) -> None:
     visitor.open_catalogue()
 
-    visitor.page.get_by_label("Buscar asignatura").fill("MICROECONOMIA")
+    visitor.page.get_by_label("Buscar asignatura", exact=True).fill("MICROECONOMIA")
 
     expect(visitor.cards.first.get_by_role("heading")).to_have_text("Microeconomía")
 

@@ -79,7 +79,7 @@ def test_purchase_of_two_subjects_and_a_lesson_with_promo_code_from_home_to_the_
     page.goto("/")
     page.get_by_role("link", name="Compra asignaturas").first.click()
     visitor.wait_for_catalogue()
-    search = page.get_by_label("Buscar asignatura")
+    search = page.get_by_label("Buscar asignatura", exact=True)
     for subject in (maths, physics):
         search.fill(subject.name)
         visitor.select_all(subject).click()

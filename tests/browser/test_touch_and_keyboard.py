@@ -25,7 +25,7 @@ def test_purchase_by_touch_on_a_screen_of_390_px(
     page.goto("/")
     page.get_by_role("main").get_by_role("link", name="Compra asignaturas").first.tap()
     phone.wait_for_catalogue()
-    page.get_by_label("Buscar asignatura").fill(str(shelf.degree.pk))
+    page.get_by_label("Buscar asignatura", exact=True).fill(str(shelf.degree.pk))
     phone.fill_cart([subjects[0]], [subjects[1].lessons.get(title="PEC 1")])
     # 250 € minus 5 %.
     expect(phone.cart_button).to_contain_text("237,50 €")
@@ -77,12 +77,12 @@ def test_purchase_by_keyboard_only(
     expect(visitor.page.get_by_role("link", name="Saltar al contenido")).to_be_focused()
     keyboard.press("Enter")
 
-    tab_to(visitor, visitor.page.get_by_label("Buscar asignatura"))
+    tab_to(visitor, visitor.page.get_by_label("Buscar asignatura", exact=True))
     keyboard.type(subjects[0].name)
     expect(visitor.cards).to_have_count(1)
     tab_to(visitor, visitor.select_all(subjects[0]))
     keyboard.press("Enter")
-    tab_to(visitor, visitor.page.get_by_label("Buscar asignatura"), "Shift+Tab")
+    tab_to(visitor, visitor.page.get_by_label("Buscar asignatura", exact=True), "Shift+Tab")
     keyboard.press("Control+a")
     keyboard.type(subjects[1].name)
     lesson = visitor.lesson_box(subjects[1].lessons.get(title="PEC 2"))
