@@ -23,6 +23,16 @@ function onPopState(): void {
   });
 }
 
+/** Chromium takes the focus away when it goes back to an address with a fragment. */
+function goBackWithFocus(): void {
+  const focused = document.activeElement as HTMLElement;
+  const restore = (): void => {
+    if (document.activeElement === document.body) focused.focus({ preventScroll: true });
+  };
+  window.addEventListener("popstate", () => setTimeout(restore), { once: true });
+  window.history.back();
+}
+
 /**
  * Call `close` when the visitor goes back while the dialog is open. The returned function has to be
  * called when the dialog has closed; it removes the history entry unless another dialog has opened.
@@ -37,7 +47,7 @@ export function closeOnBack(close: () => void): () => void {
     setTimeout(() => {
       if (openDialogs.length > 0) return;
       window.removeEventListener("popstate", onPopState);
-      if (isAtDialog()) window.history.back();
+      if (isAtDialog()) goBackWithFocus();
     });
   };
 }

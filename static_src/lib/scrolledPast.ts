@@ -6,19 +6,17 @@
 
 // The height of the fixed header and a small margin below it.
 const HEADER_PX = 100;
+const FAR_PX = 1e6;
 
 export function startScrolledPast(): void {
   for (const element of document.querySelectorAll<HTMLElement>("[data-after]")) {
     const watched = document.querySelector(element.dataset.after as string);
     if (!watched) continue;
     new IntersectionObserver(
-      (entries) => {
-        const { isIntersecting, boundingClientRect } = entries[
-          entries.length - 1
-        ] as IntersectionObserverEntry;
-        element.toggleAttribute("data-past", !isIntersecting && boundingClientRect.top < 0);
-      },
-      { rootMargin: `-${HEADER_PX}px 0px 0px` },
+      (entries) => element.toggleAttribute("data-past", !entries.at(-1)?.isIntersecting),
+      // Everything below the header counts as visible, also what is far below the screen. So a jump
+      // over the watched element is noticed, too.
+      { rootMargin: `-${HEADER_PX}px 0px ${FAR_PX}px` },
     ).observe(watched);
   }
 }

@@ -90,7 +90,7 @@ def test_page_size_all_shows_each_of_600_subjects_once(
     assert abs(top_of(box) - before) <= 1
     visitor.page.keyboard.press("Tab")
     expect(middle.get_by_role("button", name=re.compile("^Seleccionar todo"))).to_be_focused()
-    for _ in range(3):  # "Ver más", and the next card's link and box
+    for _ in range(4):  # "Ir a pagar", "Ver más", and the next card's link and box
         visitor.page.keyboard.press("Tab")
     following = visitor.cards.nth(301).get_by_role("checkbox")
     expect(following).to_be_focused()

@@ -172,9 +172,9 @@ def test_total_of_0_needs_no_card_and_a_mistyped_address_is_corrected_after_it(
     assert "No hay nada que pagar" in text_of(mail_with(CONFIRMATION, email))
 
     # The buyer notices that the address was mistyped.
-    visitor.page.get_by_role("button", name="¿No es tu correo? Corrígelo").click()
-    visitor.page.get_by_label("Tu correo, bien escrito").fill(f"b.{email}")
-    visitor.page.get_by_role("button", name="Enviar a este correo").click()
+    visitor.page.get_by_role("button", name="¿No es tu email? Corrígelo").click()
+    visitor.page.get_by_label("Tu email, bien escrito").fill(f"b.{email}")
+    visitor.page.get_by_role("button", name="Enviar a este email").click()
     expect(visitor.page.get_by_text("Hecho: la confirmación y el acceso irán a")).to_be_visible()
     assert mail_with(CONFIRMATION, f"b.{email}")
     assert mail_with(ACCESS, f"b.{email}")

@@ -100,7 +100,7 @@ def test_closing_a_dialog_opened_from_the_mobile_menu_focuses_the_menu_button(
     phone: Visitor,
 ) -> None:
     phone.page.goto("/precios")
-    menu = phone.page.locator("header summary")
+    menu = phone.page.locator("header summary[aria-label=Menú]")
     item = phone.page.locator("header .menu").get_by_text("Asignatura gratis")
     for _ in range(2):
         phone.press(menu)
