@@ -22,7 +22,7 @@ from apps.core.lost_tasks import requeue_killed, start_postponed
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
 from apps.core.models import ScheduledJob
 from apps.core.privacy import purge_all
-from apps.core.retries import unleased
+from apps.core.retries import CLOCK_DIFFERENCE, unleased
 from apps.core.silence import mail_about_silent_processes
 
 logger = logging.getLogger(__name__)
@@ -121,12 +121,12 @@ def _mend_after_clock_change(now: datetime) -> None:
 
     Otherwise a job that ran while the clock was a day ahead would not run for a day.
     """
-    leases = ScheduledJob.objects.filter(leased_until__gt=now + LEASE)
+    leases = ScheduledJob.objects.filter(leased_until__gt=now + LEASE + CLOCK_DIFFERENCE)
     # A clock that still runs the job renews its lease before this one ends, or loses it.
     leases.update(leased_until=now + LEASE)
     for row in ScheduledJob.objects.filter(name__in=_jobs, due_at__gt=now):
         next_at = _jobs[row.name].next_after(now)
-        if row.due_at > next_at:
+        if row.due_at > next_at + CLOCK_DIFFERENCE:
             ScheduledJob.objects.filter(pk=row.pk, due_at=row.due_at).update(due_at=next_at)
             logger.warning("job %s was due too far ahead: the clock has changed", row.name)
 

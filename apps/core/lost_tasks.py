@@ -12,6 +12,8 @@ from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult, get_date_max
 
+from apps.core.retries import CLOCK_DIFFERENCE
+
 logger = logging.getLogger(__name__)
 
 # No task takes as long: its calls have time-outs of seconds.
@@ -31,7 +33,7 @@ def requeue_killed() -> int:
     now = timezone.now()
     running = DBTaskResult.objects.filter(status=TaskResultStatus.RUNNING)
     # A start in the future: the clock was wrong then.
-    killed = running.exclude(started_at__range=(now - TASK_LASTS_AT_MOST, now))
+    killed = running.exclude(started_at__range=(now - TASK_LASTS_AT_MOST, now + CLOCK_DIFFERENCE))
     return sum(_end(task) for task in killed)
 
 

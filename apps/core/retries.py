@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 RETRY_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, *[60] * 24))
 # How long a worker may hold a row. Longer than any call to a mail server or classroom may take.
 LEASE = timedelta(minutes=5)
+# Processes read the time one after another, and hosts never agree on it. A moment that is this much
+# too far ahead was written by a wrong clock; one that is less so may be right.
+CLOCK_DIFFERENCE = timedelta(minutes=5)
 # A row that has been due for this long is checked for a lost task.
 LOST_TASK_AFTER = timedelta(minutes=2)
 
@@ -123,7 +126,8 @@ class RetriedWork(models.Model):
         queue are skipped, however late the worker is.
         """
         now = timezone.now()
-        is_due = Q(due_at__lt=now - LOST_TASK_AFTER) | Q(due_at__gt=now + max(RETRY_DELAYS))
+        latest = now + max(RETRY_DELAYS) + CLOCK_DIFFERENCE
+        is_due = Q(due_at__lt=now - LOST_TASK_AFTER) | Q(due_at__gt=latest)
         overdue = cls._default_manager.filter(unleased(now), is_due, status=cls.OPEN)
         stuck = list(overdue)
         queued = _queued_values(task, argument) if stuck else set()
@@ -148,10 +152,11 @@ def _reason(error: Exception) -> str:
 def unleased(now: datetime, longest: timedelta = LEASE) -> Q:
     """Rows that no worker holds: the lease is absent or has expired.
 
-    A lease of more than `longest` was taken while the machine's clock was wrong. It counts as none.
+    A lease of much more than `longest` was taken while the machine's clock was wrong. It counts as
+    none.
     """
     free = Q(leased_until=None) | Q(leased_until__lte=now)
-    return free | Q(leased_until__gt=now + longest)
+    return free | Q(leased_until__gt=now + longest + CLOCK_DIFFERENCE)
 
 
 def _queued_values(task: Task[..., None], argument: str) -> set[Any]:

@@ -22,6 +22,7 @@ from apps.payments.stripe.intents import (
     list_payments,
     retrieve_payment,
 )
+from apps.payments.stripe.paid_contents import PaidContents
 from apps.payments.stripe.sessions import HostedCart, HostedLine, create_session
 from tests.plugin import ACCOUNT_KEY
 from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox, wait_until
@@ -29,6 +30,7 @@ from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox, wait_u
 pytestmark = pytest.mark.stripe_account
 RETURN_URL = "http://127.0.0.1/success"
 EMAIL = "prueba@example.com"
+CONTENTS = PaidContents(lines=(), total_cents=18240)
 
 
 @pytest.fixture(scope="session")
@@ -90,6 +92,7 @@ def open_payment(
         "email": EMAIL,
         "keep_card": False,
         "keys": Keys(order_id, revision),
+        "contents": CONTENTS,
         **changes,
     }
     return create_payment(order_id=order_id, revision=revision, customer=customer, **params)
@@ -328,6 +331,7 @@ def session(order_id: int, customer: str) -> ProviderPayment:
             note="Descuento por pago único: 9,60 €",
         ),
         keys=Keys(order_id, 1),
+        contents=CONTENTS,
     )
 
 

@@ -15,6 +15,7 @@ from apps.core import jobs
 from apps.core.lost_tasks import KILLED, MOST_STARTS, TASK_LASTS_AT_MOST
 from apps.core.mail.outbox import deliver_mail, queue_mail
 from apps.core.models import Mail
+from apps.core.retries import LEASE
 from apps.payments.models import ProviderEvent
 from apps.payments.webhooks import process_event
 from tests.helpers.worker import run_worker
@@ -66,6 +67,18 @@ def test_a_task_that_kills_every_worker_is_reported_as_failed():
         task = DBTaskResult.objects.get()
         assert (task.status, task.exception_class_path) == (TaskResultStatus.FAILED, KILLED)
         assert jobs.lost_tasks() == ""
+
+
+def test_lease_and_task_of_a_process_whose_clock_is_a_minute_ahead_are_respected():
+    mail = a_mail()
+    task = DBTaskResult.objects.get(status=TaskResultStatus.READY)
+    kill_its_worker(task)
+    ahead = timezone.now() + timedelta(minutes=1)
+    DBTaskResult.objects.update(started_at=ahead)
+    Mail.objects.update(leased_until=ahead + LEASE)
+
+    assert jobs.lost_tasks() == ""
+    assert Mail.claim(pk=mail.pk) is None
 
 
 def test_rows_and_tasks_of_a_clock_that_was_a_day_ahead_do_not_wait_for_a_day(smtp_is_down):

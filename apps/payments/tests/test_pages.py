@@ -78,6 +78,7 @@ def test_success_page_passes_the_reference_and_the_classroom_to_its_island(
             "legal_name": contact.legal_name,
             "support_email": contact.support_email,
             "support_phone": contact.support_phone,
+            "other_payments": contact.other_payments,
             "hosted_checkout": False,
         },
     }
@@ -132,7 +133,7 @@ def test_recovery_page_passes_the_link_and_current_prices_to_its_island(client: 
     assert props["order"] == "12"
     assert props["token"] == "llave"
     assert props["pricing"] == client.get("/api/pricing").json()
-    assert set(props) == {"order", "token", "pricing", "academy"}
+    assert set(props) == {"order", "token", "pricing", "academy", "portal_url"}
     assert "Cargando tu matrícula..." in response.content.decode()
 
 
