@@ -33,7 +33,7 @@ PAGES = [
     "/aviso-legal", "/success", "/cancel", "/plazos", "/complete-payment", "/avisos/baja",
     "/asignaturas", "/asignaturas/uaf-1", "/asignaturas/uaf-1/grados/economia-1",
     "/asignaturas/uaf-1/microeconomia-1", "/buscar", "/opinion", "/sitemap-paginas.xml",
-    "/sitemap-asignaturas-1.xml",
+    "/sitemap-asignaturas-1.xml", "/speculation-rules.json",
     "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
     "/.well-known/security.txt", "/csp-report", "/monitor", "/metrics",
     "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace",
