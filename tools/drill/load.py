@@ -69,7 +69,7 @@ class Traffic:
             path = random.choice(PAGES)  # noqa: S311
             session.get(f"{address}{path}", headers=visitor, timeout=30).raise_for_status()
         elif kind == "catálogo":
-            path = f"/api/subjects?page={random.randrange(1, 3)}"  # noqa: S311
+            path = f"/api/catalogue?page={random.randrange(1, 3)}"  # noqa: S311
             session.get(f"{address}{path}", headers=visitor, timeout=30).raise_for_status()
         else:
             buyer = Buyer(self.shop, plan=kind == "compra a plazos")
