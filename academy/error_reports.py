@@ -7,7 +7,7 @@ from django_guid.context import guid
 
 from apps.core.logs import redacted
 
-# What may be said of the request. Its query, body, cookies and headers may not.
+# The parts of a request that a report may name. Query, body, cookies and headers may not leave.
 OF_REQUEST = ("method", "url")
 
 

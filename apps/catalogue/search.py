@@ -32,7 +32,7 @@ SUGGESTED_UNIVERSITIES, SUGGESTED_DEGREES, SUGGESTED_SUBJECTS = 2, 3, 6
 
 @dataclass(frozen=True)
 class Found:
-    """What was found. `corrected` is the search that was used instead of the typed one, or ""."""
+    """The subjects of a search. `corrected` is the text that was searched for instead, or ""."""
 
     subjects: SubjectQuerySet
     degrees: list[Degree]

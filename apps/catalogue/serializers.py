@@ -159,7 +159,7 @@ class SearchQuery(serializers.Serializer[Any]):
 
 class SuggestionOut(_Shape):
     name = serializers.CharField()
-    # What kind of row it is, or where a subject belongs.
+    # The kind of the row, or the degree and university of a subject.
     detail = serializers.CharField()
     url = serializers.CharField()
 

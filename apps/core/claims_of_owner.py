@@ -1,4 +1,4 @@
-"""What the owner says about the academy on its pages (`apps.pages.claims`)."""
+"""The owner's statements about the academy on its pages (`apps.pages.claims`)."""
 
 from django.db import models
 

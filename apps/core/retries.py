@@ -145,7 +145,7 @@ class RetriedWork(models.Model):
 
 
 def _reason(error: Exception) -> str:
-    """What staff read about a failure. Without the name of its class, many messages say nothing."""
+    """The failure as staff read it. Many messages say nothing without the name of their class."""
     return str(error) if isinstance(error, ErrorForStaff) else f"{type(error).__name__}: {error}"
 
 

@@ -1,4 +1,4 @@
-"""What an outside monitor asks for: each check with its verdict and the figures behind it.
+"""The checks that an outside monitor reads, each with its verdict and the figures behind it.
 
 Everything is read from the database when it is asked for, so every web process gives the same
 answer, and the answer does not depend on a worker.

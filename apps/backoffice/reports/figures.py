@@ -93,7 +93,7 @@ class Figures:
 
     @property
     def disputes_won_cents(self) -> int:
-        """What won disputes gave back beyond what new ones took, in cents."""
+        """The cents that won disputes gave back, less those that new disputes took."""
         return max(0, -self.disputes_cents)
 
     @property

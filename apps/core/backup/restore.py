@@ -19,7 +19,7 @@ from apps.core.file_storage import all_names
 
 @dataclass
 class Loaded:
-    """What an archive held. `made_at` is an ISO date with time."""
+    """The contents of a restored archive. `made_at` is an ISO date with time."""
 
     made_at: str = ""
     files: int = 0

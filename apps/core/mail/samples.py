@@ -50,7 +50,7 @@ def mail_preview(template: str) -> MailPreview | None:
 
 
 def mail_title(template: str) -> str:
-    """What staff call a mail. A mail that is no longer registered has only its template's name."""
+    """The name of a mail for staff: of one that is no longer registered, its template's name."""
     preview = mail_preview(template)
     return preview.title if preview else template
 

@@ -39,7 +39,7 @@ class Command(BaseCommand):
         self.stdout.write(f"Restaurada la copia del {moment}, con {loaded.files} archivos.")
         call_command("migrate", interactive=False, verbosity=0)
         if not options["offline"]:
-            # Nothing is under way in a shop that was just restored: no charge is too young.
+            # A shop that was just restored has no payment under way: no charge is too young.
             call_command("reconcile_payments", after_restore=True, stdout=self.stdout)
         call_command(
             "audit_money",
