@@ -11,15 +11,17 @@ from typing import Any
 from pythonjsonlogger.json import JsonFormatter
 
 _HIDDEN = "[…]"
+# The two long patterns begin where their characters begin: begun at each character of a long path,
+# the search would take as many steps as the square of its length.
 SECRETS = re.compile(
     "|".join(
         (
             # The query string of an address.
             r"(?<=\?)[\w.~%+\-]+=[^\s'\"]*",
             # An e-mail address.
-            r"[\w.+%\-]+(?:@|%40)[\w\-]+(?:\.[\w\-]+)+",
+            r"(?<![\w.+%\-])[\w.+%\-]+(?:@|%40)[\w\-]+(?:\.[\w\-]+)+",
             # What Django's `signing` has signed: sign-in links, quotes, cookies.
-            r"[\w\-]+(?:[:.][\w\-]+)*[:.][\w\-]{43}(?![\w\-])",
+            r"(?<![\w\-:.])[\w\-:.]+[:.][\w\-]{43}(?![\w\-])",
             # A digest in hexadecimal: the token of an order.
             r"\b[0-9a-f]{64}\b",
             # Keys of Stripe and the part of a client secret that is secret.

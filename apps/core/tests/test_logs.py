@@ -32,6 +32,13 @@ def test_urls_are_logged_without_their_secrets(line, logged):
     assert redacted(line) == logged
 
 
+@pytest.mark.parametrize("part", ["a", "a.", "%40"])
+def test_a_long_path_takes_time_in_proportion_to_its_length(part):
+    # At the square of the length, these lines would take hours.
+    line = f"Not Found: /{part * 500_000}"
+    assert redacted(line) == line
+
+
 def test_a_json_line_has_the_offset_the_fields_and_no_secrets():
     record = logging.LogRecord(
         "shop", logging.WARNING, __file__, 1, 'no "%s"?t=s3cr3t', ("ana@correo.example",), None
