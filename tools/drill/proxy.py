@@ -1,5 +1,6 @@
 """nginx with the sample of `deploy/nginx`, if nginx is installed."""
 
+import getpass
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from tools.dev.processes import ROOT
 SAMPLE = ROOT / "deploy" / "nginx" / "academia-locations.conf"
 _CONFIGURATION = """
 daemon off;
+user {user};
 pid {folder}/nginx.pid;
 error_log {folder}/error.log warn;
 worker_processes 1;
@@ -20,7 +22,7 @@ http {{
     scgi_temp_path {folder}/scgi;
     include {sample_folder}/academia-http.conf;
     access_log {folder}/access.log academia;
-    upstream academia {{ server 127.0.0.1:{web_port} max_fails=0; }}
+    upstream academia {{ {servers} keepalive 16; }}
     server {{
         listen 127.0.0.1:{port};
         include {sample};
@@ -34,8 +36,8 @@ def nginx() -> str | None:
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 
-def proxy_command(folder: Path, port: int, web_port: int) -> list[str] | None:
-    """The command that runs nginx in front of the web process. None without nginx."""
+def proxy_command(folder: Path, port: int, *web_ports: int) -> list[str] | None:
+    """The command that runs nginx in front of these web hosts. None without nginx."""
     program = nginx()
     if program is None:
         return None
@@ -47,7 +49,8 @@ def proxy_command(folder: Path, port: int, web_port: int) -> list[str] | None:
             sample=SAMPLE,
             sample_folder=SAMPLE.parent,
             port=port,
-            web_port=web_port,
+            user=getpass.getuser(),
+            servers=" ".join(f"server 127.0.0.1:{each} max_fails=0;" for each in web_ports),
         ),
         encoding="utf-8",
     )
