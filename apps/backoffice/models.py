@@ -1,12 +1,14 @@
-"""The second factor of staff: codes of an authenticator app, and backup codes.
+"""The second factor of staff, and the takings of days that are over.
 
-Both are devices of django-otp whose secrets are not in the database: the key of the codes is
-derived under SECRET_KEY from a random value that is stored, and backup codes are stored as digests.
+Authenticator apps and backup codes are devices of django-otp whose secrets are not in the database:
+the key of the codes is derived under SECRET_KEY from a random value that is stored, and backup
+codes are stored as digests.
 """
 
 import time
 from typing import Any
 
+from django.db import models
 from django_otp.oath import TOTP
 from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -84,3 +86,20 @@ class BackupCodes(_CappedPause, StaticDevice):
         stored = [digest[:_STORED_LENGTH] for digest in keyed_digests(_CODE_SALT, code)]
         unused_code = self.token_set.filter(token__in=stored).first()
         return bool(super().verify_token(unused_code.token if unused_code else stored[0]))
+
+
+class DayTakings(models.Model):
+    """The takings of one day in Madrid that is over, so that "Hoy" need not add them up again.
+
+    Only `today.kept_days` reads and writes these rows. Both sums are empty when the day must be
+    added up again.
+    """
+
+    day = models.DateField(primary_key=True)
+    paid_cents = models.BigIntegerField(null=True)
+    refunded_cents = models.BigIntegerField(null=True)
+    # How often a payment or refund of the day has changed since the day was over.
+    changes = models.PositiveIntegerField(default=0, db_default=0)
+
+    def __str__(self) -> str:
+        return f"{self.day}"

@@ -7,8 +7,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from apps.backoffice.reports.month import Month
-from apps.backoffice.today.one_statement import Question, answers
-from apps.backoffice.today.takings import cents_of
+from apps.backoffice.today.one_statement import Question, answers, cents_of
 from apps.core.dates import today
 from apps.orders.models import Dispute, Instalment, Order, OrderDiscount, OrderLine, Payment, Refund
 from apps.orders.models.statuses import EVER_PAID

@@ -5,11 +5,14 @@ The start page has more figures than it may have queries.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import F, QuerySet
+
+from apps.core.money import to_cents
 
 
 @dataclass(frozen=True)
@@ -43,3 +46,8 @@ def answers(questions: Sequence[Question]) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return list(cursor.fetchone() or ())
+
+
+def cents_of(amount: Any) -> int:
+    """A sum in cents. SQLite sums decimals as floats, and a sum of no rows is None."""
+    return to_cents(round(Decimal(str(amount or 0)), 2))

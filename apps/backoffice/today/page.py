@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from apps.backoffice.permitted import Permitted
 from apps.backoffice.today import takings
-from apps.backoffice.today.one_statement import answers
+from apps.backoffice.today.one_statement import answers, cents_of
 from apps.backoffice.today.takings import Expected, Takings
 from apps.backoffice.today.tiles import TILES
 from apps.orders.models import Order
@@ -66,7 +66,7 @@ def today_for(user: Permitted) -> Today:
     definitions = [tile for tile in TILES if user.has_perm(tile.permission)]
     of_tiles = [question for tile in definitions for question in tile.questions()]
     sees_money = user.has_perm(takings.PERMISSION)
-    of_money = takings.questions() if sees_money else []
+    of_money = [takings.recovered_this_month()] if sees_money else []
     found = answers([*of_tiles, *of_money])
     given = iter(found[: len(of_tiles)])
     tiles = [
@@ -79,16 +79,16 @@ def today_for(user: Permitted) -> Today:
         )
         for tile in definitions
     ]
-    money = _money(found[len(of_tiles) :]) if sees_money else None
+    money = _money(found[-1]) if sees_money else None
     computes = user.has_perm("catalogue.view_subject") and not settings.REQUIRE_PRICE_HISTORY
     return Today(tiles, money, _without_access(user), computes)
 
 
-def _money(sums: list[Any]) -> Money:
+def _money(recovered: Any) -> Money:
     return Money(
-        takings.takings(sums[:-1]),
+        takings.takings(),
         takings.expected(),
-        takings.cents_of(sums[-1]),
+        cents_of(recovered),
         f"{reverse('admin:orders_order_changelist')}?recuperado=mes",
     )
 

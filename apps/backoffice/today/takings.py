@@ -1,18 +1,15 @@
 """The money figures of the start page. All amounts are cents (docs/rules.md, "Hoy")."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from decimal import Decimal
-from typing import Any
+from datetime import date, timedelta
 
 from django.db.models import Q, Sum
 from django.db.models.functions import TruncMonth
 
-from apps.backoffice.today.one_statement import Question
-from apps.core.dates import midnight, month_start, today
-from apps.core.money import to_cents
-from apps.orders.models import Instalment, Payment, Refund
+from apps.backoffice.today.kept_days import takings_by_day
+from apps.backoffice.today.one_statement import Question, cents_of
+from apps.core.dates import month_start, today
+from apps.orders.models import Instalment
 from apps.orders.reads import paid_after_reminder
 
 PERMISSION = "orders.read_takings"
@@ -51,21 +48,23 @@ def periods(day: date) -> list[Period]:
     ]
 
 
-def questions() -> list[Question]:
-    """Takings and refunds of each period and of the one before, then the recovered carts."""
-    sums = [
-        question
-        for period in periods(today())
-        for start, end in ((period.start, period.end), (period.before, period.start))
-        for question in _money_between(midnight(start), midnight(end))
+def takings() -> list[Takings]:
+    """The takings of each period and of the one before."""
+    shown = periods(today())
+    days = takings_by_day(first_day(), shown[0].end)
+
+    def net(start: date, end: date) -> int:
+        return sum(sums.net_cents for day, sums in days.items() if start <= day < end)
+
+    return [
+        Takings(period, net(period.start, period.end), net(period.before, period.start))
+        for period in shown
     ]
-    return [*sums, recovered_this_month()]
 
 
-def takings(sums: list[Any]) -> list[Takings]:
-    """The figures from the answers to `questions()`."""
-    cents = iter(map(cents_of, sums))
-    return [Takings(period, _net(cents), _net(cents)) for period in periods(today())]
+def first_day() -> date:
+    """The first day of the earliest period that is shown."""
+    return min(period.before for period in periods(today()))
 
 
 def recovered_this_month() -> Question:
@@ -101,22 +100,3 @@ def expected() -> Expected:
         sum(late for _, late, _ in rows),
         [(month, to_come) for month, _, to_come in rows if to_come],
     )
-
-
-def _money_between(start: datetime, end: datetime) -> list[Question]:
-    """Payments of orders by the moment of their success, refunds by the moment of their request."""
-    paid = Payment.objects.filter(
-        status=Payment.Status.SUCCEEDED, currency="eur", order__isnull=False,
-        succeeded_at__gte=start, succeeded_at__lt=end,
-    )  # fmt: skip
-    back = Refund.objects.money_back().filter(created_at__gte=start, created_at__lt=end)
-    return [Question(paid, "SUM", "amount"), Question(back, "SUM", "amount")]
-
-
-def _net(cents: Iterator[int]) -> int:
-    return next(cents) - next(cents)
-
-
-def cents_of(amount: Any) -> int:
-    """A sum in cents. SQLite sums decimals as floats, and a sum of no rows is None."""
-    return to_cents(round(Decimal(str(amount or 0)), 2))
