@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -31,6 +31,9 @@ class Buyer:
     paid: bool = False
     # A buyer whose order was made again gets a second one, with the new number.
     confirmations: int = 1
+    # The addresses that the buyer's requests go to in turn; without any, the shop's.
+    entrances: Sequence[str] = ()
+    _requests: "count[int]" = field(default_factory=count)
     refusals: list[str] = field(default_factory=list)
 
     @property
@@ -103,8 +106,13 @@ class Buyer:
         # Each buyer has an address of their own.
         number = self.number
         address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+        entrances = self.entrances or (self.shop.address,)
+        entrance = entrances[next(self._requests) % len(entrances)]
+        if self.entrances:
+            # Without nginx, which adds the address that it sees.
+            address += ", 127.0.0.1"
         answer = requests.post(
-            f"{self.shop.address}/api/{path}",
+            f"{entrance}/api/{path}",
             json=body,
             timeout=30,
             headers={"X-Forwarded-For": address, "Origin": self.shop.address},

@@ -15,7 +15,8 @@ from pgserver.postgres_server import PostgresServer
 
 from tools.dev.processes import SetupError
 
-_SETTINGS = "max_connections = 200\n"
+# Each line of the log begins with the name of the process that caused it (PGAPPNAME).
+_SETTINGS = "max_connections = 200\nlog_line_prefix = '%a|'\n"
 
 
 class _Server(PostgresServer):
@@ -45,6 +46,15 @@ class Database:
     def _socket(self) -> str:
         return str(self._server.get_postmaster_info().socket_dir)
 
+    @property
+    def pid(self) -> int:
+        process: Any = self._server.get_postmaster_info().process
+        return int(process.pid)
+
+    @property
+    def log(self) -> Path:
+        return self._folder / "data" / "log"
+
     def create(self, name: str) -> None:
         """Create an empty database; from now on it is the shop's."""
         with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
@@ -55,6 +65,12 @@ class Database:
         """The answer of the shop's database to a query of ours."""
         with psycopg.connect(self._conninfo(self.name), autocommit=True) as connection:
             return connection.execute(query.encode()).fetchall()
+
+    def set(self, name: str, value: str) -> None:
+        """Change a setting of the running server."""
+        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
+            connection.execute("SELECT pg_reload_conf()")
 
     def stop(self, *, crash: bool = False) -> None:
         """Stop the server: open connections are cut. With `crash` it recovers at the next start."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from tools.dev.processes import SetupError, interrupt_on_signals
-from tools.drill import kills, provider, restarts, restored
+from tools.drill import hosts, kills, provider, restarts, restored
 from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop, running_shop
 
@@ -22,6 +22,7 @@ DRILLS: tuple[Callable[[Shop], Outcome], ...] = (
     provider.provider_in_trouble,
     provider.provider_away,
     provider.mail_server_away,
+    hosts.two_hosts,
 )
 
 

@@ -42,16 +42,19 @@ def proxy_command(folder: Path, port: int, *web_ports: int) -> list[str] | None:
     if program is None:
         return None
     folder.mkdir(parents=True)
-    configuration = folder / "nginx.conf"
-    configuration.write_text(
-        _CONFIGURATION.format(
-            folder=folder,
-            sample=SAMPLE,
-            sample_folder=SAMPLE.parent,
-            port=port,
-            user=getpass.getuser(),
-            servers=" ".join(f"server 127.0.0.1:{each} max_fails=0;" for each in web_ports),
-        ),
-        encoding="utf-8",
+    configure(folder, port, *web_ports)
+    configuration = str(folder / "nginx.conf")
+    return [program, "-e", str(folder / "error.log"), "-p", str(folder), "-c", configuration]
+
+
+def configure(folder: Path, port: int, *web_ports: int) -> None:
+    """Write nginx's configuration. A running nginx takes it over on SIGHUP."""
+    configuration = _CONFIGURATION.format(
+        folder=folder,
+        sample=SAMPLE,
+        sample_folder=SAMPLE.parent,
+        port=port,
+        user=getpass.getuser(),
+        servers=" ".join(f"server 127.0.0.1:{each} max_fails=0;" for each in web_ports),
     )
-    return [program, "-e", str(folder / "error.log"), "-p", str(folder), "-c", str(configuration)]
+    (folder / "nginx.conf").write_text(configuration, encoding="utf-8")

@@ -22,7 +22,7 @@ from tools.dev.mail_server import MailServer, running_mail_server
 from tools.dev.postgres import TOOLS
 from tools.dev.processes import ROOT, SetupError, end, free_port, start
 from tools.drill.database import Database
-from tools.drill.proxy import nginx, proxy_command
+from tools.drill.proxy import configure, nginx, proxy_command
 from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
 
 PROCFILE = ROOT / "Procfile"
@@ -35,6 +35,7 @@ class Host:
 
     def __init__(self, env: Mapping[str, str], folder: Path, log: IO[str]) -> None:
         self.port = free_port()
+        self.folder = folder
         self.env = {**env, "VAR_DIR": str(folder), "PORT": str(self.port)}
         self._log = log
         self._running: dict[str, subprocess.Popen[bytes]] = {}
@@ -47,7 +48,9 @@ class Host:
 
     def start(self, *names: str) -> None:
         for name in names or ("web", *BACKGROUND):
-            self._running[name] = start(self._commands[name], self.env, self._log)
+            # PostgreSQL's log names the process of each statement.
+            env = {**self.env, "PGAPPNAME": name}
+            self._running[name] = start(self._commands[name], env, self._log)
         if not names or "web" in names:
             self.wait_ready()
 
@@ -67,8 +70,8 @@ class Host:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
-    def pids(self) -> list[int]:
-        return [process.pid for process in self._running.values()]
+    def pids(self) -> dict[str, int]:
+        return {name: process.pid for name, process in self._running.items()}
 
     def ended(self) -> list[str]:
         """The processes that have ended by themselves."""
@@ -94,12 +97,13 @@ class Shop:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder = folder
         self._stack = stack
+        self._secret_key = secrets.token_urlsafe(64)
         self.log = stack.enter_context((folder / "processes.log").open("w"))
         self.database = Database()
         stack.callback(self.database.remove)
         self._mail_stack = stack.enter_context(ExitStack())
         self.mail: MailServer = self._mail_stack.enter_context(running_mail_server())
-        front = free_port()
+        self._front = front = free_port()
         self.address = f"http://127.0.0.1:{front}"
         self.sandbox: SandboxProcess = stack.enter_context(
             running_sandbox(
@@ -110,6 +114,7 @@ class Shop:
         )
         self.database.create("academy")
         self.host = self.add_host("one")
+        self._proxy: subprocess.Popen[bytes] | None = None
         self.subjects: list[int] = []
         self.has_proxy = self._start_proxy(front)
         if not self.has_proxy:
@@ -159,9 +164,26 @@ class Shop:
         command = proxy_command(self.folder / "nginx", port, self.host.port)
         if command is None:
             return False
-        proxy = start(command, os.environ, self.log)
-        self._stack.callback(end, proxy)
+        self._proxy = start(command, os.environ, self.log)
+        self._stack.callback(end, self._proxy)
         return True
+
+    def serve_from(self, *hosts: Host) -> None:
+        """Let nginx pass requests on to these running hosts; those before must have stopped."""
+        if not self._proxy:
+            raise SetupError("Sin nginx no hay quien reparta entre varias máquinas.")
+        configure(self.folder / "nginx", self._front, *(host.port for host in hosts))
+        self._proxy.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + 30
+        while not _answers(f"{self.address}/healthz") and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    def pids(self) -> dict[str, int]:
+        """The process ids of the host's processes and of the servers around it, by name."""
+        around = {"postgresql": self.database.pid, "stripe": self.sandbox.pid}
+        if self._proxy:
+            around["nginx"] = self._proxy.pid
+        return {**self.host.pids(), **around}
 
     def _env(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in ("HOME", "LANG", "TZ") if name in os.environ}
@@ -171,7 +193,7 @@ class Shop:
             "PATH": path,
             "ENV_FILE": os.devnull,
             "DEBUG": "false",
-            "SECRET_KEY": secrets.token_urlsafe(64),
+            "SECRET_KEY": self._secret_key,
             "SITE_URL": self.address,
             "ALLOWED_HOSTS": "127.0.0.1",
             # Each buyer names an address, as if another proxy stood in front of nginx.

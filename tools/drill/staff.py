@@ -1,5 +1,6 @@
 """A member of staff who works in the admin as in a browser."""
 
+import copy
 import re
 
 import requests
@@ -13,8 +14,9 @@ NAME, PASSWORD = "simulacro", "una-clave-de-simulacro"
 class Staff:
     """A signed-in session. The account is created if there is none."""
 
-    def __init__(self, shop: Shop) -> None:
-        self._address = shop.address
+    def __init__(self, shop: Shop, address: str = "") -> None:
+        """`address` is that of one web host; without it, nginx's."""
+        self._address = address or shop.address
         self._session = requests.Session()
         self._session.headers["Origin"] = shop.address
         account = ("--noinput", "--username", NAME, "--email", "simulacro@example.com")
@@ -23,13 +25,24 @@ class Staff:
         if "sessionid" not in self._session.cookies:
             raise SetupError(f"El equipo no puede entrar: {answer.status_code} {answer.url}")
 
-    def get(self, path: str) -> str:
-        return self._session.get(f"{self._address}{path}", timeout=60).text
+    def at(self, address: str) -> "Staff":
+        """The same session on another web host."""
+        there = copy.copy(self)
+        there._address = address
+        return there
 
-    def post(self, path: str, **fields: object) -> requests.Response:
+    def get(self, path: str) -> str:
+        return self.download(path).decode()
+
+    def download(self, path: str) -> bytes:
+        return self._session.get(f"{self._address}{path}", timeout=60).content
+
+    def post(
+        self, path: str, files: dict[str, tuple[str, bytes]] | None = None, /, **fields: object
+    ) -> requests.Response:
         token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.get(path))
         data = {**fields, "csrfmiddlewaretoken": token[1] if token else ""}
-        return self._session.post(f"{self._address}{path}", data=data, timeout=60)
+        return self._session.post(f"{self._address}{path}", data=data, files=files, timeout=60)
 
 
 def make_lost_orders_again(shop: Shop) -> int:

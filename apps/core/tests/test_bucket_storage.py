@@ -1,72 +1,24 @@
-"""Files in an S3-compatible bucket, here a small server of this test."""
+"""Files in an S3-compatible bucket, here a small server."""
 
 import errno
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from django.core.files.base import ContentFile
 
 from apps.core.bucket_storage import BucketStorage
 from apps.core.file_storage import all_names
-
-
-class Bucket(BaseHTTPRequestHandler):
-    files: dict[str, bytes] = {}
-    protocol_version = "HTTP/1.1"
-
-    @property
-    def key(self) -> str:
-        return unquote(urlsplit(self.path).path).removeprefix("/files/")
-
-    def do_PUT(self) -> None:
-        content = self.rfile.read(int(self.headers["Content-Length"]))
-        if "aws-chunked" in self.headers.get("Content-Encoding", ""):
-            size, _, rest = content.partition(b"\r\n")
-            content = rest[: int(size.split(b";")[0], 16)]
-        self.files[self.key] = content
-        self._answer(200)
-
-    def do_HEAD(self) -> None:
-        self._answer(200 if self.key in self.files else 404, self.files.get(self.key, b""))
-
-    def do_GET(self) -> None:
-        query = parse_qs(urlsplit(self.path).query)
-        if "prefix" in query:
-            names = [name for name in self.files if name.startswith(query["prefix"][0])]
-            found = "".join(f"<Contents><Key>{name}</Key></Contents>" for name in names)
-            self._answer(200, f"<ListBucketResult>{found}</ListBucketResult>".encode())
-        else:
-            self.do_HEAD()
-
-    def do_DELETE(self) -> None:
-        self.files.pop(self.key, None)
-        self._answer(204)
-
-    def _answer(self, status: int, content: bytes = b"") -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
-
-    def log_message(self, *args: object) -> None:
-        """Log nothing."""
+from tools.dev.bucket_server import NAME, running_bucket
 
 
 @pytest.fixture
-def address():
-    Bucket.files = {}
-    with ThreadingHTTPServer(("127.0.0.1", 0), Bucket) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+def bucket():
+    with running_bucket() as server:
+        yield server
 
 
 def storage(address: str) -> BucketStorage:
     return BucketStorage(
-        bucket_name="files",
+        bucket_name=NAME,
         endpoint_url=address,
         region_name="eu",
         access_key="key",
@@ -77,17 +29,17 @@ def storage(address: str) -> BucketStorage:
     )
 
 
-def test_file_is_stored_read_listed_and_deleted_in_the_bucket(address):
-    files = storage(address)
+def test_file_is_stored_read_listed_and_deleted_in_the_bucket(bucket):
+    files = storage(bucket.url)
     name = files.save("lucia.webp", ContentFile(b"picture"))
 
-    assert Bucket.files == {"pictures/lucia.webp": b"picture"}
+    assert bucket.files == {"pictures/lucia.webp": b"picture"}
     assert files.url(name) == "/imagenes/lucia.webp"
     with files.open(name) as stored:
         assert stored.read() == b"picture"
     assert all_names(files) == ["lucia.webp"]
     files.delete(name)
-    assert Bucket.files == {}
+    assert bucket.files == {}
     with pytest.raises(FileNotFoundError):
         files.open(name).read()
 
@@ -97,3 +49,10 @@ def test_bucket_that_does_not_answer_is_like_a_full_disk():
         storage("http://127.0.0.1:9").save("lucia.webp", ContentFile(b"picture"))
 
     assert refused.value.errno == errno.ENOSPC
+
+
+def test_file_of_several_chunks_arrives_whole(bucket):
+    picture = bytes(range(256)) * 16_384  # 4 MB
+    name = storage(bucket.url).save("large.webp", ContentFile(picture))
+
+    assert bucket.files == {f"pictures/{name}": picture}
