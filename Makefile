@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2
 
 .DELETE_ON_ERROR:
 .PHONY: help preflight install run test check test-py test-web test-browser test-stripe test-upgrade format lock \
-	fuzz lighthouse images bench bench-peers drill load
+	fuzz lighthouse images bench bench-peers drill load cost
 
 help:
 	@echo "make run            la tienda entera en esta máquina (PORT=8000)"
@@ -24,6 +24,7 @@ help:
 	@echo "make fuzz           miles de peticiones inventadas a partir del esquema de la API"
 	@echo "make drill          simulacros: la tienda de producción, averías, y qué se ha perdido"
 	@echo "make load           diez minutos de visitas y compras mezcladas"
+	@echo "make cost           lo que cuesta una compra, y lo que piden 10, 100 y 1.000 por minuto"
 	@echo "make format         da formato al código"
 	@echo "make lighthouse     juzga cada página pública con Lighthouse"
 	@echo "make images         vuelve a dibujar los iconos y la imagen para compartir"
@@ -64,7 +65,7 @@ run: install
 test check test-py test-browser test-stripe test-upgrade fuzz lighthouse images bench bench-peers: install .venv/development
 	$(RUN) $@
 
-drill load: install .venv/development
+drill load cost: install .venv/development
 	@exec .venv/bin/python -m tools.drill.$@
 
 test-web: install

@@ -18,7 +18,8 @@ def losses(shop: Shop, buyers: Sequence[Buyer]) -> list[str]:
         shop.host.manage("clock", "--once")
         wait(lambda: not _of_buyers(shop, buyers), 120)
     found = _of_buyers(shop, buyers)
-    status, output = shop.host.manage("audit_money", "--after-restore")
+    # It asks Stripe about each order.
+    status, output = shop.host.manage("audit_money", "--after-restore", seconds=1200)
     if status:
         found += [line for line in output.splitlines() if line.strip()][-8:]
     return found

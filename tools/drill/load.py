@@ -1,120 +1,77 @@
 """`make load`: mixed visits and purchases on the production stack, then more than it can answer.
 
-LOAD_MINUTES (10) is how long the traffic lasts, LOAD_VISITORS (6) how many visit at once.
+LOAD_MINUTES (10) is how long the traffic lasts. LOAD_VISITORS is how many visit at once; without it
+the number is looked for: the smallest one with the highest rate without errors.
 """
 
+import json
 import os
-import random
-import re
 import statistics
 import sys
 import threading
 import time
-from collections import Counter, defaultdict
-from contextlib import suppress
-from pathlib import Path
-
-import requests
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from tools.dev.processes import SetupError, interrupt_on_signals
-from tools.drill.buyer import Buyer
+from tools.drill.buyer import wait
 from tools.drill.count import losses
-from tools.drill.shop import Shop, running_shop
+from tools.drill.queues import waiting
+from tools.drill.shop import BACKGROUND, Shop, running_shop
+from tools.drill.traffic import Crowd, Traffic, seconds_until_calm
+from tools.drill.usage import VISITORS, Usage, usage
 
 MINUTES = float(os.environ.get("LOAD_MINUTES", "10"))
-VISITORS = int(os.environ.get("LOAD_VISITORS", "6"))
+CHOSEN_VISITORS = int(os.environ.get("LOAD_VISITORS", "0"))
+STEPS = (2, 4, 8, 16, 32)
+STEP_SECONDS = 15
+# A larger number of visitors must bring at least this much more.
+WORTHWHILE = 1.05
 CROWD = 250
+CROWD_BUYERS = 4
 CROWD_SECONDS = 20
-# What visitors do: of 100 actions, so many of each.
-PAGES = ("/", "/compra", "/nosotros", "/precios")
-MIX = {"página": 60, "catálogo": 30, "compra": 8, "compra a plazos": 2}
+# Memory that a process may gain between the first tenth of the run and its end.
+MOST_GAIN = 0.1
+LONGEST_QUEUE_S = 900
 
 
-class Traffic:
-    """The visits and purchases of one run, with the seconds that each took."""
+@dataclass
+class Watch:
+    """Memory and waiting tasks during the run, read every few seconds."""
 
-    def __init__(self, shop: Shop) -> None:
-        self.shop = shop
-        self.seconds: dict[str, list[float]] = defaultdict(list)
-        self.errors: Counter[str] = Counter()
-        self.buyers: list[Buyer] = []
-        self._lock = threading.Lock()
+    shop: Shop
+    memory_mb: list[dict[str, float]] = field(default_factory=list)
+    oldest_s: dict[str, float] = field(default_factory=dict)
+    _over: threading.Event = field(default_factory=threading.Event)
 
-    def run(self, visitors: int, seconds: float) -> None:
-        ends_at = time.monotonic() + seconds
-        threads = [threading.Thread(target=self._visit, args=(ends_at,)) for _ in range(visitors)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def __enter__(self) -> "Watch":
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+        return self
 
-    def _visit(self, ends_at: float) -> None:
-        session = requests.Session()
-        while time.monotonic() < ends_at:
-            [kind] = random.choices(list(MIX), weights=list(MIX.values()))  # noqa: S311
-            began = time.monotonic()
-            try:
-                self._act(session, kind)
-            except requests.RequestException as error:
-                with self._lock:
-                    self.errors[f"{kind}: {type(error).__name__}"] += 1
-            with self._lock:
-                self.seconds[kind].append(time.monotonic() - began)
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
 
-    def _act(self, session: requests.Session, kind: str) -> None:
-        address = self.shop.address
-        # Each action is of another visitor: the limits per address are not what is measured.
-        visitor = {"X-Forwarded-For": f"10.9.{random.randrange(256)}.{random.randrange(256)}"}  # noqa: S311
-        if kind == "página":
-            path = random.choice(PAGES)  # noqa: S311
-            session.get(f"{address}{path}", headers=visitor, timeout=30).raise_for_status()
-        elif kind == "catálogo":
-            path = f"/api/catalogue?page={random.randrange(1, 3)}"  # noqa: S311
-            session.get(f"{address}{path}", headers=visitor, timeout=30).raise_for_status()
-        else:
-            buyer = Buyer(self.shop, plan=kind == "compra a plazos")
-            with self._lock:
-                self.buyers.append(buyer)
-            buyer.buy()
-            with self._lock:
-                self.errors.update(f"{kind}: {sentence}" for sentence in buyer.refusals)
+    def _look(self) -> None:
+        while not self._over.wait(min(5, MINUTES * 6)):
+            used = usage(self.shop)
+            own = ("web", *BACKGROUND)
+            self.memory_mb.append({name: used[name].memory_mb for name in own})
+            for queue, seconds in waiting(self.shop).items():
+                self.oldest_s[queue] = max(self.oldest_s.get(queue, 0), seconds)
 
-
-def overload(shop: Shop) -> tuple[Counter[int], float]:
-    """More visitors than can be answered. Returns statuses, and seconds of a later visit."""
-    statuses: Counter[int] = Counter()
-    ends_at = time.monotonic() + CROWD_SECONDS
-
-    def hurry() -> None:
-        while time.monotonic() < ends_at:
-            try:
-                answer = requests.get(f"{shop.address}/compra", timeout=60)
-                statuses[answer.status_code] += 1
-            except requests.RequestException:
-                statuses[0] += 1
-
-    threads = [threading.Thread(target=hurry) for _ in range(CROWD)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    began = time.monotonic()
-    requests.get(f"{shop.address}/compra", timeout=60).raise_for_status()
-    return statuses, time.monotonic() - began
-
-
-def memory_mb(shop: Shop) -> int:
-    """The memory in MB of all processes of the shop's host together. Linux only."""
-    ours, parents, sizes = set(shop.host.pids()), {}, {}
-    for status in Path("/proc").glob("[0-9]*/status"):
-        with suppress(OSError):
-            facts = dict(re.findall(r"^(PPid|VmRSS):\s+(\d+)", status.read_text(), re.MULTILINE))
-            pid = int(status.parent.name)
-            parents[pid], sizes[pid] = int(facts["PPid"]), int(facts.get("VmRSS", 0))
-    for pid in sorted(parents):
-        if parents[pid] in ours:
-            ours.add(pid)
-    return sum(sizes.get(pid, 0) for pid in ours) // 1024
+    def growth(self) -> list[str]:
+        """A sentence for each process that has grown since the first tenth of the run."""
+        tenth = max(1, len(self.memory_mb) // 10)
+        found = []
+        for name in self.memory_mb[0] if self.memory_mb else ():
+            first = statistics.median(row[name] for row in self.memory_mb[tenth : 2 * tenth])
+            last = statistics.median(row[name] for row in self.memory_mb[-tenth:])
+            print(f"  {name}: {first:.0f} MB tras la primera décima parte, {last:.0f} MB al final")
+            if last > first * (1 + MOST_GAIN) + 5:
+                found.append(f"la memoria de «{name}» crece de {first:.0f} a {last:.0f} MB")
+        return found
 
 
 def main() -> int:
@@ -131,33 +88,120 @@ def main() -> int:
 
 def _measure(shop: Shop) -> int:
     traffic = Traffic(shop)
-    traffic.run(VISITORS, 20)
+    traffic.run(2, 5)
+    visitors = CHOSEN_VISITORS or _best_number(shop, traffic)
+    # Errors of a number that was too high do not count.
+    traffic.errors.clear()
+    wait(lambda: not waiting(shop), LONGEST_QUEUE_S)
     traffic.seconds.clear()
-    before = memory_mb(shop)
-    began = time.monotonic()
-    traffic.run(VISITORS, MINUTES * 60)
+    bought = len(traffic.buyers)
+    before, began = usage(shop), time.monotonic()
+    with Watch(shop) as watch:
+        rate = traffic.run(visitors, MINUTES * 60)
     elapsed = time.monotonic() - began
-    after = memory_mb(shop)
-    actions = sum(map(len, traffic.seconds.values()))
-    print(f"{actions / elapsed:.1f} acciones por segundo durante {elapsed / 60:.1f} min")
-    for kind, seconds in traffic.seconds.items():
+    purchases = len(traffic.buyers) - bought
+    print(
+        f"\n{visitors} visitantes a la vez durante {elapsed / 60:.1f} min: {rate:.1f} acciones por "
+        f"segundo, entre ellas {purchases * 60 / elapsed:.0f} compras por minuto"
+    )
+    _print_seconds(traffic)
+    bottleneck = _bottleneck(before, usage(shop), elapsed, watch)
+    problems = [f"error {n} veces: {name}" for name, n in traffic.errors.most_common(10)]
+    problems += watch.growth()
+    began = time.monotonic()
+    emptied = wait(lambda: not waiting(shop), LONGEST_QUEUE_S)
+    print(
+        f"  colas vacías {time.monotonic() - began:.0f} s después" if emptied else "  colas llenas"
+    )
+    print(f"lo siguiente que frena: {bottleneck}")
+    crowd, sentences = _overload(shop)
+    problems += sentences
+    problems += losses(shop, [*traffic.buyers, *crowd.buyers])
+    for sentence in problems:
+        print(f"  falla: {sentence}")
+    print(
+        f"{len(traffic.buyers) + len(crowd.buyers)} compras. Pérdidas y fallos: "
+        f"{len(problems) or 'ninguno'}."
+    )
+    return 1 if problems else 0
+
+
+def _best_number(shop: Shop, traffic: Traffic) -> int:
+    """The smallest number of visitors with the highest rate without errors."""
+    best, highest = STEPS[0], 0.0
+    for visitors in STEPS:
+        errors = traffic.errors.total()
+        rate = traffic.run(visitors, STEP_SECONDS)
+        failed = traffic.errors.total() - errors
+        print(f"{visitors} visitantes: {rate:.1f} acciones por segundo, {failed} errores")
+        if failed or rate < highest * WORTHWHILE:
+            break
+        best, highest = visitors, rate
+    return best
+
+
+def _print_seconds(traffic: Traffic) -> None:
+    for kind, seconds in sorted(traffic.seconds.items()):
         cuts = statistics.quantiles(seconds, n=100) if len(seconds) > 1 else [seconds[0]] * 99
         print(
             f"  {kind}: {len(seconds)}; p50 {cuts[49]:.2f} s, p95 {cuts[94]:.2f} s, "
             f"p99 {cuts[98]:.2f} s"
         )
-    print(f"memoria: {before} MB al principio, {after} MB al final")
-    for sentence, times in traffic.errors.most_common(10):
-        print(f"  error {times} veces: {sentence}")
-    statuses, later = overload(shop)
+
+
+def _bottleneck(
+    before: dict[str, Usage], after: dict[str, Usage], elapsed: float, watch: Watch
+) -> str:
+    """Print the CPU of each process. Returns a Spanish phrase for what is scarce."""
+    cores = {name: (used.cpu_s - before[name].cpu_s) / elapsed for name, used in after.items()}
+    listed = sorted(cores.items(), key=lambda item: -item[1])
+    print("  núcleos: " + ", ".join(f"{name} {used:.2f}" for name, used in listed))
     print(
-        f"con {CROWD} visitantes a la vez: {dict(statuses)}; después, una página en {later:.2f} s"
+        "  la tarea más antigua: "
+        + (", ".join(f"{name} {s:.0f} s" for name, s in watch.oldest_s.items()) or "ninguna")
     )
-    lost = losses(shop, traffic.buyers)
-    for sentence in lost:
-        print(f"  se perdió: {sentence}")
-    print(f"{len(traffic.buyers)} compras. Pérdidas: {len(lost) or 'ninguna'}.")
-    return 1 if lost else 0
+    queue, oldest = max(watch.oldest_s.items(), key=lambda item: item[1], default=("", 0.0))
+    if oldest > 10:
+        return f"la cola «{queue}», cuyo trabajador no da abasto ({oldest:.0f} s de espera)"
+    total, there_are = sum(cores.values()), os.cpu_count() or 1
+    heaviest = next(name for name, _ in listed if name != VISITORS)
+    if total > 0.8 * there_are:
+        own = cores[VISITORS] + cores.get("stripe", 0)
+        return (
+            f"los {there_are} núcleos, sobre todo «{heaviest}»; los visitantes y Stripe, que en "
+            f"producción están fuera, gastan {own:.1f} de {total:.1f}"
+        )
+    return f"ninguno a esta altura: {total:.1f} de {there_are} núcleos ocupados"
+
+
+def _overload(shop: Shop) -> tuple[Crowd, list[str]]:
+    """A crowd of visitors with some buyers. Returns it with a sentence for each failure."""
+    crowd = Crowd(shop, CROWD, CROWD_BUYERS)
+    crowd.rush(CROWD_SECONDS)
+    calm_s = seconds_until_calm(shop)
+    tries = sum(len(buyer.refusals) for buyer in crowd.buyers)
+    print(
+        f"{CROWD} visitantes a la vez durante {CROWD_SECONDS} s: {dict(crowd.statuses)}; el "
+        f"rechazo más lento tardó {crowd.slowest_refusal_s:.1f} s; {len(crowd.buyers)} compras con "
+        f"{tries} intentos repetidos; después, en calma tras {calm_s:.1f} s"
+    )
+    problems = [f"{name} ({n} veces)" for name, n in crowd.faults.items()]
+    if shop.has_proxy and not crowd.statuses[503]:
+        problems.append("la multitud no llegó al límite: no se ha visto ningún 503")
+    refused = refused_events(shop)
+    if refused:
+        problems.append(f"{refused} avisos de Stripe rechazados")
+    if calm_s > 10:
+        problems.append(f"la tienda tardó {calm_s:.0f} s en recuperarse")
+    return crowd, problems
+
+
+def refused_events(shop: Shop) -> int:
+    """How many of Stripe's events nginx or the shop has refused."""
+    log = shop.folder / "nginx" / "access.log"
+    lines: Sequence[str] = log.read_text().splitlines() if log.exists() else ()
+    entries = [json.loads(line) for line in lines]
+    return sum(e["path"] == "/api/stripe/webhook" and e["status"] != 200 for e in entries)
 
 
 if __name__ == "__main__":
