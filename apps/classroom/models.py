@@ -9,6 +9,8 @@ from apps.catalogue.models import Lesson, Subject
 from apps.core.retries import RetriedWork
 from apps.students.models import Student
 
+ACCESS_MAIL = "classroom_access"
+
 
 class Account(models.Model):
     """A student's account in the virtual classroom.
@@ -67,6 +69,10 @@ class Provisioning(RetriedWork):
     # The causes (`access.Cause`) for which access is paused; it is open if there is none.
     paused_for = models.JSONField("en pausa por", default=list)
     ends_on = models.DateField("acceso hasta", null=True, blank=True)
+    # The registered mail that announces the access.
+    mail = models.CharField(
+        max_length=40, default=ACCESS_MAIL, db_default=ACCESS_MAIL, editable=False
+    )
     resends = models.PositiveSmallIntegerField("reenvíos del correo", default=0)
     last_resend_at = models.DateTimeField("último reenvío", null=True, blank=True)
     created_at = models.DateTimeField("pedido el", auto_now_add=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from apps.classroom.access import Cause
-from apps.classroom.models import Provisioning
+from apps.classroom.models import ACCESS_MAIL, Provisioning
 from apps.classroom.rights import access_end, rights_of, update_enrolments
 from apps.classroom.sync import queue_sync, send_rights
 from apps.core.dates import today
@@ -43,12 +43,17 @@ class ResendResult:
 
 @transaction.atomic
 def grant_access(
-    *, student: Student, items: Iterable[tuple[int, int | None]], order_id: int
+    *,
+    student: Student,
+    items: Iterable[tuple[int, int | None]],
+    order_id: int,
+    mail: str = ACCESS_MAIL,
 ) -> None:
     """Queue access to (subject id, lesson id or None) items for the student, once per order.
 
     Part of the caller's transaction. The worker provides the access. A second call for the same
-    order changes nothing.
+    order changes nothing. `mail` is the registered mail that announces the access; its context is
+    {"provisioning_id"}.
     """
     # The lock makes a concurrent block wait for this access, and pause it.
     locked = Student.objects.select_for_update(no_key=True).get(pk=student.pk)
@@ -58,6 +63,7 @@ def grant_access(
             "student": student,
             "items": [list(item) for item in items],
             "ends_on": access_end(today()),
+            "mail": mail,
             "paused_for": [Cause.BLOCKED.value] if locked.blocked_at else [],
         },
     )
@@ -110,7 +116,7 @@ def _queue_access_mail(provisioning: Provisioning, *, occasion: str = "") -> boo
     """Queue the access mail: one for the provisioning and one for each resend."""
     mail = queue_mail(
         key=f"classroom-access:{provisioning.order_id}:{occasion or provisioning.resends}",
-        template="classroom_access",
+        template=provisioning.mail,
         to=provisioning.student.email,
         context={"provisioning_id": provisioning.pk},
     )

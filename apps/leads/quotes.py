@@ -17,8 +17,8 @@ from apps.core.money import to_cents, to_euros
 from apps.leads.intake import open_lead
 from apps.leads.models import Lead, Quote, QuoteDiscount, QuoteSubject
 from apps.orders.checkout import binding_quotes
+from apps.orders.contact_rules import clean_phone
 from apps.orders.promo import uses as promo_uses
-from apps.orders.serializers import clean_phone
 from apps.pricing.calculator import CalculatorQuote, date_range_of, quote_calculator
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType

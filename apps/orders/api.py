@@ -18,7 +18,7 @@ from apps.orders.checkout.take_up import open_order
 from apps.orders.email_correction import CorrectionClosed, correct_email
 from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
 from apps.orders.ledger.payments import amount_paid_cents
-from apps.orders.models import Order, Payment
+from apps.orders.models import Gift, Order, Payment
 from apps.orders.promo import uses as promo_uses
 from apps.orders.serializers import (
     CorrectEmailInput,
@@ -188,9 +188,18 @@ class OrderByPayment(PublicAPIView):
                 "items_count": order.lines.count(),
                 "account_status": account_status(order.pk),
                 "student": {"first_name": order.first_name, "email": mask(order.email)},
+                "gift": _gift_answer(order),
             },
             headers=PRIVATE,
         )
+
+
+def _gift_answer(order: Order) -> dict[str, object] | None:
+    gift = Gift.objects.filter(order=order).first()
+    if gift is None:
+        return None
+    email = mask(gift.recipient_email)
+    return {"email": email, "deliver_on": gift.deliver_on, "status": gift.status}
 
 
 def order_by_payment(*, session: str = "", payment: str = "") -> Order:

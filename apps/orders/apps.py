@@ -9,11 +9,13 @@ class OrdersConfig(AppConfig):
         from apps.classroom.access import Cause, register_notice
         from apps.orders import mails, receivers  # noqa: F401  (receivers connect themselves)
         from apps.orders.by_staff import mails as staff_order_mails
+        from apps.orders.gifts import mails as gift_mails
         from apps.orders.plan import mails as instalment_mails
         from apps.orders.plan.plan_link import overdue_pause_notice
         from apps.orders.refunds import mails as refund_mails
 
         mails.register()
+        gift_mails.register()
         instalment_mails.register()
         refund_mails.register()
         staff_order_mails.register()

@@ -14,7 +14,7 @@ from apps.orders.back_office.merge_students import CannotMerge, merge_students
 from apps.orders.errors import OrderNotFound
 from apps.orders.ledger.history import flag
 from apps.orders.ledger.locks import locked_order
-from apps.orders.models import Order
+from apps.orders.models import Gift, Order
 from apps.orders.models.statuses import EVER_PAID, EventKind
 from apps.students.models import Student
 from apps.students.services import EmailTaken, change_email
@@ -92,6 +92,9 @@ def _mail_again(order_id: int) -> None:
         to=order.email,
         context={"order_id": order.pk},
     )
+    if Gift.objects.filter(order=order).exists():
+        # The access is not the buyer's.
+        return
     # An access that is not ready yet is mailed to the new address by the worker.
     with suppress(AccessNotReady):
         send_access_mail_again(order_id=order.pk, occasion="corrected")

@@ -13,6 +13,7 @@ from apps.orders.checkout.remind import queue_due_reminders
 from apps.orders.popularity import refresh_popularity
 from apps.orders.reads import paid_without_access
 from apps.orders.rewards.service import release_due_rewards
+from apps.orders.settlement.gift_delivery import deliver_due
 
 # Staff are mailed about a paid order that has no access after this time.
 MISSING_ACCESS_AFTER = timedelta(minutes=15)
@@ -44,6 +45,12 @@ def alert_missing_access() -> str:
             )
         mailed += mail is not None
     return f"Avisos de pagos sin acceso: {mailed}" if mailed else ""
+
+
+@job("deliver_gifts", "Entregar los regalos de hoy", when=timedelta(minutes=5))
+def deliver_gifts() -> str:
+    count = deliver_due()
+    return f"Regalos entregados: {count}" if count else ""
 
 
 @job("release_rewards", "Liberar recompensas por amigos", when=timedelta(hours=1))

@@ -13,6 +13,7 @@ from apps.core.mail.samples import STAFF, STUDENT, VISITOR, preview_mail, sample
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
 from apps.orders.by_staff import mail_samples as _staff_orders  # noqa: F401  (it describes itself)
+from apps.orders.gifts.mail_samples import gift_sample
 from apps.orders.models import CART_LIFE
 from apps.orders.models.statuses import RefusalKind
 from apps.orders.plan.mails import REASONS
@@ -61,6 +62,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "plan_url": "",
         "invoice_url": SecretUrl(absolute_url(f"{reverse('factura')}?pedido=1042&clave=0123")),
         "portal_url": _portal_url(),
+        "gift": None,
         "waived_on": now,
         "waiver": WORDINGS[Consent.Kind.WITHDRAWAL],
         "withdrawal_url": absolute_url("/desistimiento?pedido=12"),
@@ -86,6 +88,7 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "Pago completo": in_full,
         "A plazos": {**in_full, "instalments": plan, "plan_url": _plan()["plan_url"]},
         "Sin nada que pagar": free,
+        "Regalo": {**in_full, "gift": gift_sample()},
     }
 
 

@@ -20,6 +20,7 @@ from apps.core.models import SiteSettings
 from apps.core.money import to_euros
 from apps.orders.checkout.already_bought import order_lines_bought_before
 from apps.orders.checkout.remind import unsubscribe_token, wants_reminder
+from apps.orders.gifts.mails import gift_facts
 from apps.orders.invoice_link import invoice_url
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment
 from apps.orders.plan.plan_link import plan_url
@@ -95,6 +96,7 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
         "plan_url": SecretUrl(absolute_url(plan_url(order))) if instalments else "",
         "invoice_url": SecretUrl(absolute_url(invoice_url(order))) if order.total_amount else "",
         "portal_url": absolute_url(SiteSettings.current().portal),
+        "gift": gift_facts(order),
         "waived_on": withdrawal and withdrawal.accepted_at,
         "waiver": withdrawal and withdrawal.wording,
         "withdrawal_url": absolute_url(f"/desistimiento?pedido={order.pk}"),

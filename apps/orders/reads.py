@@ -3,14 +3,15 @@
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import CharField, Exists, OuterRef, QuerySet, Subquery, Value
+from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from apps.classroom.models import Provisioning
+from apps.core.dates import today
 from apps.core.models import Mail
-from apps.orders.models import Order
-from apps.orders.models.statuses import ACTIVE
+from apps.orders.models import Gift, Order
+from apps.orders.models.statuses import ACTIVE, DELIVERABLE
 from apps.students.models import Student
 
 # An order that was paid longer ago than this had a provisioning.
@@ -23,7 +24,9 @@ def paid_without_access() -> QuerySet[Order]:
     Annotated with the error of the last attempt (`access_problem`) and the time of the next
     (`access_due_at`). Both are null before the first attempt.
 
-    Both parts use small partial indexes. An order without a provisioning can only be an error of
+    A gift counts from the day after its delivery was due, or while it has no address.
+
+    All parts use small partial indexes. An order without a provisioning can only be an error of
     the last days: years later the provisioning is deleted with the account.
     """
     access = Provisioning.objects.filter(order_id=OuterRef("pk"))
@@ -31,8 +34,18 @@ def paid_without_access() -> QuerySet[Order]:
     without = Order.objects.filter(
         ~Exists(access), paid_at__gt=timezone.now() - UNPROVISIONED_WITHIN
     )
+    late = Q(deliver_on__lt=today()) | Q(recipient_email="")
+    undelivered = Gift.objects.waiting().filter(
+        late, order__status__in=DELIVERABLE, order__disputed_at=None
+    )
     numbers = (
-        unfinished.order_by().values("order_id").union(without.order_by().values("pk"), all=True)
+        unfinished.order_by()
+        .values("order_id")
+        .union(
+            without.filter(gift=None).order_by().values("pk"),
+            undelivered.order_by().values("order_id"),
+            all=True,
+        )
     )
     return Order.objects.filter(pk__in=numbers, status__in=ACTIVE).annotate(
         access_problem=Subquery(access.values("last_error")[:1]),

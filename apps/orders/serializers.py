@@ -1,69 +1,30 @@
 """Input and output of the order API. Fields that are not listed here are ignored."""
 
-import re
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
 
+from apps.core.identity import email_identity
 from apps.core.money import to_cents
 from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.checkout.request import Checkout
+from apps.orders.contact_rules import EMAIL, PHONE, REQUIRED, check_email, clean_phone
+from apps.orders.gift_serializers import (
+    GiftInput,
+    PaidGiftOutput,
+    RecoverGiftOutput,
+    to_gift,
+)
 from apps.orders.models.order import PROVIDER_ID_LENGTH
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent
 
-REQUIRED: dict[str, Any] = {
-    "required": "Este campo es obligatorio.",
-    "null": "Este campo es obligatorio.",
-    "blank": "Este campo es obligatorio.",
-}
-EMAIL: dict[str, Any] = {
-    **REQUIRED,
-    "invalid": "Por favor, introduce un email válido",
-    "max_length": "Por favor, introduce un email válido",
-}
-PHONE = {**REQUIRED, "max_length": "El teléfono no puede tener más de {max_length} caracteres"}
 CODE: dict[str, Any] = {"max_length": "Un código tiene como mucho {max_length} caracteres."}
 MONEY: dict[str, Any] = {"max_digits": 8, "decimal_places": 2, "min_value": Decimal(0)}
 # The range of the database's 64-bit ids.
 ID: dict[str, Any] = {"min_value": 1, "max_value": 2**63 - 1}
-
-
-# The country prefixes of E.164. All of three digits count as assigned.
-_PREFIX = re.compile(
-    r"\+(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9][0-9]{2})"
-)
-_SHORTEST_PHONE = 9
-# A plain address. Django's validator also accepts quoted names, addresses of hosts and `localhost`,
-# which the shop's form refuses as typing errors.
-_PLAIN_ADDRESS = re.compile(r"[!#-~]+@[^\[\]\"]+\.[^\[\]\"]+")
-
-
-def check_email(value: str) -> None:
-    """Raise ValidationError for an address that step 1 of the payment dialog refuses."""
-    if not _PLAIN_ADDRESS.fullmatch(value):
-        raise serializers.ValidationError(EMAIL["invalid"])
-
-
-def clean_phone(value: str) -> str:
-    """E.164 from the form's text: a country prefix, then at least 9 digits; at most 15 in all.
-
-    Raises ValidationError. A number without a prefix is Spanish. Step 1 of the payment dialog has
-    the same rules (`static_src/islands/payment/contact.ts`); `contact_cases.json` tests both.
-    """
-    compact = re.sub(r"[\s().-]", "", value)
-    if re.fullmatch(r"[0-9]{9}", compact):
-        compact = f"+34{compact}"
-    prefix = _PREFIX.match(compact)
-    if (
-        not re.fullmatch(r"\+[0-9]{10,15}", compact)
-        or prefix is None
-        or len(compact) - prefix.end() < _SHORTEST_PHONE
-    ):
-        raise serializers.ValidationError("El teléfono debe tener al menos 9 dígitos")
-    return compact
 
 
 class ProviderIdField(serializers.CharField):
@@ -157,9 +118,22 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         default=False,
         help_text="Tras 409 `already_bought`, que solo recibe quien ha iniciado sesión.",
     )
+    gift = GiftInput(
+        required=False,
+        allow_null=True,
+        help_text="Si es un regalo: el acceso lo recibe otra persona, ese día, con este mensaje. "
+        "Sin el campo, el pedido sigue como estaba; con null deja de ser un regalo.",
+    )
 
     def validate_phone(self, value: str) -> str:
         return clean_phone(value)
+
+    def validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        gift = data.get("gift")
+        if gift and email_identity(gift["email"]) == email_identity(data["email"]):
+            own = "Es tu propio email: escribe el de quien recibe el regalo."
+            raise serializers.ValidationError({"gift": {"email": [own]}})
+        return data
 
     def validate_order_key(self, value: UUID | None) -> UUID | None:
         # The key finds the order as its token does, so it must be random (UUID version 4).
@@ -195,6 +169,8 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             order_key=data["order_key"],
             signed_in_as=signed_in_as,
             buyer_is_known=buyer_is_known,
+            gift=to_gift(data.get("gift")),
+            keeps_gift="gift" not in data,
         )
 
 
@@ -276,6 +252,7 @@ class PaidOrderOutput(serializers.Serializer[dict[str, Any]]):
     items_count = serializers.IntegerField()
     account_status = serializers.CharField()
     student = MaskedStudentOutput()
+    gift = PaidGiftOutput(allow_null=True, help_text="Solo si el pedido es un regalo.")
 
 
 class RecoverStudentOutput(serializers.Serializer[dict[str, Any]]):
@@ -306,6 +283,7 @@ class RecoverOutput(serializers.Serializer[dict[str, Any]]):
         allow_null=True, help_text="Para process-checkout, mientras el presupuesto obligue."
     )
     student = RecoverStudentOutput()
+    gift = RecoverGiftOutput(allow_null=True, help_text="Solo si el pedido es un regalo.")
     items = serializers.ListField(child=serializers.DictField())
     discounts = DiscountOutput(many=True)
     saved_total = serializers.FloatField()

@@ -23,10 +23,10 @@ from apps.core.mail.recipient_limits import LinkKind
 from apps.core.privacy import export_all
 from apps.core.response_headers import private_form_page
 from apps.core.throttle import Limit
+from apps.orders.contact_rules import clean_phone
 from apps.orders.invoice_link import invoice_url
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.reads import orders_of
-from apps.orders.serializers import clean_phone
 from apps.students.devices import remember_device
 from apps.students.models import Student
 from apps.students.services import request_erasure, update_own_data

@@ -1,6 +1,7 @@
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -8,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.classroom.provisioning import account_status, grant_access, resend_access_mail
+from apps.classroom.provisioning import account_status, resend_access_mail
 from apps.core.api import PublicAPIView
 from apps.core.errors import AcademyError, Forbidden
 from apps.core.mail.recipient_limits import count_form_mail
@@ -26,6 +27,7 @@ from apps.orders.errors import (
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import EVER_PAID
 from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderIdField
+from apps.orders.settlement.gift_delivery import open_access
 from apps.payments.card_testing import PaymentsPaused
 from apps.payments.checkout import start
 from apps.payments.report import report
@@ -234,11 +236,8 @@ class CreateAuthUser(PublicAPIView):
         form = CreateAuthUserInput(data=request.data)
         form.is_valid(raise_exception=True)
         order = _paid_order(form.validated_data)
-        grant_access(
-            student=order.student,
-            items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],
-            order_id=order.pk,
-        )
+        with transaction.atomic():
+            open_access(order)
         return Response({"success": True, "account_status": account_status(order.pk)})
 
 

@@ -28,8 +28,8 @@ from apps.orders.by_staff.recreate import (
     recreate_order,
 )
 from apps.orders.checkout.cart import CartLine
+from apps.orders.contact_rules import clean_phone
 from apps.orders.models import Order, OrderLine, Payment
-from apps.orders.serializers import clean_phone
 from apps.payments.report import report
 from apps.payments.stripe.intents import list_intents
 from apps.payments.stripe.paid_contents import PaidIntent, retrieve_paid

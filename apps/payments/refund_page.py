@@ -17,10 +17,11 @@ from apps.core.errors import AcademyError
 from apps.core.fresh_password import fresh_password_required
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.money_fields import EurosField
+from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Dispute, Order, OrderLine, Refund
 from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
-from apps.orders.refunds.available import left_today_cents, lines_left, refundable_cents
+from apps.orders.refunds.available import left_today_cents, refundable_cents
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.preview import preview
 from apps.payments.refunding import make_refund

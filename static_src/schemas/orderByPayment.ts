@@ -13,6 +13,13 @@ export const OrderByPayment = z.pipe(
     items_count: z.number().check(z.nonnegative()),
     account_status: z.nullable(z.enum(["pending", "created", "failed"])),
     student: z.object({ first_name: z.string(), email: z.string() }),
+    gift: z.nullable(
+      z.object({
+        email: z.string(),
+        deliver_on: z.string(),
+        status: z.enum(["waiting", "delivered", "canceled"]),
+      }),
+    ),
   }),
   z.transform((order) => ({
     id: order.id,
@@ -23,6 +30,11 @@ export const OrderByPayment = z.pipe(
     paidCents: order.amount_paid,
     itemsCount: order.items_count,
     accountStatus: order.account_status,
+    gift: order.gift && {
+      email: order.gift.email,
+      deliverOn: order.gift.deliver_on,
+      status: order.gift.status,
+    },
     student: { firstName: order.student.first_name, email: order.student.email },
   })),
 );

@@ -38,8 +38,8 @@ from apps.orders.by_staff.receive import (
 )
 from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.checkout.place import CARD_MINIMUM_CENTS
+from apps.orders.contact_rules import clean_phone
 from apps.orders.models import Order, OrderLine, StaffOrder
-from apps.orders.serializers import clean_phone
 from apps.pricing.payment_type import PaymentType
 
 # Where another page stores what the form of a new order begins with. It is no part of the address,

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q
 from django_tasks import task
 
 from apps.core.errors import TooManyRequests
@@ -51,15 +52,15 @@ class BoughtBefore:
 def lines_bought_before(
     lines: Iterable[LineToBuy], *, student_id: int, but_for: Order | None = None
 ) -> list[BoughtBefore]:
-    """The lines that the student has bought before, found by one query.
+    """The lines that the student has bought before or got as a gift, found by one query.
 
-    Refunded orders do not count. A lesson counts as bought if its whole subject was. If only
-    lessons of a subject were bought, the subject's name lists them. `but_for` is an order to
-    ignore.
+    Refunded orders and gifts for others do not count. A lesson counts as bought if its whole
+    subject was. If only lessons of a subject were bought, the subject's name lists them. `but_for`
+    is an order to ignore.
     """
     lines = list(lines)
     bought = OrderLine.objects.filter(
-        order__student=student_id,
+        Q(order__student=student_id, order__gift=None) | Q(order__gift__recipient=student_id),
         order__status__in=ACTIVE,
         subject__in={line.subject_id for line in lines},
     ).select_related("lesson")

@@ -24,6 +24,7 @@ from apps.orders.errors import (
     PaidByTransfer,
     PriceChanged,
 )
+from apps.orders.gifts.details import stored_details
 from apps.orders.models import Order, StaffOrder
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
@@ -66,7 +67,9 @@ def place(checkout: Checkout) -> Placed:
         raise PaidByTransfer
     check_acceptances(checkout, order)
     lines = resolve(checkout.items)
-    buyer_is_signed_in = _refuse_lines_bought_before(checkout, lines, order)
+    gift = stored_details(order) if checkout.keeps_gift else checkout.gift
+    # Nobody is told what the recipient of a gift has: not before the delivery, and not online.
+    buyer_is_signed_in = gift is None and _refuse_lines_bought_before(checkout, lines, order)
     binding = _binding_price(checkout, lines, order)
     promo = _promo_or_price_without(checkout, lines, order, binding)
     quote = quote_cart(
@@ -85,7 +88,7 @@ def place(checkout: Checkout) -> Placed:
         changed = FriendDiscountLost if binding.buyer_refused else PriceChanged
         raise changed(**lines_as_json(lines, quote), **notice_as_json(binding.notice))
 
-    priced = PricedCheckout(checkout, lines, quote, promo, binding.number)
+    priced = PricedCheckout(checkout, lines, quote, promo, binding.number, gift=gift)
     if order is None:
         order = write_order(None, priced)
     elif order.content_hash != priced.digest():
@@ -96,7 +99,7 @@ def place(checkout: Checkout) -> Placed:
     order.saved_for_later = order.saved_for_later or checkout.save_for_later
     order.reminders_accepted = Consent.Kind.REMINDERS in checkout.accepted
     order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])
-    if not buyer_is_signed_in and not checkout.save_for_later:
+    if not (buyer_is_signed_in or checkout.save_for_later or gift):
         mail_already_bought.enqueue(order_id=order.pk)
     if promo is not None and not checkout.save_for_later:
         _take_over_friend_code(promo, order)

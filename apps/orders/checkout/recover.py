@@ -1,7 +1,7 @@
 """The recovery link: unpaid orders at today's prices (docs/rules.md, "Recovery and reminders")."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from django.utils import timezone
@@ -14,6 +14,7 @@ from apps.orders.checkout.binding_quotes import BindingPrice
 from apps.orders.checkout.cart import CartLine, CheckoutItem, discounts_as_json, on_sale
 from apps.orders.checkout.place import INSTALMENT_REFUSALS
 from apps.orders.checkout.take_up import open_order
+from apps.orders.gifts.details import stored_details
 from apps.orders.models import Order, OrderLine, Payment
 from apps.orders.models.statuses import EventKind
 from apps.orders.promo import uses as promo_uses
@@ -51,6 +52,7 @@ class Recovered:
                 "last_name": order.last_name,
                 "phone": order.phone,
             },
+            "gift": asdict(gift) if (gift := stored_details(order)) else None,
             "items": [_item_as_json(row, line) for row, line in self.lines],
             "discounts": discounts_as_json(self.quote),
             "saved_total": as_json(order.total_cents),

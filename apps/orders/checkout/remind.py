@@ -16,7 +16,7 @@ from apps.core.mail.outbox import queue_mail
 from apps.orders.checkout.cart import on_sale
 from apps.orders.checkout.recover import items_of
 from apps.orders.ledger.history import note
-from apps.orders.models import CART_LIFE, Order, OrderLine, Payment
+from apps.orders.models import CART_LIFE, Gift, Order, OrderLine, Payment
 from apps.orders.models.statuses import EVER_PAID, EventKind
 
 SALT = "orders.cart-reminders"
@@ -69,10 +69,10 @@ def wants_reminder(order: Order) -> bool:
         return False
     rows = list(order.lines.all())
     bought = OrderLine.objects.filter(
-        order__student_id=order.student_id, order__status__in=EVER_PAID
+        order__student_id=order.student_id, order__status__in=EVER_PAID, order__gift=None
     )
     owned: set[tuple[int, int | None]] = set(bought.values_list("subject_id", "lesson_id"))
-    for row in rows:
+    for row in rows if not Gift.objects.filter(order=order).exists() else ():
         # A lesson of a subject that was bought whole has been bought as well.
         if owned & {(row.subject_id, row.lesson_id), (row.subject_id, None)}:
             return False

@@ -11,6 +11,7 @@ from apps.orders.checkout.cart import (
     lines_as_json,
     stored_lines_as_json,
 )
+from apps.orders.gifts.details import GiftDetails
 from apps.orders.models import Order
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import CartQuote
@@ -43,6 +44,9 @@ class Checkout:
     signed_in_as: int | None = None
     # The buyer has signed in with this address, now or earlier on this device.
     buyer_is_known: bool = False
+    gift: GiftDetails | None = None
+    # The request says nothing of a gift: the order stays what it is.
+    keeps_gift: bool = True
 
     @property
     def checks_purchases(self) -> bool:

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from apps.core.money import format_euros, to_euros
 from apps.orders.checkout.cart import CartLine
 from apps.orders.checkout.request import Checkout
+from apps.orders.gifts.details import GiftDetails, store_details
 from apps.orders.ledger.history import note
 from apps.orders.models import Order, OrderDiscount, OrderLine, order_key_digest
 from apps.orders.models.statuses import EventKind
@@ -40,6 +41,7 @@ class PricedCheckout:
     quote_number: int | None
     # Who places the order, for its history.
     actor: str = "comprador"
+    gift: GiftDetails | None = None
 
     def digest(self) -> str:
         """A digest of everything that a payment of this order is for, as 64 hexadecimal digits.
@@ -63,6 +65,8 @@ class PricedCheckout:
         if self.checkout.payment_type == PaymentType.INSTALMENTS:
             plan = instalment_plan_on_sale()
             content.append([plan.count, plan.every_days])
+        if self.gift is not None:
+            content.append(self.gift.content)
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     @property
@@ -96,6 +100,7 @@ def write_order(order: Order | None, priced: PricedCheckout) -> Order:
             raise OrderMadeMeanwhile from None
         raise
     _replace_lines(order, priced)
+    store_details(order, priced.gift)
     count = "1 línea" if len(priced.lines) == 1 else f"{len(priced.lines)} líneas"
     note(
         order,

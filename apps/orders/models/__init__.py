@@ -1,3 +1,4 @@
+from apps.orders.models.gift import Gift
 from apps.orders.models.instalment import Instalment, InstalmentAttempt
 from apps.orders.models.note import OrderNote
 from apps.orders.models.order import (
@@ -18,6 +19,7 @@ from apps.orders.models.staff_order import StaffOrder, TransferReceipt
 __all__ = (
     "CART_LIFE",
     "Dispute",
+    "Gift",
     "Instalment",
     "InstalmentAttempt",
     "Order",

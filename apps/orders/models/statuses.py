@@ -24,6 +24,8 @@ PLAN_RUNNING = (OrderStatus.PAYING, OrderStatus.OVERDUE)
 ACTIVE = (OrderStatus.PAID, *PLAN_RUNNING)
 # Paid in full or in part, and not refunded in full: a refund changes what was bought.
 SOLD = (*ACTIVE, OrderStatus.PARTIALLY_REFUNDED)
+# The recipient of a gift may get what is left of the order.
+DELIVERABLE = (OrderStatus.PAID, OrderStatus.PAYING, OrderStatus.PARTIALLY_REFUNDED)
 # Changed by a refund: no payment is expected any more.
 CHANGED_BY_REFUND = (OrderStatus.PARTIALLY_REFUNDED, OrderStatus.REFUNDED)
 # Paid at some time, whatever was refunded since.
@@ -150,6 +152,10 @@ class EventKind(models.TextChoices):
     EMAIL_CHANGED = "email_changed", "Dirección cambiada"
     STUDENTS_MERGED = "students_merged", "Alumnos unidos"
     ACCESS_RETRIED = "access_retried", "Acceso intentado otra vez"
+    GIFT_DELIVERED = "gift_delivered", "Regalo entregado"
+    GIFT_CANCELED = "gift_canceled", "Regalo anulado"
+    GIFT_OWNED_BEFORE = "gift_owned_before", "Regalo que ya tenía"
+    GIFT_CHANGED = "gift_changed", "Regalo cambiado"
     REMINDERS_STOPPED = "reminders_stopped", "No quiere más avisos"
     PAID = "paid", "Pago confirmado"
     PAYMENT_DECLINED = "payment_declined", "El banco ha rechazado el pago"

@@ -5,7 +5,7 @@ from django.urls import reverse
 from apps.classroom.access import PauseNotice
 from apps.core.errors import NotFound
 from apps.core.keyed_digest import keyed_digest, matches
-from apps.orders.models import Order
+from apps.orders.models import Gift, Order
 
 _SALT = "orders.instalments"
 
@@ -43,6 +43,14 @@ def open_plan(*, order_id: int, token: str) -> Order:
 def overdue_pause_notice(order_id: int) -> PauseNotice:
     """The classroom's notice for an order with an overdue instalment."""
     order = Order.objects.get(pk=order_id)
+    if Gift.objects.filter(order=order).exists():
+        # The plan is the buyer's: the recipient of a gift gets no link to it.
+        return PauseNotice(
+            "El regalo con estas asignaturas está en pausa. Volverá en cuanto se resuelva con "
+            "quien te lo hizo.",
+            url=f"{reverse('home')}#contacto",
+            label="Escribirnos",
+        )
     return PauseNotice(
         "Tienes un plazo sin pagar, y por eso el acceso a estas asignaturas está en pausa. "
         "Volverá en cuanto lo pagues.",

@@ -6,12 +6,12 @@ The rules are in docs/rules.md, "Refunds and disputes".
 from typing import Any
 
 from django.conf import settings
-from django.db.models import QuerySet, Sum
+from django.db.models import Sum
 
 from apps.core.dates import today
 from apps.core.money import to_cents
 from apps.orders.ledger.balance import cents_of
-from apps.orders.models import Order, OrderLine, Payment, Refund
+from apps.orders.models import Order, Payment, Refund
 from apps.orders.models.statuses import DISPUTE_HELD
 
 
@@ -44,12 +44,6 @@ def refundable_payments(order: Order) -> list[tuple[Payment, int]]:
 def refundable_cents(order: Order) -> int:
     """How many cents of the order can be refunded in all."""
     return sum(cents for _, cents in refundable_payments(order))
-
-
-def lines_left(order: Order) -> QuerySet[OrderLine]:
-    """The order's lines whose access has not been withdrawn by a refund."""
-    carried_out = Refund.objects.exclude(reference="").filter(payment__order=order)
-    return order.lines.exclude(refunds__in=carried_out)
 
 
 def left_today_cents(user: Any) -> int:

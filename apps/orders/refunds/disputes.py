@@ -117,7 +117,7 @@ def _win(order: Order, dispute: Dispute, provider: str) -> None:
 def _lose(order: Order, dispute: Dispute, provider: str) -> None:
     _pause(order, dispute)
     reason = f"Disputa perdida: {_name(dispute)}. El acceso se retira y no se cobra nada más"
-    withdraw_order_access(order)
+    withdraw_order_access(order, actor=provider)
     cancel_plan(order, actor=provider)
     cancel_reward(order, "disputa perdida", actor=provider)
     text = f"{reason} ({dispute.reference})"

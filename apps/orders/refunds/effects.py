@@ -12,15 +12,16 @@ from django.conf import settings
 from apps.classroom.access import withdraw_access
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros
+from apps.orders.gifts.cancel import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import Balance, balance_of
 from apps.orders.ledger.history import flag, note
+from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.plan_end import refund_late_payments
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, OrderLine, Refund
 from apps.orders.models.statuses import PLAN_RUNNING, SOLD, EventKind, OrderStatus
 from apps.orders.plan.schedule import cancel_plan
-from apps.orders.refunds.available import lines_left
 from apps.orders.rewards.service import cancel_reward
 
 
@@ -136,12 +137,12 @@ def _change_what_was_bought(
     if plan_ends:
         cancel_plan(order, actor=actor)
     if after.is_whole:
-        withdraw_order_access(order)
+        withdraw_order_access(order, actor=actor)
         _change_to(order, OrderStatus.REFUNDED, actor=actor, reason=reason)
         return
     lines = list(OrderLine.objects.filter(order=order, pk__in=request.line_ids))
     if lines:
-        withdraw_order_access(order, lines)
+        withdraw_order_access(order, lines, actor=actor)
     if (after.is_partial or plan_ends) and not plan_goes_on:
         _change_to(order, OrderStatus.PARTIALLY_REFUNDED, actor=actor, reason=reason)
     else:
@@ -166,7 +167,14 @@ def _flag_incomplete(order: Order, after: Balance, refund: Refund) -> None:
     alert_staff(order, occasion=f"refund-incomplete-{refund.batch}", reason=reason)
 
 
-def withdraw_order_access(order: Order, lines: Sequence[OrderLine] | None = None) -> None:
-    """Withdraw the classroom access that these lines opened. None means the whole order."""
+def withdraw_order_access(
+    order: Order, lines: Sequence[OrderLine] | None = None, *, actor: str
+) -> None:
+    """Withdraw the classroom access that these lines opened. None means the whole order.
+
+    A gift that waits for its day is then never delivered.
+    """
+    if lines is None:
+        cancel_gift(order, actor=actor, reason="el pedido se ha devuelto")
     items = None if lines is None else [(line.subject_id, line.lesson_id) for line in lines]
     withdraw_access(order_id=order.pk, items=items)

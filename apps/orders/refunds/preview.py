@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from apps.core.money import format_euros, to_cents
 from apps.orders.ledger.balance import Balance, balance_of
+from apps.orders.ledger.lines import lines_left
 from apps.orders.models import Order, Payment, ReferralReward
 from apps.orders.models.statuses import SOLD
 from apps.orders.plan.schedule import preview_cancellation
-from apps.orders.refunds.available import lines_left
 from apps.orders.refunds.effects import RefundRequest, ends_plan, loses_reward
 from apps.orders.refunds.promo_use import keeps_promo_use
 from apps.orders.refunds.request import split_over_payments

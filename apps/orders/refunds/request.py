@@ -14,12 +14,12 @@ from apps.core.money import format_euros, to_euros
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import balance_of, count_refunded
 from apps.orders.ledger.history import flag, note
+from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import InstalmentAttempt, Order, Payment, Refund
 from apps.orders.models.statuses import ATTEMPT_UNSETTLED, DISPUTE_HELD, EventKind
 from apps.orders.refunds.available import (
     left_today_cents,
-    lines_left,
     refundable_cents,
     refundable_payments,
 )

@@ -6,7 +6,6 @@ from django.db import transaction
 from django.db.models import F, Sum
 from django.utils import timezone
 
-from apps.classroom.provisioning import grant_access
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros
 from apps.orders.checkout import binding_quotes
@@ -23,6 +22,7 @@ from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind
 from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards import service as referrals
+from apps.orders.settlement.gift_delivery import open_access
 
 # Prefix of the payment reference of an order with nothing to pay. It is not sent to Stripe.
 FREE_PREFIX = "free_"
@@ -61,11 +61,7 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     referrals.give_code(order.student)
     if code_used:
         referrals.earn_reward(order, actor=actor)
-    grant_access(
-        student=order.student,
-        items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],
-        order_id=order.pk,
-    )
+    open_access(order)
     queue_mail(
         key=f"order-confirmation:{order.pk}",
         template="order_confirmation",

@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
+from apps.orders.ledger.lines import lines_left
 from apps.orders.models import Order, Payment, Refund
-from apps.orders.refunds.available import lines_left, refundable_cents
+from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.preview import preview
 from apps.orders.refunds.request import OutOfDate, RefundRefused

@@ -13,12 +13,12 @@ import type { Academy } from "../../schemas/academy";
 import {
   type Contact,
   type ContactErrors,
-  type ContactField,
   cleanPrefix,
   contactErrors,
-  FIELD_ORDER,
   typedPhone,
 } from "./contact";
+import { GiftFields } from "./GiftFields";
+import { type Gift, giftErrors, STEP_ORDER, type StepErrors, type StepField } from "./gift";
 
 /** Completes the sentence of `PrivacyNote`. */
 export const PURCHASE_PURPOSE =
@@ -26,61 +26,74 @@ export const PURCHASE_PURPOSE =
 
 type Props = {
   contact: Contact;
+  gift: Gift | null;
   /** The server's messages for single fields. */
-  serverErrors: ContactErrors;
+  serverErrors: StepErrors;
   academy: Academy;
   /** The field that gets the focus when the step is shown; the heading gets it otherwise. */
-  startAt: ContactField | null;
+  startAt: StepField | null;
   onEdit(contact: Contact): void;
+  onGiftEdit(gift: Gift | null): void;
   onNext(): void;
 };
 
 /** Step 1 of the payment dialog: the buyer's contact data. `contact.ts` validates them. */
-export function ContactStep({ contact, serverErrors, academy, startAt, onEdit, onNext }: Props) {
+export function ContactStep({ contact, gift, serverErrors, academy, startAt, ...props }: Props) {
+  const { onEdit, onGiftEdit, onNext } = props;
   const form = useRef<HTMLFormElement>(null);
-  const focus = (field: ContactField) =>
+  const focus = (field: StepField) =>
     (form.current?.elements.namedItem(field) as HTMLElement | null)?.focus();
-  const first = startAt ?? FIELD_ORDER.find((field) => serverErrors[field]);
+  const first = startAt ?? STEP_ORDER.find((field) => serverErrors[field]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: only when the step is shown.
   useEffect(() => {
     // The dialog focuses its heading first.
     if (first) queueMicrotask(() => focus(first));
   }, []);
-  // The address that the buyer has confirmed although it looks mistyped.
-  const [confirmed, setConfirmed] = useState("");
-  const suggestion = confirmed === contact.email ? null : suggestEmail(contact.email);
+  // The addresses that the buyer has confirmed although they look mistyped.
+  const [confirmed, setConfirmed] = useState<string[]>([]);
+  const suggestionFor = (email: string) => (confirmed.includes(email) ? null : suggestEmail(email));
+  const suggestion = suggestionFor(contact.email);
+  const giftSuggestion = gift && suggestionFor(gift.email);
   // Ask once the buyer goes on. A question that appears earlier would move what is being pressed.
   const [asking, setAsking] = useState(false);
-  const question = useRef<HTMLDivElement>(null);
   function answer(email: string) {
-    setConfirmed(email);
+    setConfirmed([...confirmed, email]);
     setAsking(false);
     edit({ email });
     focus("phone");
   }
+  function answerForGift(email: string) {
+    setConfirmed([...confirmed, email]);
+    if (gift) onGiftEdit({ ...gift, email });
+    focus("gift.deliver_on");
+  }
   // Messages appear only after the first submit. From then on they are updated while typing.
   const [submitted, setSubmitted] = useState(false);
-  const errors: ContactErrors = { ...serverErrors, ...(submitted ? contactErrors(contact) : {}) };
+  const found = { ...contactErrors(contact), ...giftErrors(gift, contact.email) };
+  const errors: StepErrors = { ...serverErrors, ...(submitted ? found : {}) };
   const edit = (change: Partial<Contact>) => onEdit({ ...contact, ...change });
 
   function submit(event: FormEvent) {
     event.preventDefault();
-    const found = contactErrors(contact);
-    const invalid = FIELD_ORDER.find((field) => found[field]);
+    const invalid = STEP_ORDER.find((field) => found[field]);
     if (invalid) {
       setSubmitted(true);
       toast({ title: "Error", text: found[invalid] ?? "", tone: "error" });
       focus(invalid);
-    } else if (suggestion) {
+    } else if (suggestion || giftSuggestion) {
       setAsking(true);
-      queueMicrotask(() => question.current?.querySelector("button")?.focus());
+      queueMicrotask(() =>
+        form.current?.querySelector<HTMLElement>(".purchase__question button")?.focus(),
+      );
     } else onNext();
   }
 
   return (
     <form className="purchase__contact" ref={form} onSubmit={submit} noValidate>
       <p className="form__lead">
-        Te enviaremos a este email la confirmación y el acceso a tus asignaturas.
+        {gift
+          ? "Te enviaremos a este email la confirmación."
+          : "Te enviaremos a este email la confirmación y el acceso a tus asignaturas."}
       </p>
       <EmailField
         label="Email"
@@ -93,21 +106,7 @@ export function ContactStep({ contact, serverErrors, academy, startAt, onEdit, o
         }}
       />
       {asking && suggestion && (
-        <div className="notice purchase__question" role="status" ref={question}>
-          <p>
-            ¿Querías escribir <strong>{suggestion}</strong>?
-          </p>
-          <button type="button" className="button button--quiet" onClick={() => answer(suggestion)}>
-            Sí, corregirlo
-          </button>
-          <button
-            type="button"
-            className="button button--plain"
-            onClick={() => answer(contact.email)}
-          >
-            No, es correcto
-          </button>
-        </div>
+        <EmailQuestion suggestion={suggestion} typed={contact.email} onAnswer={answer} />
       )}
       <div className="purchase__phone">
         <Field
@@ -134,6 +133,22 @@ export function ContactStep({ contact, serverErrors, academy, startAt, onEdit, o
           onChange={(event) => edit(typedPhone(event.target.value, contact.prefix))}
         />
       </div>
+      <GiftFields
+        gift={gift}
+        errors={errors}
+        onEdit={onGiftEdit}
+        question={
+          asking &&
+          gift &&
+          giftSuggestion && (
+            <EmailQuestion
+              suggestion={giftSuggestion}
+              typed={gift.email}
+              onAnswer={answerForGift}
+            />
+          )
+        }
+      />
       <div>
         {ACCEPTANCES.map((field) => (
           <AcceptanceCheckbox key={field} {...{ field, contact, errors, onEdit }} />
@@ -144,6 +159,25 @@ export function ContactStep({ contact, serverErrors, academy, startAt, onEdit, o
       </button>
       <PrivacyNote academy={academy} purpose={PURCHASE_PURPOSE} />
     </form>
+  );
+}
+
+type QuestionProps = { suggestion: string; typed: string; onAnswer(email: string): void };
+
+/** Asks whether a mistyped address was meant. */
+function EmailQuestion({ suggestion, typed, onAnswer }: QuestionProps) {
+  return (
+    <div className="notice purchase__question" role="status">
+      <p>
+        ¿Querías escribir <strong>{suggestion}</strong>?
+      </p>
+      <button type="button" className="button button--quiet" onClick={() => onAnswer(suggestion)}>
+        Sí, corregirlo
+      </button>
+      <button type="button" className="button button--plain" onClick={() => onAnswer(typed)}>
+        No, es correcto
+      </button>
+    </div>
   );
 }
 

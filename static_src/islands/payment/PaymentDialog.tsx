@@ -13,7 +13,8 @@ import type { SignedInStudent } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { ContactStep } from "./ContactStep";
 import { signedInStudent } from "./checkoutApi";
-import { type ContactField, contactOf, isValid } from "./contact";
+import { contactOf, isValid } from "./contact";
+import { newGift, type StepField } from "./gift";
 import { Processing, Saved, Unrecorded } from "./Outcome";
 import { cartContentKey, estimateOrder, withPrices } from "./orderEstimate";
 import { contactOfQuote } from "./quoteContact";
@@ -51,7 +52,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
     usePurchase(NEW_PURCHASE, { onPaid: goTo });
   const student = useSignedInStudent();
   const area = useVisibleArea(open);
-  const startAt = useRef<ContactField | null>(null);
+  const startAt = useRef<StepField | null>(null);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: resets when the dialog opens or closes and when the student is loaded.
   useEffect(() => {
@@ -162,10 +163,12 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
       return (
         <ContactStep
           contact={contact}
+          gift={purchase.gift ?? null}
           serverErrors={purchase.contactErrors}
           academy={academy}
           startAt={startAt.current}
           onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
+          onGiftEdit={(gift) => dispatch({ type: "gift_edited", gift })}
           onNext={() => {
             startAt.current = null;
             dispatch({ type: "contact_accepted" });
@@ -186,6 +189,11 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
         linkCode={linkCode}
         onChangeEmail={() => {
           startAt.current = "email";
+          dispatch({ type: "went_back" });
+        }}
+        onGift={() => {
+          startAt.current = "gift.sender";
+          if (!purchase.gift) dispatch({ type: "gift_edited", gift: newGift() });
           dispatch({ type: "went_back" });
         }}
         onPay={pay}

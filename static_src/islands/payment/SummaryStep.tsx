@@ -10,6 +10,7 @@ import { WholeOffer } from "../catalogue/WholeOffer";
 import { AlreadyBought } from "./AlreadyBought";
 import type { CardHandle } from "./CardForm";
 import type { CheckoutCart } from "./checkoutApi";
+import { giftDay } from "./gift";
 import { OrderSummary } from "./OrderSummary";
 import { centsBeforePromo, estimateOrder, isAtQuotedPrice, withoutItems } from "./orderEstimate";
 import { PaymentTypeField } from "./PaymentTypeField";
@@ -31,6 +32,7 @@ type Props = {
   bindingQuote: BindingQuote | null;
   linkCode: RefObject<string>;
   onChangeEmail(): void;
+  onGift(): void;
   onPay(checkoutCart: CheckoutCart): void;
   onBuyAgain(checkoutCart: CheckoutCart): void;
   onSave(checkoutCart: CheckoutCart): void;
@@ -135,7 +137,8 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
         </h3>
         <p className="purchase__email">
           <span>
-            El acceso llegará a <strong>{purchase.contact.email}</strong>
+            {purchase.gift ? "La confirmación" : "El acceso"} llegará a{" "}
+            <strong>{purchase.contact.email}</strong>
           </span>
           <button
             type="button"
@@ -144,6 +147,29 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
             onClick={props.onChangeEmail}
           >
             Cambiar<span className="visually-hidden"> el email</span>
+          </button>
+        </p>
+        <p className="purchase__email">
+          {purchase.gift && (
+            <span>
+              Regalo para <strong>{purchase.gift.email}</strong>, el{" "}
+              {giftDay(purchase.gift.deliver_on)}
+              {needsNoCard(due) && ". Como no cuesta nada, va sin tu nombre ni tu mensaje"}
+            </span>
+          )}
+          <button
+            type="button"
+            className="button button--plain"
+            disabled={busy}
+            onClick={props.onGift}
+          >
+            {purchase.gift ? (
+              <>
+                Cambiar<span className="visually-hidden"> el regalo</span>
+              </>
+            ) : (
+              "Es un regalo"
+            )}
           </button>
         </p>
         <PayPanel

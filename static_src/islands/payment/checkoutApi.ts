@@ -25,12 +25,13 @@ export function checkoutBody(
   { items, totalCents }: CheckoutCart,
   { saveForLater, orderKey = null }: { saveForLater: boolean; orderKey?: string | null },
 ) {
-  const { contact, boxes, order } = purchase;
+  const { contact, boxes, gift, order } = purchase;
   return {
     email: contact.email.trim(),
     phone: e164(contact),
     total_amount: totalCents / 100,
     payment_type: purchase.paymentType,
+    gift: gift && { ...gift, email: gift.email.trim() },
     items,
     promo_code: purchase.promo?.code ?? null,
     quote: purchase.quote,

@@ -16,14 +16,14 @@ export type ContactErrors = Partial<Record<ContactField, string>>;
 const PREFIX_LENGTH = 3;
 const PHONE_DIGITS = 9;
 const E164_DIGITS = 15;
-// The rules of the server (`apps/orders/serializers.py`). `contact_cases.json` tests both.
+// The rules of the server (`apps/orders/contact_rules.py`). `contact_cases.json` tests both.
 const EMAIL_LENGTH = 254;
 const LOCAL_PART = /^[-!#$%&'*+/=?^_`{}|~\w]+(\.[-!#$%&'*+/=?^_`{}|~\w]+)*$/;
 const DOMAIN =
   /^[a-z\u00a1-\uffff\d]([a-z\u00a1-\uffff\d-]{0,61}[a-z\u00a1-\uffff\d])?(\.(?!-)[a-z\u00a1-\uffff\d-]{1,63}(?<!-))*\.(?!-)([a-z\u00a1-\uffff-]{2,63}|xn--[a-z\d]{1,59})(?<!-)$/i;
 // The country prefixes of E.164. All of three digits count as assigned.
 const COUNTRY_PREFIX = /^(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9]\d\d)/;
-// The order of the form. The first invalid field gets the focus.
+// The order of the form.
 export const FIELD_ORDER: ContactField[] = [
   "email",
   "prefix",
@@ -66,7 +66,7 @@ export function typedPhone(text: string, prefix: string): { prefix: string; phon
 /** The country prefix that a number starts with, or an empty string. */
 const countryPrefix = (number: string): string => COUNTRY_PREFIX.exec(number)?.[0] ?? "";
 
-function isEmail(email: string): boolean {
+export function isEmail(email: string): boolean {
   const at = email.lastIndexOf("@");
   return (
     email.length <= EMAIL_LENGTH &&

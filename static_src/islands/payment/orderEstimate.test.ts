@@ -106,6 +106,7 @@ it("builds the body of process-checkout with all fields, in euros, for the exist
     promo_code: "BIENVENIDA10",
     quote: null,
     buy_again: false,
+    gift: null,
     termsAccepted: true,
     privacyAccepted: true,
     adultConfirmed: true,

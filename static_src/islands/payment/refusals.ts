@@ -7,7 +7,7 @@ import {
   type UnavailableItem,
   UnavailableItems,
 } from "../../schemas/checkout";
-import type { ContactErrors } from "./contact";
+import { GIFT_FIELDS, type StepErrors } from "./gift";
 import type { OrderCredentials } from "./state";
 
 export type Refusal =
@@ -15,7 +15,7 @@ export type Refusal =
   | { kind: "unavailable" | "already_bought"; items: UnavailableItem[] }
   | { kind: "promo_refused"; text: string }
   | { kind: "instalments_refused"; text: string }
-  | { kind: "contact"; errors: ContactErrors }
+  | { kind: "contact"; errors: StepErrors }
   | { kind: "already_paid"; paymentIntentId: string | null }
   | { kind: "payment_in_progress"; text: string; paymentIntentId: string | null }
   /** The order has expired or does not exist: the next attempt creates a new order. */
@@ -39,7 +39,13 @@ const OFFLINE =
 const NO_ANSWER =
   "La conexión no responde. No se ha cobrado nada: compruébala e inténtalo otra vez.";
 
-const CONTACT_FIELDS = ["email", "phone", "termsAccepted", "privacyAccepted"] as const;
+const CONTACT_FIELDS = [
+  "email",
+  "phone",
+  "termsAccepted",
+  "privacyAccepted",
+  ...GIFT_FIELDS,
+] as const;
 
 export function refusalOf(error: unknown): Refusal {
   if (!(error instanceof ApiError)) return failed();
@@ -97,8 +103,8 @@ function paymentIdIn(data: unknown): string | null {
   return payment.success ? payment.data.payment_intent_id : null;
 }
 
-function contactErrorsIn(fields: Record<string, string[]>): ContactErrors | null {
-  const errors: ContactErrors = {};
+function contactErrorsIn(fields: Record<string, string[]>): StepErrors | null {
+  const errors: StepErrors = {};
   for (const field of CONTACT_FIELDS) {
     const message = fields[field]?.[0];
     if (message) errors[field] = message;

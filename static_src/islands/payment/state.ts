@@ -5,7 +5,8 @@
 import type { Promo } from "../../lib/quote";
 import type { CheckoutResponse, PricedOrder, UnavailableItem } from "../../schemas/checkout";
 import type { PaymentType } from "../../schemas/paymentType";
-import { type Contact, type ContactErrors, EMPTY_CONTACT } from "./contact";
+import { type Contact, EMPTY_CONTACT } from "./contact";
+import type { Gift, StepErrors } from "./gift";
 import type { Refusal } from "./refusals";
 
 /** The order's id and its secret token. Every later call for the order sends both. */
@@ -51,7 +52,9 @@ export type Purchase = {
   step: "contact" | "summary";
   contact: Contact;
   /** The server's messages for single fields. The form's own validation is in `contact.ts`. */
-  contactErrors: ContactErrors;
+  contactErrors: StepErrors;
+  /** Null if it is no gift; undefined on the recovery page: the order stays what it is. */
+  gift: Gift | null | undefined;
   paymentType: PaymentType;
   promo: AppliedPromo | null;
   promoError: string | null;
@@ -79,6 +82,7 @@ export type PurchaseEvent =
       quoted?: { key: string; paymentType: PaymentType } | null;
     }
   | { type: "contact_edited"; contact: Contact }
+  | { type: "gift_edited"; gift: Gift | null }
   | { type: "contact_accepted" }
   | { type: "went_back" }
   | { type: "cart_changed" }
@@ -106,6 +110,7 @@ export const NEW_PURCHASE: Purchase = {
   step: "contact",
   contact: EMPTY_CONTACT,
   contactErrors: {},
+  gift: null,
   paymentType: "full_payment",
   promo: null,
   promoError: null,
@@ -149,6 +154,7 @@ function dropPayment(purchase: Purchase): Purchase {
 /** Changes by the buyer, which are ignored while the purchase is busy or finished. */
 const EDITS = new Set<PurchaseEvent["type"]>([
   "contact_edited",
+  "gift_edited",
   "contact_accepted",
   "went_back",
   "cart_changed",
@@ -177,6 +183,8 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
       };
     case "contact_edited":
       return { ...dropPayment(purchase), contact: event.contact, contactErrors: {} };
+    case "gift_edited":
+      return { ...dropPayment(purchase), gift: event.gift, contactErrors: {} };
     case "contact_accepted":
       return { ...purchase, step: "summary" };
     case "went_back":

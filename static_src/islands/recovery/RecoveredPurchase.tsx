@@ -7,6 +7,7 @@ import type { Pricing } from "../../schemas/pricing";
 import type { RecoveredOrder } from "../../schemas/recovery";
 import { AlreadyBought } from "../payment/AlreadyBought";
 import { ACCEPTANCES, AcceptanceCheckbox } from "../payment/ContactStep";
+import { giftDay } from "../payment/gift";
 import { OrderSummary } from "../payment/OrderSummary";
 import { BankIsConfirming, Processing, Unrecorded } from "../payment/Outcome";
 import { needsNoCard, PayPanel } from "../payment/PayPanel";
@@ -127,6 +128,14 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
             <dt>Teléfono</dt>
             <dd>{order.student.phone}</dd>
           </div>
+          {order.gift && (
+            <div>
+              <dt>Regalo para</dt>
+              <dd>
+                {order.gift.email}, el {giftDay(order.gift.deliverOn)}
+              </dd>
+            </div>
+          )}
           <div>
             <dt>Guardada el</dt>
             <dd>{formatDay(order.createdAt)}</dd>

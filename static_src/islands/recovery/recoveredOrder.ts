@@ -43,6 +43,7 @@ export function purchaseOf(order: RecoveredOrder, { token }: Link): Purchase {
     // The order has the acceptances already. If a text has changed since, the server asks again.
     contact: { ...contactOf(order.student), termsAccepted: false, privacyAccepted: false },
     paymentType: order.paymentType,
+    gift: undefined,
     promo: order.promoCode ? { code: order.promoCode, promo: null } : null,
     quote: order.quote,
     order: { orderId: order.id, token },

@@ -3,6 +3,7 @@ import { AlertIcon, CheckIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
 import type { OrderByPayment } from "../../schemas/orderByPayment";
+import { giftDay } from "../payment/gift";
 import { BankIsConfirming } from "../payment/Outcome";
 import { cancelUrl, forgetPayment, pendingOrder } from "../payment/pendingPayment";
 import { EmailCorrection } from "./EmailCorrection";
@@ -66,11 +67,19 @@ export function Success(props: Props) {
       return (
         <Panel title="Pago exitoso" tone="success">
           <p className="payment-result__lead">
-            Gracias{result.order.student.firstName && `, ${result.order.student.firstName}`}. Tu
-            matrícula está hecha.
+            Gracias{result.order.student.firstName && `, ${result.order.student.firstName}`}.{" "}
+            {result.order.gift ? "Tu regalo está pagado." : "Tu matrícula está hecha."}
           </p>
           <Facts order={result.order} instalmentCount={props.instalmentCount} />
-          {result.access === "sent" ? (
+          {result.order.gift ? (
+            <div className="notice notice--success">
+              <p>
+                <strong>{giftSentence(result.order.gift)}</strong>
+              </p>
+              <p>Te enviamos la confirmación de tu compra a {result.order.student.email}.</p>
+              {correction}
+            </div>
+          ) : result.access === "sent" ? (
             <div className="notice notice--success">
               <p>
                 <strong>Credenciales enviadas a tu email</strong>
@@ -89,12 +98,14 @@ export function Success(props: Props) {
               {correction}
             </div>
           )}
-          <div className="payment-result__actions">
-            {classroom}
-            <a className="button button--quiet" href={portalProfileUrl}>
-              Ver mi perfil
-            </a>
-          </div>
+          {!result.order.gift && (
+            <div className="payment-result__actions">
+              {classroom}
+              <a className="button button--quiet" href={portalProfileUrl}>
+                Ver mi perfil
+              </a>
+            </div>
+          )}
           {result.order.totalCents > 0 && invoice}
           {support}
         </Panel>
@@ -161,6 +172,13 @@ export function Success(props: Props) {
         </Panel>
       );
   }
+}
+
+function giftSentence({ email, deliverOn, status }: NonNullable<OrderByPayment["gift"]>): string {
+  if (status === "canceled") return "El regalo se ha anulado.";
+  return status === "delivered"
+    ? `Enviamos ahora el acceso a ${email}.`
+    : `El acceso llegará a ${email} el ${giftDay(deliverOn)}.`;
 }
 
 const undecided = new Set<PaymentResult["kind"]>(["bank_is_confirming", "declined", "error"]);

@@ -50,7 +50,8 @@ export function paymentResult(order: OrderByPayment, completion: Completion): Pa
     if (completion === "not_paid") return { kind: "not_paid" };
     return { kind: "bank_is_confirming", order };
   }
-  if (order.accountStatus === "failed") return { kind: "access_failed", order };
+  // The access of a gift is not the buyer's: staff see to it.
+  if (order.accountStatus === "failed" && !order.gift) return { kind: "access_failed", order };
   return { kind: "paid", order, access: order.accountStatus === "created" ? "sent" : "preparing" };
 }
 
@@ -86,7 +87,7 @@ export async function followPayment(
     if (result.kind !== "error") bankIsConfirming = result.kind === "bank_is_confirming";
     const waiting =
       bankIsConfirming ||
-      (result.kind === "paid" && result.access === "preparing") ||
+      (result.kind === "paid" && result.access === "preparing" && !result.order.gift) ||
       (result.kind === "error" && !first);
     const pause = nextPause(Date.now() - started, bankIsConfirming);
     if (!waiting || pause === null) return;

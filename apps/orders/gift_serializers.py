@@ -1,0 +1,70 @@
+"""Input and output of the order API about gifts (docs/rules.md, "Gifts")."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.core.dates import today
+from apps.orders.contact_rules import EMAIL, REQUIRED, check_email
+from apps.orders.gifts.details import GiftDetails, check_day, check_words
+from apps.orders.models.gift import MESSAGE_LENGTH, NAME_LENGTH
+
+
+class GiftInput(serializers.Serializer[GiftDetails]):
+    sender = serializers.CharField(
+        max_length=NAME_LENGTH,
+        error_messages={**REQUIRED, "blank": "Escribe quién lo regala."},
+        validators=[check_words],
+        help_text="Quién lo regala, como lo leerá quien lo recibe.",
+    )
+    name = serializers.CharField(
+        max_length=NAME_LENGTH,
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        default="",
+        validators=[check_words],
+    )
+    email = serializers.EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
+    deliver_on = serializers.DateField(
+        required=False,
+        allow_null=True,
+        default=None,
+        validators=[check_day],
+        help_text="Un día en Europe/Madrid, hasta 90 después de hoy. Sin él, hoy.",
+        error_messages={"invalid": "Ese día no existe."},
+    )
+    message = serializers.CharField(
+        max_length=MESSAGE_LENGTH,
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        default="",
+        validators=[check_words],
+    )
+
+
+def to_gift(data: dict[str, Any] | None) -> GiftDetails | None:
+    if data is None:
+        return None
+    return GiftDetails(
+        email=data["email"],
+        sender=data["sender"],
+        deliver_on=data["deliver_on"] or today(),
+        name=data["name"] or "",
+        message=(data["message"] or "").replace("\r\n", "\n"),
+    )
+
+
+class PaidGiftOutput(serializers.Serializer[dict[str, Any]]):
+    email = serializers.CharField(help_text="El correo de quien lo recibe, casi tapado.")
+    deliver_on = serializers.DateField()
+    status = serializers.ChoiceField(choices=("waiting", "delivered", "canceled"))
+
+
+class RecoverGiftOutput(serializers.Serializer[dict[str, Any]]):
+    email = serializers.CharField()
+    name = serializers.CharField()
+    sender = serializers.CharField()
+    deliver_on = serializers.DateField()
+    message = serializers.CharField()

@@ -1,0 +1,108 @@
+"""Who gets the access of a paid order: its buyer, or the recipient of a gift on the chosen day.
+
+The rules are in docs/rules.md, "Gifts". The row of the gift says whether it was delivered, so that
+a job which runs twice or was killed delivers each gift once.
+"""
+
+from datetime import date, timedelta
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.classroom.provisioning import grant_access
+from apps.core.dates import today
+from apps.orders.checkout.already_bought import LineToBuy, lines_bought_before
+from apps.orders.gifts.cancel import cancel_gift
+from apps.orders.ledger.alerts import alert_staff
+from apps.orders.ledger.history import flag, note
+from apps.orders.ledger.lines import lines_left
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Gift, Order, OrderLine, Refund
+from apps.orders.models.statuses import DELIVERABLE, EventKind
+from apps.students.models import Student
+from apps.students.services import find_or_create_student
+
+ACTOR = "sistema"
+# The hour in Europe/Madrid from which gifts of the day are delivered: no mail arrives at night.
+FROM_HOUR = 8
+
+
+def open_access(order: Order) -> None:
+    """Open the access to everything in a paid order. Safe to repeat.
+
+    Part of the caller's transaction. A gift that is due today is delivered, a later one waits.
+    """
+    if Gift.objects.filter(order=order).exists():
+        deliver(order_id=order.pk)
+        return
+    grant_access(
+        student=order.student,
+        items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],
+        order_id=order.pk,
+    )
+
+
+def deliver_due() -> int:
+    """Deliver the gifts whose day has come, each in a transaction of its own; return how many."""
+    due = Gift.objects.waiting().filter(
+        deliver_on__lte=_last_day_due(), order__status__in=DELIVERABLE
+    )
+    numbers = list(due.order_by("deliver_on", "pk").values_list("order_id", flat=True))
+    return sum(deliver(order_id=order_id) for order_id in numbers)
+
+
+def _last_day_due() -> date:
+    early = timezone.localtime().hour < FROM_HOUR
+    return today() - timedelta(days=1) if early else today()
+
+
+@transaction.atomic
+def deliver(*, order_id: int) -> bool:
+    """Give the recipient the access of a gift, once. False if it is not due, or was delivered.
+
+    Due is a gift with an address whose day has come and whose order is paid as agreed: an overdue
+    instalment, a dispute, or a refund that the provider has not answered hold it back.
+    """
+    order = locked_order(order_id)
+    gift = Gift.objects.waiting().filter(order=order, deliver_on__lte=today()).first()
+    if gift is None or not gift.recipient_email:
+        return False
+    if order.status not in DELIVERABLE or order.disputed_at is not None:
+        return False
+    if Refund.objects.unanswered().filter(payment__order=order).exists():
+        return False
+    lines = list(lines_left(order))
+    if not lines:
+        cancel_gift(order, actor=ACTOR, reason="no queda nada que entregar")
+        return False
+    student = find_or_create_student(email=gift.recipient_email, phone="")
+    _flag_if_owned(order, lines, student)
+    grant_access(
+        student=student,
+        items=[(line.subject_id, line.lesson_id) for line in lines],
+        order_id=order.pk,
+        mail="gift_received",
+    )
+    gift.status, gift.recipient, gift.delivered_at = (
+        Gift.Status.DELIVERED,
+        student,
+        timezone.now(),
+    )
+    gift.save(update_fields=["status", "recipient", "delivered_at"])
+    note(order, kind=EventKind.GIFT_DELIVERED, actor=ACTOR, reason="Regalo entregado")
+    return True
+
+
+def _flag_if_owned(order: Order, lines: list[OrderLine], student: Student) -> None:
+    """Flag the order if the recipient has some of it already. The buyer is not told.
+
+    See docs/decisions/0044-gifts-disclose-nothing-about-their-recipients.md.
+    """
+    to_give = [LineToBuy(line.subject_id, line.lesson_id, line.name) for line in lines]
+    owned = lines_bought_before(to_give, student_id=student.pk, but_for=order)
+    if not owned:
+        return
+    names = ", ".join(row.name for row in owned)
+    reason = f"Quien recibe el regalo ya tenía: {names}"
+    flag(order, kind=EventKind.GIFT_OWNED_BEFORE, actor=ACTOR, reason=reason)
+    alert_staff(order, occasion=f"gift-owned-{order.pk}", reason=reason)
