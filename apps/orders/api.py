@@ -188,18 +188,19 @@ class OrderByPayment(PublicAPIView):
                 "items_count": order.lines.count(),
                 "account_status": account_status(order.pk),
                 "student": {"first_name": order.first_name, "email": mask(order.email)},
-                "gift": _gift_answer(order),
+                **_gift_answer(order),
             },
             headers=PRIVATE,
         )
 
 
-def _gift_answer(order: Order) -> dict[str, object] | None:
+def _gift_answer(order: Order) -> dict[str, object]:
+    """The field `gift` of an order that is one."""
     gift = Gift.objects.filter(order=order).first()
     if gift is None:
-        return None
+        return {}
     email = mask(gift.recipient_email)
-    return {"email": email, "deliver_on": gift.deliver_on, "status": gift.status}
+    return {"gift": {"email": email, "deliver_on": gift.deliver_on, "status": gift.status}}
 
 
 def order_by_payment(*, session: str = "", payment: str = "") -> Order:

@@ -252,7 +252,7 @@ class PaidOrderOutput(serializers.Serializer[dict[str, Any]]):
     items_count = serializers.IntegerField()
     account_status = serializers.CharField()
     student = MaskedStudentOutput()
-    gift = PaidGiftOutput(allow_null=True, help_text="Solo si el pedido es un regalo.")
+    gift = PaidGiftOutput(required=False, help_text="Solo si el pedido es un regalo.")
 
 
 class RecoverStudentOutput(serializers.Serializer[dict[str, Any]]):
@@ -283,7 +283,7 @@ class RecoverOutput(serializers.Serializer[dict[str, Any]]):
         allow_null=True, help_text="Para process-checkout, mientras el presupuesto obligue."
     )
     student = RecoverStudentOutput()
-    gift = RecoverGiftOutput(allow_null=True, help_text="Solo si el pedido es un regalo.")
+    gift = RecoverGiftOutput(required=False, help_text="Solo si el pedido es un regalo.")
     items = serializers.ListField(child=serializers.DictField())
     discounts = DiscountOutput(many=True)
     saved_total = serializers.FloatField()

@@ -13,7 +13,7 @@ export const OrderByPayment = z.pipe(
     items_count: z.number().check(z.nonnegative()),
     account_status: z.nullable(z.enum(["pending", "created", "failed"])),
     student: z.object({ first_name: z.string(), email: z.string() }),
-    gift: z.nullable(
+    gift: z.optional(
       z.object({
         email: z.string(),
         deliver_on: z.string(),

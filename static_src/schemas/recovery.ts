@@ -51,7 +51,7 @@ export const RecoveredOrder = z.pipe(
     promo_code: z.nullable(z.string()),
     quote: z.nullable(z.string()),
     student: z.object({ email: z.string(), phone: z.string() }),
-    gift: z.nullable(z.object({ email: z.string(), deliver_on: z.string() })),
+    gift: z.optional(z.object({ email: z.string(), deliver_on: z.string() })),
     items: z.array(RecoveredItem),
     discounts: z.array(Discount),
     saved_total: cents,

@@ -39,6 +39,7 @@ class Recovered:
     @property
     def as_json(self) -> dict[str, object]:
         order = self.order
+        gift = stored_details(order)
         return {
             "id": order.pk,
             "total_amount": as_json(self.quote.total_cents),
@@ -52,12 +53,12 @@ class Recovered:
                 "last_name": order.last_name,
                 "phone": order.phone,
             },
-            "gift": asdict(gift) if (gift := stored_details(order)) else None,
             "items": [_item_as_json(row, line) for row, line in self.lines],
             "discounts": discounts_as_json(self.quote),
             "saved_total": as_json(order.total_cents),
             "changes": self.changes,
             "bank": bank_answer(order),
+            **({"gift": asdict(gift)} if gift else {}),
         }
 
 

@@ -29,7 +29,6 @@ const ORDER = RecoveredOrder.parse({
   promo_code: "BIENVENIDA10",
   quote: "3.firma",
   student: { email: "ana@example.com", first_name: "", last_name: "", phone: "+34600123123" },
-  gift: null,
   items: [item(1, 7, null, 192), item(2, 9, 31, 55), item(3, 9, 32, 55)],
   discounts: [],
   saved_total: 280,

@@ -13,7 +13,6 @@ const RAW = {
   items_count: 2,
   account_status: "pending",
   student: { first_name: "", email: "a•••@example.com" },
-  gift: null,
 };
 const order = (changes = {}) => OrderByPayment.parse({ ...RAW, ...changes });
 const REFERENCE = { sessionId: "", paymentIntentId: "pi_0123456789abcdef" };
