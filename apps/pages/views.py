@@ -23,7 +23,7 @@ from apps.pages.exercises import exercise_at
 from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
 from apps.pages.opinions.ratings import site_rating
 from apps.pages.plan_preview import preview_props
-from apps.pages.reads import faqs, price_plans
+from apps.pages.reads import faqs, newest_opinions, price_plans
 from apps.pricing.reads import banner_today, calculator_campaigns, campaign_today
 from apps.pricing.rules import PRICING
 
@@ -39,6 +39,7 @@ def home_context() -> dict[str, Any]:
         "method": METHOD,
         "institutions": Institution.objects.shown(),
         "testimonials": Testimonial.objects.shown(),
+        "opinions": newest_opinions(),
         "faqs": faqs(),
         "plans": price_plans(),
         "calculator": calculator_props(),

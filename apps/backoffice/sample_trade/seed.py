@@ -13,6 +13,7 @@ from apps.backoffice.sample_trade.classroom import open_classroom
 from apps.backoffice.sample_trade.contacts import write_leads
 from apps.backoffice.sample_trade.insertion import Rows
 from apps.backoffice.sample_trade.mails import write_mails
+from apps.backoffice.sample_trade.opinions import write_opinions
 from apps.backoffice.sample_trade.prices import change_prices
 from apps.backoffice.sample_trade.sales import sell
 from apps.backoffice.sample_trade.shop import REFERENCE, Shop
@@ -86,6 +87,7 @@ def seed_trade(user: Any) -> int:
     _choose_bounces(shop)
     open_classroom(shop)
     shop.rows.insert(Consent, Provisioning, Account, Enrolment)
+    write_opinions(shop)
     write_mails(shop, leads, shop.quotes)
     shop.rows.insert(Mail)
     write_withdrawals(shop)

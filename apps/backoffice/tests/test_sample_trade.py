@@ -21,6 +21,8 @@ from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import Dispute, Instalment, Order, Payment, ReferralReward, Refund
 from apps.orders.plan.charging import charge_again
 from apps.orders.reads import paid_without_access
+from apps.pages.models import Opinion
+from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, rating_of, site_rating
 from apps.payments.audit import audit
 from apps.payments.balance_copy import fetch_balance
 from apps.payments.models import BalanceEntry
@@ -66,6 +68,22 @@ def test_trade_shows_every_state_and_the_books_agree():
     # Stripe is asked about no sample payment: the one problem is the list of all charges.
     findings = reconcile()
     assert (findings.payments, findings.expired, findings.problems) == (0, 0, 1)
+
+
+@pytest.mark.usefixtures("trade")
+def test_trade_has_opinions_of_every_kind_and_too_few_to_rate_the_shop(client):
+    assert {"published", "waiting", "rejected"} == statuses(Opinion)
+    assert site_rating() is None
+    subject = Opinion.objects.filter(status="waiting").order_by("pk").first().subject
+    assert rating_of(subject.opinions.all(), FEWEST_OF_A_SUBJECT).count == 4
+    assert client.get(subject.page_path).text.count("Compra verificada") == 4
+    home = client.get("/").text
+    assert home.count("Compra verificada") == 3
+    assert "128 reseñas" in home
+    for opinion in Opinion.objects.select_related("student"):
+        bought = Enrolment.objects.filter(student=opinion.student, subject=opinion.subject)
+        assert bought.filter(ends_on__lt=opinion.asked_at).exists()
+        assert opinion.answered_at < timezone.now()
 
 
 @pytest.mark.usefixtures("trade")

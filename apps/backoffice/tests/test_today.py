@@ -43,6 +43,7 @@ WORK = [
     "Registros que Hacienda rechaza",
     "Devoluciones fallidas",
     "Solicitudes nuevas",
+    "Opiniones por revisar",
     "Correos sin entregar",
     "Peticiones de borrado",
     "Recompensas por pagar",
@@ -218,9 +219,10 @@ def test_support_staff_see_tiles_of_their_lists_and_no_takings(client):
     today = shown(client)
     assert today.money is None
     assert "Recaudación" not in client.get("/admin/").text
-    assert [tile.label for tile in today.tiles] == [
-        label for label in WORK if label not in (*WORK[-4:], "Registros que Hacienda rechaza")
-    ]
+    others = {*WORK[-4:], "Registros que Hacienda rechaza", "Opiniones por revisar"}
+    assert [tile.label for tile in today.tiles] == [w for w in WORK if w not in others]
+    eva.groups.set([Group.objects.get(name="Contenido")])
+    assert "Opiniones por revisar" in counts(client)
 
 
 @pytest.mark.usefixtures("carla")

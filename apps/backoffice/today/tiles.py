@@ -27,6 +27,7 @@ from apps.orders.models import (
     Refund,
 )
 from apps.orders.reads import paid_without_access
+from apps.pages.models import Opinion
 from apps.payments.models import AuditDifference
 from apps.students.models import ErasureRequest
 
@@ -110,6 +111,10 @@ TILES = (
         "Solicitudes nuevas", "leads.view_lead",
         lambda: Lead.objects.filter(status=Lead.Status.NEW),
         "leads_lead", _where(status__exact="new"),
+    ),
+    TileDefinition(
+        "Opiniones por revisar", "pages.view_opinion", lambda: Opinion.objects.to_moderate(),
+        "pages_opinion", _where(status__exact="waiting"), "answered_at", "La primera es del",
     ),
     TileDefinition(
         "Correos sin entregar", "core.view_mail", lambda: Mail.objects.stuck(),

@@ -31,13 +31,20 @@ def link_path(opinion: Opinion) -> str:
 
 
 def opinion_from_link(signed: str) -> Opinion | None:
-    """Return the opinion of a link, answered or not; None if the link is wrong or too old."""
+    """Return the opinion of a link, answered or not.
+
+    None if the link is wrong or too old, or if nothing of the purchase is left after refunds.
+    """
     try:
         opinion_id = int(_signer.unsign(signed))
     except (signing.BadSignature, ValueError):
         return None
     oldest = timezone.now() - timedelta(days=LINK_DAYS)
-    return Opinion.objects.filter(pk=opinion_id, asked_at__gt=oldest, **_REACHABLE).first()
+    bought = Enrolment.objects.filter(
+        _sold(), student=OuterRef("student"), subject=OuterRef("subject")
+    )
+    found = Opinion.objects.filter(Exists(bought), asked_at__gt=oldest, **_REACHABLE)
+    return found.filter(pk=opinion_id).select_related("student", "subject").first()
 
 
 # Conditions on a row with a student who may still be written to.
@@ -55,14 +62,18 @@ def enrolments_to_ask() -> QuerySet[Enrolment]:
         granted_at__gte=latest - timedelta(days=ASKED_WITHIN_DAYS),
     )
     asked = Opinion.objects.filter(student=OuterRef("student"), subject=OuterRef("subject"))
-    sold = Order.objects.filter(pk=OuterRef("order_id"), status__in=SOLD, disputed_at=None)
     return (
-        Enrolment.objects.filter(ended | long_ago, **_REACHABLE)
+        Enrolment.objects.filter(ended | long_ago, _sold(), **_REACHABLE)
         .exclude(Exists(asked))
-        .filter(Exists(sold))
         .select_related("student")
         .order_by("pk")
     )
+
+
+def _sold() -> Exists:
+    """The condition on an enrolment whose order is paid, not refunded in full and not disputed."""
+    sold = Order.objects.filter(pk=OuterRef("order_id"), status__in=SOLD, disputed_at=None)
+    return Exists(sold)
 
 
 def ask_for_opinions() -> int:

@@ -13,6 +13,9 @@ class OpinionQuerySet(models.QuerySet["Opinion"]):
     def published(self) -> Self:
         return self.filter(status=Opinion.Status.PUBLISHED)
 
+    def to_moderate(self) -> Self:
+        return self.filter(status=Opinion.Status.WAITING)
+
     def of_student(self, student: Student) -> Self:
         """Those of the student, and of the students who were merged into this one."""
         return self.filter(Q(student=student) | Q(student__merged_into=student))
@@ -57,6 +60,16 @@ class Opinion(models.Model):
         indexes = (
             models.Index(fields=("subject", "status", "-answered_at"), name="opinion_by_subject"),
             models.Index(fields=("-answered_at", "-id"), name="opinion_by_answer"),
+            models.Index(
+                fields=("-answered_at", "-id"),
+                condition=Q(status="waiting"),
+                name="opinion_to_moderate",
+            ),
+            models.Index(
+                fields=("-answered_at", "-id"),
+                condition=Q(status="published"),
+                name="opinion_published",
+            ),
         )
 
     def __str__(self) -> str:

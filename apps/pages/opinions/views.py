@@ -1,5 +1,7 @@
 """The page /opinion of the one-time link. It works without an account and without JavaScript."""
 
+from typing import Any
+
 from django import forms
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +20,13 @@ from apps.pages.opinions.models import Opinion
 RATINGS = ((5, "Muy buena"), (4, "Buena"), (3, "Normal"), (2, "Mala"), (1, "Muy mala"))
 
 
+class TextField(forms.CharField):
+    """Many lines. A browser counts a new line as one character and sends two."""
+
+    def to_python(self, value: Any) -> str | None:
+        return super().to_python(value.replace("\r\n", "\n") if value else value)
+
+
 class OpinionForm(forms.Form):
     rating = forms.TypedChoiceField(
         label="Tu nota",
@@ -29,7 +38,7 @@ class OpinionForm(forms.Form):
             "invalid_choice": "Elige una nota.",
         },
     )
-    text = forms.CharField(
+    text = TextField(
         label="Tu opinión",
         min_length=10,
         max_length=1500,

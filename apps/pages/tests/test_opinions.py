@@ -121,6 +121,63 @@ def test_wrong_old_and_blocked_links_are_not_valid(opinion: Opinion) -> None:
     assert client.post(path, ANSWER).status_code == 404
 
 
+def test_link_of_a_purchase_that_was_refunded_in_full_takes_no_answer(opinion: Opinion) -> None:
+    client, path = Client(), link_path(opinion)
+    Order.objects.update(status=Order.Status.PARTIALLY_REFUNDED)
+    assert client.get(path).status_code == 200
+    Order.objects.update(status=Order.Status.REFUNDED)
+    assert client.post(path, ANSWER).status_code == 404
+    Order.objects.update(status=Order.Status.PAID, disputed_at=timezone.now())
+    assert client.post(path, ANSWER).status_code == 404
+    opinion.refresh_from_db()
+    assert opinion.status == Opinion.Status.ASKED
+
+
+def test_link_of_an_erased_student_is_not_valid(opinion: Opinion) -> None:
+    path = link_path(opinion)
+    erase_all(opinion.student.email)
+    assert Client().get(path).status_code == 404
+    assert Client().post(path, ANSWER).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("text", "is_taken"),
+    [
+        ("x" * 9, False),
+        ("x" * 10, True),
+        ("x" * 1500, True),
+        ("x" * 1501, False),
+        # 1500 characters for the browser, which sends each new line as two.
+        ("x\r\n" * 749 + "xx", True),
+        ("Un byte nulo \0 dentro.", False),
+    ],
+)
+def test_text_has_10_to_1500_characters(opinion: Opinion, text: str, is_taken: bool) -> None:
+    Client().post(link_path(opinion), {**ANSWER, "text": text})
+    opinion.refresh_from_db()
+    assert (opinion.status == Opinion.Status.WAITING) == is_taken
+
+
+def test_home_page_shows_the_three_newest_published_opinions(opinion: Opinion) -> None:
+    client = Client()
+    assert "Compra verificada" not in client.get("/").content.decode()
+    publish(opinion.subject, 4)
+    hostile = {**ANSWER, "shown_name": "<i>Ana</i>", "text": "<script>alert(1)</script> nada"}
+    client.post(link_path(opinion), hostile)
+    html = client.get("/").content.decode()
+    assert html.count("Compra verificada") == 3
+    assert "Texto 3" in html
+    assert "&lt;i&gt;Ana" not in html
+    Opinion.objects.filter(pk=opinion.pk).update(status=Opinion.Status.PUBLISHED)
+    html = client.get("/").content.decode()
+    assert "&lt;i&gt;Ana&lt;/i&gt;" in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; nada" in html
+    assert f'href="{opinion.subject.page_path}"' in html
+    # A subject without a page is not linked, and its opinions are not shown.
+    Subject.objects.update(active=False)
+    assert "Compra verificada" not in client.get("/").content.decode()
+
+
 def test_staff_publish_an_answer_and_the_page_shows_it_as_verified(opinion: Opinion) -> None:
     Client().post(link_path(opinion), {**ANSWER, "text": "<b>Muy</b> claro todo."})
     staff = Client()
