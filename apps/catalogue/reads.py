@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from apps.catalogue.models import Degree, Lesson, Subject, SubjectQuerySet, University
 from apps.catalogue.price_history import lowest_earlier_prices
-from apps.catalogue.serializers import DEFAULT_PAGE_SIZE
+from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, DEFAULT_SORT
 from apps.catalogue.shapes import (
     CARD_COLUMNS,
     Shape,
@@ -85,10 +85,11 @@ def catalogue_page(
     university_id: int | None = None,
     degree_id: int | None = None,
     search: str = "",
+    sort: str = DEFAULT_SORT,
     page: int = 1,
     page_size: int = DEFAULT_PAGE_SIZE,
 ) -> Shape:
-    """Return one page of the subjects on sale, the most enrolled first.
+    """Return one page of the subjects on sale, by default the most enrolled first.
 
     Each subject has all its lessons, including expired ones. A number beyond the last page returns
     the last page. A degree of another university returns an empty page. Raises UniversityUnknown or
@@ -96,7 +97,7 @@ def catalogue_page(
     """
     matching = _subjects_on_sale(university_id, degree_id).name_contains(search)
     # Count and page with the ids alone, from the index: skipped rows are never fetched.
-    paginator = Paginator(matching.most_enrolled_first().values("pk"), page_size)
+    paginator = Paginator(matching.sorted_by(sort).values("pk"), page_size)
     if not search:
         paginator.count = _count_on_sale(university_id, degree_id)
     shown = paginator.get_page(page)
@@ -106,7 +107,7 @@ def catalogue_page(
         "page": shown.number,
         "pages": shown.paginator.num_pages,
         "page_size": page_size,
-        "results": _cards(Subject.objects.filter(pk__in=ids).most_enrolled_first()),
+        "results": _cards(Subject.objects.filter(pk__in=ids).sorted_by(sort)),
     }
 
 

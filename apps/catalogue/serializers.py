@@ -5,8 +5,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from apps.catalogue.models.studies import SORTS
+
 PAGE_SIZES = (6, 9, 12, 18)
 DEFAULT_PAGE_SIZE = 9
+DEFAULT_SORT = "popularity"
 # PostgreSQL's largest bigint. A larger id would be a database error, not an unknown row.
 LARGEST_ID = 2**63 - 1
 
@@ -138,6 +141,11 @@ class CatalogueQuery(serializers.Serializer[Any]):
         error_messages=dict.fromkeys(
             ("invalid", "min_value", "max_string_length"), "El número de página no es válido."
         ),
+    )
+    sort = serializers.ChoiceField(
+        required=False,
+        choices=tuple(SORTS),
+        error_messages={"invalid_choice": "El orden debe ser popularity, name o price."},
     )
     page_size = serializers.ChoiceField(
         required=False,

@@ -3,7 +3,7 @@ from django.urls import path
 from apps.catalogue import api
 from apps.core.page_cache.policy import public_answer
 
-_PAGE = ("university_id", "degree_id", "search", "page", "page_size")
+_PAGE = ("university_id", "degree_id", "search", "page", "sort", "page_size")
 
 urlpatterns = [
     path("universities", public_answer(api.Universities.as_view())),

@@ -27,11 +27,18 @@ Shape = dict[str, Any]
 EVERYTHING = "todas"
 EVERYTHING_PAGE_SIZE = 18
 LONGEST_SEARCH = 100
+MOST_ENROLLED = "matriculados"
+# Value of `orden` in the address: its label, and the sort of the API.
+ORDERS = {
+    MOST_ENROLLED: ("Más matriculados", "popularity"),
+    "nombre": ("Nombre", "name"),
+    "precio": ("Precio", "price"),
+}
 
 
 @dataclass(frozen=True)
 class CatalogueQuery:
-    """The query string of /compra: universidad, carrera, buscar, pagina, por_pagina.
+    """The query string of /compra: universidad, carrera, buscar, orden, pagina, por_pagina.
 
     Invalid values fall back to a default, so that old links still open a page.
     `static_src/islands/catalogue/query.ts` does the same in the browser.
@@ -40,6 +47,7 @@ class CatalogueQuery:
     university_id: int | None
     degree_id: int | None = None
     search: str = ""
+    order: str = MOST_ENROLLED
     page: int = 1
     page_size: int = DEFAULT_PAGE_SIZE
     everything: bool = False
@@ -52,11 +60,13 @@ class CatalogueQuery:
             university_id = open_ids[0] if open_ids else None
         everything = params.get("por_pagina") == EVERYTHING
         page_size = _number(params.get("por_pagina"))
+        order = params.get("orden", "")
         return cls(
             university_id=university_id,
             degree_id=_number(params.get("carrera")),
             # PostgreSQL refuses NUL characters in text.
             search=params.get("buscar", "").replace("\0", "").strip()[:LONGEST_SEARCH],
+            order=order if order in ORDERS else MOST_ENROLLED,
             page=1 if everything else _number(params.get("pagina")) or 1,
             page_size=page_size
             if page_size in PAGE_SIZES
@@ -73,6 +83,8 @@ class CatalogueQuery:
             params["carrera"] = self.degree_id
         if self.search:
             params["buscar"] = self.search
+        if self.order != MOST_ENROLLED:
+            params["orden"] = self.order
         if self.page_size != DEFAULT_PAGE_SIZE:
             params["por_pagina"] = self.page_size
         if page > 1:
@@ -84,12 +96,13 @@ class CatalogueQuery:
             "university_id": self.university_id,
             "degree_id": self.degree_id,
             "search": self.search,
+            "order": self.order,
             "page": self.page,
             "page_size": EVERYTHING if self.everything else self.page_size,
         }
 
 
-@public_page("universidad", "carrera", "buscar", "pagina", "por_pagina", "asignatura")
+@public_page("universidad", "carrera", "buscar", "orden", "pagina", "por_pagina", "asignatura")
 @require_safe
 @paying_page
 def compra(request: HttpRequest) -> HttpResponse:
@@ -111,6 +124,7 @@ def compra(request: HttpRequest) -> HttpResponse:
             "degrees": degrees,
             "query": query,
             "page_sizes": PAGE_SIZES,
+            "orders": [(value, label) for value, (label, _) in ORDERS.items()],
             "page": page,
             "cards": [_card(subject, campaign) for subject in page["results"]],
             "page_links": page_links(query.url, query.page, page["pages"]),
@@ -146,6 +160,7 @@ def _first_page(query: CatalogueQuery) -> Shape:
         university_id=query.university_id,
         degree_id=query.degree_id,
         search=query.search,
+        sort=ORDERS[query.order][1],
         page=query.page,
         page_size=query.page_size,
     )

@@ -12,6 +12,7 @@ from tests.browser.records import Shelf, eventually
 from tests.browser.visitor import Visitor
 
 CATALOGUE = "/api/catalogue"
+PHONE = {"width": 390, "height": 844}
 
 
 def on_sale() -> int:
@@ -155,6 +156,38 @@ def test_search_without_results_shows_a_message(visitor: Visitor) -> None:
         visitor.page.get_by_role("paragraph").filter(has_text="No se encontraron asignaturas")
     ).to_be_visible()
     expect(visitor.cards).to_have_count(0)
+    everywhere = visitor.page.get_by_role("link", name="búscala en todas las universidades")
+    expect(everywhere).to_have_attribute("href", "/buscar?q=zzzz")
+    visitor.press(visitor.page.get_by_role("link", name="pídenosla"))
+    visitor.press(visitor.page.get_by_role("link", name="Solicitar asignatura"))
+    expect(visitor.page.get_by_role("dialog", name="Solicitar asignatura")).to_be_visible()
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_subjects_are_sorted_by_name_and_price(
+    shelf: Shelf, new_visitor: Callable[..., Visitor], alive: bool
+) -> None:
+    for name, price in (("Botánica", "90.00"), ("Zoología", "80.00"), ("Anatomía", "100.00")):
+        shelf.put(name, price)
+    visitor = new_visitor(viewport=PHONE, java_script_enabled=alive)
+    page = visitor.page
+    if alive:
+        visitor.open_catalogue(shelf.degree)
+    else:
+        visitor.watch.expect("request: csp")
+        page.goto(f"/compra?carrera={shelf.degree.pk}")
+    for order, first in (("Precio", "Zoología"), ("Nombre", "Anatomía")):
+        page.get_by_label("Ordenar por").select_option(order)
+        if not alive:
+            page.get_by_role("button", name="Filtrar").click()
+        expect(visitor.cards.first).to_contain_text(first)
+        expect(visitor.cards).to_have_count(3)
+        assert f"orden={order.lower()}" in page.url
+    if alive:
+        visitor.assert_accessible()
+        page.go_back()
+        expect(visitor.cards.first).to_contain_text("Zoología")
+        expect(page.get_by_label("Ordenar por")).to_have_value("precio")
 
 
 def test_search_ignores_accents_and_case(visitor: Visitor) -> None:

@@ -62,7 +62,7 @@ def test_opinion_is_asked_given_moderated_and_shown_as_verified(
     expect(row).to_contain_text(TEXT)
     row.get_by_role("checkbox").check()
     staff.locator("select[name=action]").select_option("Publicar")
-    staff.get_by_role("button", name="Ejecutar").click()
+    staff.locator("button[name=index]").click()
     expect(staff.get_by_text("Opiniones cambiadas: 1.")).to_be_visible()
     assert Opinion.objects.get(subject=subject).status == Opinion.Status.PUBLISHED
 

@@ -112,6 +112,15 @@ class Degree(Named):
         return addresses.degree_path(self.pk, self.name, self.university.page_path)
 
 
+# The orders of lists of subjects that visitors choose (docs/rules.md, "Catalogue reads and search").
+CATALOGUE_ORDER = ("-enrolled_students_count", "name_sort", "pk")
+SORTS = {
+    "popularity": CATALOGUE_ORDER,
+    "name": ("name_sort", "pk"),
+    "price": ("final_price", "name_sort", "pk"),
+}
+
+
 class SubjectQuerySet(RecordedQuerySet["Subject"]):
     def on_sale(self) -> Self:
         """Active subjects with an active lesson, at an open university."""
@@ -128,11 +137,14 @@ class SubjectQuerySet(RecordedQuerySet["Subject"]):
 
     def most_enrolled_first(self) -> Self:
         """In the order of the catalogue: most enrolled students first, then by name."""
-        return self.order_by("-enrolled_students_count", "name_sort", "pk")
+        return self.order_by(*CATALOGUE_ORDER)
+
+    def sorted_by(self, sort: str) -> Self:
+        return self.order_by(*SORTS[sort])
 
     def most_popular_first(self) -> Self:
         """Most paid orders of the last year first, then in the order of the catalogue."""
-        return self.order_by("-popularity", "-enrolled_students_count", "name_sort", "pk")
+        return self.order_by("-popularity", *CATALOGUE_ORDER)
 
 
 def _in_catalogue_order(*filters: str, name: str) -> models.Index:
@@ -144,6 +156,16 @@ def _in_catalogue_order(*filters: str, name: str) -> models.Index:
     return models.Index(
         fields=(*filters, "-enrolled_students_count", "name_sort", "id"),
         include=("name_search",) if "university" in filters else ("name_search", "university"),
+        condition=Q(active=True, active_lessons_count__gt=0),
+        name=name,
+    )
+
+
+def _findable_by(*fields: str, name: str) -> models.Index:
+    """Return a partial index of the findable subjects for another order than the catalogue's."""
+    return models.Index(
+        fields=(*fields, "id"),
+        include=() if "university" in fields else ("university",),
         condition=Q(active=True, active_lessons_count__gt=0),
         name=name,
     )
@@ -240,6 +262,18 @@ class Subject(Named):
         indexes = (
             _in_catalogue_order(name="subject_shown"),
             _in_catalogue_order("university", name="subject_shown_university"),
+            _findable_by("university", "name_sort", name="subject_shown_of_uni_by_name"),
+            _findable_by("final_price", "name_sort", name="subject_shown_by_price"),
+            _findable_by(
+                "university", "final_price", "name_sort", name="subject_shown_of_uni_by_price"
+            ),
+            _findable_by(
+                "university",
+                "-popularity",
+                "-enrolled_students_count",
+                "name_sort",
+                name="subject_shown_by_popularity",
+            ),
             models.Index(fields=("name_sort", "id"), name="subject_by_name"),
             models.Index(fields=("vat",), condition=Q(active=True), name="subject_by_vat"),
             models.Index(fields=("university", "name_sort", "id"), name="subject_by_university"),

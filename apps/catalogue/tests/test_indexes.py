@@ -53,6 +53,15 @@ READS = {
     "a degree": lambda u, d: {"university_id": u.pk, "degree_id": d.pk},
     "a search": lambda u, d: {"search": "a010 sobre y3"},
     "a search in a university": lambda u, d: {"university_id": u.pk, "search": "sobre x0"},
+    **{
+        f"a university by {sort}, page {page}": lambda u, d, sort=sort, page=page: {
+            "university_id": u.pk,
+            "sort": sort,
+            "page": page,
+        }
+        for sort in ("name", "price")
+        for page in (1, 9999)
+    },
     "a short search in a university": lambda u, d: {"university_id": u.pk, "search": "x0"},
 }
 
@@ -93,6 +102,34 @@ def test_search_of_three_letters_uses_the_trigram_index(many):
     plans = [plan_of(q["sql"]) for q in captured.captured_queries if "name_search" in q["sql"]]
     assert len(plans) == 2
     assert all("subject_by_trigram" in plan for plan in plans)
+
+
+BY_INDEX = {
+    "all by name": ("subject_by_name", {"sort": "name"}),
+    "all by price": ("subject_shown_by_price", {"sort": "price"}),
+    "a university by name": ("subject_shown_of_uni_by_name", {"sort": "name"}),
+    "a university by price": ("subject_shown_of_uni_by_price", {"sort": "price"}),
+}
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(("index", "asked"), BY_INDEX.values(), ids=BY_INDEX)
+def test_each_order_reads_one_page_from_its_index(index, asked, many):
+    university = {"university_id": many.pk} if "_uni_" in index else {}
+    with CaptureQueriesContext(connection) as captured:
+        assert reads.catalogue_page(**asked, **university)["results"]
+    [page] = [q["sql"] for q in captured.captured_queries if " LIMIT 9" in q["sql"]]
+    plan = plan_of(page)
+    assert f"using {index} " in plan, plan
+
+
+@pytest.mark.postgres
+def test_pages_of_universities_read_popularity_from_its_index(many, client):
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(many.page_path).status_code == 200
+    [page] = [q["sql"] for q in captured.captured_queries if '"popularity" DESC' in q["sql"]]
+    plan = plan_of(page)
+    assert "using subject_shown_by_popularity " in plan, plan
 
 
 OVER_ALL = {

@@ -176,6 +176,28 @@ def test_catalogue_sorts_by_enrolments_then_by_name_with_spanish_collation():
     ]
 
 
+def test_visitors_may_sort_by_name_or_price(client):
+    degree = make_degree()
+    for name, price, students in (
+        ("Zoología", "90.00", 1),
+        ("Ética", "100.00", 9),
+        ("Arte", "90.00", 5),
+    ):
+        make_subject(name, price, degree=degree, enrolled_offset=students)
+
+    def listed(**query):
+        return names(client.get("/api/catalogue", query).json())
+
+    assert listed() == listed(sort="popularity") == ["Ética", "Arte", "Zoología"]
+    assert listed(sort="name") == ["Arte", "Ética", "Zoología"]
+    assert listed(sort="price") == ["Arte", "Zoología", "Ética"]
+    assert listed(sort="price", university_id=degree.university_id, search="a") == [
+        "Arte",
+        "Zoología",
+        "Ética",
+    ]
+
+
 @pytest.mark.parametrize(
     ("search", "found"),
     [
@@ -332,6 +354,7 @@ HUGE = "9" * 40
         ("catalogue", {"search": "a" * 101}, 400, "search"),
         ("catalogue", {"page": "0"}, 400, "page"),
         ("catalogue", {"page": "dos"}, 400, "page"),
+        ("catalogue", {"sort": "-name"}, 400, "sort"),
         ("catalogue", {"page_size": "7"}, 400, "page_size"),
         ("catalogue", {"page_size": "all"}, 400, "page_size"),
         ("catalogue", {"page_size": HUGE}, 400, "page_size"),
@@ -383,7 +406,7 @@ def test_schema_describes_the_reads(client):
         "/api/universities": set(),
         "/api/degrees": {"university_id"},
         "/api/subjects": {"degree_id"},
-        "/api/catalogue": {"university_id", "degree_id", "search", "page", "page_size"},
+        "/api/catalogue": {"university_id", "degree_id", "search", "sort", "page", "page_size"},
     }
     page = schema["components"]["schemas"]["CataloguePageOut"]["properties"]
     assert list(page) == ["count", "page", "pages", "page_size", "results"]

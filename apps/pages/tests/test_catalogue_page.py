@@ -93,6 +93,7 @@ def test_island_props_have_the_page_of_the_html(client: Client) -> None:
         "university_id": degree.university_id,
         "degree_id": None,
         "search": "",
+        "order": "matriculados",
         "page": 2,
         "page_size": 9,
     }
@@ -138,6 +139,7 @@ def test_filters_and_pages_work_without_javascript(client: Client) -> None:
         "universidad",
         "carrera",
         "buscar",
+        "orden",
         "por_pagina",
     ]
     following = re.search(r'href="([^"]+)" rel="next"', html)
@@ -145,6 +147,30 @@ def test_filters_and_pages_work_without_javascript(client: Client) -> None:
     html = html_of(client, following[1].replace("&amp;", "&").removeprefix("/compra"))
     assert shown_subjects(html) == [f"Derecho {number:02}" for number in range(6, 12)]
     assert 'rel="prev"' in html
+
+
+def test_order_works_without_javascript_and_stays_on_further_pages(client: Client) -> None:
+    degree = make_degree()
+    for number in range(7):
+        make_subject(f"Asignatura {number}", f"{200 - number}.00", degree=degree)
+    html = html_of(client, "?orden=precio&por_pagina=6")
+    assert shown_subjects(html) == [f"Asignatura {number}" for number in range(6, 0, -1)]
+    assert '<option value="precio" selected>Precio</option>' in html
+    assert props_of(html)["query"]["order"] == "precio"
+    following = re.search(r'href="([^"]+)" rel="next"', html)
+    assert following
+    html = html_of(client, following[1].replace("&amp;", "&").removeprefix("/compra"))
+    assert shown_subjects(html) == ["Asignatura 0"]
+
+
+def test_search_without_results_leads_to_all_universities_and_to_the_request(
+    client: Client,
+) -> None:
+    make_subject()
+    html = html_of(client, "?buscar=qu%C3%ADmica+%26+m%C3%A1s")
+    assert 'href="/buscar?q=qu%C3%ADmica%20%26%20m%C3%A1s"' in html
+    assert 'href="#solicitar-asignatura"' in html
+    assert 'id="solicitar-asignatura"' in html
 
 
 def test_page_number_beyond_the_last_shows_the_last(client: Client) -> None:
@@ -185,6 +211,7 @@ def test_degree_of_another_university_is_ignored(client: Client) -> None:
         "universidad=%00&pagina=99999999999999999999&por_pagina=TODAS",
         "carrera=²&pagina=٣&buscar=%20%20",
         "buscar=%00",
+        "orden=price",
     ],
 )
 def test_invalid_query_values_fall_back_to_defaults(text: str) -> None:

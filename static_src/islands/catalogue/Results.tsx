@@ -9,8 +9,10 @@ import {
   type CatalogueQuery,
   cataloguePath,
   EVERYTHING,
+  ORDERS,
   PAGE_SIZES,
   pageNumbers,
+  parseOrder,
   parsePageSize,
 } from "./query";
 import { SubjectCard } from "./SubjectCard";
@@ -21,6 +23,7 @@ const NO_SUBJECTS: Resource<CataloguePage> = {
   status: "ready",
   data: { count: 0, page: 1, pages: 1, results: [] },
 };
+const REQUEST = "#solicitar-asignatura";
 const SKELETONS = ["a", "b", "c", "d", "e", "f"];
 
 type CartProps = {
@@ -70,6 +73,20 @@ export function Results({ cache, query, onChange, ...cartProps }: Props) {
           {answer ? countText(answer.count) : "Asignaturas"}
         </h2>
         <label className="results__size">
+          <span>Ordenar por</span>
+          <select
+            className="input"
+            value={query.order}
+            onChange={({ target }) => onChange({ order: parseOrder(target.value), page: 1 })}
+          >
+            {Object.entries(ORDERS).map(([value, label]) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="results__size">
           <span>Por página</span>
           <select
             className="input"
@@ -95,7 +112,7 @@ export function Results({ cache, query, onChange, ...cartProps }: Props) {
           {...cartProps}
         />
       ) : (
-        <PageOfSubjects resource={first} {...cartProps} />
+        <PageOfSubjects resource={first} search={query.search} {...cartProps} />
       )}
       {answer && !everything && answer.pages > 1 && (
         <Pager page={answer.page} pages={answer.pages} onGoTo={goTo} />
@@ -114,8 +131,35 @@ function useCataloguePage(
   return path === null ? NO_SUBJECTS : resource;
 }
 
-function PageOfSubjects(props: CartProps & { resource: Resource<CataloguePage> }) {
-  const { resource, cart, ...cartProps } = props;
+/** Where to look after nothing was found. The request of a subject is below the catalogue. */
+function WhereElse({ search }: { search: string }) {
+  return (
+    <p>
+      Prueba con otra palabra o con otra carrera
+      {search && (
+        <>
+          ,{" "}
+          <a href={`/buscar?q=${encodeURIComponent(search)}`}>búscala en todas las universidades</a>
+        </>
+      )}{" "}
+      o{" "}
+      <a href={REQUEST} onClick={openRequest}>
+        pídenosla
+      </a>
+      .
+    </p>
+  );
+}
+
+/** Older browsers do not open the details that a link's target is in. */
+function openRequest() {
+  const details = document.querySelector(REQUEST)?.closest("details");
+  if (details) details.open = true;
+}
+
+type PageProps = CartProps & { resource: Resource<CataloguePage>; search: string };
+
+function PageOfSubjects({ resource, search, cart, ...cartProps }: PageProps) {
   if (resource.status === "loading") {
     return (
       <Grid>
@@ -141,11 +185,11 @@ function PageOfSubjects(props: CartProps & { resource: Resource<CataloguePage> }
         <p>
           <strong>No se encontraron asignaturas</strong>
         </p>
-        <p>
-          {resource === NO_SUBJECTS
-            ? "Estamos preparando el catálogo. Vuelve pronto."
-            : "Prueba con otra palabra o con otra carrera."}
-        </p>
+        {resource === NO_SUBJECTS ? (
+          <p>Estamos preparando el catálogo. Vuelve pronto.</p>
+        ) : (
+          <WhereElse search={search} />
+        )}
       </div>
     );
   }
@@ -188,7 +232,7 @@ function EveryPage({ cache, query, first, ...cartProps }: EveryPageProps) {
   const further = Array.from({ length: shown - 1 }, (_, index) => index + 2);
   return (
     <div className="results__pages">
-      <PageOfSubjects resource={first} {...cartProps} />
+      <PageOfSubjects resource={first} search={query.search} {...cartProps} />
       {further.map((page) => (
         <FurtherPage key={page} cache={cache} query={query} page={page} {...cartProps} />
       ))}
@@ -203,7 +247,8 @@ function FurtherPage({
   page,
   ...cartProps
 }: Omit<EveryPageProps, "first"> & { page: number }) {
-  return <PageOfSubjects resource={useCataloguePage(cache, query, page)} {...cartProps} />;
+  const resource = useCataloguePage(cache, query, page);
+  return <PageOfSubjects resource={resource} search={query.search} {...cartProps} />;
 }
 
 function EndOfList({ onNear }: { onNear: () => void }) {

@@ -6,7 +6,7 @@ import { CataloguePage, CatalogueSubject } from "../../schemas/catalogue";
 import { Pricing } from "../../schemas/pricing";
 import { Degree, University } from "../../schemas/universities";
 import { Catalogue } from "./Catalogue";
-import { EVERYTHING, PAGE_SIZES } from "./query";
+import { EVERYTHING, PAGE_SIZES, parseOrder } from "./query";
 
 /**
  * The props from `apps/pages/catalogue_page.py`: the data of the page that the server's HTML already shows.
@@ -24,6 +24,10 @@ const Props = z.object({
       university_id: z.nullable(z.number()),
       degree_id: z.nullable(z.number()),
       search: z.string(),
+      order: z.pipe(
+        z.string(),
+        z.transform((text: string) => parseOrder(text)),
+      ),
       page: z.number(),
       page_size: z.union([z.literal(PAGE_SIZES), z.literal(EVERYTHING)]),
     }),
@@ -31,6 +35,7 @@ const Props = z.object({
       universityId: query.university_id,
       degreeId: query.degree_id,
       search: query.search,
+      order: query.order,
       page: query.page,
       pageSize: query.page_size,
     })),

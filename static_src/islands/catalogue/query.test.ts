@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import { cataloguePath, formatQuery, pageNumbers, parseQuery } from "./query";
 
 const OPEN = [4, 2];
-const DEFAULT = { universityId: 4, degreeId: null, search: "", page: 1, pageSize: 9 } as const;
+const DEFAULT = {
+  universityId: 4,
+  degreeId: null,
+  search: "",
+  order: "matriculados",
+  page: 1,
+  pageSize: 9,
+} as const;
 
 describe("parsing the query string", () => {
   it("defaults to the first open university, all degrees and page 1 with 9 subjects", () => {
@@ -11,8 +18,18 @@ describe("parsing the query string", () => {
 
   it("parses every parameter", () => {
     expect(
-      parseQuery("?universidad=2&carrera=7&buscar=%20derecho%20&pagina=3&por_pagina=18", OPEN),
-    ).toEqual({ universityId: 2, degreeId: 7, search: "derecho", page: 3, pageSize: 18 });
+      parseQuery(
+        "?universidad=2&carrera=7&buscar=%20derecho%20&orden=precio&pagina=3&por_pagina=18",
+        OPEN,
+      ),
+    ).toEqual({
+      universityId: 2,
+      degreeId: 7,
+      search: "derecho",
+      order: "precio",
+      page: 3,
+      pageSize: 18,
+    });
   });
 
   it.each([
@@ -21,6 +38,7 @@ describe("parsing the query string", () => {
     "?pagina=0&por_pagina=7",
     "?pagina=99999999999999999999&por_pagina=Todas",
     "?carrera=1.5&buscar=%20%20",
+    "?orden=constructor",
   ])("falls back to the defaults for the invalid values of %s", (queryString) => {
     expect(parseQuery(queryString, OPEN)).toEqual(DEFAULT);
   });
@@ -51,6 +69,7 @@ describe("formatting the query string", () => {
       universityId: 2,
       degreeId: 7,
       search: "año & más",
+      order: "nombre",
       page: 3,
       pageSize: 12,
     } as const;
@@ -69,6 +88,12 @@ describe("the path of the API call", () => {
     expect(cataloguePath(DEFAULT)).toBe("/api/catalogue?university_id=4&page=1&page_size=9");
     expect(cataloguePath({ ...DEFAULT, degreeId: 7, search: "año", page: 2 })).toBe(
       "/api/catalogue?university_id=4&degree_id=7&search=a%C3%B1o&page=2&page_size=9",
+    );
+  });
+
+  it("names the order that the visitor has chosen", () => {
+    expect(cataloguePath({ ...DEFAULT, order: "precio" })).toBe(
+      "/api/catalogue?university_id=4&sort=price&page=1&page_size=9",
     );
   });
 

@@ -1,5 +1,5 @@
 /**
- * The query string of /compra: universidad, carrera, buscar, pagina, por_pagina. Invalid values
+ * The query string of /compra: universidad, carrera, buscar, orden, pagina, por_pagina. Invalid values
  * fall back to the defaults. The server parses it in the same way in `apps/pages/catalogue_page.py`.
  */
 export const PAGE_SIZES = [6, 9, 12, 18] as const;
@@ -9,12 +9,24 @@ const EVERYTHING_PAGE_SIZE = 18;
 const DEFAULT_PAGE_SIZE = 9;
 const LONGEST_SEARCH = 100;
 
+/** The values of `orden` with their labels. The first is the default. */
+export const ORDERS = {
+  matriculados: "Más matriculados",
+  nombre: "Nombre",
+  precio: "Precio",
+} as const;
+const SORTS = { matriculados: "", nombre: "name", precio: "price" };
+const DEFAULT_ORDER = "matriculados";
+
+export type Order = keyof typeof ORDERS;
+
 export type PageSize = (typeof PAGE_SIZES)[number] | typeof EVERYTHING;
 
 export type CatalogueQuery = {
   universityId: number | null;
   degreeId: number | null;
   search: string;
+  order: Order;
   page: number;
   pageSize: PageSize;
 };
@@ -31,6 +43,7 @@ export function parseQuery(queryString: string, openUniversityIds: number[]): Ca
         : (openUniversityIds[0] ?? null),
     degreeId: wholeNumber(params.get("carrera")),
     search: cleanSearch(params.get("buscar") ?? ""),
+    order: parseOrder(params.get("orden")),
     page: pageSize === EVERYTHING ? 1 : (wholeNumber(params.get("pagina")) ?? 1) || 1,
     pageSize,
   };
@@ -50,6 +63,7 @@ export function formatQuery(
   set("universidad", query.universityId === openUniversityIds[0] ? null : query.universityId);
   set("carrera", query.degreeId);
   set("buscar", query.search);
+  set("orden", query.order === DEFAULT_ORDER ? null : query.order);
   set("por_pagina", query.pageSize === DEFAULT_PAGE_SIZE ? null : query.pageSize);
   set("pagina", query.page > 1 ? query.page : null);
   const text = params.toString();
@@ -61,6 +75,7 @@ export function cataloguePath(query: CatalogueQuery, page = query.page): string 
   const params = new URLSearchParams({ university_id: String(query.universityId) });
   if (query.degreeId !== null) params.set("degree_id", String(query.degreeId));
   if (query.search) params.set("search", query.search);
+  if (query.order !== DEFAULT_ORDER) params.set("sort", SORTS[query.order]);
   params.set("page", String(page));
   const size = query.pageSize === EVERYTHING ? EVERYTHING_PAGE_SIZE : query.pageSize;
   params.set("page_size", String(size));
@@ -70,6 +85,10 @@ export function cataloguePath(query: CatalogueQuery, page = query.page): string 
 export function parsePageSize(text: string | null): PageSize {
   if (text === EVERYTHING) return EVERYTHING;
   return PAGE_SIZES.find((size) => String(size) === text) ?? DEFAULT_PAGE_SIZE;
+}
+
+export function parseOrder(text: string | null): Order {
+  return text !== null && Object.hasOwn(ORDERS, text) ? (text as Order) : DEFAULT_ORDER;
 }
 
 export function cleanSearch(text: string): string {
