@@ -26,7 +26,7 @@ help:
 	@echo "make load           diez minutos de visitas y compras mezcladas"
 	@echo "make cost           lo que cuesta una compra, y lo que piden 10, 100 y 1.000 por minuto"
 	@echo "make format         da formato al código"
-	@echo "make lighthouse     juzga cada página pública con Lighthouse"
+	@echo "make lighthouse     juzga cada página pública con Lighthouse (PAGES=/compra: solo esa)"
 	@echo "make images         vuelve a dibujar los iconos y la imagen para compartir"
 	@echo "make bench          mide la tienda junto a sus límites (BENCH=pages: solo esa parte)"
 	@echo "make bench-peers    compara la página del catálogo con django-oscar y pretix"

@@ -10,7 +10,6 @@ from django.core.cache import cache
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import URLResolver, get_resolver
 
 from apps.catalogue.models import Lesson, Subject, University
 from apps.core.models import PublicChange, SiteSettings
@@ -19,6 +18,7 @@ from apps.core.page_cache.triggers import shown_tables
 from apps.pages.models import Faq
 from apps.pricing.models import Campaign
 from tests.helpers.factories import make_subject
+from tests.helpers.kept_routes import kept_routes
 
 pytestmark = pytest.mark.django_db
 
@@ -60,16 +60,6 @@ def queries(client, path, **headers):
     return [query["sql"] for query in captured.captured_queries]
 
 
-def routes(patterns, before=""):
-    """The routes of all views that are kept."""
-    for pattern in patterns:
-        route = before + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from routes(pattern.url_patterns, route)
-        elif hasattr(pattern.callback, "public_parameters"):
-            yield route
-
-
 @pytest.fixture
 def addresses(subject):
     """An address of every view that is kept. A new view needs one here."""
@@ -91,7 +81,7 @@ def addresses(subject):
         "privacidad", "cookies", "aviso-legal",
     ):  # fmt: skip
         found[name] = f"/{name}"
-    assert set(found) == set(routes(get_resolver().url_patterns))
+    assert set(found) == set(kept_routes())
     return list(found.values())
 
 

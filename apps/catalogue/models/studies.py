@@ -112,7 +112,7 @@ class Degree(Named):
         return addresses.degree_path(self.pk, self.name, self.university.page_path)
 
 
-# The orders of lists of subjects that visitors choose (docs/rules.md, "Catalogue reads and search").
+# Orders that visitors choose (docs/rules.md, "Catalogue reads and search").
 CATALOGUE_ORDER = ("-enrolled_students_count", "name_sort", "pk")
 SORTS = {
     "popularity": CATALOGUE_ORDER,
