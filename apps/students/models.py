@@ -40,6 +40,9 @@ class Student(models.Model):
         verbose_name="unido con",
     )
 
+    # Whether this object is of the request that has created the student.
+    is_new = False
+
     objects = StudentQuerySet.as_manager()
 
     class Meta:

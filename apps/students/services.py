@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from apps.core.admin_log import redact_entries_of
 from apps.core.errors import Invalid
+from apps.core.inserts import insert_new
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText
 from apps.students.consent_wordings import TEXTS, WORDINGS
@@ -32,11 +33,16 @@ def find_or_create_student(
     An existing student is never changed, because typing an address into a checkout doesn't prove
     that it is one's own. Concurrent checkouts get the same student. `phone` is E.164.
     """
-    student, _ = Student.objects.get_or_create(
-        email=email.strip().lower(),
-        defaults={"phone": phone, "first_name": first_name, "last_name": last_name},
+    student = Student.objects.with_email(email)
+    if student is not None:
+        return student
+    student = Student(
+        email=email.strip().lower(), phone=phone, first_name=first_name, last_name=last_name
     )
-    return student
+    if insert_new(student):
+        student.is_new = True
+        return student
+    return Student.objects.get(email=student.email)
 
 
 def update_own_data(
@@ -54,13 +60,13 @@ def record_consents(*, student: Student, order_id: int, kinds: Collection[Consen
 
     Recording the same acceptance twice (a second click, a retry) adds nothing.
     """
-    texts = {kind: LegalText.objects.current(kind) for kind in {TEXTS[k] for k in kinds}}
+    texts = LegalText.objects.current_ids()
     Consent.objects.bulk_create(
         [
             Consent(
                 student=student,
                 kind=kind,
-                legal_text=texts[TEXTS[kind]],
+                legal_text_id=texts[TEXTS[kind]],
                 wording=WORDINGS[kind],
                 order_id=order_id,
             )
@@ -75,7 +81,7 @@ def accepted_current(order_id: int) -> set[Consent.Kind]:
 
     An acceptance of an older version doesn't count: the buyer has to accept the new one.
     """
-    current = {kind: LegalText.objects.current(kind).pk for kind in set(TEXTS.values())}
+    current = LegalText.objects.current_ids()
     accepted = Consent.objects.filter(order_id=order_id).values_list("kind", "legal_text_id")
     return {
         Consent.Kind(kind)

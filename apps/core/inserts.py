@@ -1,0 +1,39 @@
+"""Inserting a row unless there is one already, with one statement."""
+
+from typing import Any
+
+from django.db import connection
+from django.db.models import Model
+from django.db.models.expressions import DatabaseDefault
+
+
+def insert_new(row: Model) -> bool:
+    """Insert the row unless a unique constraint forbids it; return whether it was inserted.
+
+    `get_or_create` needs four statements for a new row: a search, a savepoint, the insert and the
+    end of the savepoint. This one also waits for a concurrent transaction that inserts the same. It
+    neither calls `save` nor sends signals.
+    """
+    meta: Any = type(row)._meta
+    quote = connection.ops.quote_name
+    columns, values = [], []
+    for field in meta.concrete_fields:
+        value = field.pre_save(row, add=True)
+        if isinstance(value, DatabaseDefault) or (field.primary_key and value is None):
+            continue
+        columns.append(quote(field.column))
+        values.append(field.get_db_prep_save(value, connection))
+    # The names are those of a model. The values are parameters.
+    sql = (
+        f"INSERT INTO {quote(meta.db_table)} ({', '.join(columns)}) "  # noqa: S608
+        f"VALUES ({', '.join(['%s'] * len(columns))}) "
+        f"ON CONFLICT DO NOTHING RETURNING {quote(meta.pk.column)}"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        found = cursor.fetchone()
+    if found is None:
+        return False
+    row.pk = found[0]
+    row._state.adding, row._state.db = False, connection.alias
+    return True
