@@ -105,11 +105,12 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not config.getoption("stack"):
         from django.conf import settings
-        from django_tasks_db.management.commands import db_worker
+
+        from apps.core.management.commands import worker
 
         # A worker that a test calls runs in the test's transaction and must not close the
         # connection. For requests Django's test client takes care of that.
-        db_worker.close_old_connections = lambda: None
+        worker.close_old_connections = lambda: None
         # The shop's password hash is slow by design, and the tests hash hundreds of passwords.
         settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

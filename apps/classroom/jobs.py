@@ -7,7 +7,7 @@ from apps.classroom.sync import requeue_stuck_changes
 from apps.core.jobs import job
 
 
-@job("provision_due", "Recuperar altas en el aula que se perdieron", when=timedelta(minutes=5))
+@job("provision_due", "Recuperar altas en el aula que se perdieron", when=timedelta(minutes=1))
 def provision_due() -> str:
     """Requeue provisionings and changes whose task was lost."""
     count = requeue_stuck_provisionings() + requeue_stuck_changes()

@@ -18,6 +18,7 @@ from apps.classroom.rights import access_end, rights_of, update_enrolments
 from apps.classroom.sync import queue_sync, send_rights
 from apps.core.dates import today
 from apps.core.errors import Conflict, TooManyRequests
+from apps.core.inserts import insert_new
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import SiteSettings
 from apps.students.models import Student
@@ -57,23 +58,21 @@ def grant_access(
     """
     # The lock makes a concurrent block wait for this access, and pause it.
     locked = Student.objects.select_for_update(no_key=True).get(pk=student.pk)
-    _, is_new = Provisioning.objects.get_or_create(
+    provisioning = Provisioning(
         order_id=order_id,
-        defaults={
-            "student": student,
-            "items": [list(item) for item in items],
-            "ends_on": access_end(today()),
-            "mail": mail,
-            "paused_for": [Cause.BLOCKED.value] if locked.blocked_at else [],
-        },
+        student=student,
+        items=[list(item) for item in items],
+        ends_on=access_end(today()),
+        mail=mail,
+        paused_for=[Cause.BLOCKED.value] if locked.blocked_at else [],
     )
-    if is_new:
+    if insert_new(provisioning):
         provision.enqueue(order_id=order_id)
 
 
 @task(queue_name="access", priority=20)
 def provision(order_id: int) -> None:
-    """Attempt to provide one order's access, then requeue provisionings whose task was lost."""
+    """Attempt to provide one order's access."""
     provisioning = Provisioning.claim(order_id=order_id)
     if provisioning is not None:
         try:
@@ -84,7 +83,6 @@ def provision(order_id: int) -> None:
                 error,
                 lambda due_at: provision.using(run_after=due_at).enqueue(order_id=order_id),
             )
-    requeue_stuck_provisionings()
 
 
 def _provide(provisioning: Provisioning) -> None:
@@ -101,14 +99,13 @@ def _provide(provisioning: Provisioning) -> None:
         locked.status = Provisioning.Status.CREATED
         locked.last_error = ""
         locked.leased_until = None
-        locked.save()
-        update_enrolments(student, order_id=locked.order_id)
-        if rights_of(student) != rights:
+        locked.save(update_fields=["status", "last_error", "leased_until", "updated_at"])
+        student, rights_now = update_enrolments(student, order_id=locked.order_id)
+        if rights_now != rights:
             # Access was paused or withdrawn while the classroom was being updated.
             queue_sync(student, order_id=locked.order_id, reason="Cambio durante el alta")
-        # `update_enrolments` holds the student's lock.
-        student.refresh_from_db()
         if student.erased_at is None:
+            locked.student = student
             _queue_access_mail(locked)
 
 

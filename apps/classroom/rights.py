@@ -48,16 +48,18 @@ def _state(row: Provisioning, item: Item) -> Literal["open", "paused", "withdraw
     return "paused" if row.paused_for else "open"
 
 
-def update_enrolments(student: Student, *, order_id: int) -> None:
+def update_enrolments(student: Student, *, order_id: int) -> tuple[Student, list[Right]]:
     """Make the student's enrolments match their rights, and note which counts change.
 
     Part of the caller's transaction. New enrolments store `order_id` as the order that opened them.
+    Returns the student as read under their lock, and the rights.
     """
     # The lock serializes concurrent updates of two orders of one student.
-    Student.objects.select_for_update(no_key=True).get(pk=student.pk)
-    rights = rights_of(student)
-    _write_enrolments(student, rights, order_id)
+    locked = Student.objects.select_for_update(no_key=True).get(pk=student.pk)
+    rights = rights_of(locked)
+    _write_enrolments(locked, rights, order_id)
     note_changed_enrolments(right.item.subject_id for right in rights)
+    return locked, rights
 
 
 def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) -> None:
@@ -65,17 +67,26 @@ def _write_enrolments(student: Student, rights: Sequence[Right], order_id: int) 
         Item(row.subject_id, row.lesson_id): row
         for row in Enrolment.objects.filter(student=student)
     }
+    new: list[Enrolment] = []
+    changed: list[Enrolment] = []
     for right in rights:
         row = existing.get(right.item)
         if right.state == "withdrawn":
             if row is not None:
                 row.delete()
             continue
-        row = row or Enrolment(
-            student=student,
-            subject_id=right.item.subject_id,
-            lesson_id=right.item.lesson_id,
-            order_id=order_id,
-        )
+        if row is None:
+            row = Enrolment(
+                student=student,
+                subject_id=right.item.subject_id,
+                lesson_id=right.item.lesson_id,
+                order_id=order_id,
+            )
+            new.append(row)
+        elif (row.state, row.ends_on) == (right.state, right.ends_on):
+            continue
+        else:
+            changed.append(row)
         row.state, row.ends_on = Enrolment.State(right.state), right.ends_on
-        row.save()
+    Enrolment.objects.bulk_create(new)
+    Enrolment.objects.bulk_update(changed, ["state", "ends_on"])

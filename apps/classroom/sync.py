@@ -98,13 +98,17 @@ def ensure_account(student: Student) -> ExternalAccount:
         is_erased = (
             Student.objects.select_for_update(no_key=True).get(pk=student.pk).erased_at is not None
         )
-        Account.objects.update_or_create(
+        account = Account(
             student=student,
-            defaults={
-                "external_id": external.external_id,
-                "username": "" if is_erased else external.username,
-                "classroom": settings.CLASSROOM,
-            },
+            external_id=external.external_id,
+            username="" if is_erased else external.username,
+            classroom=settings.CLASSROOM,
+        )
+        Account.objects.bulk_create(
+            [account],
+            update_conflicts=True,
+            unique_fields=["student"],
+            update_fields=["external_id", "username", "classroom"],
         )
     return external
 

@@ -219,7 +219,7 @@ def _renew(name: str, lease: datetime, done: Event, lease_lost: Event) -> None:
         connection.close()
 
 
-@job("send_due_mails", "Recuperar correos que se perdieron", when=timedelta(minutes=5))
+@job("send_due_mails", "Recuperar correos que se perdieron", when=timedelta(minutes=1))
 def send_due_mails() -> str:
     """Requeue mails whose task was lost."""
     count = requeue_stuck_mails()

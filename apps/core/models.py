@@ -127,6 +127,10 @@ class LegalTextQuerySet(models.QuerySet["LegalText"]):
         """The current version: the newest of its kind."""
         return self.filter(kind=kind).latest("version")
 
+    def current_ids(self) -> dict[str, int]:
+        """The id of the current version of each kind, read without the texts."""
+        return dict(self.order_by("version").values_list("kind", "pk"))
+
     def version_or_current(self, kind: str, version: str) -> "LegalText":
         """The version with that number, as mails link to it, else the current version."""
         number = int(version) if version.isascii() and version.isdigit() and len(version) < 6 else 0
@@ -235,6 +239,11 @@ class Mail(RetriedWork):
             leased_until=now + LEASE, attempts=F("attempts") + 1
         )
         return cls.objects.get(pk=first.pk) if claimed else None
+
+    @classmethod
+    def some_wait(cls) -> bool:
+        """Whether mails wait for the mail server."""
+        return cls._waiting(timezone.now()).exists()
 
     def release(self) -> None:
         """Undo `claim`: drop the lease and don't count the attempt."""

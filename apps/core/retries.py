@@ -11,8 +11,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 
-from django.db import models, transaction
-from django.db.models import F, Q
+from django.db import connection, models, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django_tasks.base import Task, TaskResultStatus
 from django_tasks_db.models import DBTaskResult, get_date_max
@@ -56,15 +56,21 @@ class RetriedWork(models.Model):
     def claim(cls, **lookup: Any) -> Self | None:
         """Lease the row to this worker; None if it is finished, not yet due or already leased.
 
-        A single conditional update decides, so two workers never claim the same row.
+        A single conditional update decides, so two workers never claim the same row. It is plain
+        SQL, because Django's update can't return the row. Its condition is that of `unleased`.
         """
-        now = timezone.now()
-        claimed = (
-            cls._default_manager.filter(unleased(now), **lookup)
-            .filter(status=cls.OPEN, due_at__lte=now)
-            .update(leased_until=now + LEASE, attempts=F("attempts") + 1)
+        now, quote = timezone.now(), connection.ops.quote_name
+        [(name, value)] = lookup.items()
+        meta: Any = cls._meta
+        column = (meta.pk if name == "pk" else meta.get_field(name)).column
+        rows = cls._default_manager.raw(
+            f"UPDATE {quote(meta.db_table)} "  # noqa: S608
+            "SET leased_until = %s, attempts = attempts + 1 "
+            f"WHERE {quote(column)} = %s AND status = %s AND due_at <= %s "
+            "AND (leased_until IS NULL OR leased_until <= %s OR leased_until > %s) RETURNING *",
+            [now + LEASE, value, cls.OPEN, now, now, now + LEASE + CLOCK_DIFFERENCE],
         )
-        return cls._default_manager.get(**lookup) if claimed else None
+        return next(iter(rows), None)
 
     def schedule_retry(
         self,

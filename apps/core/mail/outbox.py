@@ -16,6 +16,7 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from django_tasks import task
 
+from apps.core.inserts import insert_new
 from apps.core.mail.delivery import (
     ServerUnreachable,
     compose,
@@ -40,16 +41,8 @@ def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> 
         raise LookupError(f"No mail is registered as {template!r}")
     if not transaction.get_connection().in_atomic_block:
         raise transaction.TransactionManagementError("queue_mail belongs inside a transaction")
-    mail, is_new = Mail.objects.get_or_create(
-        key=key,
-        defaults={
-            "template": template,
-            "to": to,
-            "context": context,
-            "message_id": new_message_id(),
-        },
-    )
-    if not is_new:
+    mail = Mail(key=key, template=template, to=to, context=context, message_id=new_message_id())
+    if not insert_new(mail):
         return None
     deliver_mail.enqueue(mail_id=mail.pk)
     return mail
@@ -63,11 +56,10 @@ def new_message_id() -> str:
 
 @task(queue_name="mail")
 def deliver_mail(mail_id: int) -> None:
-    """Attempt to send one mail, then requeue mails whose task was lost."""
+    """Attempt to send one mail."""
     mail = Mail.claim(pk=mail_id)
     if mail is not None:
         _deliver_in_order(mail)
-    requeue_stuck_mails()
 
 
 def _deliver_in_order(mail: Mail) -> None:
@@ -76,7 +68,8 @@ def _deliver_in_order(mail: Mail) -> None:
     The oldest waiting mail is sent first. One attempt shows whether the server is back, and if it
     is, the waiting mails are sent in the order in which they were queued.
     """
-    first = Mail.claim_waiting(before=mail) or mail
+    some_wait = Mail.some_wait()
+    first = (Mail.claim_waiting(before=mail) if some_wait else None) or mail
     try:
         reached = _attempt(first)
     except ServerUnreachable as error:
@@ -85,7 +78,7 @@ def _deliver_in_order(mail: Mail) -> None:
             first.release()
         _schedule_retry(mail, error)
         return
-    if reached:
+    if reached and some_wait:
         for pk in Mail.wake_waiting():
             deliver_mail.enqueue(mail_id=pk)
     if first is not mail:

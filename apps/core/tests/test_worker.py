@@ -14,38 +14,42 @@ def no_pause(monkeypatch):
     monkeypatch.setattr(worker, "PAUSE_S", 0)
 
 
-class PackageWorker:
-    """The package's worker, played: its database fails `failures` times, then it ends."""
+class FailingDatabase:
+    """A database that fails twice. Then no task is due, and the worker is told to end."""
 
     failures = 2
-    rounds = 0
 
-    def run(self):
-        PackageWorker.rounds += 1
-        if PackageWorker.rounds <= PackageWorker.failures:
+    def __init__(self):
+        self.searches = 0
+
+    def claim_task(self, **options):
+        self.searches += 1
+        if self.searches <= self.failures:
             raise OperationalError("database is locked")
+        raise SystemExit
 
 
 @pytest.fixture
-def package(monkeypatch):
-    monkeypatch.setattr(PackageWorker, "rounds", 0)
-    monkeypatch.setattr(worker.PersistentWorker.__base__, "run", PackageWorker.run)
-    return PackageWorker
+def database(monkeypatch):
+    database = FailingDatabase()
+    monkeypatch.setattr(worker, "claim_task", database.claim_task)
+    return database
 
 
 @pytest.mark.usefixtures("no_pause")
-def test_worker_tries_again_after_a_database_error(package):
-    call_command("worker", reload=False, startup_delay=False, verbosity=0)
+def test_worker_tries_again_after_a_database_error(database):
+    with pytest.raises(SystemExit):
+        call_command("worker", reload=False, startup_delay=False, verbosity=0)
 
-    assert package.rounds == 3
+    assert database.searches == 3
 
 
 @pytest.mark.usefixtures("no_pause")
-def test_worker_in_batch_mode_reports_a_database_error(package):
+def test_worker_in_batch_mode_reports_a_database_error(database):
     with pytest.raises(OperationalError):
         call_command("worker", reload=False, startup_delay=False, verbosity=0, batch=True)
 
-    assert package.rounds == 1
+    assert database.searches == 1
 
 
 def connections_of_others(select: str) -> int:

@@ -1,13 +1,15 @@
 import logging
+import random
 import time
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connections
+from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
 
 from apps.core.heartbeats import beating
+from apps.core.task_claim import claim_task
 from apps.core.tracing import traced
 
 logger = logging.getLogger(__name__)
@@ -23,18 +25,45 @@ class PersistentWorker(db_worker.Worker):
     """
 
     def run(self) -> None:
+        if self.startup_delay and self.interval:
+            # Several workers that are started together don't search in step.
+            time.sleep(random.random())  # noqa: S311
         while self.running:
             try:
-                super().run()
+                self._run_due_tasks()
             except (DatabaseError, InterfaceError):
                 if self.batch:
                     raise
                 logger.exception("the worker lost its database and tries again")
                 connections.close_all()
                 time.sleep(PAUSE_S)
-            else:
-                # The package's loop ends by itself in batch mode or at its limit of tasks.
+                continue
+            if self.batch or self._is_at_its_limit():
                 return
+            if self.running:
+                time.sleep(self.interval)
+
+    def _run_due_tasks(self) -> None:
+        """Run tasks until none is due.
+
+        Connections are checked once, not for each task: that would be a statement more for each.
+        """
+        close_old_connections()
+        while self.running and not self._is_at_its_limit():
+            task = claim_task(
+                worker_id=self.worker_id,
+                backend_name=self.backend_name,
+                queues=None if self.process_all_queues else self.queue_names,
+                excluded=self.excluded_queue_names,
+            )
+            if task is None:
+                return
+            self.run_task(task)
+            if any(connection.errors_occurred for connection in connections.all()):
+                close_old_connections()
+
+    def _is_at_its_limit(self) -> bool:
+        return self.max_tasks is not None and self._run_tasks >= self.max_tasks
 
     def run_task(self, db_task_result: DBTaskResult[..., Any]) -> None:
         with traced(db_task_result):
