@@ -185,7 +185,7 @@ def _settle(ids: HasPaymentIds) -> tuple[Order, bool]:
     PaymentNotFound for a payment that is not this shop's, NotConfirmed if it has not succeeded, and
     ProviderError if Stripe can't be reached.
     """
-    if isinstance(ids, Payment) and ids.order and ids.status == Payment.Status.SUCCEEDED:
+    if isinstance(ids, Payment) and ids.status == Payment.Status.SUCCEEDED and ids.order:
         return ids.order, False
     payment = retrieve_payment(ids)
     order = report(payment, actor="comprador")

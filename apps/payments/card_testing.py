@@ -13,7 +13,7 @@ from django.utils import timezone
 from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
 from apps.core.mail.outbox import queue_mail
-from apps.core.throttle import Limit, Mark, digest_of
+from apps.core.throttle import Limit, Mark, Wait, digest_of, seconds_until_free
 from apps.orders.ledger.refused_cards import count_refused_card
 from apps.orders.models import Order
 from apps.payments.stripe.declines import refusal_text
@@ -52,15 +52,19 @@ def refuse_card_testing(order: Order, *, visitor: str) -> None:
     `visitor` is their network. Raises PaymentsPaused while too many cards are refused over all
     visitors. Call it before the browser gets the payment's client secret.
     """
-    seconds = max(BY_VISITOR.seconds_until_free(visitor), _buyer_seconds(order))
-    if seconds:
+    by_visitor, by_buyer, pause = seconds_until_free(
+        Wait(BY_VISITOR, visitor),
+        Wait(BY_BUYER, email_identity(order.email)),
+        Wait(_refusals_of_all(), ALL, windows=2),
+    )
+    if by_visitor or by_buyer:
         raise TooManyRequests(
-            seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
+            max(by_visitor, by_buyer),
+            "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora.",
         )
-    seconds = _pause_seconds()
-    if seconds:
+    if pause:
         raise PaymentsPaused(
-            seconds,
+            pause,
             "Ahora mismo no podemos abrir pagos con tarjeta. No se ha cobrado nada y tu compra se "
             "conserva: vuelve a intentarlo dentro de unos minutos.",
         )

@@ -45,9 +45,12 @@ def payment_for(placed: Placed) -> ProviderPayment | None:
     existing = placed.order.payments.open().first()
     if existing is not None:
         return _open_payment_again(existing)
-    payment = _payment_whose_answer_was_lost(placed) or _new_payment(placed)
+    lost = _payment_whose_answer_was_lost(placed)
+    payment = lost or _new_payment(placed)
     if payment.status == "open" and not _keep(placed.order, payment):
         return None
+    if payment.status == "open" and lost is None:
+        return payment
     return refuse_if_paid(payment)
 
 

@@ -33,12 +33,23 @@ def order_of(payment: ProviderPayment) -> Order | None:
     number alone proves nothing (docs/rules.md, "Open payments"): another shop on the same Stripe
     account has orders with the same numbers, and so has a restored database.
     """
-    order = Order.objects.filter(pk=payment.order_id or 0).first()
-    if order is not None and payment.customer and payment.customer == order.customer_reference:
-        return order
-    # An order that staff have made again has another number than its payment says.
+    return _order_and_row(payment)[0]
+
+
+def _order_and_row(payment: ProviderPayment) -> tuple[Order | None, Payment | None]:
+    """The payment's order, and its row in the shop if it is stored under its own id."""
     names = (payment.reference, payment.session)
-    return Order.objects.filter(payments__reference__in=names).first()
+    stored = Payment.objects.filter(reference__in=names).select_related("order")
+    rows = {row.reference: row for row in stored}
+    row = rows.get(payment.reference)
+    # An order that staff have made again has another number than its payment says.
+    order = next((row.order for row in rows.values() if row.order is not None), None)
+    if order is None or order.pk != payment.order_id:
+        named = Order.objects.filter(pk=payment.order_id or 0).first()
+        if named is not None and payment.customer and payment.customer == named.customer_reference:
+            order = named
+    is_of_order = row is not None and order is not None and row.order_id == order.pk
+    return order, row if is_of_order else None
 
 
 def _keep_unmatched(payment: ProviderPayment, confirmed: ConfirmedPayment, *, actor: str) -> None:
@@ -63,21 +74,19 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
         payment_method=payment.payment_method,
         session=payment.session,
     )
-    order = order_of(payment)
+    order, row = _order_and_row(payment)
     if order is None:
         if payment.status == "succeeded":
             _keep_unmatched(payment, confirmed, actor=actor)
         return None
     payment = replace(payment, order_id=order.pk)
     _count_refused_card(order, payment, actor=actor)
-    if _is_recorded(order, payment):
-        # A concurrent report may have completed the order since it was read.
-        order.refresh_from_db()
+    if _is_recorded(row, payment):
         return order
     if payment.instalments:
         _report_instalments(payment, confirmed, actor=actor)
     elif payment.status == "succeeded":
-        mark_paid(order_id=order.pk, payment=confirmed, actor=actor)
+        return mark_paid(order_id=order.pk, payment=confirmed, actor=actor)
     elif payment.status == "processing":
         mark_processing(order_id=order.pk, reference=payment.reference)
     elif payment.status == "canceled":
@@ -112,7 +121,7 @@ RECORDED_AS = {
 }
 
 
-def _is_recorded(order: Order, payment: ProviderPayment) -> bool:
+def _is_recorded(row: Payment | None, payment: ProviderPayment) -> bool:
     """Whether the shop's row already has the payment's state at Stripe.
 
     For a payment of instalments only a success counts: otherwise the attempt's row may be older
@@ -120,7 +129,6 @@ def _is_recorded(order: Order, payment: ProviderPayment) -> bool:
     """
     if payment.instalments and payment.status != "succeeded":
         return False
-    row = order.payments.filter(reference=payment.reference).first()
     if row is None:
         return payment.status == "open" and not payment.session
     return row.status == RECORDED_AS[payment.status]

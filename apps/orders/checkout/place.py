@@ -14,7 +14,7 @@ from apps.orders.checkout.binding_quotes import BindingPrice
 from apps.orders.checkout.cart import CartLine, lines_as_json, resolve
 from apps.orders.checkout.request import Checkout, Placed, notice_as_json
 from apps.orders.checkout.take_up import take_up
-from apps.orders.checkout.write import PricedCheckout, write_order
+from apps.orders.checkout.write import PricedCheckout, set_wishes, write_order
 from apps.orders.errors import (
     AlreadyBought,
     FriendCodeReserved,
@@ -96,10 +96,12 @@ def place(checkout: Checkout) -> Placed:
         if open_payment is not None:
             raise OpenPaymentInTheWay(open_payment)
         order = write_order(order, priced)
-    order.saved_for_later = order.saved_for_later or checkout.save_for_later
-    order.reminders_accepted = Consent.Kind.REMINDERS in checkout.accepted
-    order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])
-    if not (buyer_is_signed_in or checkout.save_for_later or gift):
+    else:
+        set_wishes(order, checkout)
+        order.save(update_fields=["saved_for_later", "reminders_accepted", "updated_at"])
+    # A student whom this checkout has created has bought nothing before.
+    is_stranger = not (buyer_is_signed_in or order.student.is_new)
+    if is_stranger and not (checkout.save_for_later or gift):
         mail_already_bought.enqueue(order_id=order.pk)
     if promo is not None and not checkout.save_for_later:
         _take_over_friend_code(promo, order)

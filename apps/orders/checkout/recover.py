@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
+from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from apps.core.errors import AcademyError
@@ -88,6 +89,8 @@ def recovered_now(order: Order, *, check_purchases: bool) -> Recovered:
 
     `check_purchases` says whether its promo code is checked against earlier purchases.
     """
+    # The caller may use them, too.
+    prefetch_related_objects([order], "lines", "discounts")
     rows = list(order.lines.all())
     items = items_of(rows)
     lines, missing = on_sale(items)

@@ -19,7 +19,7 @@ from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.reads import instalment_plan_on_sale
 from apps.pricing.rules import PRICING, CartQuote
-from apps.students.models import Student
+from apps.students.models import Consent, Student
 from apps.students.services import find_or_create_student, update_own_data
 
 
@@ -99,7 +99,10 @@ def write_order(order: Order | None, priced: PricedCheckout) -> Order:
         if is_new and Order.objects.with_key(priced.checkout.order_key).exists():
             raise OrderMadeMeanwhile from None
         raise
-    _replace_lines(order, priced)
+    if not is_new:
+        order.lines.all().delete()
+        order.discounts.all().delete()
+    _write_lines(order, priced)
     store_details(order, priced.gift)
     count = "1 línea" if len(priced.lines) == 1 else f"{len(priced.lines)} líneas"
     note(
@@ -143,12 +146,17 @@ def _set_contact_and_terms(order: Order, priced: PricedCheckout) -> None:
     order.promised_reward = to_euros(priced.promised_reward_cents)
     order.quote_number = priced.quote_number
     order.content_hash = priced.digest()
+    set_wishes(order, checkout)
 
 
-def _replace_lines(order: Order, priced: PricedCheckout) -> None:
-    """Store the lines and discounts of the order in place of its former ones."""
-    order.lines.all().delete()
-    order.discounts.all().delete()
+def set_wishes(order: Order, checkout: Checkout) -> None:
+    """Set, without saving, whether the buyer keeps the cart for later and accepts reminders."""
+    order.saved_for_later = order.saved_for_later or checkout.save_for_later
+    order.reminders_accepted = Consent.Kind.REMINDERS in checkout.accepted
+
+
+def _write_lines(order: Order, priced: PricedCheckout) -> None:
+    """Store the lines and discounts of the order."""
     OrderLine.objects.bulk_create(
         OrderLine(
             order=order,

@@ -1,5 +1,7 @@
 """Every status change of an order, in one place (docs/rules.md, "Orders and their states")."""
 
+from collections.abc import Collection
+
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
 
@@ -20,16 +22,25 @@ class ImpossibleTransition(Exception):
     """A programming error: no request and no event leads to it."""
 
 
-def change_status(order: Order, to: str, *, kind: EventKind, actor: str, reason: str) -> None:
+def change_status(
+    order: Order,
+    to: str,
+    *,
+    kind: EventKind,
+    actor: str,
+    reason: str,
+    also: Collection[str] = (),
+) -> None:
     """Move an order to another status and add an entry to its history.
 
-    The caller holds the order's lock. `reason` is a Spanish sentence for staff. Raises
-    ImpossibleTransition for a change that TRANSITIONS does not list.
+    The caller holds the order's lock. `reason` is a Spanish sentence for staff. `also` are fields
+    that the caller has changed and that are saved with the status. Raises ImpossibleTransition for
+    a change that TRANSITIONS does not list.
     """
     if to not in TRANSITIONS[order.status]:
         raise ImpossibleTransition(f"order {order.pk}: {order.status} → {to}")
     before, order.status = order.status, to
-    order.save(update_fields=["status", "updated_at"])
+    order.save(update_fields=["status", "updated_at", *also])
     OrderEvent.objects.create(
         order=order,
         kind=kind,

@@ -11,6 +11,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from apps.core.inserts import insert_new
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.random_codes import random_code
@@ -32,23 +33,22 @@ def give_code(student: Student) -> PromoCode:
     Called in the transaction that marks an order as paid. If two orders are paid at the same
     moment, the unique constraint lets one create the code; the other reads it.
     """
-    code, is_new = PromoCode.objects.get_or_create(
+    code = PromoCode(
         student=student,
         is_referral_code=True,
-        defaults={
-            "code": random_code("AMIGO-", CODE_LENGTH),
-            "kind": PromoCode.Kind.FIXED,
-            "value": to_euros(PRICING.invited_cents),
-            "note": "Código de amigo, tras la primera compra",
-        },
+        code=random_code("AMIGO-", CODE_LENGTH),
+        kind=PromoCode.Kind.FIXED,
+        value=to_euros(PRICING.invited_cents),
+        note="Código de amigo, tras la primera compra",
     )
-    if is_new:
-        queue_mail(
-            key=f"referral-code:{student.pk}",
-            template="referral_code",
-            to=student.email,
-            context={"student_id": student.pk},
-        )
+    if not insert_new(code):
+        return PromoCode.objects.get(student=student, is_referral_code=True)
+    queue_mail(
+        key=f"referral-code:{student.pk}",
+        template="referral_code",
+        to=student.email,
+        context={"student_id": student.pk},
+    )
     return code
 
 

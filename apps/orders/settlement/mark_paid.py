@@ -104,13 +104,13 @@ def _change_to_paid(order: Order, payment: ConfirmedPayment, *, actor: str) -> N
     if order.in_instalments:
         start_plan(order, payment)
     order.paid_at = timezone.now()
-    order.save(update_fields=["paid_at", "updated_at"])
     change_status(
         order,
         Order.Status.PAYING if order.in_instalments else Order.Status.PAID,
         kind=EventKind.PAID,
         actor=actor,
         reason=f"Pago confirmado: {format_euros(payment.amount_cents)} ({payment.reference})",
+        also=("paid_at",),
     )
     if is_late:
         reason = "Pago recibido después de caducar el pedido"

@@ -54,7 +54,9 @@ def keep_customer(*, order_id: int, customer: str) -> str:
     If a concurrent request has stored one already, that one stays and is returned. A payment of any
     other customer is not treated as this order's: see `keep_foreign_payment`.
     """
-    Order.objects.filter(pk=order_id, customer_reference="").update(customer_reference=customer)
+    without = Order.objects.filter(pk=order_id, customer_reference="")
+    if without.update(customer_reference=customer):
+        return customer
     return Order.objects.values_list("customer_reference", flat=True).get(pk=order_id)
 
 
