@@ -16,7 +16,9 @@ from django.utils import timezone
 from django_tasks import task
 
 from apps.core.errors import AcademyError
+from apps.core.inserts import insert_new
 from apps.core.mail.outbox import queue_mail
+from apps.orders.models import Payment
 from apps.payments.card_testing import (
     count_refusal,
     count_refusal_event,
@@ -41,20 +43,19 @@ RETRY_MINUTES = (1, 5, 15, 60, 240)
 @transaction.atomic
 def store(event: SignedEvent) -> bool:
     """Store an event and queue it for the worker. False if it was stored before."""
-    row, created = ProviderEvent.objects.get_or_create(
+    row = ProviderEvent(
         event_id=event.event_id,
-        defaults={
-            "kind": event.kind,
-            "livemode": event.livemode,
-            "payload": without_secrets(event.payload),
-        },
+        kind=event.kind,
+        livemode=event.livemode,
+        payload=without_secrets(event.payload),
     )
-    if created:
+    is_new = insert_new(row)
+    if is_new:
         # Count refused cards at once: the worker may be late, and card testing takes seconds.
         if not _is_of_other_mode(row):
             count_refusal_event(event.kind, event.payload)
         process_event.enqueue(event_row_id=row.pk)
-    return created
+    return is_new
 
 
 @task(queue_name="provider", priority=10)
@@ -108,6 +109,17 @@ def _report_unreadable(event: ProviderEvent) -> str:
 
 def _on_payment(payload: dict[str, Any]) -> str:
     return _look_up(PaymentIds(_object_id(payload)))[1]
+
+
+def _on_success(payload: dict[str, Any]) -> str:
+    """Record a payment that has succeeded. Without a call to Stripe if that is recorded already.
+
+    The buyer's browser has usually reported it before. A payment that has succeeded stays so.
+    """
+    reference = _object_id(payload)
+    if Payment.objects.filter(reference=reference, status=Payment.Status.SUCCEEDED).exists():
+        return f"{reference}: succeeded"
+    return _on_payment(payload)
 
 
 def _on_session(payload: dict[str, Any]) -> str:
@@ -187,7 +199,7 @@ HANDLERS: dict[str, Handler] = {
     "checkout.session.expired": _on_session,
     "checkout.session.async_payment_succeeded": _on_session,
     "checkout.session.async_payment_failed": _on_session,
-    "payment_intent.succeeded": _on_payment,
+    "payment_intent.succeeded": _on_success,
     "payment_intent.processing": _on_payment,
     "payment_intent.canceled": _on_payment,
     "payment_intent.payment_failed": _on_refusal,
