@@ -299,9 +299,9 @@ OPEN_PAYMENT_MINUTES = env.int("OPEN_PAYMENT_MINUTES", default=60)
 STRIPE_TIMEOUT = env.float("STRIPE_TIMEOUT", default=10.0)
 # Seconds that all calls of one request may take together, repetitions included.
 STRIPE_REQUEST_SECONDS = env.float("STRIPE_REQUEST_SECONDS", default=12.0)
-# Calls that may wait at once in one process. A web process has 8 threads (Procfile): with half of
-# them waiting for Stripe, the other half still answers everything else.
-STRIPE_MAX_WAITING = env.int("STRIPE_MAX_WAITING", default=4)
+# Calls that may wait at once in one process. A web process has 16 threads (Procfile): if so many of
+# them wait for Stripe, four still answer everything else.
+STRIPE_MAX_WAITING = env.int("STRIPE_MAX_WAITING", default=12)
 # After this many failed calls in a row, no call is made for this many seconds.
 STRIPE_BREAKER_FAILURES = env.int("STRIPE_BREAKER_FAILURES", default=5)
 STRIPE_BREAKER_SECONDS = env.float("STRIPE_BREAKER_SECONDS", default=15.0)

@@ -35,7 +35,7 @@ def manage(
 def web_process(
     *, env: Mapping[str, str] | None = None, log: IO[str] | None = None
 ) -> Iterator[str]:
-    """One web process with 8 threads, as in production. Yields its address.
+    """One web process with 16 threads, as in production. Yields its address.
 
     Its output goes to `log`, or to that of the tests.
     """
@@ -52,7 +52,7 @@ def gunicorn(
     address = f"127.0.0.1:{port}"
     command = [
         *("-m", "gunicorn", "academy.wsgi", "--bind", address, "--log-level", "warning"),
-        *("--worker-class", "gthread", "--threads", "8", "--no-control-socket"),
+        *("--worker-class", "gthread", "--threads", "16", "--no-control-socket"),
         *("--config", "python:academy.gunicorn_conf"),
     ]
     with _running(command, env, log) as process:

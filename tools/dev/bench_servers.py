@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 from tools.dev.processes import ROOT, SetupError, end, free_port, signals_held, start
 
 # As in the Procfile.
-GUNICORN = "--worker-class gthread --workers 2 --threads 8 --no-control-socket --log-level warning"
+GUNICORN = "--worker-class gthread --workers 2 --threads 16 --no-control-socket --log-level warning"
 CONNECTIONS = 16
 LOG = ROOT / "var" / "bench.log"
 READY_WITHIN_S = 60
@@ -87,12 +87,13 @@ def gunicorn(
     python: str = sys.executable,
     ready: str = "/healthz",
     folder: Path = ROOT,
+    port: int | None = None,
 ) -> Iterator[Server]:
     """Run gunicorn with this WSGI application until the block ends. Yields when it answers.
 
     Its log is var/bench.log.
     """
-    port = free_port()
+    port = port or free_port()
     command = [python, "-m", "gunicorn", application, *GUNICORN.split()]
     command += ["--bind", f"127.0.0.1:{port}", "--chdir", str(folder)]
     with LOG.open("ab") as log, signals_held():

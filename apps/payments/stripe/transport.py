@@ -7,13 +7,16 @@ on the calls that wait at the same time in one process, and a circuit breaker.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from threading import Condition
 from time import monotonic
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 import stripe
 import urllib3
+from requests.adapters import HTTPAdapter
 
 from apps.payments.stripe.breaker import CallNotMade, CircuitBreaker
 
@@ -56,7 +59,7 @@ class WaitingPlaces:
     """
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self.most = most
         self._taken = 0
         self._stuck = False
         self._freed = Condition()
@@ -66,7 +69,7 @@ class WaitingPlaces:
         """Hold a place inside this block. Raises CallNotMade if none is free."""
         with self._freed:
             wait_seconds = 0 if self._stuck else QUEUE_SECONDS
-            if not self._freed.wait_for(lambda: self._taken < self._most, timeout=wait_seconds):
+            if not self._freed.wait_for(lambda: self._taken < self.most, timeout=wait_seconds):
                 self._stuck = True
                 raise CallNotMade(BUSY_RETRY_AFTER_SECONDS)
             self._taken += 1
@@ -79,15 +82,34 @@ class WaitingPlaces:
                 self._freed.notify()
 
 
-class _Session(requests.Session):
-    """Reduces the time-out of each attempt to the time that the request has left."""
+@cache
+def _proxies(scheme_and_host: str) -> dict[str, str]:
+    """The proxies that the environment names for a server."""
+    return dict(requests.utils.get_environ_proxies(scheme_and_host))
 
-    def request(self, *args: Any, **kwargs: Any) -> requests.Response:
+
+class _Session(requests.Session):
+    """Reduces the time-out of each attempt to the time that the request has left.
+
+    It keeps a connection for each of the calls that may wait at once. The proxies of the
+    environment are read once: a session that trusts the environment reads them, and the user's
+    `.netrc`, again for each call.
+    """
+
+    def __init__(self, *, connections: int) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.mount("https://", HTTPAdapter(pool_maxsize=connections))
+        self.mount("http://", HTTPAdapter(pool_maxsize=connections))
+
+    def request(self, method: str, url: str, *args: Any, **kwargs: Any) -> requests.Response:  # type: ignore[override]
+        parts = urlsplit(url)
+        kwargs["proxies"] = kwargs.get("proxies") or _proxies(f"{parts.scheme}://{parts.netloc}")
         seconds = min(kwargs["timeout"], _seconds_left())
         if seconds <= 0:
             raise requests.Timeout("no time is left for this call")
         kwargs["timeout"] = urllib3.Timeout(connect=CONNECT_SECONDS, total=seconds)
-        return super().request(*args, **kwargs)
+        return super().request(method, url, *args, **kwargs)
 
 
 class LimitedClient(stripe.RequestsClient):
@@ -105,7 +127,7 @@ class LimitedClient(stripe.RequestsClient):
         places: WaitingPlaces,
         breaker: CircuitBreaker,
     ) -> None:
-        super().__init__(timeout=attempt_seconds, session=_Session())
+        super().__init__(timeout=attempt_seconds, session=_Session(connections=places.most))
         self._total_seconds = total_seconds
         self._places = places
         self._breaker = breaker
