@@ -24,6 +24,7 @@ from tools.dev.stack import use_empty_shop
 SECTIONS = {
     "pages": "bench_pages:page_rows",
     "start": "bench_start:start_rows",
+    "checkout": "bench_checkout:checkout_rows",
     "sizes": "bench_sizes:size_rows",
     "catalogue": "bench_catalogue:catalogue_rows",
 }

@@ -56,9 +56,9 @@ def fill_shop() -> None:
 
 
 @contextmanager
-def running_shop(**env: str) -> Iterator[Server]:
+def running_shop(port: int | None = None, **env: str) -> Iterator[Server]:
     """The shop of this process's database, as in production."""
-    with gunicorn("academy.wsgi", {**PRODUCTION, **env}) as server:
+    with gunicorn("academy.wsgi", {**PRODUCTION, **env}, port=port) as server:
         yield server
 
 
