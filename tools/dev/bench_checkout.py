@@ -238,7 +238,7 @@ def _p95_s(last: int) -> float:
             sent[order] = max(sent_at, sent.get(order, sent_at))
     if len(sent) < len(paid):
         raise SetupError(f"Faltan correos: {len(sent)} de {len(paid)} pedidos. Registro: {LOG}")
-    seconds = [(sent[order] - paid[order]).total_seconds() for order in paid]
+    seconds: list[float] = [(sent[order] - paid[order]).total_seconds() for order in paid]
     return quantiles(seconds, n=20)[-1]
 
 

@@ -103,7 +103,8 @@ def write_order(order: Order | None, priced: PricedCheckout) -> Order:
         order.lines.all().delete()
         order.discounts.all().delete()
     _write_lines(order, priced)
-    store_details(order, priced.gift)
+    if priced.gift or not is_new:
+        store_details(order, priced.gift)
     count = "1 línea" if len(priced.lines) == 1 else f"{len(priced.lines)} líneas"
     note(
         order,
