@@ -68,7 +68,7 @@ def _add_orders(order: Order, count: int, name: str) -> None:
     Then do what the clock and autovacuum do in a running shop.
     """
     payment, line, event = order.payments.get(), order.lines.earliest("pk"), order.events.first()
-    mail, provisioning = Mail.objects.earliest("pk"), Provisioning.objects.get(order=order)
+    mail, provisioning = Mail.objects.earliest("pk"), Provisioning.objects.get(order_id=order.pk)
     if event is None:
         raise AssertionError("the copied order has no event")
     address = f"'alumna' || n || '@{name}.example'"
