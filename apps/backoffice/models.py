@@ -91,14 +91,16 @@ class BackupCodes(_CappedPause, StaticDevice):
 class DayTakings(models.Model):
     """The takings of one day in Madrid that is over, so that "Hoy" need not add them up again.
 
-    Only `today.kept_days` reads and writes these rows. Both sums are empty when the day must be
+    Only `today.kept_days` reads and writes these rows. The sums are empty when the day must be
     added up again.
     """
 
     day = models.DateField(primary_key=True)
     paid_cents = models.BigIntegerField(null=True)
     refunded_cents = models.BigIntegerField(null=True)
-    # How often a payment or refund of the day has changed since the day was over.
+    # Of orders that were paid on the day after a reminder of the cart.
+    recovered_cents = models.BigIntegerField(null=True)
+    # How often a payment, refund or order of the day has changed since the day was over.
     changes = models.PositiveIntegerField(default=0, db_default=0)
 
     def __str__(self) -> str:

@@ -3,12 +3,11 @@
 Each word of a search must occur in the subject's name, or in that of its degree or university.
 Accents and capitals do not count. If nothing is found, words that the catalogue does not have are
 replaced by its nearest ones. `apps/catalogue/lookups.py` finds words in the names of subjects; the
-few hundred degrees and universities are compared in memory.
+names of degrees and universities are compared in memory.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.db.models import Q
@@ -16,7 +15,9 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
-from apps.catalogue.text import search_form
+from apps.catalogue.reads import shown_universities
+from apps.catalogue.text import search_form, searched_from_sorted
+from apps.core.render_memory import remembered
 
 LONGEST_SEARCH = 100
 MOST_WORDS = 8
@@ -40,15 +41,15 @@ class Found:
     corrected: str = ""
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A degree or university, and the words of its name in their form for searching."""
+class _Place(NamedTuple):
+    """A degree or university. `names` are the words of its names, each after a space."""
 
-    row: Any
-    words: frozenset[str]
+    pk: int
+    university_id: int
+    names: str
 
     def has(self, word: str) -> bool:
-        return any(name.startswith(word) for name in self.words)
+        return f" {word}" in self.names
 
 
 def search_catalogue(text: str) -> Found:
@@ -56,25 +57,14 @@ def search_catalogue(text: str) -> Found:
     words = _words(text)
     if not words:
         return Found(Subject.objects.none(), [], [])
-    universities = [
-        _Place(row, _words_of(row.name, row.acronym)) for row in University.objects.open().by_name()
-    ]
-    degrees = [
-        _Place(row, _words_of(row.name, row.acronym))
-        for row in Degree.objects.filter(
-            university__in=[place.row.pk for place in universities], subjects_count__gt=0
-        )
-        .select_related("university")
-        .by_name()
-    ]
+    universities, degrees = _places()
     found = _matching(words, universities, degrees)
     if found.degrees or found.universities or found.subjects.exists():
         return found
-    corrected = _corrected(words, [*universities, *degrees])
+    corrected = _corrected(words)
     if corrected == words:
         return found
-    nearest = _matching(corrected, universities, degrees)
-    return Found(nearest.subjects, nearest.degrees, nearest.universities, " ".join(corrected))
+    return replace(_matching(corrected, universities, degrees), corrected=" ".join(corrected))
 
 
 def suggest(text: str) -> list[dict[str, str]]:
@@ -108,61 +98,88 @@ def _words(text: str) -> list[str]:
     return [word for word in words if word not in _FILLERS] or words
 
 
-def _words_of(*names: str) -> frozenset[str]:
-    return frozenset(word for name in names for word in search_form(name).split())
+@remembered
+def _places() -> tuple[dict[int, _Place], list[_Place]]:
+    """The open universities by id, and their degrees with subjects, all by name."""
+    universities = {
+        row.pk: _Place(row.pk, row.pk, _names(row.name_sort, row.acronym))
+        for row in shown_universities()
+        if not row.coming_soon
+    }
+    rows = Degree.objects.filter(university__in=universities, subjects_count__gt=0).by_name()
+    degrees = [
+        _Place(pk, university_id, _names(name_sort, acronym))
+        for pk, university_id, name_sort, acronym in rows.values_list(
+            "pk", "university_id", "name_sort", "acronym"
+        )
+    ]
+    return universities, degrees
 
 
-def _matching(words: list[str], universities: list[_Place], degrees: list[_Place]) -> Found:
-    subjects = Subject.objects.findable().filter(
-        university__in=[place.row.pk for place in universities]
-    )
+def _names(name_sort: str, acronym: str) -> str:
+    return f" {searched_from_sorted(name_sort)} {search_form(acronym)}"
+
+
+def _matching(words: list[str], universities: dict[int, _Place], degrees: list[_Place]) -> Found:
+    subjects = Subject.objects.findable().filter(university__in=list(universities))
     for word in words:
-        of_degrees = [place.row.pk for place in degrees if place.has(word)]
-        of_universities = [place.row.pk for place in universities if place.has(word)]
+        of_degrees = [place.pk for place in degrees if place.has(word)]
+        of_universities = [place.pk for place in universities.values() if place.has(word)]
         matches = Q(name_search__includes=word)
         if of_degrees:
             matches |= Q(degree__in=of_degrees)
         if of_universities:
             matches |= Q(university__in=of_universities)
         subjects = subjects.filter(matches)
-    university_of = {place.row.pk: place for place in universities}
+    found_degrees = [
+        place.pk
+        for place in degrees
+        if any(place.has(word) for word in words)
+        and all(place.has(word) or universities[place.university_id].has(word) for word in words)
+    ]
+    found_universities = [
+        place.pk for place in universities.values() if all(place.has(word) for word in words)
+    ]
     return Found(
         subjects,
-        [
-            place.row
-            for place in degrees
-            if any(place.has(word) for word in words)
-            and all(
-                place.has(word) or university_of[place.row.university_id].has(word)
-                for word in words
-            )
-        ][:MOST_DEGREES],
-        [place.row for place in universities if all(place.has(word) for word in words)],
+        list(_rows(Degree, found_degrees[:MOST_DEGREES]).select_related("university")),
+        list(_rows(University, found_universities)),
     )
 
 
-def _corrected(words: list[str], places: Iterable[_Place]) -> list[str]:
+def _rows(model: Any, ids: list[int]) -> Any:
+    """The rows with these ids, by name. No ids take no query."""
+    return model.objects.filter(pk__in=ids).by_name() if ids else model.objects.none()
+
+
+@remembered
+def _known_words() -> list[str]:
+    """All words of the catalogue, sorted."""
+    subjects = Subject.objects.findable().order_by().values_list("name_search", flat=True)
+    universities, degrees = _places()
+    places = [place.names for place in (*universities.values(), *degrees)]
+    return sorted({word for names in (*subjects.distinct(), *places) for word in names.split()})
+
+
+def _corrected(words: list[str]) -> list[str]:
     """Replace each word that no name has by the nearest word of the catalogue, if one is near."""
-    known = _words_of(
-        *Subject.objects.findable().order_by().values_list("name_search", flat=True).distinct()
-    )
-    known = known.union(*(place.words for place in places))
+    known = _known_words()
     return [word if _is_known(word, known) else _nearest(word, known) for word in words]
 
 
-def _is_known(word: str, known: frozenset[str]) -> bool:
-    return word in known or any(word in name for name in known)
+def _is_known(word: str, known: list[str]) -> bool:
+    return any(word in name for name in known)
 
 
-def _nearest(word: str, known: frozenset[str]) -> str:
+def _nearest(word: str, known: list[str]) -> str:
     """Return the known word, or the beginning of one, with the fewest mistakes; else the word."""
     most = next((mistakes for letters, mistakes in _MISTAKES if len(word) >= letters), 0)
     if not most:
         return word
     # The beginnings, because the visitor may still be typing. Sorted: ties are always broken alike.
     beginnings = {name[: len(word) + extra] for name in known for extra in range(-most, most + 1)}
-    for choices in (known, beginnings):
-        best = process.extractOne(word, sorted(choices), scorer=OSA.distance, score_cutoff=most)
+    for choices in (known, sorted(beginnings)):
+        best = process.extractOne(word, choices, scorer=OSA.distance, score_cutoff=most)
         if best:
             return str(best[0])
     return word

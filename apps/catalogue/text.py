@@ -26,3 +26,8 @@ def sort_form(text: str) -> str:
 def search_form(text: str) -> str:
     """Return the form for searching: no accents or capitals, and "n" also finds "ñ"."""
     return " ".join(_plain(text).replace("ñ", "n").split())[:200]
+
+
+def searched_from_sorted(name_sort: str) -> str:
+    """Return the form for searching of a name that is stored in its form for sorting."""
+    return name_sort.replace(_ENYE, "n")

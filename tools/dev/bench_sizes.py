@@ -26,6 +26,7 @@ from apps.catalogue.models import Subject, University
 from apps.catalogue.seed_many import seed_many
 from apps.classroom.models import Provisioning
 from apps.core.models import Mail
+from apps.core.render_memory import Memory, remembering
 from apps.orders.models import Order, Payment
 from tests.helpers.completion import deliver, event_body
 from tests.helpers.factories import checkout_body, whole
@@ -128,11 +129,18 @@ def _requests(order: Order) -> dict[str, Request]:
     payments = list(Payment.objects.order_by("-pk")[: TIMES + 1])
     emails, events = itertools.count(time.time_ns()), itertools.count(time.time_ns())
 
+    memory: Memory = {}
+
     def get(path: str, **query: Any) -> Any:
         return visitor.get(path, query)
 
     def degree(number: int) -> Any:
         return degrees[number % len(degrees)]
+
+    def mistyped(number: int) -> Any:
+        # The words of the catalogue are read once for all answers of one version.
+        with remembering(memory):
+            return get("/api/suggestions", q="contabilidda")
 
     def check_out(number: int) -> Any:
         subject = subjects[number % len(subjects)]
@@ -150,6 +158,7 @@ def _requests(order: Order) -> dict[str, Request]:
         ),
         "catalogue, a search": lambda n: get("/api/catalogue", search="contabilidad"),
         "suggestions": lambda n: get("/api/suggestions", q="contabi"),
+        "suggestions, a mistyped word": mistyped,
         "page of a subject": lambda n: get(subjects[n % len(subjects)].page_path),
         "cascade: degrees": lambda n: get("/api/degrees", university_id=degree(n).university_id),
         "cascade: subjects": lambda n: get("/api/subjects", degree_id=degree(n).pk),

@@ -13,6 +13,7 @@ from apps.backoffice.models import DayTakings
 from apps.backoffice.today import kept_days
 from apps.backoffice.today.kept_days import Sums, WrongSums, add_up, keep_days, takings_by_day
 from apps.backoffice.today.takings import first_day
+from apps.core.models import Mail
 from apps.orders.models import Payment, Refund
 from tests.helpers.one_of_everything import make_one_of_everything
 
@@ -61,7 +62,7 @@ def test_days_that_are_over_are_kept_and_today_is_added_up(order, django_assert_
     assert keep_takings() == "Días sumados: 48"
 
     assert not DayTakings.objects.filter(day=TODAY).exists()
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         takings_by_day(first_day(), TODAY + timedelta(days=1))
     assert shown() == {MONDAY: Sums(5), YESTERDAY: Sums(192_35), TODAY: Sums(0, 12_30)}
     assert keep_takings() == ""
@@ -105,6 +106,25 @@ def test_change_of_an_older_day_is_shown_at_once_and_kept_again(order):
     money_back.delete()
     payment.delete()
     assert shown() == {YESTERDAY: Sums(50_00)}
+
+
+def test_recovered_carts_of_a_day_are_kept_and_follow_their_order(order):
+    at = datetime.fromisoformat("2026-11-17T12:00:00+01:00")
+    order.paid_at = at
+    order.total_amount = 80
+    order.save()
+    Mail.objects.create(
+        key=f"cart-reminder:{order.pk}:24", template="cart_reminder", to=order.email,
+        message_id="<r>", sent_at=at - timedelta(hours=1),
+    )  # fmt: skip
+    keep_takings()
+    assert shown() == {YESTERDAY: Sums(0, 0, 80_00)}
+
+    order.total_amount = 70
+    order.save(update_fields=["total_amount"])
+
+    assert shown() == {YESTERDAY: Sums(0, 0, 70_00)}
+    assert keep_takings() == "Días sumados: 1"
 
 
 def test_change_of_another_column_leaves_the_day_kept(order):

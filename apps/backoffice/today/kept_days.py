@@ -1,7 +1,7 @@
 """Keeps the takings of days that are over, right to the cent (docs/rules.md, "Hoy").
 
-"Hoy" adds up only the days that are not kept: usually today. A change of an older payment or refund
-empties the sums of its day in the same transaction. A job fills them again.
+"Hoy" adds up only the days that are not kept: usually today. A change of an older payment, refund
+or order empties the sums of its day in the same transaction. A job fills them again.
 
 A change that commits while the job adds up its day is not lost. The change raises the row's number
 of changes and holds the row until it commits; the job stores its sums only under the number that it
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.db.models import F, Q, Sum
+from django.db.models import F, Model, Q, Sum
 from django.db.models.functions import TruncDate
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
@@ -22,14 +22,20 @@ from django.utils import timezone
 from apps.backoffice.models import DayTakings
 from apps.backoffice.today.one_statement import cents_of
 from apps.core.dates import midnight, today
-from apps.orders.models import Payment, Refund
+from apps.orders.models import Order, Payment, Refund
+from apps.orders.reads import paid_after_reminder
 
 # No transaction that stored a payment on the day before still runs after this time.
 OVER_AFTER = timedelta(hours=2)
 ONE_DAY = timedelta(days=1)
-# The columns that takings are made of. Saves of other columns change no sum.
-_PAYMENT_COLUMNS = frozenset(("amount", "currency", "order", "status", "succeeded_at"))
-_REFUND_COLUMNS = frozenset(("amount", "created_at", "status"))
+# By model, the moment that decides the day and the other columns that sums are made of. Saves of
+# other columns change no sum.
+_MOMENTS: dict[type[Model], str] = {Payment: "succeeded_at", Refund: "created_at", Order: "paid_at"}
+_COLUMNS: dict[type[Model], tuple[str, ...]] = {
+    Payment: ("amount", "currency", "order", "status"),
+    Refund: ("amount", "status"),
+    Order: ("total_amount",),
+}
 
 
 class WrongSums(Exception):
@@ -38,10 +44,11 @@ class WrongSums(Exception):
 
 @dataclass(frozen=True)
 class Sums:
-    """What was paid and what was refunded."""
+    """What was paid, what was refunded, and what was paid after a reminder of the cart."""
 
     paid_cents: int = 0
     refunded_cents: int = 0
+    recovered_cents: int = 0
 
     @property
     def net_cents(self) -> int:
@@ -49,7 +56,7 @@ class Sums:
 
 
 def takings_by_day(start: date, end: date) -> dict[date, Sums]:
-    """The sums of each day in [start, end), in at most three queries."""
+    """The sums of each day in [start, end), in at most four queries."""
     kept = _kept(start, end)
     missing = [day for day in _days(start, end) if day not in kept]
     return {**kept, **add_up(missing)}
@@ -61,7 +68,7 @@ def keep_days(start: date) -> int:
     for day in set(_days(start, over)).difference(_kept(start, over)):
         DayTakings.objects.get_or_create(day=day)
     # The rows are read before the payments are added up: see the module's docstring.
-    rows = list(DayTakings.objects.filter(day__gte=start, day__lt=over, paid_cents=None))
+    rows = list(DayTakings.objects.filter(day__gte=start, day__lt=over, recovered_cents=None))
     sums = add_up([row.day for row in rows])
     return sum(_store(row, sums[row.day]) for row in rows)
 
@@ -71,7 +78,7 @@ def check_days(start: date) -> int:
 
     Wrong days are emptied, so that they are added up again. Raises WrongSums.
     """
-    rows = list(DayTakings.objects.filter(day__gte=start, paid_cents__isnull=False))
+    rows = list(DayTakings.objects.filter(day__gte=start, recovered_cents__isnull=False))
     right = add_up([row.day for row in rows])
     wrong = [row for row in rows if _sums(row) != right[row.day]]
     # A day that has changed since the rows were read is not wrong, and has been emptied.
@@ -85,40 +92,41 @@ def _store(row: DayTakings, sums: Sums | None) -> int:
     return DayTakings.objects.filter(day=row.day, changes=row.changes).update(
         paid_cents=sums.paid_cents if sums else None,
         refunded_cents=sums.refunded_cents if sums else None,
+        recovered_cents=sums.recovered_cents if sums else None,
         changes=F("changes") + (0 if sums else 1),
     )
 
 
 def _sums(row: DayTakings) -> Sums:
-    return Sums(row.paid_cents or 0, row.refunded_cents or 0)
+    return Sums(row.paid_cents or 0, row.refunded_cents or 0, row.recovered_cents or 0)
 
 
 def add_up(days: Collection[date]) -> dict[date, Sums]:
-    """The sums of these days from payments and refunds, in two queries.
+    """The sums of these days from payments, refunds and orders, in three queries.
 
     Payments of orders count by the moment of their success, refunds by the moment of their request.
     """
     if not days:
         return {}
-    paid = _by_day(
-        Payment.objects.filter(
-            status=Payment.Status.SUCCEEDED, currency="eur", order__isnull=False
-        ),
-        "succeeded_at",
-        days,
+    payments = Payment.objects.filter(
+        status=Payment.Status.SUCCEEDED, currency="eur", order__isnull=False
     )
-    refunded = _by_day(Refund.objects.money_back(), "created_at", days)
-    return {day: Sums(paid.get(day, 0), refunded.get(day, 0)) for day in days}
+    paid = _by_day(payments, "amount", days)
+    refunded = _by_day(Refund.objects.money_back(), "amount", days)
+    recovered = _by_day(paid_after_reminder(since=midnight(min(days))), "total_amount", days)
+    return {
+        day: Sums(paid.get(day, 0), refunded.get(day, 0), recovered.get(day, 0)) for day in days
+    }
 
 
-def _by_day(rows: Any, moment: str, days: Collection[date]) -> dict[date, int]:
+def _by_day(rows: Any, amount: str, days: Collection[date]) -> dict[date, int]:
     """The cents of the rows of each of these days."""
-    within = Q()
+    moment, within = _MOMENTS[rows.model], Q()
     for first, last in _runs(sorted(days)):
         start, end = midnight(first), midnight(last + ONE_DAY)
         within |= Q(**{f"{moment}__gte": start, f"{moment}__lt": end})
     found = rows.filter(within).order_by().annotate(day=TruncDate(moment)).values_list("day")
-    return {day: cents_of(amount) for day, amount in found.annotate(Sum("amount"))}
+    return {day: cents_of(sum_) for day, sum_ in found.annotate(Sum(amount))}
 
 
 def _runs(days: list[date]) -> Iterator[tuple[date, date]]:
@@ -133,7 +141,7 @@ def _runs(days: list[date]) -> Iterator[tuple[date, date]]:
 
 
 def _kept(start: date, end: date) -> dict[date, Sums]:
-    rows = DayTakings.objects.filter(day__gte=start, day__lt=end, paid_cents__isnull=False)
+    rows = DayTakings.objects.filter(day__gte=start, day__lt=end, recovered_cents__isnull=False)
     return {row.day: _sums(row) for row in rows}
 
 
@@ -144,18 +152,18 @@ def _days(start: date, end: date) -> Iterator[date]:
 
 @receiver((post_save, post_delete), sender=Payment)
 @receiver((post_save, post_delete), sender=Refund)
+@receiver((post_save, post_delete), sender=Order)
 def empty_changed_day(
-    sender: type[Payment] | type[Refund],
-    instance: Any,
+    sender: type[Model],
+    instance: Model,
     update_fields: frozenset[str] | None = None,
     **kwargs: Any,
 ) -> None:
-    """Empty the sums of the day of a changed payment or refund, if that day is over."""
-    is_payment = sender is Payment
-    columns = _PAYMENT_COLUMNS if is_payment else _REFUND_COLUMNS
-    if update_fields is not None and columns.isdisjoint(update_fields):
+    """Empty the sums of the day of a changed row, if that day is over."""
+    moment = _MOMENTS[sender]
+    if update_fields is not None and update_fields.isdisjoint((moment, *_COLUMNS[sender])):
         return
-    at: datetime | None = instance.succeeded_at if is_payment else instance.created_at
+    at: datetime | None = getattr(instance, moment)
     if at and timezone.localdate(at) < today():
         _empty(timezone.localdate(at))
 
@@ -163,5 +171,5 @@ def empty_changed_day(
 def _empty(day: date) -> None:
     DayTakings.objects.get_or_create(day=day)
     DayTakings.objects.filter(day=day).update(
-        paid_cents=None, refunded_cents=None, changes=F("changes") + 1
+        paid_cents=None, refunded_cents=None, recovered_cents=None, changes=F("changes") + 1
     )

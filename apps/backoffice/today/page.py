@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from apps.backoffice.permitted import Permitted
 from apps.backoffice.today import takings
-from apps.backoffice.today.one_statement import answers, cents_of
+from apps.backoffice.today.one_statement import answers
 from apps.backoffice.today.takings import Expected, Takings
-from apps.backoffice.today.tiles import TILES
+from apps.backoffice.today.tiles import PAID_WITHOUT_ACCESS, TILES
 from apps.orders.models import Order
 from apps.orders.reads import paid_without_access
 
@@ -63,34 +63,31 @@ class Today:
 
 def today_for(user: Permitted) -> Today:
     """The tiles, figures and orders that this user may see."""
+    without_access = _without_access(user)
     definitions = [tile for tile in TILES if user.has_perm(tile.permission)]
-    of_tiles = [question for tile in definitions for question in tile.questions()]
-    sees_money = user.has_perm(takings.PERMISSION)
-    of_money = [takings.recovered_this_month()] if sees_money else []
-    found = answers([*of_tiles, *of_money])
-    given = iter(found[: len(of_tiles)])
+    # A list that is shown in full has been counted.
+    counted = {PAID_WITHOUT_ACCESS: len(without_access)} if len(without_access) < SHOWN else {}
+    asked = [tile for tile in definitions if tile not in counted]
+    given = iter(answers([question for tile in asked for question in tile.questions()]))
     tiles = [
         Tile(
             tile.label,
-            next(given),
+            counted[tile] if tile in counted else next(given),
             tile.url,
             _moment(next(given)) if tile.earliest else None,
             tile.earliest_label,
         )
         for tile in definitions
     ]
-    money = _money(found[-1]) if sees_money else None
+    money = _money() if user.has_perm(takings.PERMISSION) else None
     computes = user.has_perm("catalogue.view_subject") and not settings.REQUIRE_PRICE_HISTORY
-    return Today(tiles, money, _without_access(user), computes)
+    return Today(tiles, money, without_access, computes)
 
 
-def _money(recovered: Any) -> Money:
-    return Money(
-        takings.takings(),
-        takings.expected(),
-        cents_of(recovered),
-        f"{reverse('admin:orders_order_changelist')}?recuperado=mes",
-    )
+def _money() -> Money:
+    by_period, recovered_cents = takings.takings()
+    recovered_url = f"{reverse('admin:orders_order_changelist')}?recuperado=mes"
+    return Money(by_period, takings.expected(), recovered_cents, recovered_url)
 
 
 def _without_access(user: Permitted) -> list[Order]:

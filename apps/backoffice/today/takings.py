@@ -7,10 +7,9 @@ from django.db.models import Q, Sum
 from django.db.models.functions import TruncMonth
 
 from apps.backoffice.today.kept_days import takings_by_day
-from apps.backoffice.today.one_statement import Question, cents_of
-from apps.core.dates import month_start, today
+from apps.backoffice.today.one_statement import cents_of
+from apps.core.dates import today
 from apps.orders.models import Instalment
-from apps.orders.reads import paid_after_reminder
 
 PERMISSION = "orders.read_takings"
 
@@ -48,27 +47,24 @@ def periods(day: date) -> list[Period]:
     ]
 
 
-def takings() -> list[Takings]:
-    """The takings of each period and of the one before."""
+def takings() -> tuple[list[Takings], int]:
+    """The takings of each period and of the one before, and this month's recovered carts."""
     shown = periods(today())
     days = takings_by_day(first_day(), shown[0].end)
 
     def net(start: date, end: date) -> int:
         return sum(sums.net_cents for day, sums in days.items() if start <= day < end)
 
+    recovered = sum(days[day].recovered_cents for day in days if day >= today().replace(day=1))
     return [
         Takings(period, net(period.start, period.end), net(period.before, period.start))
         for period in shown
-    ]
+    ], recovered
 
 
 def first_day() -> date:
     """The first day of the earliest period that is shown."""
     return min(period.before for period in periods(today()))
-
-
-def recovered_this_month() -> Question:
-    return Question(paid_after_reminder(since=month_start()), "SUM", "total_amount")
 
 
 @dataclass(frozen=True)

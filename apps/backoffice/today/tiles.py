@@ -63,11 +63,15 @@ def _where(**filters: str) -> str:
     return urlencode(filters)
 
 
+PAID_WITHOUT_ACCESS = TileDefinition(
+    "Pagados sin acceso",
+    "orders.view_order",
+    paid_without_access,
+    "orders_order",
+    _where(acceso="no"),
+)
 TILES = (
-    TileDefinition(
-        "Pagados sin acceso", "orders.view_order", paid_without_access,
-        "orders_order", _where(acceso="no"),
-    ),
+    PAID_WITHOUT_ACCESS,
     TileDefinition(
         "Plazos rechazados o vencidos", "orders.view_instalment",
         lambda: Instalment.objects.late(), "orders_instalment", _where(situacion="vencido"),

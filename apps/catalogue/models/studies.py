@@ -274,6 +274,13 @@ class Subject(Named):
                 "name_sort",
                 name="subject_shown_by_popularity",
             ),
+            # Searches and suggestions, which look for words in `name_search` in this order.
+            models.Index(
+                fields=("-popularity", "-enrolled_students_count", "name_sort", "id"),
+                include=("name_search", "university", "degree"),
+                condition=Q(active=True, active_lessons_count__gt=0),
+                name="subject_shown_popular",
+            ),
             models.Index(fields=("name_sort", "id"), name="subject_by_name"),
             models.Index(fields=("vat",), condition=Q(active=True), name="subject_by_vat"),
             models.Index(fields=("university", "name_sort", "id"), name="subject_by_university"),

@@ -8,7 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.catalogue import reads
 from apps.catalogue.models import Lesson, Subject, University
+from apps.catalogue.search import search_catalogue, suggest
 from apps.catalogue.services import deferred_counts, refresh_counts, refresh_statistics
+from apps.core.render_memory import Memory, remembering
 from tests.helpers.factories import make_degree, make_university
 
 pytestmark = pytest.mark.django_db
@@ -139,6 +141,28 @@ OVER_ALL = {
     "a search of two letters": {"search": "y3"},
     "a search of two letters, last page": {"search": "so", "page": 9999},
 }
+
+
+@pytest.mark.postgres
+def test_suggestions_read_the_index_of_popular_subjects(many):
+    refresh_statistics()
+    with CaptureQueriesContext(connection) as captured:
+        assert len(suggest("sobre")) == 6
+
+    assert len(captured) == 4
+    assert "Index Scan using subject_shown_popular" in plan_of(captured[-1]["sql"])
+
+
+def test_words_of_the_catalogue_are_read_once_for_all_mistyped_words(many):
+    memory: Memory = {}
+    with remembering(memory):
+        assert search_catalogue("matteria").corrected == "materia"
+    with remembering(memory), CaptureQueriesContext(connection) as captured:
+        assert search_catalogue("mateira").corrected == "materia"
+
+    # Whether any subject has the mistyped word.
+    assert len(captured) == 1
+    assert "LIMIT 1" in captured[0]["sql"]
 
 
 # VACUUM, which a seed and an import run, works only outside a transaction.
