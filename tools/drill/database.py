@@ -40,10 +40,10 @@ class Database:
 
     @property
     def url(self) -> str:
-        return f"postgres://postgres@{quote(self._socket, safe='')}/{self.name}"
+        return f"postgres://postgres@{quote(self.socket, safe='')}/{self.name}"
 
     @property
-    def _socket(self) -> str:
+    def socket(self) -> str:
         return str(self._server.get_postmaster_info().socket_dir)
 
     @property
@@ -90,4 +90,4 @@ class Database:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _conninfo(self, name: str) -> str:
-        return f"host={self._socket} user=postgres dbname={name} connect_timeout=5"
+        return f"host={self.socket} user=postgres dbname={name} connect_timeout=5"

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from tools.dev.processes import SetupError, interrupt_on_signals
-from tools.drill import hosts, kills, provider, restarts, restored
+from tools.drill import hosts, kills, pooler, provider, restarts, restored
 from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop, running_shop
 
@@ -23,6 +23,7 @@ DRILLS: tuple[Callable[[Shop], Outcome], ...] = (
     provider.provider_away,
     provider.mail_server_away,
     hosts.two_hosts,
+    pooler.through_pgbouncer,
 )
 
 

@@ -34,6 +34,11 @@ class Staff:
     def get(self, path: str) -> str:
         return self.download(path).decode()
 
+    def status(self, path: str) -> int:
+        """The status of a page; a redirect to the sign-in counts as itself."""
+        page = f"{self._address}{path}"
+        return self._session.get(page, timeout=60, allow_redirects=False).status_code
+
     def download(self, path: str) -> bytes:
         return self._session.get(f"{self._address}{path}", timeout=60).content
 

@@ -1,0 +1,118 @@
+"""The files of `deploy`, the Dockerfile and compose.yaml fit each other and the Procfile."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tools.dev.processes import ROOT
+from tools.dev.stack import documented_settings
+from tools.drill.proxy import nginx
+
+PROCESSES = dict(re.findall(r"^([\w-]+): (.+)$", (ROOT / "Procfile").read_text(), re.MULTILINE))
+COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SERVICES = COMPOSE["services"]
+SHOP = [name for name, service in SERVICES.items() if service["image"] == "academia"]
+UNITS = ROOT / "deploy" / "systemd"
+# The shell's way to write a default in the Procfile, which systemd does not know.
+DEFAULT = re.compile(r"\$\{\w+:-([^}]*)\}")
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_each_process_of_the_procfile_is_a_service_of_compose(process):
+    assert SERVICES[process]["command"] == [process]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_services_of_compose_depend_on_services_and_use_declared_volumes(name):
+    service = SERVICES[name]
+    volumes = [volume.split(":")[0] for volume in service.get("volumes", ())]
+
+    assert set(service.get("depends_on", ())) <= SERVICES.keys()
+    assert {each for each in volumes if not each.startswith("./")} <= COMPOSE["volumes"].keys()
+    assert all((ROOT / each).exists() for each in volumes if each.startswith("./"))
+
+
+@pytest.mark.parametrize("name", SHOP)
+def test_containers_of_the_shop_are_read_only_and_without_privileges(name):
+    service = SERVICES[name]
+
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_settings_of_compose_are_documented():
+    example = (ROOT / "deploy" / "compose.env.example").read_text()
+    names = {*re.findall(r"^([A-Z_]+)=", example, re.MULTILINE)}
+    names |= {name for service in SHOP for name in SERVICES[service]["environment"]}
+
+    assert names <= {*documented_settings(), "BIND_HOST"}
+
+
+def test_dockerfile_copies_what_exists_and_reaches_the_builder():
+    copied = [
+        source
+        for line in (ROOT / "Dockerfile").read_text().splitlines()
+        if line.startswith("COPY ") and "--from" not in line
+        for source in line.split()[1:-1]
+    ]
+    let_in = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+
+    assert copied
+    assert [source for source in copied if not (ROOT / source).exists()] == []
+    assert [source for source in copied if source not in let_in] == []
+
+
+@pytest.mark.parametrize("process", [name for name in PROCESSES if name != "release"])
+def test_units_of_systemd_run_the_commands_of_the_procfile(process):
+    unit = (UNITS / f"academia-{process}.service").read_text()
+    run = re.search(r"^ExecStart=/srv/academia/venv/bin/(.+)$", unit, re.MULTILINE)
+
+    assert run is not None
+    assert shlex.split(run[1]) == shlex.split(DEFAULT.sub(r"\1", PROCESSES[process]))
+
+
+@pytest.mark.skipif(nginx() is None, reason="nginx is not installed")
+@pytest.mark.parametrize("name", ["academia.conf", "compose.conf"])
+def test_nginx_accepts_its_samples(name, tmp_path):
+    sample = (ROOT / "deploy" / "nginx" / name).read_text()
+    for folder in ("/etc/nginx/academia", "/srv/academia/code/deploy/nginx"):
+        sample = sample.replace(folder, str(ROOT / "deploy" / "nginx"))
+    sample = sample.replace("/var/log/nginx/academia.log", str(tmp_path / "access.log"))
+    if "ssl_certificate" in sample:
+        folder = "/etc/letsencrypt/live/academia.example"
+        _make_certificate(tmp_path)
+        sample = sample.replace(folder, str(tmp_path))
+    configuration = tmp_path / "nginx.conf"
+    configuration.write_text(
+        f"pid {tmp_path}/nginx.pid; events {{}} http {{ {_temporary(tmp_path)}\n{sample} }}"
+    )
+
+    done = subprocess.run(
+        [nginx(), "-t", "-e", "stderr", "-p", tmp_path, "-c", configuration],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    # Ports below 1024 may be refused to the tests' user; nginx tests them after the syntax.
+    assert "syntax is ok" in done.stderr, done.stderr
+
+
+def _make_certificate(folder: Path) -> None:
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",
+         "-subj", "/CN=academia.example", "-keyout", folder / "privkey.pem",
+         "-out", folder / "fullchain.pem"],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+
+
+def _temporary(folder: Path) -> str:
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    return " ".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
