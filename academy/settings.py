@@ -172,6 +172,9 @@ BACKUP_RECIPIENT = env.str("BACKUP_RECIPIENT", default="")
 # "Hoy" shows a backup that is older than this many hours. 0: never.
 BACKUP_MAX_AGE_HOURS = env.int("BACKUP_MAX_AGE_HOURS", default=0 if DEBUG else 26)
 
+# The monitor shows a disk that has less than this left where the shop writes. 0: never.
+DISK_MIN_FREE_MB = env.int("DISK_MIN_FREE_MB", default=500)
+
 # ---------------------------------------------------------------- invoices
 # Records invoices for the tax agency: "" (off), "pruebas" (its test environment) or "produccion".
 VERIFACTU = env.str("VERIFACTU", default="")

@@ -2,6 +2,7 @@
 
 import logging
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.db import OperationalError
@@ -9,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from apps.core import health
+from apps.core import disk_space, health
 from apps.core.heartbeats import beat
 from apps.core.jobs import alert_silent_processes
 from apps.core.mail.outbox import deliver_mail
@@ -44,6 +45,28 @@ def test_a_silent_worker_or_clock_turns_both_red_within_two_minutes(monitor):
         assert (ready.status_code, ready.json()["checks"]["processes"]) == (503, False)
         assert (found.status_code, found.json()["problems"]) == (503, ["processes"])
         assert found.json()["checks"]["processes"]["silent"] == [name]
+
+
+@pytest.mark.django_db
+def test_a_disk_that_is_almost_full_turns_the_monitor_red_and_is_named(
+    monitor, settings, tmp_path, monkeypatch
+):
+    settings.BACKUP_DIR = tmp_path / "never" / "made"
+    space = {tmp_path: 499 * 1024**2}
+    monkeypatch.setattr(
+        disk_space.shutil,
+        "disk_usage",
+        lambda folder: SimpleNamespace(free=space.get(folder, 9000 * 1024**2)),
+    )
+
+    found = monitor("/monitor")
+
+    assert (found.status_code, found.json()["problems"]) == (503, ["disk"])
+    assert found.json()["checks"]["disk"]["full"] == ["backups"]
+    assert 'academy_disk_free_megabytes{folder="backups"} 499.0' in monitor("/metrics").text
+    assert monitor("/readyz").status_code == 200
+    settings.DISK_MIN_FREE_MB = 0
+    assert monitor("/monitor").status_code == 200
 
 
 @pytest.mark.django_db

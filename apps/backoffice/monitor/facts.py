@@ -15,6 +15,7 @@ from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult, get_date_max
 
+from apps.core.disk_space import free_megabytes
 from apps.core.health import readiness
 from apps.core.jobs import failing_jobs
 from apps.core.lost_tasks import failed_since
@@ -142,6 +143,12 @@ def _events() -> Check:
     return Check(not waiting, {"unprocessed": waiting})
 
 
+def _disk() -> Check:
+    free = free_megabytes()
+    full = sorted(name for name, left in free.items() if left < settings.DISK_MIN_FREE_MB)
+    return Check(not full, {"full": full, "free_mb": free})
+
+
 def last_backup_age() -> float | None:
     """Seconds since the last backup was completed; None if there was none."""
     made_at = Backup.objects.values_list("made_at", flat=True).first()
@@ -159,6 +166,7 @@ CHECKS: dict[str, Callable[[], Check]] = {
     "jobs": _jobs,
     "audit": _audit,
     "backup": _backup,
+    "disk": _disk,
     "mails": _mails,
     "access": _access,
     "provider_events": _events,

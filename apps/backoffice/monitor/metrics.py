@@ -14,6 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from apps.backoffice.monitor.facts import heartbeat_ages, last_audit, last_backup_age, queues
+from apps.core.disk_space import free_megabytes
 from apps.core.jobs import failing_jobs
 from apps.core.models import Mail
 from apps.core.money import to_cents
@@ -67,6 +68,9 @@ class ShopCollector(Collector):
             yield GaugeMetricFamily(
                 "academy_backup_age_seconds", "Seconds since the last backup", value=backup_age
             )
+        yield _by_label(
+            "academy_disk_free_megabytes", "Space left", "folder", free_megabytes().items()
+        )
         yield GaugeMetricFamily(
             "academy_jobs_failing", "Jobs whose last run failed", value=failing_jobs().count()
         )

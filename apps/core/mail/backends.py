@@ -24,7 +24,12 @@ class FileBackend(BaseEmailBackend):
             name = re.sub(r"[^\w.-]", "_", message["Message-ID"].strip("<>").rpartition("@")[0])
             # mkstemp creates files with mode 0600.
             handle, draft = tempfile.mkstemp(dir=folder, suffix=".part")
-            with os.fdopen(handle, "wb") as file:
-                file.write(message.as_bytes())
-            Path(draft).replace(folder / f"{name}.eml")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(message.as_bytes())
+                Path(draft).replace(folder / f"{name}.eml")
+            except OSError:
+                # A full disk leaves the beginning of the file.
+                Path(draft).unlink()
+                raise
         return len(email_messages)

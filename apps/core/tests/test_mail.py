@@ -2,6 +2,7 @@
 
 import email
 import email.policy
+import resource
 from datetime import timedelta
 from pathlib import Path
 from smtplib import SMTPServerDisconnected
@@ -315,3 +316,22 @@ def test_the_file_backend_writes_one_private_file_per_mail(tmp_path):
     assert message["Message-ID"] == mail.message_id
     assert message["To"] == "ana@example.com"
     assert message.get_body(("plain",)).get_content().strip() == f"Hola, Ana: {LINK}"
+
+
+@pytest.mark.django_db
+def test_mail_on_a_full_disk_waits_and_leaves_no_part_of_a_file(tmp_path):
+    mail = queued()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with override_settings(
+        EMAIL_BACKEND="apps.core.mail.backends.FileBackend", EMAIL_FILE_PATH=tmp_path / "mailbox"
+    ):
+        # No process can fill the disk of a test; a limit on the size of its files is like it.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        try:
+            deliver_mail.func(mail_id=mail.pk)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert list((tmp_path / "mailbox").iterdir()) == []
+    mail.refresh_from_db()
+    assert (mail.status, mail.attempts) == (Mail.Status.QUEUED, 1)
