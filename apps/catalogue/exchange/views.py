@@ -10,6 +10,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.files.uploadedfile import UploadedFile
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -130,12 +131,21 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _import(request: HttpRequest, stored: CatalogueUpload, lines: list[Any]) -> HttpResponse:
     try:
-        with prices_changed_by(request.user):
+        # A process that is killed leaves no import without its entry in the history.
+        with transaction.atomic(), prices_changed_by(request.user):
             diff = import_lines(
                 lines,
                 expected=request.POST.get("fingerprint", "-") or "-",
                 is_confirmed=bool(request.POST.get("confirmed")),
             )
+            LogEntry.objects.create(
+                user=_staff(request),
+                content_type=ContentType.objects.get_for_model(Subject),
+                object_repr=stored.name[:200],
+                action_flag=CHANGE,
+                change_message="Importación. " + ". ".join(diff.summary()),
+            )
+            stored.delete()
     except PricesUnconfirmed:
         messages.error(request, "No se ha importado nada: confirma los precios señalados.")
         return redirect(request.path)
@@ -144,14 +154,6 @@ def _import(request: HttpRequest, stored: CatalogueUpload, lines: list[Any]) -> 
             request, "El catálogo ha cambiado entretanto. Mira otra vez qué cambiaría el archivo."
         )
         return redirect(request.path)
-    LogEntry.objects.create(
-        user=_staff(request),
-        content_type=ContentType.objects.get_for_model(Subject),
-        object_repr=stored.name[:200],
-        action_flag=CHANGE,
-        change_message="Importación. " + ". ".join(diff.summary()),
-    )
-    stored.delete()
     refresh_statistics()
     messages.success(request, f"Importado: {stored.name}. " + ". ".join(diff.summary()) + ".")
     return redirect("admin:catalogue_subject_changelist")

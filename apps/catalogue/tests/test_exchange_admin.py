@@ -1,5 +1,6 @@
 from datetime import timedelta
 from decimal import Decimal
+from unittest.mock import Mock
 
 import pytest
 import time_machine
@@ -106,6 +107,22 @@ def test_import_command_refuses_a_surprising_price_without_its_option(tmp_path):
     call_command("import_catalogue", path, confirm_prices=True)
     subject.refresh_from_db()
     assert subject.final_price == 0
+
+
+def test_import_is_undone_if_its_history_entry_is_not_written(client, carla, monkeypatch):
+    """A process that is killed between the two leaves neither."""
+    make_subject(price="192.00", lessons=1)
+    shown = client.post(IMPORT, dearer(), follow=True)
+    page, sent = shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LogEntry.objects, "create", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            client.post(page, sent)
+
+    assert (Subject.objects.get().final_price, LogEntry.objects.count()) == (192, 0)
+    client.post(page, sent)
+    assert (Subject.objects.get().final_price, LogEntry.objects.count()) == (201, 1)
 
 
 def test_file_with_errors_lists_them_and_is_not_stored(client, carla):
