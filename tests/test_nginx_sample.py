@@ -28,6 +28,7 @@ class SlowShop(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Request)
         self.opened = threading.Event()
+        self.missing: set[str] = set()
         self.waiting = 0
         self.lock = threading.Lock()
 
@@ -42,6 +43,8 @@ class _Request(BaseHTTPRequestHandler):
                 self.server.waiting += 1
             self.server.opened.wait(30)
         status = 503 if "own-503" in self.path else 200
+        if self.path in self.server.missing:
+            status = 404
         body = b"shop"
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
@@ -56,8 +59,8 @@ class _Request(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-@pytest.fixture
-def shop():
+@contextmanager
+def running_shop() -> Iterator[SlowShop]:
     with SlowShop() as server:
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield server
@@ -65,11 +68,17 @@ def shop():
         server.shutdown()
 
 
+@pytest.fixture
+def shop():
+    with running_shop() as server:
+        yield server
+
+
 @contextmanager
-def running_nginx(folder: Path, shop_port: int) -> Iterator[str]:
-    """Run nginx in front of a shop. Yields its address."""
+def running_nginx(folder: Path, *shop_ports: int) -> Iterator[str]:
+    """Run nginx in front of web hosts. Yields its address."""
     port = free_port()
-    command = proxy_command(folder / "nginx", port, shop_port)
+    command = proxy_command(folder / "nginx", port, *shop_ports)
     with (folder / "nginx.log").open("w") as log:
         process = start(command, os.environ, log)
         try:
@@ -164,3 +173,18 @@ def test_shop_that_does_not_run_is_a_spanish_page_and_json(tmp_path):
     assert (page.status_code, answer.status_code) == (503, 503)
     assert '<html lang="es">' in page.text
     assert answer.json()["code"] == "busy"
+
+
+def test_file_that_one_web_host_lacks_comes_from_the_other(shop, tmp_path):
+    """During a release each host has the files of its own release alone."""
+    shop.missing = {"/static/build/new.js", "/precios"}
+    with (
+        running_shop() as newer,
+        running_nginx(tmp_path, shop.server_address[1], newer.server_address[1]) as site,
+    ):
+        files = {requests.get(f"{site}/static/build/new.js").status_code for _ in range(6)}
+        pages = {requests.get(f"{site}/precios").status_code for _ in range(6)}
+        newer.missing = shop.missing
+        nowhere = requests.get(f"{site}/static/build/new.js").status_code
+
+    assert (files, pages, nowhere) == ({200}, {200, 404}, 404)
