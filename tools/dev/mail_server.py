@@ -7,11 +7,12 @@ for sixty lines.
 import email
 import email.policy
 import socketserver
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.message import EmailMessage
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class _Conversation(socketserver.StreamRequestHandler):
@@ -19,6 +20,8 @@ class _Conversation(socketserver.StreamRequestHandler):
     timeout = 20
 
     def handle(self) -> None:
+        self.server.connections += 1
+        self.server.answers_at_all.wait()
         self._say(220, "ready")
         recipient = ""
         while line := self.rfile.readline():
@@ -56,7 +59,10 @@ class _Conversation(socketserver.StreamRequestHandler):
 
 
 class MailServer(socketserver.ThreadingTCPServer):
-    """`answers` to RCPT by address. The next `drops` mails are accepted without an answer."""
+    """`answers` to RCPT by address. The next `drops` mails are accepted without an answer.
+
+    While `answers_at_all` is cleared, connections are accepted, counted and left without an answer.
+    """
 
     allow_reuse_address = True
     daemon_threads = True
@@ -68,6 +74,14 @@ class MailServer(socketserver.ThreadingTCPServer):
         self.answers: dict[str, tuple[int, str]] = {}
         self.drops = 0
         self.taken: list[tuple[str, bytes]] = []
+        self.connections = 0
+        self.answers_at_all = threading.Event()
+        self.answers_at_all.set()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that have gone away meanwhile."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     def messages(self) -> list[EmailMessage]:
         policy = email.policy.default

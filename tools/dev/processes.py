@@ -62,7 +62,11 @@ def end_with_parent() -> None:
 
 
 def start(
-    command: str | Sequence[str], env: Mapping[str, str], output: IO[Any] | None = None
+    command: str | Sequence[str],
+    env: Mapping[str, str],
+    output: IO[Any] | None = None,
+    *,
+    folder: Path = ROOT,
 ) -> subprocess.Popen[bytes]:
     """Start a command in a process group of its own. A string goes through the shell.
 
@@ -71,7 +75,7 @@ def start(
     return subprocess.Popen(
         f"exec {command}" if isinstance(command, str) else command,
         shell=isinstance(command, str),
-        cwd=ROOT,
+        cwd=folder,
         env={**env, "PYTHONDONTWRITEBYTECODE": ""},
         stdin=subprocess.DEVNULL,
         stdout=output,

@@ -40,7 +40,7 @@ def test_upgrade() -> int:
         temporary_postgres() as url,
     ):
         old = Path(folder)
-        _check_out(release, old)
+        check_out(release, old)
         _migrate(url)
         return _run_smoke_tests(old, url)
 
@@ -72,7 +72,7 @@ def _git(*arguments: str) -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-def _check_out(release: str, folder: Path) -> None:
+def check_out(release: str, folder: Path) -> None:
     """Put the files of the release into the folder, and build its front end."""
     archive = subprocess.run(["git", "archive", release], cwd=ROOT, capture_output=True, check=True)
     subprocess.run(["tar", "-x", "-C", str(folder)], input=archive.stdout, check=True)

@@ -26,6 +26,8 @@ class Buyer:
 
     shop: Shop
     plan: bool = False
+    # Whether a promo code leaves nothing to pay.
+    free: bool = False
     number: int = field(default_factory=lambda: next(_numbers))
     order: int = 0
     paid: bool = False
@@ -35,6 +37,8 @@ class Buyer:
     entrances: Sequence[str] = ()
     _requests: "count[int]" = field(default_factory=count)
     refusals: list[str] = field(default_factory=list)
+    _payment: str = ""
+    _secret: str = ""
 
     @property
     def email(self) -> str:
@@ -49,24 +53,35 @@ class Buyer:
         while time.monotonic() < deadline:
             try:
                 return self._attempt()
-            except (requests.RequestException, stripe.StripeError, _TryAgain) as error:
+            except (requests.RequestException, stripe.StripeError, TryAgain) as error:
                 self.refusals.append(f"{type(error).__name__} {error}"[:160])
                 time.sleep(0.3 + random.random())  # noqa: S311
         return self.paid
 
     def _attempt(self) -> bool:
+        self.place()
+        if not self.paid:
+            self.pay()
+            self.tell()
+        return True
+
+    def place(self) -> None:
+        """Place the order. The buyer has paid if nothing is left to pay."""
         placed = self._post("process-checkout", self._cart())
         if placed.get("already_paid") or placed.get("code") == "already_paid":
             self.paid = True
-            return True
+            return
         self.order = int(placed["order_id"])
-        self._pay(placed["client_secret"])
-        self.paid = True
-        self._post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
-        return True
+        self.paid = bool(placed.get("completed"))
+        self._payment, self._secret = placed["payment_intent_id"], placed.get("client_secret", "")
 
-    def _pay(self, secret: str) -> None:
-        sandbox = self.shop.sandbox
+    def tell(self) -> None:
+        """Tell the shop that the card was charged. Stripe's event tells it, too."""
+        self._post("complete-payment", {"payment_intent_id": self._payment})
+
+    def pay(self) -> None:
+        """Confirm the card at Stripe."""
+        sandbox, secret = self.shop.sandbox, self._secret
         params: Any = {
             "client_secret": secret,
             "payment_method": sandbox.new_card(CARD).id,
@@ -78,10 +93,11 @@ class Buyer:
             if error.code != "payment_intent_unexpected_state":
                 raise
             # The answer of an earlier try was lost: the card is charged already.
+        self.paid = True
 
     def _cart(self) -> dict[str, Any]:
         subject = self.shop.subjects[self.number % len(self.shop.subjects)]
-        total = PLAN_PRICE if self.plan else PRICE
+        total = 0.0 if self.free else PLAN_PRICE if self.plan else PRICE
         return {
             "email": self.email,
             "phone": f"+346{self.number:08}",
@@ -96,6 +112,7 @@ class Buyer:
                     "lesson_prices": [],
                 }
             ],
+            "promo_code": self.shop.promo_code if self.free else "",
             "termsAccepted": True,
             "privacyAccepted": True,
             "adultConfirmed": True,
@@ -123,15 +140,17 @@ class Buyer:
             content = {}
         if answer.status_code == 200 or content.get("code") == "already_paid":
             return content
-        raise _TryAgain(f"{path}: {answer.status_code} {content.get('code', '')}")
+        raise TryAgain(f"{path}: {answer.status_code} {content.get('code', '')}")
 
 
-class _TryAgain(Exception):
-    pass
+class TryAgain(Exception):
+    """The shop did not answer as expected. The buyer tries again."""
 
 
-def buy_one_by_one(shop: Shop, number: int, *, plan: bool = False) -> list[Buyer]:
-    buyers = [Buyer(shop, plan=plan) for _ in range(number)]
+def buy_one_by_one(
+    shop: Shop, number: int, *, plan: bool = False, free: bool = False
+) -> list[Buyer]:
+    buyers = [Buyer(shop, plan=plan, free=free) for _ in range(number)]
     for buyer in buyers:
         buyer.buy()
     return buyers

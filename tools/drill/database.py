@@ -4,8 +4,11 @@ import logging
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +20,7 @@ from tools.dev.processes import SetupError
 
 # Each line of the log begins with the name of the process that caused it (PGAPPNAME).
 _SETTINGS = "max_connections = 200\nlog_line_prefix = '%a|'\n"
+STARTS = 6
 
 
 class _Server(PostgresServer):
@@ -72,6 +76,20 @@ class Database:
             connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
             connection.execute("SELECT pg_reload_conf()")
 
+    @contextmanager
+    def locked(self, table: str) -> Iterator[Callable[[], bool]]:
+        """Keep every process from writing to a table; yields whether one waits for it.
+
+        The waiting transaction goes on at the end of the block, or rolls back if its process has
+        been killed.
+        """
+        waits = f"""
+            SELECT 1 FROM pg_locks WHERE relation = '{table}'::regclass AND NOT granted
+        """  # noqa: S608
+        with psycopg.connect(self._conninfo(self.name)) as connection:
+            connection.execute(f"LOCK TABLE {table} IN SHARE ROW EXCLUSIVE MODE".encode())
+            yield lambda: bool(self.rows(waits))
+
     def stop(self, *, crash: bool = False) -> None:
         """Stop the server: open connections are cut. With `crash` it recovers at the next start."""
         process: Any = self._server.get_postmaster_info().process
@@ -83,7 +101,14 @@ class Database:
             time.sleep(0.1)
 
     def start(self) -> None:
-        self._server.ensure_postgres_running()
+        for left in reversed(range(STARTS)):
+            try:
+                self._server.ensure_postgres_running()
+                return
+            except subprocess.TimeoutExpired:
+                # The package waits for 10 s, which a busy machine exceeds. PostgreSQL starts on.
+                if not left:
+                    raise
 
     def remove(self) -> None:
         self._server.cleanup()

@@ -1,4 +1,7 @@
-"""Fills an empty shop with a university, a degree and 20 subjects; prints the subjects' ids."""
+"""Fills an empty shop with a university, a degree, 20 subjects and a promo code of 100 %.
+
+Prints the code and the subjects' ids.
+"""
 
 from decimal import Decimal
 
@@ -11,7 +14,10 @@ PRICE = Decimal("100.00")
 def main() -> None:
     django.setup()
     from apps.catalogue.models import Degree, Lesson, Subject, University
+    from apps.pricing.models import PromoCode
 
+    code = PromoCode.objects.create(code="TODO100", kind=PromoCode.Kind.PERCENT, value=Decimal(100))
+    print(code.code)
     university = University.objects.create(
         name="Universidad del Simulacro", acronym="UDS", status=University.Status.OPEN
     )

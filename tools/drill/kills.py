@@ -13,9 +13,16 @@ from tools.drill.buyer import Crowd, buy_one_by_one
 from tools.drill.count import losses
 from tools.drill.outcome import Outcome
 from tools.drill.shop import Host, Shop
+from tools.drill.steps import Step, command_killed_at
 
 WEB_KILLS = 6
-COMMAND_KILLS = 6
+COMMAND_KILLS = 3
+_CHARGE = "POST /v1/payment_intents"
+INSTALMENT = (
+    Step("plazo: apuntado, sin llegar a Stripe", "", call=_CHARGE),
+    Step("plazo: cobrado, sin respuesta", "", call=_CHARGE, after=True),
+    Step("plazo: cobrado, sin anotar", "", table="orders_payment"),
+)
 
 
 def web_killed(shop: Shop) -> Outcome:
@@ -31,20 +38,23 @@ def web_killed(shop: Shop) -> Outcome:
         f"kill -9 de la web {WEB_KILLS} veces en pedidos, avisos y confirmaciones",
         f"{crowd.paid} compras y {plans.paid} a plazos, "
         f"{crowd.refusals + plans.refusals} intentos repetidos",
-        losses(shop, buyers),
+        losses(shop, buyers, killed=True),
     )
 
 
 def instalments_killed(shop: Shop) -> Outcome:
-    """The job that charges instalments is killed at random moments; each is charged once."""
+    """The job that charges instalments is killed at each step and at random moments."""
     plans = buy_one_by_one(shop, 6, plan=True)
     lost = losses(shop, plans)
     emails = ", ".join(f"'{plan.email}'" for plan in plans)
     # The second instalments are due today.
     shop.host.manage("shell", "--command", _DUE.format(emails=emails))
+    for step in INSTALMENT:
+        lost += command_killed_at(shop, step, "charge_instalments")
+        # A killed run holds its instalment for 5 minutes; here the lease ends now.
+        shop.host.manage("shell", "--command", _END_LEASES)
     for _ in range(COMMAND_KILLS):
         _killed_command(shop.host, 1.5, "charge_instalments")
-    # A killed run holds its instalment for 5 minutes; here the lease ends now.
     shop.host.manage("shell", "--command", _END_LEASES)
     shop.host.manage("charge_instalments")
     charged: Counter[int] = Counter()
@@ -58,7 +68,7 @@ def instalments_killed(shop: Shop) -> Outcome:
     missing = [plan for plan in plans if not charged[plan.order]]
     lost += [f"pedido {plan.order}: plazo sin cobrar" for plan in missing]
     return Outcome(
-        f"kill -9 del cobro de plazos {COMMAND_KILLS} veces",
+        f"kill -9 del cobro de plazos en {len(INSTALMENT)} pasos y {COMMAND_KILLS} veces al azar",
         f"{sum(charged.values())} plazos cobrados de {len(plans)}",
         [*lost, *losses(shop, plans)],
     )

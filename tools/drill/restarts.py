@@ -37,5 +37,5 @@ def workers_killed(shop: Shop) -> Outcome:
     return Outcome(
         "kill -9 a cada trabajador y al reloj",
         f"{crowd.paid} compras, {crowd.refusals} intentos repetidos",
-        losses(shop, crowd.buyers),
+        losses(shop, crowd.buyers, killed=True),
     )

@@ -25,32 +25,42 @@ from tools.drill.database import Database
 from tools.drill.proxy import configure, nginx, proxy_command
 from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
 
-PROCFILE = ROOT / "Procfile"
+MONITOR_TOKEN = "token-de-los-simulacros"  # noqa: S105
 # The processes beside the web process.
 BACKGROUND = ("worker", "worker-mail", "worker-provider", "clock")
 
 
 class Host:
-    """One host of the shop: its folder of files, its web process and its background processes."""
+    """One host of the shop: its folder of files, its web process and its background processes.
 
-    def __init__(self, env: Mapping[str, str], folder: Path, log: IO[str]) -> None:
+    `code` is the folder of the release that it runs.
+    """
+
+    def __init__(
+        self, env: Mapping[str, str], folder: Path, log: IO[str], code: Path = ROOT
+    ) -> None:
         self.port = free_port()
         self.folder = folder
         self.env = {**env, "VAR_DIR": str(folder), "PORT": str(self.port)}
-        self._log = log
+        self._log, self._code = log, code
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        lines = PROCFILE.read_text(encoding="utf-8")
+        lines = (code / "Procfile").read_text(encoding="utf-8")
         self._commands = dict(re.findall(r"^([\w-]+): (.+)$", lines, re.MULTILINE))
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self, *names: str) -> None:
+    def start(self, *names: str, within: str = "", **env: str) -> None:
+        """Start these processes of the Procfile, or all.
+
+        For this time: `within` is a command of the shell that runs them, `env` are changes.
+        """
         for name in names or ("web", *BACKGROUND):
+            command = f"{within}{self._commands[name]}"
             # PostgreSQL's log names the process of each statement.
-            env = {**self.env, "PGAPPNAME": name}
-            self._running[name] = start(self._commands[name], env, self._log)
+            changed = {**self.env, "PGAPPNAME": name, **env}
+            self._running[name] = start(command, changed, self._log, folder=self._code)
         if not names or "web" in names:
             self.wait_ready()
 
@@ -77,18 +87,27 @@ class Host:
         """The processes that have ended by themselves."""
         return [name for name, process in self._running.items() if process.poll() is not None]
 
-    def manage(self, *arguments: str, seconds: float = 120, **env: str) -> tuple[int, str]:
+    def manage(
+        self, *arguments: str, seconds: float = 300, env: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
         """Run `manage.py` on this host. Returns its exit status and its output."""
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env={**self.env, **env},
+            cwd=self._code,
+            env={**self.env, **(env or {})},
             capture_output=True,
             text=True,
             timeout=seconds,
             check=False,
         )
         return done.returncode, (done.stdout + done.stderr).replace("\xa0", " ")
+
+    def manage_or_fail(self, *arguments: str) -> str:
+        """Run `manage.py` and return its output. Raises SetupError if it fails."""
+        status, output = self.manage(*arguments, seconds=600)
+        if status:
+            raise SetupError(f"manage.py {arguments[0]}: {output[-1500:]}")
+        return output
 
 
 class Shop:
@@ -116,27 +135,23 @@ class Shop:
         self.host = self.add_host("one")
         self._proxy: subprocess.Popen[bytes] | None = None
         self.subjects: list[int] = []
+        self.promo_code = ""
         self.has_proxy = self._start_proxy(front)
         if not self.has_proxy:
             self.host.port = front
             self.host.env["PORT"] = str(front)
 
-    def add_host(self, name: str, **changes: str) -> Host:
+    def add_host(self, name: str, code: Path = ROOT, /, **changes: str) -> Host:
         """A host with a folder of its own, on the shop's database."""
-        host = Host({**self._env(), **changes}, self.folder / name, self.log)
+        host = Host({**self._env(), **changes}, self.folder / name, self.log, code)
         self._stack.callback(host.stop)
         return host
 
     def open(self) -> None:
         """Prepare the database and the files, fill the catalogue, and start all processes."""
-        for arguments in (
-            ("migrate", "--noinput", "--verbosity", "0"),
-            ("staff_groups",),
-            ("collectstatic", "--noinput", "--verbosity", "0"),
-        ):
-            status, output = self.host.manage(*arguments, seconds=600)
-            if status:
-                raise SetupError(f"manage.py {arguments[0]}: {output[-1500:]}")
+        self.host.manage_or_fail("migrate", "--noinput", "--verbosity", "0")
+        self.host.manage_or_fail("staff_groups")
+        self.host.manage_or_fail("collectstatic", "--noinput", "--verbosity", "0")
         filled = subprocess.run(
             [sys.executable, "-m", "tools.drill.fill"],
             cwd=ROOT,
@@ -147,7 +162,19 @@ class Shop:
         )
         if filled.returncode:
             raise SetupError(filled.stderr[-1500:])
-        self.subjects = [int(word) for word in filled.stdout.split()]
+        self.promo_code, *subjects = filled.stdout.split()
+        self.subjects = [int(subject) for subject in subjects]
+        self.host.start()
+
+    def start_afresh(self) -> None:
+        """Undo what an interrupted drill has done to the shop and its neighbours."""
+        self.sandbox.control("DELETE", "faults")
+        self.sandbox.control("POST", "webhooks", {"enabled": True})
+        self.mail.answers_at_all.set()
+        self.database.start()
+        if self.has_proxy:
+            self.serve_from(self.host)
+        self.host.stop()
         self.host.start()
 
     def stop_mail(self) -> None:
@@ -210,6 +237,7 @@ class Shop:
             "ALLOW_LOCAL_SITE": "1",
             "EMAIL_URL": f"smtp://127.0.0.1:{self.mail.port}",
             "RATE_LIMIT_SCALE": "10",
+            "MONITOR_TOKEN": MONITOR_TOKEN,
             "WEB_CONCURRENCY": "2",
             "GUNICORN_CMD_ARGS": "--log-level warning",
             "PYTHONUNBUFFERED": "1",

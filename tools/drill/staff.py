@@ -20,7 +20,7 @@ class Staff:
         self._session = requests.Session()
         self._session.headers["Origin"] = shop.address
         account = ("--noinput", "--username", NAME, "--email", "simulacro@example.com")
-        shop.host.manage("createsuperuser", *account, DJANGO_SUPERUSER_PASSWORD=PASSWORD)
+        shop.host.manage("createsuperuser", *account, env={"DJANGO_SUPERUSER_PASSWORD": PASSWORD})
         answer = self.post("/admin/login/", username=NAME, password=PASSWORD, next="/admin/")
         if "sessionid" not in self._session.cookies:
             raise SetupError(f"El equipo no puede entrar: {answer.status_code} {answer.url}")
@@ -48,6 +48,11 @@ class Staff:
         token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', self.get(path))
         data = {**fields, "csrfmiddlewaretoken": token[1] if token else ""}
         return self._session.post(f"{self._address}{path}", data=data, files=files, timeout=60)
+
+    def hidden(self, page: str, name: str) -> str:
+        """The value of a hidden field of a page; empty if the page has none."""
+        found = re.search(rf'name="{name}" value="([^"]*)"', page)
+        return found[1] if found else ""
 
 
 def make_lost_orders_again(shop: Shop) -> int:
