@@ -169,13 +169,15 @@ def _cards(subjects: SubjectQuerySet) -> list[Shape]:
     """
     rows = list(subjects.values_list(*CARD_COLUMNS, named=True))
     lessons: dict[int, list[Shape]] = {row.pk: [] for row in rows}
+    kinds: dict[int, list[str]] = {row.pk: [] for row in rows}
     for lesson in (
         Lesson.objects.filter(subject__in=list(lessons))
         .order_by("position", "pk")
-        .values_list("pk", "title", "subject_id", "price", "status")
+        .values_list("pk", "title", "subject_id", "price", "status", "kind")
     ):
-        lessons[lesson[2]].append(lesson_shape(*lesson))
-    cards = [card_shape(row, lessons[row.pk]) for row in rows]
+        lessons[lesson[2]].append(lesson_shape(*lesson[:5]))
+        kinds[lesson[2]].append(lesson[5])
+    cards = [card_shape(row, lessons[row.pk], kinds[row.pk]) for row in rows]
     if settings.REQUIRE_PRICE_HISTORY:
         earlier_prices = _earlier_prices({row.pk: row.final_price for row in rows})
         for card in cards:

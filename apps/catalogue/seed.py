@@ -20,6 +20,11 @@ ENROLLED = (480, 212, 96, 341, 57, 158, 24, 275, 133, 12, 96)
 TITLES = ("PEC 1", "PEC 2", "PEC 3", "PEC 4", "PEC 5", "Examen")
 # Every 45th subject has expired lessons only: the admin shows it, the shop does not.
 ALL_EXPIRED_EVERY = 45
+# Single PECs are sold only for some subjects: every fourth one is sold complete only.
+COMPLETE_ONLY_EVERY = 4
+# What /contenido-asignatura promises: a solution and eight videos of theory for each PEC, and ten
+# videos for the exam (`pages.content`).
+VIDEOS_PER_PEC, VIDEOS_PER_EXAM = 9, 10
 SUBJECTS = sum(len(subjects) for _, _, subjects in DEGREES)
 
 
@@ -74,6 +79,8 @@ def _subject(number: int, degree: Degree, name: str) -> Subject:
         name=name,
         final_price=price_of(number),
         total_discounts=DISCOUNTS[number % len(DISCOUNTS)],
+        complete_only=is_complete_only(number),
+        videos_count=videos_of(number),
         enrolled_offset=ENROLLED[number % len(ENROLLED)] - 3 * (number // len(ENROLLED)),
     )
 
@@ -84,6 +91,17 @@ def price_of(number: int) -> Decimal:
     titles = TITLES[expired:count] or TITLES[:count] or TITLES
     pecs = sum(title.startswith("PEC") for title in titles)
     return pecs * Decimal(PRICES_PER_PEC[number % len(PRICES_PER_PEC)])
+
+
+def is_complete_only(number: int) -> bool:
+    return number % COMPLETE_ONLY_EVERY == 1
+
+
+def videos_of(number: int) -> int:
+    """How many videos the complete subject with this number has."""
+    titles = TITLES[: _lesson_counts(number)[0]]
+    pecs = sum(title.startswith("PEC") for title in titles)
+    return pecs * VIDEOS_PER_PEC + (len(titles) - pecs) * VIDEOS_PER_EXAM
 
 
 def _lesson_counts(number: int) -> tuple[int, int]:

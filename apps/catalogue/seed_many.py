@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
-from apps.catalogue.seed import DISCOUNTS, lessons_of, price_of
+from apps.catalogue.seed import DISCOUNTS, is_complete_only, lessons_of, price_of, videos_of
 from apps.catalogue.seed_many_names import AREAS, FORMS, KINDS, PLACES
 from apps.catalogue.services import deferred_counts
 
@@ -100,6 +100,8 @@ def _subject(number: int, degree: Degree) -> Subject:
         name=subject_name(number // PER_DEGREE % DEGREES, number % PER_DEGREE),
         final_price=price_of(number),
         total_discounts=DISCOUNTS[number % len(DISCOUNTS)],
+        complete_only=is_complete_only(number),
+        videos_count=videos_of(number),
         # Multiples of a prime modulo 601: numbers from 0 to 600 without a visible pattern.
         enrolled_offset=number * 7919 % 601,
         active=number % 97 != 96,

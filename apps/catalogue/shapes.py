@@ -3,13 +3,15 @@
 from decimal import Decimal
 from typing import Any
 
+from apps.catalogue.lesson_kinds import contents_of
 from apps.catalogue.models import Degree, University
 from apps.core.money import as_json, to_cents
 
 Shape = dict[str, Any]
 # The columns of a subject's card, for `values_list(named=True)`.
 CARD_COLUMNS = (
-    "pk", "name", "final_price", "total_discounts", "enrolled_students_count", "degree_id",
+    "pk", "name", "final_price", "total_discounts", "enrolled_students_count", "complete_only",
+    "videos_count", "degree_id",
     "degree__name", "degree__acronym", "university_id", "university__name", "university__acronym",
 )  # fmt: skip
 
@@ -58,12 +60,14 @@ def lesson_shape(pk: int, title: str, subject_id: int, price: Decimal, status: s
     }
 
 
-def card_shape(row: Any, lessons: list[Shape]) -> Shape:
-    """The card of a subject, from a row of CARD_COLUMNS."""
+def card_shape(row: Any, lessons: list[Shape], kinds: list[str]) -> Shape:
+    """The card of a subject, from a row of CARD_COLUMNS, its lessons and their kinds."""
     return {
         **subject_shape(row.pk, row.name, row.final_price, row.degree_id),
         "total_discounts": row.total_discounts,
         "enrolled_students_count": row.enrolled_students_count,
+        "contents": contents_of(kinds, row.videos_count),
+        "complete_only": row.complete_only,
         "degree": {
             "id": row.degree_id,
             "name": row.degree__name,

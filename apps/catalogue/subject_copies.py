@@ -30,12 +30,15 @@ def copy_subject(subject: Subject, *, name: str, degree: Degree) -> Subject:
         semester=subject.semester,
         pecs_content=subject.pecs_content,
         exam_content=subject.exam_content,
+        complete_only=subject.complete_only,
+        videos_count=subject.videos_count,
         active=False,
     )
     Lesson.objects.bulk_create(
         Lesson(
             subject=copy,
             title=lesson.title,
+            kind=lesson.kind,
             price=lesson.price,
             status=lesson.status,
             position=position,

@@ -34,6 +34,8 @@ ORDERS = {
     "nombre": ("Nombre", "name"),
     "precio": ("Precio", "price"),
 }
+# Further lessons of a card are folded.
+LESSONS_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,11 @@ def _card(subject: Shape, campaign: CampaignTerms | None) -> Shape:
         lowest_cents=None if lowest is None else _cents(lowest),
     )
     in_cart = campaign if campaign and campaign.cart else None
+    lessons = [
+        (lesson, subject_card(_cents(lesson["price"]), 0, campaign=campaign).price_cents)
+        for lesson in subject["lessons"]
+    ]
+    on_sale = [cents for lesson, cents in lessons if lesson["status"] == "active"]
     is_cheaper = prices.price_cents < max(final_cents, prices.list_price_cents)
     return {
         "subject": subject,
@@ -185,7 +192,13 @@ def _card(subject: Shape, campaign: CampaignTerms | None) -> Shape:
         ),
         "prices": prices,
         "campaign_name": in_cart.discount_name if in_cart and is_cheaper else "",
-        "has_active": any(lesson["status"] == "active" for lesson in subject["lessons"]),
+        "has_active": bool(on_sale),
+        # How much less the whole costs than its lessons one by one, if those are sold.
+        "saving_cents": 0
+        if subject["complete_only"]
+        else max(0, sum(on_sale) - prices.price_cents),
+        "lessons": lessons[:LESSONS_SHOWN],
+        "folded": lessons[LESSONS_SHOWN:],
     }
 
 

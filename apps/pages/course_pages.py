@@ -71,6 +71,7 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
         )
     campaign, plan = campaign_today(), instalment_plan_on_sale()
     prices = SubjectPrices.of(row, campaign)
+    card = reads.card_data(row)
     opinions = row.opinions.published()
     rating = rating_of(row.opinions.all(), FEWEST_OF_A_SUBJECT)
     return render(
@@ -80,6 +81,7 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             "subject": row,
             "crumbs": crumbs,
             "prices": prices,
+            "contents": card["contents"],
             "content": SUBJECT_CONTENT,
             "exam": EXAM,
             "teachers": TeamMember.objects.shown().filter(degrees=degree),
@@ -88,7 +90,7 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             "questions": questions_about(row, prices, plan),
             "things": structured_data.describe_subject(row, prices, crumbs, rating),
             "props": {
-                "subject": reads.card_data(row),
+                "subject": card,
                 "pricing": pricing_data(campaign, plan),
                 "academy": academy_props(),
             },

@@ -111,7 +111,7 @@ def _path(pages: Sequence[tuple[str, str]]) -> Thing:
 def describe_subject(
     subject: Subject, prices: SubjectPrices, crumbs: Sequence[Crumb], rating: Rating | None
 ) -> list[Thing]:
-    """Return the subject as a course with its offers: the whole, and each lesson on sale.
+    """Return the subject as a course with its offers: the whole, and each lesson sold alone.
 
     The rating is that of its verified opinions.
     """
@@ -121,7 +121,7 @@ def describe_subject(
         _offer(name, cents, address)
         for name, cents in (
             ("Asignatura completa", prices.whole.price_cents),
-            *((lesson.title, cents) for lesson, cents in prices.on_sale),
+            *((lesson.title, cents) for lesson, cents in prices.on_sale if prices.singly),
         )
         if prices.on_sale
     ]

@@ -31,6 +31,7 @@ class SubjectPrices:
     lessons: tuple[tuple[Lesson, int], ...]
     paid_at_once_cents: int
     by_instalments_cents: int | None
+    complete_only: bool
 
     @classmethod
     def of(cls, subject: Subject, campaign: CampaignTerms | None) -> Self:
@@ -51,6 +52,7 @@ class SubjectPrices:
                 items, payment_type=PaymentType.FULL, campaign=campaign
             ).total_cents,
             by_instalments_cents=None if refusal else by_instalments.total_cents,
+            complete_only=subject.complete_only,
         )
 
     @staticmethod
@@ -64,8 +66,13 @@ class SubjectPrices:
         )
 
     @property
+    def singly(self) -> bool:
+        """Whether lessons of the subject are sold one by one."""
+        return bool(self.on_sale) and not self.complete_only
+
+    @property
     def on_sale(self) -> tuple[tuple[Lesson, int], ...]:
-        """The lessons that can be bought, with their prices."""
+        """The lessons on sale, with their prices; alone or with the whole (`singly`)."""
         return tuple(row for row in self.lessons if row[0].status == Lesson.Status.ACTIVE)
 
     @property
@@ -74,7 +81,9 @@ class SubjectPrices:
 
     @property
     def saving_cents(self) -> int:
-        """How much less the whole subject costs than all its lessons on sale; 0 if it does not."""
+        """How much less the whole costs than its lessons one by one; 0 if there is no saving."""
+        if self.complete_only:
+            return 0
         return max(0, sum(cents for _, cents in self.on_sale) - self.whole.price_cents)
 
     @property
@@ -97,14 +106,13 @@ def questions_about(
     if not prices.on_sale:
         return []
     name, lessons = subject.name, len(prices.on_sale)
-    whole = format_euros(prices.whole.price_cents)
-    single = (
-        f"Sí. Ahora hay {lessons} lecciones sueltas a la venta, desde "
-        f"{format_euros(prices.lowest_lesson_cents)}."
-        if lessons > 1
-        else f"Sí. Ahora hay una lección suelta a la venta, por "
-        f"{format_euros(prices.lowest_lesson_cents)}."
-    )
+    whole, lowest = format_euros(prices.whole.price_cents), format_euros(prices.lowest_lesson_cents)
+    if not prices.singly:
+        single = "No. Las PECs sueltas solo se venden en algunas asignaturas; esta, completa."
+    elif lessons > 1:
+        single = f"Sí. Ahora hay {lessons} lecciones sueltas a la venta, desde {lowest}."
+    else:
+        single = f"Sí. Ahora hay una lección suelta a la venta, por {lowest}."
     saving = (
         f" Todas por separado cuestan {format_euros(prices.saving_cents)} más que la asignatura "
         f"completa."
@@ -126,7 +134,7 @@ def questions_about(
             "En cuanto se confirma el pago te llega un email con tu acceso al aula.",
         ),
     ]
-    if lessons < len(prices.lessons):
+    if prices.singly and lessons < len(prices.lessons):
         questions.append(
             (
                 "¿Por qué hay lecciones caducadas?",

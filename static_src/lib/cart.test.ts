@@ -21,6 +21,8 @@ function subjectOf(id: number, statuses: ("active" | "expired")[]): CatalogueSub
     final_price: 192.5,
     total_discounts: 0,
     enrolled_students_count: 12,
+    contents: "2 PECs",
+    complete_only: false,
     degree: { id: 1, name: "Economía", university: { id: 1, name: "Abierta", acronym: "UA" } },
     lessons: statuses.map((status, index) => ({
       id: id * 10 + index + 1,

@@ -16,6 +16,11 @@ export function toCents(amount: number): number {
   return Math.round(amount * 100);
 }
 
+/** "83 €", or "82,50 €" with cents, for a sentence. */
+export function formatWholeEuros(cents: number): string {
+  return cents % 100 === 0 ? `${cents / 100} €` : formatEuros(cents);
+}
+
 /** Spanish text, "12.345,67 €", with a no-break space. Thousands are grouped from 10.000 on. */
 export function formatEuros(cents: number): string {
   return euros.format(cents / 100);

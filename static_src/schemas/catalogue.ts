@@ -31,17 +31,21 @@ export const CatalogueSubject = z.pipe(
     total_discounts: z.number().check(z.gte(0), z.lte(90)),
     lowest_price: z.optional(cents),
     enrolled_students_count: count,
+    contents: z.string(),
+    complete_only: z.boolean(),
     degree: z.object({
       name: z.string(),
       university: z.object({ id: z.number(), acronym: z.string() }),
     }),
     lessons: z.array(CatalogueLesson),
   }),
-  z.transform(({ id, name, degree, lessons, ...rest }) => ({
+  z.transform(({ id, name, degree, lessons, contents, ...rest }) => ({
     id,
     name,
     degree,
     lessons,
+    contents,
+    completeOnly: rest.complete_only,
     finalPriceCents: rest.final_price,
     totalDiscounts: rest.total_discounts,
     lowestCents: rest.lowest_price,

@@ -101,7 +101,8 @@ def _open_shop(user: Any) -> Shop:
         Subject.objects.on_sale().select_related("degree__university").order_by("name_sort", "pk")
     )
     lessons: dict[int, list[Lesson]] = {subject.pk: [] for subject in subjects}
-    for lesson in Lesson.objects.filter(subject__in=subjects, status=Lesson.Status.ACTIVE):
+    on_sale = Lesson.objects.filter(subject__in=subjects, status=Lesson.Status.ACTIVE)
+    for lesson in on_sale.filter(subject__complete_only=False):
         lessons[lesson.subject_id].append(lesson)
     codes = [
         rows.add(

@@ -71,6 +71,9 @@ class SubjectForm(PriceForm):
         model = Subject
         fields = "__all__"
 
+    def clean_videos_count(self) -> int:
+        return self.cleaned_data["videos_count"] or 0
+
 
 class LessonForm(PriceForm):
     class Meta:

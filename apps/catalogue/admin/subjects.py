@@ -22,7 +22,7 @@ from apps.core.money import format_euros, list_price_cents, to_cents
 class LessonRows(GuardsRows, RowsInline):
     model = Lesson
     form = LessonForm
-    fields = ("title", "price", "status")
+    fields = ("title", "kind", "price", "status")
 
 
 @admin.register(Subject)
@@ -40,7 +40,7 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
         "sample",
     )
     list_select_related = ("degree__university",)
-    list_filter = ("active", "semester", "university")
+    list_filter = ("active", "complete_only", "semester", "university")
     link_lookups = ("degree__id__exact",)
     search_fields = ("name",)
     autocomplete_fields = ("degree",)
@@ -51,6 +51,7 @@ class SubjectAdmin(BulkPriceActions, CatalogueAdmin):
         "total_discounts",
         "list_price_warning",
         ("active", "semester"),
+        ("complete_only", "videos_count"),
         "pecs_content",
         "exam_content",
         "enrolled_offset",
@@ -148,7 +149,7 @@ class LessonAdmin(BulkPriceActions, CatalogueAdmin):
     list_filter = ("status", "subject__semester", "subject__university")
     search_fields = ("title", "subject__name")
     autocomplete_fields = ("subject",)
-    fields = ("subject", "title", "price", "status")
+    fields = ("subject", "title", "kind", "price", "status")
     inlines = (PriceChangeRows,)
     actions = ("change_prices", "expire", "reopen")
 

@@ -15,6 +15,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import Field, FileField
 
+from apps.catalogue.lesson_kinds import LessonKind
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from apps.catalogue.recorded import Recorded
 from apps.catalogue.text import search_form
@@ -70,7 +71,7 @@ def _yes_no(text: str) -> bool:
 
 
 def _one_of(
-    choices: type[University.Status] | type[Lesson.Status] | type[Subject.Semester],
+    choices: type[University.Status | Lesson.Status | LessonKind | Subject.Semester],
 ) -> Callable[[str], str]:
     known = {
         search_form(str(word)): choice.value
@@ -146,8 +147,11 @@ COLUMNS = (
     Column("descuento", Subject, "total_discounts", _percent),
     Column("semestre", Subject, "semester", _one_of(Subject.Semester)),
     Column("a_la_venta", Subject, "active", _yes_no),
+    Column("solo_completa", Subject, "complete_only", _yes_no),
+    Column("videos", Subject, "videos_count", _whole),
     Column("matriculados_anteriores", Subject, "enrolled_offset", _whole),
     Column("leccion", Lesson, "title", is_key=True),
+    Column("leccion_tipo", Lesson, "kind", _one_of(LessonKind)),
     Column("leccion_precio", Lesson, "price", _euros, required=True),
     Column("leccion_estado", Lesson, "status", _one_of(Lesson.Status)),
     Column("leccion_orden", Lesson, "position", _whole),

@@ -11,6 +11,7 @@ from django.db.models import F, Max, Q
 from django.db.models.functions import Greatest
 
 from apps.catalogue import addresses, lookups  # noqa: F401  (registers __includes)
+from apps.catalogue.lesson_kinds import LessonKind, kind_in
 from apps.catalogue.logos import HasLogo
 from apps.catalogue.recorded import Named, Recorded, RecordedQuerySet
 from apps.catalogue.text import search_form
@@ -208,6 +209,19 @@ class Subject(Named):
         "semestre", max_length=10, choices=Semester.choices, blank=True, db_default=""
     )
     active = models.BooleanField("a la venta", default=True)
+    complete_only = models.BooleanField(
+        "solo se vende completa",
+        default=False,
+        db_default=False,
+        help_text="Marcada, sus lecciones no se venden sueltas.",
+    )
+    videos_count = models.PositiveSmallIntegerField(
+        "vídeos",
+        blank=True,
+        default=0,
+        db_default=0,
+        help_text="Los que abre la asignatura completa. Se leen en su tarjeta; 0: no se dice.",
+    )
     pecs_content = models.TextField(
         "qué cubren sus PECs",
         max_length=3000,
@@ -334,6 +348,15 @@ class Lesson(Recorded):
         Subject, models.PROTECT, related_name="lessons", verbose_name="asignatura"
     )
     title = models.CharField("título", max_length=160)
+    kind = models.CharField(
+        "tipo",
+        max_length=8,
+        choices=LessonKind.choices,
+        blank=True,
+        db_default="",
+        default="",
+        help_text="Vacío: se deduce del título.",
+    )
     price = models.DecimalField(
         "precio (€)", **PRICE, validators=[MinValueValidator(0)], help_text="IVA incluido"
     )
@@ -345,6 +368,7 @@ class Lesson(Recorded):
 
     objects = LessonQuerySet.as_manager()
     price_field = "price"
+    computed_columns = ("kind",)
 
     class Meta:
         verbose_name = "lección"
@@ -361,6 +385,9 @@ class Lesson(Recorded):
 
     def __str__(self) -> str:
         return self.title
+
+    def compute_columns(self) -> None:
+        self.kind = self.kind or kind_in(self.title)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         if self._state.adding:

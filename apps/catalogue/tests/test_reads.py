@@ -120,6 +120,8 @@ def test_catalogue_answer_has_the_documented_shape(client):
                 "final_price": 192.0,
                 "total_discounts": 20,
                 "enrolled_students_count": 7,
+                "contents": "2 PECs",
+                "complete_only": False,
                 "degree_id": degree.pk,
                 "degree": {
                     "id": degree.pk,

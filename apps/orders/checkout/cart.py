@@ -95,6 +95,7 @@ def on_sale(items: Sequence[CheckoutItem]) -> tuple[list[CartLine], list[dict[st
                         lesson is not None
                         and lesson.subject_id == subject.pk
                         and lesson.status == Lesson.Status.ACTIVE
+                        and not subject.complete_only
                     )
                 )
             )

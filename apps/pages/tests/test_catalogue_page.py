@@ -58,7 +58,7 @@ def test_first_page_is_complete_without_javascript(client: Client) -> None:
     text = visible_text(html).replace("\xa0", " ")
     assert shown_subjects(html) == ["Psicología social"]
     # 192 is 240 less 20 %: the badge shows 48 whole euros.
-    assert f"{degree.name} −48 € Psicología social Contenido" in text
+    assert f"{degree.name} −48 € Psicología social 2 PECs Asignatura completa" in text
     assert "PEC 1 55,00 € PEC 2 Caducada" in text
     assert "Asignatura completa Antes: 240,00 € 192,00 €" in text
     assert "Seleccionar todo Ver más" in text
@@ -261,3 +261,44 @@ def test_subject_of_a_link_that_is_not_on_sale_is_none(client: Client, named: st
     html = html_of(client, f"?asignatura={named.format(pk=subject.pk)}")
 
     assert props_of(html)["chosen"] == {"subject": None}
+
+
+def card_of(html: str, subject: Subject) -> str:
+    return html.partition(f'aria-labelledby="asignatura-{subject.pk}"')[2].partition("</article>")[
+        0
+    ]
+
+
+def test_card_has_the_whole_first_with_contents_and_saving_and_folds_after_four_lessons(
+    client: Client,
+) -> None:
+    subject = make_subject("Álgebra", "247.00", lessons=6, videos_count=42)
+    card = card_of(html_of(client), subject)
+    text = visible_text(card).replace("\xa0", " ")
+    assert "Álgebra 6 PECs · 42 vídeos Asignatura completa 247,00 €" in text
+    assert "Ahorras 83 € frente a PECs sueltas" in text
+    assert text.index("247,00 €") < text.index("PEC 1")
+    shown, _, folded = card.partition('<details class="subject__rest">')
+    assert [shown.count('type="checkbox"'), folded.count('type="checkbox"')] == [4, 2]
+    assert "<summary>y 2 más</summary>" in folded
+    # Four lessons need no fold.
+    four = make_subject("Cálculo", "200.00", lessons=4, degree=subject.degree)
+    assert "<details" not in card_of(html_of(client), four)
+
+
+def test_card_of_a_subject_sold_complete_only_offers_no_lesson_and_no_saving(
+    client: Client,
+) -> None:
+    subject = make_subject("Álgebra", "100.00", lessons=2, complete_only=True)
+    card = card_of(html_of(client), subject)
+    assert "checkbox" not in card
+    assert visible_text(card).count("Solo con la completa") == 2
+    assert "Ahorras" not in card
+    page = html_of_path(client, subject.page_path)
+    assert "Esta asignatura solo se vende completa." in page
+    assert 'value="lecciones"' not in page
+    assert page.count('"@type": "Offer"') + page.count('"@type":"Offer"') == 1
+
+
+def html_of_path(client: Client, path: str) -> str:
+    return str(client.get(path).content.decode())

@@ -141,7 +141,7 @@ function chosenInLink(subject: CatalogueSubject): CartLine[] {
   const named = new URLSearchParams(window.location.search).getAll("leccion");
   const lessonIds = activeLessons(subject)
     .map(({ id }) => id)
-    .filter((id) => named.includes(String(id)));
+    .filter((id) => !subject.completeOnly && named.includes(String(id)));
   return lessonIds.length > 0 ? [{ subject, lessonIds }] : toggleAll([], subject);
 }
 

@@ -1,9 +1,9 @@
-import { memo } from "react";
+import { memo, useState } from "react";
 import { subjectPath } from "../../lib/addresses";
 import { activeLessons, type CartLine, isComplete, isTicked } from "../../lib/cart";
-import { campaignName } from "../../lib/discounts";
+import { campaignName, sum } from "../../lib/discounts";
 import { CheckIcon, PeopleIcon } from "../../lib/icons";
-import { formatEuros } from "../../lib/money";
+import { formatEuros, formatWholeEuros } from "../../lib/money";
 import { subjectCard } from "../../lib/quote";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
 import type { Campaign } from "../../schemas/pricing";
@@ -19,6 +19,9 @@ type Props = {
   onPay: () => void;
 };
 
+/** Further lessons are folded. */
+const LESSONS_SHOWN = 4;
+
 /**
  * A subject with its lessons. `templates/pages/_subject_card.html` renders the same HTML on the
  * server. Memoised, because with "Todas" the page may have thousands of cards: a card renders again
@@ -27,7 +30,7 @@ type Props = {
 export const SubjectCard = memo(
   ({ subject, campaign, line, onToggleLesson, onToggleAll, onPay }: Props) => {
     const { id, name, degree, lessons, finalPriceCents, totalDiscounts } = subject;
-    const { lowestCents, enrolledStudents } = subject;
+    const { contents, completeOnly, enrolledStudents, lowestCents } = subject;
     const { listPriceCents, priceCents, discountEuros } = subjectCard(
       finalPriceCents,
       totalDiscounts,
@@ -35,9 +38,25 @@ export const SubjectCard = memo(
     );
     const isCheaper = priceCents < Math.max(finalPriceCents, listPriceCents);
     const complete = line !== undefined && isComplete(line);
-    const available = activeLessons(subject).length > 0;
+    const active = activeLessons(subject);
     const title = `asignatura-${id}`;
     const selectAll = complete ? "Quitar selección" : "Seleccionar todo";
+    const priceOf = (lesson: CatalogueLesson) =>
+      subjectCard(lesson.priceCents, 0, { campaign }).priceCents;
+    const savingCents = completeOnly ? 0 : sum(active.map(priceOf)) - priceCents;
+    const row = (lesson: CatalogueLesson) => (
+      <LessonRow
+        key={lesson.id}
+        lesson={lesson}
+        priceCents={priceOf(lesson)}
+        completeOnly={completeOnly}
+        ticked={line !== undefined && isTicked([line], lesson)}
+        onToggle={() => onToggleLesson(subject, lesson.id)}
+      />
+    );
+    const folded = lessons.slice(LESSONS_SHOWN);
+    // From the start only: the visitor folds and unfolds.
+    const [unfolded] = useState(() => folded.some(({ id }) => line?.lessonIds.includes(id)));
 
     return (
       <li>
@@ -60,38 +79,9 @@ export const SubjectCard = memo(
               )}
             </p>
             <h3 id={title}>{name}</h3>
-            <p className="subject__meta">
-              {enrolledStudents > 0 && (
-                <span>
-                  <PeopleIcon />
-                  {enrolledStudents} {enrolledStudents === 1 ? "matriculado" : "matriculados"}
-                </span>
-              )}
-              <a
-                href={subjectPath(subject)}
-                target="_blank"
-                rel="noopener"
-                aria-label={`Contenido de ${name}`}
-              >
-                Contenido
-              </a>
-            </p>
+            <p className="subject__contents">{contents}</p>
           </header>
-          {!available && <p className="subject__none">No hay lecciones disponibles</p>}
-          {lessons.length > 0 && (
-            <ul className="lessons" aria-label={`Lecciones de ${name}`}>
-              {lessons.map((lesson) => (
-                <LessonRow
-                  key={lesson.id}
-                  lesson={lesson}
-                  ticked={line !== undefined && isTicked([line], lesson)}
-                  onToggle={() => onToggleLesson(subject, lesson.id)}
-                />
-              ))}
-            </ul>
-          )}
-          {line && <WholeOffer line={line} onTakeWhole={() => onToggleAll(subject)} />}
-          <footer className="subject__whole">
+          <div className="subject__whole">
             <p className="subject__price">
               <span>Asignatura completa</span>
               {listPriceCents > priceCents && (
@@ -102,15 +92,18 @@ export const SubjectCard = memo(
               )}
               <strong className="price">{formatEuros(priceCents)}</strong>
             </p>
-            {isCheaper && campaign?.cart && (
-              <p className="subject__campaign">{campaignName(campaign)}</p>
-            )}
+            <p className="subject__saving">
+              {savingCents > 0 && (
+                <span>Ahorras {formatWholeEuros(savingCents)} frente a PECs sueltas</span>
+              )}
+              {isCheaper && campaign?.cart && <span>{campaignName(campaign)}</span>}
+            </p>
             <div className="subject__actions">
               <button
                 type="button"
                 className={complete ? "button button--quiet" : "button button--soft"}
                 aria-label={`${selectAll}: ${name}`}
-                disabled={!available}
+                disabled={active.length === 0}
                 onClick={() => onToggleAll(subject)}
               >
                 {selectAll}
@@ -124,44 +117,99 @@ export const SubjectCard = memo(
               >
                 Ver más
               </a>
-              {line && (
-                // Seen only while it has the focus: the floating button is far away by keyboard.
-                <button
-                  type="button"
-                  className="button subject__pay"
-                  aria-haspopup="dialog"
-                  onClick={onPay}
-                >
-                  Ir a pagar
-                </button>
-              )}
             </div>
-          </footer>
+          </div>
+          {active.length === 0 && <p className="subject__none">No hay lecciones disponibles</p>}
+          <ul className="lessons" aria-label={`Lecciones de ${name}`}>
+            {lessons.slice(0, LESSONS_SHOWN).map(row)}
+          </ul>
+          {folded.length > 0 && (
+            <details className="subject__rest" open={unfolded}>
+              <summary>y {folded.length} más</summary>
+              <ul className="lessons" aria-label={`Más lecciones de ${name}`}>
+                {folded.map(row)}
+              </ul>
+            </details>
+          )}
+          {line && <WholeOffer line={line} onTakeWhole={() => onToggleAll(subject)} />}
+          {line && (
+            // Seen only while it has the focus: the floating button is far away by keyboard.
+            <button
+              type="button"
+              className="button subject__pay"
+              aria-haspopup="dialog"
+              onClick={onPay}
+            >
+              Ir a pagar
+            </button>
+          )}
+          {INCLUDES}
+          <p className="subject__foot">
+            {enrolledStudents > 0 && (
+              <span>
+                <PeopleIcon />
+                {enrolledStudents} {enrolledStudents === 1 ? "matriculado" : "matriculados"}
+              </span>
+            )}
+            <a
+              href={subjectPath(subject)}
+              target="_blank"
+              rel="noopener"
+              aria-label={`Contenido de ${name}`}
+            >
+              Contenido
+            </a>
+          </p>
         </article>
       </li>
     );
   },
 );
 
-type LessonRowProps = { lesson: CatalogueLesson; ticked: boolean; onToggle: () => void };
+/** What the complete subject has in each PEC. A card shows the lines for which it has room. */
+const INCLUDES = (
+  <ul className="subject__includes" aria-label="Incluye la asignatura completa">
+    <li>Vídeo de resolución de cada PEC</li>
+    <li>Documento resuelto y razonado</li>
+    <li>8 vídeos de teoría por PEC</li>
+    <li>60 preguntas tipo test por PEC</li>
+    <li>Soporte del profesor</li>
+  </ul>
+);
 
-function LessonRow({ lesson, ticked, onToggle }: LessonRowProps) {
+type LessonRowProps = {
+  lesson: CatalogueLesson;
+  priceCents: number;
+  completeOnly: boolean;
+  ticked: boolean;
+  onToggle: () => void;
+};
+
+function LessonRow({ lesson, priceCents, completeOnly, ticked, onToggle }: LessonRowProps) {
+  const expired = !lesson.active || undefined;
+  const state = expired && <span className="badge">Caducada</span>;
+  if (completeOnly) {
+    return (
+      <li>
+        <p className="lesson" data-expired={expired}>
+          <span className="lesson__title">{lesson.title}</span>
+          {state ?? <span className="lesson__whole">Solo con la completa</span>}
+        </p>
+      </li>
+    );
+  }
   return (
     <li>
-      <label className="lesson" data-expired={!lesson.active || undefined}>
+      <label className="lesson" data-expired={expired}>
         <input
           type="checkbox"
           className="checkbox"
           checked={ticked}
-          disabled={!lesson.active}
+          disabled={expired}
           onChange={onToggle}
         />
         <span className="lesson__title">{lesson.title}</span>
-        {lesson.active ? (
-          <span className="price price--plain">{formatEuros(lesson.priceCents)}</span>
-        ) : (
-          <span className="badge">Caducada</span>
-        )}
+        {state ?? <span className="price price--plain">{formatEuros(priceCents)}</span>}
       </label>
     </li>
   );

@@ -31,6 +31,8 @@ export function subject(id: number, priceCents = 20_000): CatalogueSubject {
     finalPriceCents: priceCents,
     totalDiscounts: 0,
     lowestCents: undefined,
+    contents: "2 PECs",
+    completeOnly: false,
     enrolledStudents: 0,
     degree: { name: "Economía", university: { id: 1, acronym: "UA" } },
     lessons: [lesson(id * 10 + 1), lesson(id * 10 + 2)],

@@ -50,7 +50,7 @@ export function BuySubject({ subject, pricing, academy }: Props) {
   const priceOf = ({ priceCents }: CatalogueLesson) =>
     subjectCard(priceCents, 0, { campaign }).priceCents;
   const prices = activeLessons(subject).map(priceOf);
-  const saving = savingInWords(whole.priceCents, prices);
+  const saving = subject.completeOnly ? null : savingInWords(whole.priceCents, prices);
   const total = quoteCart(pricing, toPricedItems(cart), {
     paymentType: "full_payment",
     promo: null,
@@ -128,44 +128,50 @@ export function BuySubject({ subject, pricing, academy }: Props) {
           {campaign && whole.priceCents < subject.finalPriceCents && (
             <p className="buy__saving">{campaignName(campaign)}</p>
           )}
-          <label className="buy__way">
-            <input
-              type="radio"
-              name="modo"
-              checked={single}
-              onChange={() => setChoice({ cart: [], single: true })}
-            />
-            <span>Lecciones sueltas</span>
-            <span className="buy__price">
-              desde <strong className="price">{formatEuros(Math.min(...prices))}</strong>
-            </span>
-          </label>
-          <ul className="lessons" aria-label={`Lecciones de ${subject.name}`}>
-            {subject.lessons.map((lesson) => (
-              <li key={lesson.id}>
-                <label className="lesson" data-expired={!lesson.active || undefined}>
-                  <input
-                    type="checkbox"
-                    className="checkbox"
-                    checked={single && isTicked(cart, lesson)}
-                    disabled={!lesson.active}
-                    onChange={() =>
-                      setChoice({
-                        cart: toggleLesson(single ? cart : [], subject, lesson.id),
-                        single: true,
-                      })
-                    }
-                  />
-                  <span className="lesson__title">{lesson.title}</span>
-                  {lesson.active ? (
-                    <span className="price price--plain">{formatEuros(priceOf(lesson))}</span>
-                  ) : (
-                    <span className="badge">Caducada</span>
-                  )}
-                </label>
-              </li>
-            ))}
-          </ul>
+          {subject.completeOnly ? (
+            <p className="buy__only">Esta asignatura solo se vende completa.</p>
+          ) : (
+            <>
+              <label className="buy__way">
+                <input
+                  type="radio"
+                  name="modo"
+                  checked={single}
+                  onChange={() => setChoice({ cart: [], single: true })}
+                />
+                <span>Lecciones sueltas</span>
+                <span className="buy__price">
+                  desde <strong className="price">{formatEuros(Math.min(...prices))}</strong>
+                </span>
+              </label>
+              <ul className="lessons" aria-label={`Lecciones de ${subject.name}`}>
+                {subject.lessons.map((lesson) => (
+                  <li key={lesson.id}>
+                    <label className="lesson" data-expired={!lesson.active || undefined}>
+                      <input
+                        type="checkbox"
+                        className="checkbox"
+                        checked={single && isTicked(cart, lesson)}
+                        disabled={!lesson.active}
+                        onChange={() =>
+                          setChoice({
+                            cart: toggleLesson(single ? cart : [], subject, lesson.id),
+                            single: true,
+                          })
+                        }
+                      />
+                      <span className="lesson__title">{lesson.title}</span>
+                      {lesson.active ? (
+                        <span className="price price--plain">{formatEuros(priceOf(lesson))}</span>
+                      ) : (
+                        <span className="badge">Caducada</span>
+                      )}
+                    </label>
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
         </fieldset>
         <p className="buy__total" role="status">
           <span>Pagando de una vez</span>
