@@ -15,6 +15,7 @@ from apps.catalogue.models import Lesson, Subject, University
 from apps.core.models import PublicChange, SiteSettings
 from apps.core.page_cache import answers
 from apps.core.page_cache.triggers import shown_tables
+from apps.pages.exercises import EXERCISES
 from apps.pages.models import Faq
 from apps.pricing.models import Campaign
 from tests.helpers.factories import make_subject
@@ -198,6 +199,17 @@ def test_campaign_begins_and_ends_at_midnight(settings, subject):
         assert "Fin de año" not in text(client, "/")
 
     assert list(shown.values()) == [False, True, True]
+
+
+def test_home_page_changes_its_exercise_at_the_full_hour(settings):
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    shown = {}
+    for moment in ("11:59:30", "11:59:59", "12:00:00", "12:59:59", "13:00:00"):
+        with time_machine.travel(f"2026-12-01T{moment}+01:00", tick=False):
+            html = text(client, "/")
+        shown[moment] = [one.name for one in EXERCISES if one.name in html]
+    assert list(shown.values()) == [[EXERCISES[hour % 3].name] for hour in (11, 11, 12, 12, 13)]
 
 
 def test_unknown_parameters_and_their_order_share_one_answer(settings, subject):

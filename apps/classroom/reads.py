@@ -21,6 +21,11 @@ class StudiedSubject:
     # True if all of it is paused.
     paused: bool
 
+    @property
+    def has_locked(self) -> bool:
+        """Whether lessons are left that the complete subject, if it is sold, would open."""
+        return self.subject.active and len(self.lessons) < len(self.subject.lessons.all())
+
 
 def subjects_of(student: Student) -> list[StudiedSubject]:
     """The student's subjects whose access has not ended, sorted by name. Two queries.

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 EXAMPLE_SUBJECT = "Introducción a la Microeconomía"
+# Dates without a year: those of an example semester.
+SEMESTER = "Primer semestre · del 16 de septiembre al 31 de enero"
 RESOLUTION_DURATION = "35:00"
 TEST_QUESTIONS = 50
 EXAM = "EXAMEN"
@@ -31,6 +33,8 @@ class Item:
     id: int
     name: str
     topic: str
+    due: str
+    """When it is handed in, or sat."""
     videos: tuple[Video, ...]
     documents: tuple[Document, ...]
     resolution: Video | None = None
@@ -39,6 +43,8 @@ class Item:
     status: str = field(default="Pendiente de pago")
 
 
+# The days on which the PECs are handed in.
+_DUE = ("14 de octubre", "4 de noviembre", "25 de noviembre", "16 de diciembre", "10 de enero")
 # (topic, pages of the solved PEC, its 8 theory videos)
 _PECS = (
     (
@@ -135,6 +141,7 @@ def _pec(number: int, topic: str, pages: int, videos: tuple[tuple[str, str], ...
         id=number,
         name=f"PEC {number}",
         topic=topic,
+        due=f"Entrega: {_DUE[number - 1]}",
         resolution=Video(0, "Vídeo de resolución", RESOLUTION_DURATION),
         solved=Document(0, f"PEC {number} resuelta", pages),
         videos=_videos(videos),
@@ -152,6 +159,7 @@ ITEMS = (
         id=6,
         name=EXAM,
         topic="Exámenes de otros años",
+        due="Convocatoria: 20 de enero",
         videos=_videos(_EXAMS),
         documents=(
             Document(1, "Exámenes de otros años, resueltos", 48),
@@ -163,4 +171,8 @@ ITEMS = (
 
 def preview_props() -> dict[str, Any]:
     """The props of the plan-preview island."""
-    return {"subject": EXAMPLE_SUBJECT, "items": [asdict(item) for item in ITEMS]}
+    return {
+        "subject": EXAMPLE_SUBJECT,
+        "semester": SEMESTER,
+        "items": [asdict(item) for item in ITEMS],
+    }

@@ -37,6 +37,7 @@ def home_context() -> dict[str, Any]:
         "rating": site_rating(),
         "exercise": exercise_at(timezone.localtime()),
         "method": METHOD,
+        "content": SUBJECT_CONTENT,
         "institutions": Institution.objects.shown(),
         "testimonials": Testimonial.objects.shown(),
         "opinions": newest_opinions(),

@@ -2,6 +2,7 @@
  * Discount rules shared by the cart's price (`quote.ts`) and the calculator's (`calculator.ts`).
  */
 import type { Campaign, Pricing } from "../schemas/pricing";
+import { halfUp } from "./money";
 
 /** A named discount. `amountCents` is always more than 0. */
 export type Discount = { name: string; amountCents: number };
@@ -31,3 +32,11 @@ export const sum = (numbers: readonly number[]) =>
 export function volumeDiscountCents(pricing: Pricing, subjects: number): number {
   return Math.max(0, ...pricing.volume.map(([tier, cents]) => (subjects >= tier ? cents : 0)));
 }
+
+/** The percentage that the prices of cards, cart and calculator have been reduced by. */
+export const includedPercent = (campaign: Campaign | null) =>
+  campaign?.cart && campaign.pricesIncludeIt ? campaign.percent : 0;
+
+/** The crossed-out price: the price before a campaign that it already includes, or the price. */
+export const listPriceCents = (cents: number, campaign: Campaign | null) =>
+  halfUp(cents * 100, 100 - includedPercent(campaign));

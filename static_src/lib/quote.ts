@@ -9,6 +9,8 @@ import {
   campaignName,
   type Discount,
   fullPaymentName,
+  includedPercent,
+  listPriceCents,
   sum,
   VOLUME_NAME,
   volumeDiscountCents,
@@ -35,10 +37,6 @@ type CartQuote = {
 
 const PROMO_NAME = "Código promocional";
 export const BINDING_QUOTE_NAME = "Precio de tu presupuesto";
-
-function listPriceCents(priceCents: number, campaign: Campaign | null): number {
-  return campaign?.pricesIncludeIt ? halfUp(priceCents * 100, 100 - campaign.percent) : priceCents;
-}
 
 /**
  * The price of a cart. Discounts apply in this order: campaign, volume (complete subjects only),
@@ -132,10 +130,6 @@ export function instalmentsRefusal(
 /** The percentage that the cards and the cart take off the prices. */
 const deductedPercent = (campaign: Campaign | null) =>
   campaign?.cart && !campaign.pricesIncludeIt ? campaign.percent : 0;
-
-/** The percentage that the prices of cards and cart have been reduced by. */
-const includedPercent = (campaign: Campaign | null) =>
-  campaign?.cart && campaign.pricesIncludeIt ? campaign.percent : 0;
 
 /**
  * The prices on a subject's card: the final price less what the campaign takes off, the list price

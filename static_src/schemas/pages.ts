@@ -11,6 +11,7 @@ export const PreviewItem = z.pipe(
     id: z.number(),
     name: z.string(),
     topic: z.string(),
+    due: z.string(),
     status: z.string(),
     resolution: z.nullable(Video),
     solved: z.nullable(Document),

@@ -94,6 +94,7 @@ def test_catalogue_can_be_read_without_javascript(new_visitor: Callable[..., Vis
 
     assert names_shown(reader) == first_names(9)
     first = Subject.objects.on_sale().most_enrolled_first()[0]
+    reader.card(first).locator("summary").click()
     for lesson in first.lessons.all():
         expect(reader.card(first).get_by_text(lesson.title, exact=True)).to_be_visible()
     # Playwright does not find text inside <noscript> by text or role.

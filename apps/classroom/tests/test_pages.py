@@ -342,6 +342,11 @@ def test_the_classroom_lists_whole_subjects_and_single_lessons(client, student, 
     assert "Microeconomía" in second
     assert "Asignatura Completa" in second
     assert re.findall(r"<li>([^<]*)</li>", second) == ["PEC 1", "PEC 2"]
+    # The ring of the plan preview, and what opens the rest.
+    assert "1 de 3 lecciones abiertas" in first
+    assert "2 de 2 lecciones abiertas" in second
+    assert text.count(f'href="/compra?asignatura={stats.pk}">Asignatura Completa') == 1
+    assert f"/compra?asignatura={micro.pk}" not in text
     assert "Derecho Civil" not in text
 
 

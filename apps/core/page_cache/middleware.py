@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date
 from threading import Lock
 from time import time
 
@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.http import http_date
 
 from apps.core import bad_requests
-from apps.core.dates import midnight, today
+from apps.core.dates import today
 from apps.core.page_cache.answers import LARGEST_BODY, Answer, Key, Store
 from apps.core.page_cache.policy import normalised_query, parameters_of
 from apps.core.page_cache.version import Version
@@ -20,6 +20,7 @@ from apps.core.render_memory import Memory, remembering
 
 # An answer, and the reads that it was rendered from, are kept for this long each.
 LIFETIME_S = 60
+HOUR_S = 3600
 # Longer query strings are answered, but not kept.
 LONGEST_QUERY = 300
 # All that a kept answer may depend on. The rest of the environment is the visitor's.
@@ -100,8 +101,9 @@ class PageCacheMiddleware:
 
     def _render(self, request: HttpRequest, key: Key, version: str) -> Answer | None:
         now = time()
-        # Read before the page is rendered: an answer is never older than its version and its day.
-        lifetime_s = min(LIFETIME_S, midnight(today() + timedelta(days=1)).timestamp() - now)
+        # Read before the page is rendered: an answer is never older than its version and its hour.
+        # Midnight in Madrid is a full hour, too.
+        lifetime_s = min(LIFETIME_S, HOUR_S - now % HOUR_S)
         with remembering(self._shared_reads(version, now)):
             response = self._get_response(self._without_visitor(request, key[3]))
         if not _may_be_kept(response):

@@ -84,4 +84,14 @@ def test_no_island_of_these_pages_loads_before_an_interaction(client: Client, pa
 def test_plan_preview_shows_what_the_plan_opens_and_what_opens_the_rest(client: Client) -> None:
     text = visible_text(html_of(client, "/servicios"))
     assert "1 de 6 abiertas con este plan" in text
+    assert "Primer semestre · del 16 de septiembre al 31 de enero" in text
+    assert "PEC 1 Oferta y demanda Entrega: 14 de octubre" in text
     assert text.count("Bloqueado Se abre con la Asignatura Completa") == 3
+
+
+def test_page_that_does_not_exist_searches_for_the_subject(client: Client) -> None:
+    answer = client.get("/asignaturas-viejas")
+    assert answer.status_code == 404
+    form = answer.content.decode().partition('<form class="error-page__search"')[2]
+    assert 'action="/buscar"' in form.partition(">")[0]
+    assert 'name="q"' in form

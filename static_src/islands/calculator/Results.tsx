@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { post } from "../../lib/api";
 import type { CalculatorQuote } from "../../lib/calculator";
+import { listPriceCents } from "../../lib/discounts";
 import { EmailField, PrivacyNote } from "../../lib/fields";
 import { Honeypot, PhoneField, SubmitButton, useLeadForm } from "../../lib/forms";
 import { BackIcon } from "../../lib/icons";
@@ -10,7 +11,7 @@ import { toast } from "../../lib/toast";
 import { vatSentence } from "../../lib/vatNote";
 import type { Academy } from "../../schemas/academy";
 import { type BindingPart, BudgetContact, SentBudget } from "../../schemas/budget";
-import type { Pricing } from "../../schemas/pricing";
+import type { Campaign, Pricing } from "../../schemas/pricing";
 import { type Budget, budgetPayload, chosenSubjects, quote } from "./state";
 
 type Props = {
@@ -67,7 +68,12 @@ export function Results({ budget, onBack, academy, pricing, dateRange }: Props) 
         </p>
       )}
       <div className="calculator__stack">
-        <Figures budget={budget} result={sent ?? estimate} hidden={!sent} />
+        <Figures
+          budget={budget}
+          result={sent ?? estimate}
+          campaign={pricing.campaign}
+          hidden={!sent}
+        />
         {!sent && (
           <div className="calculator__cover">
             {asking ? (
@@ -114,16 +120,38 @@ function Guarantee({ path, paymentType, validUntil, priceCents, unchecked }: Bin
   );
 }
 
-type FiguresProps = { budget: Budget; result: BudgetPrice; hidden: boolean };
+type FiguresProps = {
+  budget: Budget;
+  result: BudgetPrice;
+  campaign: Campaign | null;
+  hidden: boolean;
+};
 
-function Figures({ budget, result, hidden }: FiguresProps) {
+/** Crosses out what card and cart cross out. */
+function Before({ cents, campaign }: { cents: number; campaign: Campaign | null }) {
+  const before = listPriceCents(cents, campaign);
+  if (before === cents) return null;
+  return (
+    <>
+      <s className="price price--list">
+        <span className="visually-hidden">Antes: </span>
+        {formatEuros(before)}
+      </s>{" "}
+    </>
+  );
+}
+
+function Figures({ budget, result, campaign, hidden }: FiguresProps) {
   return (
     <div className="calculator__figures" data-blurred={hidden || undefined} inert={hidden}>
       <ul className="calculator__lines">
         {result.subjects.map(({ id, name, priceCents }) => (
           <li key={id}>
             <span>{name}</span>
-            <span className="price price--plain">{formatEuros(priceCents)}</span>
+            <span>
+              <Before cents={priceCents} campaign={campaign} />
+              <span className="price price--plain">{formatEuros(priceCents)}</span>
+            </span>
           </li>
         ))}
       </ul>

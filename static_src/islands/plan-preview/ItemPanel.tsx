@@ -29,9 +29,12 @@ export function ItemPanel({ item, plan, chosen, onChoose }: Props) {
 
   return (
     <>
-      <h3 className="preview__title">
-        {item.name} <span>{item.topic}</span>
-      </h3>
+      <div>
+        <h3 className="preview__title">
+          {item.name} <span>{item.topic}</span>
+        </h3>
+        <p className="preview__due">{item.due}</p>
+      </div>
       <div role="status">{chosen && <Screen item={item} content={chosen} />}</div>
       {item.resolution && item.solved && (
         <Block title="Resolución" state={null}>

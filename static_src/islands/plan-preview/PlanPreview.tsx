@@ -9,10 +9,12 @@ const PLANS: { plan: Plan; name: string }[] = [
   { plan: "full", name: "Asignatura Completa" },
 ];
 
+type Props = { subject: string; semester: string; items: PreviewItem[] };
+
 /** A ring that shows how many of the items the plan opens. */
 function Opened({ count, total }: { count: number; total: number }) {
   return (
-    <p className="preview__opened">
+    <p className="ring">
       <svg viewBox="0 0 36 36" aria-hidden="true" focusable="false">
         <circle cx="18" cy="18" r="15.5" pathLength={total} />
         <circle cx="18" cy="18" r="15.5" pathLength={total} strokeDasharray={`${count} ${total}`} />
@@ -26,7 +28,7 @@ function Opened({ count, total }: { count: number; total: number }) {
  * A sample subject of the platform as each plan shows it. `templates/pages/_plan_preview.html` has
  * the HTML shown until it loads.
  */
-export function PlanPreview({ subject, items }: { subject: string; items: PreviewItem[] }) {
+export function PlanPreview({ subject, semester, items }: Props) {
   const [state, dispatch] = useReducer(change, planOf(location.hash) ?? "individual", preview);
   const id = useId();
   const item = items.find((other) => other.id === state.itemId);
@@ -77,7 +79,10 @@ export function PlanPreview({ subject, items }: { subject: string; items: Previe
         aria-labelledby={FRAGMENTS[state.plan]}
       >
         <div className="preview__head">
-          <h2 className="preview__subject">{subject}</h2>
+          <div>
+            <h2 className="preview__subject">{subject}</h2>
+            <p className="preview__semester">{semester}</p>
+          </div>
           <Opened
             count={items.filter(({ id: itemId }) => isAccessible(state.plan, itemId)).length}
             total={items.length}

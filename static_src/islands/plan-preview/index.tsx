@@ -4,6 +4,6 @@ import { PreviewItem } from "../../schemas/pages";
 import { PlanPreview } from "./PlanPreview";
 
 export default defineIsland(
-  z.object({ subject: z.string(), items: z.array(PreviewItem) }),
+  z.object({ subject: z.string(), semester: z.string(), items: z.array(PreviewItem) }),
   PlanPreview,
 );

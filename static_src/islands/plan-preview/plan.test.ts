@@ -16,6 +16,7 @@ const pec: PreviewItem = {
   name: "PEC 2",
   topic: "Elasticidad",
   status: "Pendiente de pago",
+  due: "Entrega: 21 de octubre",
   resolution: { id: 0, title: "Vídeo de resolución", duration: "35:00" },
   solved: { id: 0, title: "PEC 2 resuelta", pages: 14 },
   videos: [{ id: 1, title: "Elasticidad renta", duration: "14:10" }],
