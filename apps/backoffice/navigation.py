@@ -49,6 +49,7 @@ def _list(section: str, label: str, model: str) -> Entry:
 ENTRIES = (
     Entry("Hoy", "Hoy", "admin:index"),
     _list("Pedidos", "Pedidos", "orders.order"),
+    _list("Pedidos", "Regalos", "orders.gift"),
     _list("Pedidos", "Pagos", "orders.payment"),
     _list("Pedidos", "Plazos", "orders.instalment"),
     _list("Pedidos", "Devoluciones", "orders.refund"),

@@ -80,6 +80,7 @@ GROUP_DEFINITIONS = (
             "leads.give_lead_code",
             "orders.add_ordernote",
             "orders.add_stafforder",
+            "orders.change_gift",
             "orders.change_order",
             "orders.change_ordernote",
             "orders.resend_order_mail",

@@ -93,6 +93,30 @@ class Provisioning(RetriedWork):
         return f"Pedido {self.order_id} ({self.get_status_display()})"
 
 
+class LostAccess(models.Model):
+    """A student whom an order's access was taken from, because it is for somebody else.
+
+    The classroom is told of the withdrawal with every change of the student's rights.
+    """
+
+    provisioning = models.ForeignKey(
+        Provisioning, models.CASCADE, related_name="lost_by", verbose_name="alta"
+    )
+    student = models.ForeignKey(
+        Student, models.CASCADE, related_name="lost_access", verbose_name="alumno"
+    )
+
+    class Meta:
+        verbose_name = "acceso retirado"
+        verbose_name_plural = "accesos retirados"
+        constraints = (
+            models.UniqueConstraint(fields=("provisioning", "student"), name="access_lost_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"Pedido {self.provisioning.order_id}"
+
+
 class Enrolment(models.Model):
     """A student's right to one subject (lesson empty) or one lesson of it.
 

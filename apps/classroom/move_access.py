@@ -2,7 +2,7 @@
 
 from django.utils import timezone
 
-from apps.classroom.models import Account, Enrolment, Provisioning
+from apps.classroom.models import Account, Enrolment, LostAccess, Provisioning
 from apps.classroom.rights import update_enrolments
 from apps.classroom.sync import queue_sync
 from apps.students.models import Student
@@ -27,6 +27,8 @@ def merge_access(*, merged: Student, into: Student) -> None:
     one of `merged` loses its access (`rights.rights_of`). A single account becomes that of `into`.
     """
     Provisioning.objects.filter(student=merged).update(student=into)
+    lost = LostAccess.objects.filter(student=merged)
+    lost.exclude(provisioning__lost_by__student=into).update(student=into)
     _move_enrolments(merged, into)
     had_accounts = {
         student: Account.objects.filter(student=student).exists() for student in (merged, into)

@@ -111,8 +111,11 @@ def _provide(provisioning: Provisioning) -> None:
 
 def _queue_access_mail(provisioning: Provisioning, *, occasion: str = "") -> bool:
     """Queue the access mail: one for the provisioning and one for each resend."""
+    # The access of a gift may have moved to another student, who gets a mail as well.
+    lost_by = provisioning.lost_by.count()
+    number = f"{lost_by}-{provisioning.resends}" if lost_by else provisioning.resends
     mail = queue_mail(
-        key=f"classroom-access:{provisioning.order_id}:{occasion or provisioning.resends}",
+        key=f"classroom-access:{provisioning.order_id}:{occasion or number}",
         template=provisioning.mail,
         to=provisioning.student.email,
         context={"provisioning_id": provisioning.pk},

@@ -33,7 +33,11 @@ def rights_of(student: Student, *, with_order: int | None = None) -> list[Right]
     rows = Provisioning.objects.filter(student=student).filter(
         Q(status=Provisioning.Status.CREATED) | Q(order_id=with_order)
     )
-    best: dict[Item, Right] = {}
+    best = {
+        Item(subject_id, lesson_id): Right(Item(subject_id, lesson_id), "withdrawn", row.ends_on)
+        for row in Provisioning.objects.filter(lost_by__student=student)
+        for subject_id, lesson_id in row.items
+    }
     for row in rows.order_by("pk"):
         for subject_id, lesson_id in row.items:
             item = Item(subject_id, lesson_id)

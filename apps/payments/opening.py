@@ -7,6 +7,7 @@ from django.conf import settings
 
 from apps.orders.checkout.request import Placed
 from apps.orders.errors import PaymentInProgress
+from apps.orders.gifts.details import stored_details
 from apps.orders.models import Order, Payment
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import FriendCodeInUse
@@ -127,6 +128,7 @@ def _create(placed: Placed) -> ProviderPayment:
 def _contents(placed: Placed) -> PaidContents:
     """What the payment is for. A restored shop makes the order again from it."""
     order = placed.order
+    gift = stored_details(order)
     return PaidContents(
         lines=tuple(
             PaidLine(line.subject.pk, line.lesson.pk if line.lesson else None, priced.price_cents)
@@ -134,6 +136,7 @@ def _contents(placed: Placed) -> PaidContents:
         ),
         total_cents=placed.quote.total_cents,
         plan=order.instalment_plan if order.in_instalments else None,
+        gift_on=gift.deliver_on if gift else None,
     )
 
 

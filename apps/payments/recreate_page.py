@@ -195,6 +195,7 @@ def _lost_order(paid: PaidIntent, form: RecreateForm) -> LostOrder:
         ],
         total_cents=_total_cents(paid),
         plan=contents.plan if contents else None,
+        gift_on=contents.gift_on if contents else None,
     )
 
 

@@ -28,6 +28,7 @@ from apps.leads.models import (
 )
 from apps.orders.models import (
     Dispute,
+    Gift,
     Instalment,
     InstalmentAttempt,
     Order,
@@ -79,6 +80,9 @@ def make_one_of_everything():
         order=order, amount=1, received_on="2026-11-21", proof=f"MOV-{order.pk}", actor="carla",
         form_key=uuid4(),
     )  # fmt: skip
+    Gift.objects.create(
+        order=order, sender="Ana", recipient_email=f"leo{n}@example.com", deliver_on="2026-12-24"
+    )
     OrderNote.objects.create(
         order=order, text="Llamar", actor="carla", due_on="2026-11-21", form_key=uuid4()
     )

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from apps.core.dates import month_start
-from apps.orders.models import Order
+from apps.orders.models import Gift, Order
 from apps.orders.reads import paid_after_reminder, paid_without_access
 
 
@@ -40,6 +40,19 @@ class TransferFilter(admin.SimpleListFilter):
         if self.value() != "espera":
             return None
         return rows.filter(pk__in=Order.objects.awaiting_transfer().values("pk"))
+
+
+class GiftFilter(admin.SimpleListFilter):
+    title = "regalo"
+    parameter_name = "regalo"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(str(value), str(label)) for value, label in Gift.Status.choices]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        if self.value() not in Gift.Status.values:
+            return None
+        return rows.filter(pk__in=Gift.objects.filter(status=self.value()).values("order"))
 
 
 class AccessFilter(admin.SimpleListFilter):

@@ -23,6 +23,7 @@ from apps.core.admin_base import (
 from apps.core.admin_filters import month_filter
 from apps.orders.admin_pages.filters import (
     AccessFilter,
+    GiftFilter,
     OrderAttentionFilter,
     RecoveredFilter,
     TransferFilter,
@@ -59,13 +60,15 @@ class OrderAdmin(ReadOnlyAdmin):
         "total",
         "attention",
         "code",
+        "present",
     )
-    list_select_related = ("promo_code", "by_staff")
+    list_select_related = ("promo_code", "by_staff", "gift")
     list_filter = (
         OrderAttentionFilter,
         AccessFilter,
         RecoveredFilter,
         TransferFilter,
+        GiftFilter,
         "status",
         "payment_type",
         month_filter("created_at", "creado en"),
@@ -190,6 +193,11 @@ class OrderAdmin(ReadOnlyAdmin):
     def code(self, order: Order) -> str:
         promo: PromoCode | None = order.promo_code
         return promo.code if promo else NOTHING
+
+    @admin.display(description="regalo", ordering="gift__deliver_on")
+    def present(self, order: Order) -> str:
+        gift = getattr(order, "gift", None)
+        return f"{gift.get_status_display()}, {gift.deliver_on:%d/%m/%Y}" if gift else NOTHING
 
     @admin.display(description="pago")
     def stripe_payment_intent_id(self, order: Order) -> str:

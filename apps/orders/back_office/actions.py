@@ -16,7 +16,7 @@ from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
-from apps.orders.models import Instalment, Order, OrderNote
+from apps.orders.models import Gift, Instalment, Order, OrderNote
 from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, EventKind
 from apps.orders.plan.charging import card_can_be_charged, charge_again
 from apps.students.services import change_email
@@ -46,6 +46,8 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
     order = locked_order(order_id)
     if order.status in EVER_PAID:
         is_new = send_access_mail_again(order_id=order.pk, occasion=form_key.hex)
+        if Gift.objects.filter(order=order).exists():
+            return _sent(order, "Regalo", actor=actor, is_new=is_new, to="quien lo recibe")
         return _sent(order, "Enlace de acceso", actor=actor, is_new=is_new)
     if not order.is_open:
         raise Refused("El carrito ha caducado: su enlace ya no sirve.")
@@ -60,10 +62,10 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
     return _sent(order, "Enlace para terminar la compra", actor=actor, is_new=mail is not None)
 
 
-def _sent(order: Order, what: str, *, actor: str, is_new: bool) -> str:
+def _sent(order: Order, what: str, *, actor: str, is_new: bool, to: str = "") -> str:
     if not is_new:
         raise Repeated
-    reason = f"{what}: enviado otra vez a {order.email}"
+    reason = f"{what}: enviado otra vez a {to or order.email}"
     note(order, kind=EventKind.MAIL_RESENT, actor=actor, reason=reason)
     return f"{reason}."
 

@@ -6,7 +6,7 @@ from django.db.models import Q
 from apps.classroom.move_access import lock_access, merge_access
 from apps.core.errors import Conflict
 from apps.orders.ledger.history import note
-from apps.orders.models import Dispute, Order, PromoUse, ReferralReward, Refund
+from apps.orders.models import Dispute, Gift, Order, PromoUse, ReferralReward, Refund
 from apps.orders.models.statuses import EventKind
 from apps.orders.rewards.service import cancel_reward
 from apps.pricing.models import PromoCode
@@ -51,6 +51,7 @@ def merge_students(*, merged_id: int, into_id: int, actor: str) -> bool:
     PromoUse.objects.filter(student=merged).update(student=into)
     _move_codes(merged, into)
     _move_rewards(merged, into, actor=actor)
+    Gift.objects.filter(recipient=merged).update(recipient=into)
     merge_access(merged=merged, into=into)
     return True
 

@@ -8,7 +8,7 @@ from apps.core.money import format_euros
 from apps.orders.back_office.buttons import EmailForm, NoteForm
 from apps.orders.back_office.timeline import timeline
 from apps.orders.ledger.plan_end import takes_instalments
-from apps.orders.models import Order, Refund, StaffOrder
+from apps.orders.models import Gift, Order, Refund, StaffOrder
 from apps.orders.models.statuses import EVER_PAID, INSTALMENT_SETTLED, UNPAID
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.stripe_links import payment_page
@@ -28,6 +28,7 @@ def order_page(order: Order) -> dict[str, Any]:
         "entries": timeline(order),
         "state": state_of(order),
         "by_staff": by_staff,
+        "gift": Gift.objects.filter(order=order).first(),
         "takes_transfer": by_staff is not None
         and by_staff.paid_by == StaffOrder.PaidBy.TRANSFER
         and order.status in UNPAID,

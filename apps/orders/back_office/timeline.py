@@ -13,7 +13,7 @@ from apps.classroom.models import AccessChange, Provisioning
 from apps.core.mail.samples import mail_title
 from apps.core.models import Mail
 from apps.core.money import format_euros, to_cents
-from apps.orders.models import Order, OrderEvent, OrderNote, Payment, Refund
+from apps.orders.models import Gift, Order, OrderEvent, OrderNote, Payment, Refund
 from apps.orders.models.statuses import EventKind
 from apps.orders.stripe_links import payment_page
 
@@ -109,8 +109,11 @@ def _note(note: OrderNote) -> Entry:
 
 
 def mails_of(order: Order) -> list[Mail]:
-    """The mails to the buyer that are about this order."""
+    """The mails to the buyer, or to the recipient of a gift, that are about this order."""
     addresses = {order.email, order.email.lower(), order.student.email}
+    gift = Gift.objects.filter(order=order).select_related("recipient").first()
+    if gift is not None and gift.recipient is not None:
+        addresses |= {gift.recipient_email, gift.recipient.email}
     sent = Mail.objects.filter(to__in=addresses, created_at__gte=order.created_at)
     about = _ids_about(order)
     return [

@@ -4,7 +4,7 @@ not. The rules are in docs/rules.md, "Money audit".
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from django.db import transaction
 from django.utils.timezone import localtime
@@ -14,6 +14,7 @@ from apps.orders.by_staff.create import OrderRefused
 from apps.orders.checkout.cart import CartLine
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
+from apps.orders.gifts.details import GiftDetails
 from apps.orders.ledger.history import note
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, StaffOrder
@@ -37,6 +38,8 @@ class PricedLine:
 class LostOrder:
     """An order as its payment at the provider and staff describe it. Money in cents.
 
+    `gift_on` is the day of a gift, whose recipient staff have to type.
+
     `plan` is None unless it is paid in instalments; then `paid_cents` is its first instalment.
     """
 
@@ -52,6 +55,7 @@ class LostOrder:
     lines: Sequence[PricedLine]
     total_cents: int
     plan: InstalmentPlan | None = None
+    gift_on: date | None = None
 
     @property
     def payment_type(self) -> PaymentType:
@@ -100,7 +104,15 @@ def recreate_order(lost: LostOrder, *, actor: str) -> Order:
     quote = price_lost_order(lost)
     order = write_order(
         None,
-        PricedCheckout(_checkout(lost), [row.line for row in lost.lines], quote, None, None, actor),
+        PricedCheckout(
+            _checkout(lost),
+            [row.line for row in lost.lines],
+            quote,
+            None,
+            None,
+            actor,
+            gift=GiftDetails("", "", lost.gift_on) if lost.gift_on else None,
+        ),
     )
     order.customer_reference = lost.customer
     if lost.plan is not None:

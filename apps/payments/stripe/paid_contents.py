@@ -6,7 +6,7 @@ rules are in docs/rules.md, "Money audit".
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from apps.payments.stripe.client import client, id_of, number_of, path_id, provider_errors
@@ -28,11 +28,15 @@ class PaidLine:
 
 @dataclass(frozen=True)
 class PaidContents:
-    """The lines and the total of an order in cents, and its plan if it is paid in instalments."""
+    """The lines and the total of an order in cents, and its plan if it is paid in instalments.
+
+    `gift_on` is the day on which it is delivered as a gift, or None. Its recipient is not written.
+    """
 
     lines: tuple[PaidLine, ...]
     total_cents: int
     plan: InstalmentPlan | None = None
+    gift_on: date | None = None
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,12 @@ class PaidIntent:
 
 
 def contents_metadata(contents: PaidContents) -> dict[str, str]:
-    """The metadata keys `total`, `plan`, and `lines`, `lines_2`… of a payment."""
+    """The metadata keys `total`, `plan`, `gift_on`, and `lines`, `lines_2`… of a payment."""
     written = {"total": str(contents.total_cents)}
     if contents.plan is not None:
         written["plan"] = f"{contents.plan.count}/{contents.plan.every_days}"
+    if contents.gift_on is not None:
+        written["gift_on"] = contents.gift_on.isoformat()
     parts = _parts(_written(line) for line in contents.lines)
     if len(parts) > _PARTS_AT_MOST:
         return {}
@@ -99,7 +105,16 @@ def read_contents(metadata: Mapping[str, str]) -> PaidContents | None:
         if numbers[0] is None or numbers[1] is None:
             return None
         plan = InstalmentPlan(numbers[0], numbers[1])
-    return PaidContents(tuple(line for line in lines if line), total, plan)
+    gift_on = _day(metadata.get("gift_on", ""))
+    return PaidContents(tuple(line for line in lines if line), total, plan, gift_on)
+
+
+def _day(text: str) -> date | None:
+    """A day as in "2026-12-24"; None for other texts."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _read(word: str) -> PaidLine | None:

@@ -1,0 +1,49 @@
+"""Giving the access of an order to another student: a gift went to a mistyped address."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.classroom.access import Cause
+from apps.classroom.models import LostAccess, Provisioning
+from apps.classroom.provisioning import provision
+from apps.classroom.rights import update_enrolments
+from apps.classroom.sync import queue_sync
+from apps.core.errors import Conflict
+from apps.students.models import Student
+
+
+class BeingProvided(Conflict):
+    message = "Ahora mismo se está dando el acceso: vuelve a intentarlo en un minuto."
+
+
+def is_being_provided(order_id: int) -> bool:
+    """Whether a worker provides the order's access at the moment."""
+    return Provisioning.objects.filter(
+        order_id=order_id, status=Provisioning.Status.PENDING, leased_until__gt=timezone.now()
+    ).exists()
+
+
+@transaction.atomic
+def transfer_access(*, order_id: int, to: Student) -> None:
+    """Withdraw an order's access from its student, and provide it to `to`, with the mail.
+
+    Idempotent. Raises BeingProvided while a worker provides it.
+    """
+    row = Provisioning.objects.select_for_update(no_key=True).get(order_id=order_id)
+    before = row.student
+    if before == to:
+        return
+    if is_being_provided(order_id):
+        raise BeingProvided
+    was_open = row.status == Provisioning.Status.CREATED
+    LostAccess.objects.filter(provisioning=row, student=to).delete()
+    LostAccess.objects.get_or_create(provisioning=row, student=before)
+    causes = [cause for cause in row.paused_for if cause != Cause.BLOCKED]
+    row.student, row.status = to, Provisioning.Status.PENDING
+    row.paused_for = [*causes, Cause.BLOCKED.value] if to.blocked_at else causes
+    row.attempts, row.resends, row.due_at, row.leased_until = 0, 0, timezone.now(), None
+    row.save()
+    if was_open:
+        update_enrolments(before, order_id=order_id)
+        queue_sync(before, order_id=order_id, reason="Regalo para otra persona")
+    provision.enqueue(order_id=order_id)

@@ -1,0 +1,98 @@
+"""Gifts in the admin: who gets them and when. Staff correct the address, the day and the texts."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.db.models import Model
+from django.forms import ModelForm
+from django.http import HttpRequest
+
+from apps.classroom.transfer import BeingProvided, is_being_provided
+from apps.core.admin_base import AcademyModelAdmin, list_link, moment
+from apps.core.admin_conflicts import GuardsChanges
+from apps.orders.gifts.correct import correct_gift
+from apps.orders.gifts.details import check_day, check_words
+from apps.orders.ledger.locks import locked_order
+from apps.orders.models import Gift
+
+_TEXTS = ("sender", "recipient_name", "message")
+
+
+class GiftForm(ModelForm[Gift]):
+    def clean(self) -> dict[str, Any] | None:
+        """Check the texts as those of the buyer, and a changed day."""
+        data = super().clean() or {}
+        for name in _TEXTS:
+            self._check(name, check_words, data.get(name))
+        if "deliver_on" in self.changed_data:
+            self._check("deliver_on", check_day, data.get("deliver_on"))
+        if not data.get("recipient_email") and self.initial.get("recipient_email"):
+            self.add_error("recipient_email", "Escribe el correo de quien lo recibe.")
+        if "recipient_email" in self.changed_data and is_being_provided(self.instance.order_id):
+            self.add_error("recipient_email", BeingProvided.message)
+        return data
+
+    def _check(self, name: str, check: Any, value: Any) -> None:
+        try:
+            if value:
+                check(value)
+        except ValidationError as error:
+            self.add_error(name, error)
+
+
+@admin.register(Gift)
+class GiftAdmin(GuardsChanges, AcademyModelAdmin):
+    form = GiftForm
+    logs_reading = True
+    list_display = (
+        "of_order",
+        "recipient_email",
+        "sender",
+        "deliver_on",
+        "status",
+        moment("delivered_at", "entregado"),
+    )
+    list_display_links = ("recipient_email",)
+    list_filter = ("status", "deliver_on")
+    search_fields = ("recipient_email", "recipient_name", "sender", "order__email")
+    link_lookups = ("order__id__exact", "recipient__id__exact")
+    fields = (
+        "of_order",
+        "status",
+        "delivered_at",
+        "recipient_email",
+        "recipient_name",
+        "sender",
+        "message",
+        "deliver_on",
+    )
+    readonly_fields = ("of_order", "status", "delivered_at")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Gift | None = None) -> Any:
+        """A delivered gift keeps its texts and its day, a canceled one everything."""
+        if obj is None or obj.status == Gift.Status.WAITING:
+            return self.readonly_fields
+        kept = (*self.readonly_fields, *_TEXTS, "deliver_on")
+        return kept if obj.status == Gift.Status.DELIVERED else (*kept, "recipient_email")
+
+    def lock_row(self, row: Model) -> None:
+        """Lock the order before its gift, as a delivery does."""
+        if isinstance(row, Gift):
+            locked_order(row.order_id)
+        super().lock_row(row)
+
+    def save_model(self, request: HttpRequest, obj: Gift, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if "recipient_email" in form.changed_data:
+            correct_gift(obj, actor=request.user.get_username())
+
+    @admin.display(description="pedido", ordering="order")
+    def of_order(self, gift: Gift) -> str:
+        return list_link(f"Pedido {gift.order_id}", "orders_order", id__exact=gift.order_id)
