@@ -296,6 +296,10 @@ if DEBUG and STRIPE_SANDBOX:
     STRIPE_API_BASE = STRIPE_API_BASE or f"http://127.0.0.1:{_sandbox_port}"
 # Where the buyer pays: "embedded" is the card form in the dialog, "hosted" Stripe's own page.
 STRIPE_CHECKOUT = env.str("STRIPE_CHECKOUT", default="embedded")
+# Offer Apple Pay, Google Pay, Link… in the dialog, if the account and the browser have them.
+STRIPE_WALLETS = env.bool("STRIPE_WALLETS", default=True)
+# The file with which Apple verifies the domain; it comes from Stripe's dashboard.
+APPLE_PAY_DOMAIN_FILE = env.str("APPLE_PAY_DOMAIN_FILE", default="")
 # Minutes that an opened payment can be paid. After that the shop cancels it at Stripe.
 OPEN_PAYMENT_MINUTES = env.int("OPEN_PAYMENT_MINUTES", default=60)
 # Seconds that one attempt of a call to Stripe may take; a call without an answer is repeated once.

@@ -124,6 +124,12 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         help_text="Si es un regalo: el acceso lo recibe otra persona, ese día, con este mensaje. "
         "Sin el campo, el pedido sigue como estaba; con null deja de ser un regalo.",
     )
+    wallet_boxes = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Las casillas son las que acompañan a las carteras (Apple Pay, Google Pay, "
+        "Link…), cuyo texto es otro.",
+    )
 
     def validate_phone(self, value: str) -> str:
         return clean_phone(value)
@@ -164,6 +170,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             last_name=data["last_name"] or "",
             save_for_later=data["save_for_later"],
             buy_again=data["buy_again"],
+            beside_wallet=data["wallet_boxes"],
             order_id=data["recovery_order_id"],
             token=data["token"] or "",
             order_key=data["order_key"],

@@ -3,6 +3,7 @@
 import mimetypes
 import re
 from datetime import timedelta
+from pathlib import Path
 
 from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
@@ -100,6 +101,15 @@ def security_txt(request: HttpRequest) -> HttpResponse:
         f"Canonical: {settings.SITE_URL}/.well-known/security.txt",
     )
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")
+
+
+@require_safe
+def apple_pay_domain(request: HttpRequest) -> HttpResponse:
+    """The file from Stripe's dashboard with which Apple verifies the domain, if there is one."""
+    if not settings.APPLE_PAY_DOMAIN_FILE:
+        raise Http404
+    content = Path(settings.APPLE_PAY_DOMAIN_FILE).read_bytes()
+    return HttpResponse(content, content_type="text/plain; charset=utf-8")
 
 
 @require_safe

@@ -17,6 +17,7 @@ urlpatterns = [
     ),
     path("robots.txt", site_files.robots, name="robots"),
     path(".well-known/security.txt", site_files.security_txt),
+    path(".well-known/apple-developer-merchantid-domain-association", site_files.apple_pay_domain),
     path("site.webmanifest", site_files.manifest, name="manifest"),
     path("speculation-rules.json", site_files.speculation_rules, name="speculation-rules"),
     path("favicon.ico", site_files.favicon),

@@ -1,5 +1,6 @@
 """Settings with which the site must not start (docs/rules.md, "Checks at start")."""
 
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -22,6 +23,8 @@ def configuration_problems() -> list[str]:
     problems += _wrong_keys()
     if settings.STRIPE_CHECKOUT not in ("embedded", "hosted"):
         problems.append("STRIPE_CHECKOUT solo admite embedded o hosted.")
+    if settings.APPLE_PAY_DOMAIN_FILE and not Path(settings.APPLE_PAY_DOMAIN_FILE).is_file():
+        problems.append("No existe el archivo de APPLE_PAY_DOMAIN_FILE.")
     if not settings.DEBUG:
         is_rehearsal = settings.ALLOW_TEST_KEYS and settings.ALLOW_LOCAL_SITE
         is_live = "_live_" in settings.STRIPE_SECRET_KEY

@@ -18,6 +18,18 @@ WORDINGS: dict[Consent.Kind, str] = {
     Consent.Kind.REMINDERS: "Avisadme si dejo mi compra a medias",
 }
 
+# In step 1 of the payment dialog, the box beside the wallets stands for three consents.
+_WALLET_BOX = (
+    "He leído y acepto los términos y condiciones y la política de privacidad "
+    "y soy mayor de 18 años"
+)
+WALLET_WORDINGS: dict[Consent.Kind, str] = {
+    **WORDINGS,
+    Consent.Kind.TERMS: _WALLET_BOX,
+    Consent.Kind.PRIVACY: _WALLET_BOX,
+    Consent.Kind.ADULT: _WALLET_BOX,
+}
+
 TEXTS: dict[Consent.Kind, LegalText.Kind] = {
     Consent.Kind.TERMS: LegalText.Kind.TERMS,
     Consent.Kind.PRIVACY: LegalText.Kind.PRIVACY,

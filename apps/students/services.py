@@ -16,7 +16,7 @@ from apps.core.errors import Invalid
 from apps.core.inserts import insert_new
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import LegalText
-from apps.students.consent_wordings import TEXTS, WORDINGS
+from apps.students.consent_wordings import TEXTS, WALLET_WORDINGS, WORDINGS
 from apps.students.models import Consent, ErasureRequest, FormerEmail, Student
 from apps.students.session import end_sessions
 from apps.students.signals import email_changed, email_changing
@@ -55,11 +55,19 @@ def update_own_data(
     student.save(update_fields=["phone", "first_name", "last_name"])
 
 
-def record_consents(*, student: Student, order_id: int, kinds: Collection[Consent.Kind]) -> None:
+def record_consents(
+    *,
+    student: Student,
+    order_id: int,
+    kinds: Collection[Consent.Kind],
+    beside_wallet: bool = False,
+) -> None:
     """Record what an order's buyer accepted: the legal text's current version and the wording.
 
+    `beside_wallet`: they ticked the boxes beside the wallets, which have a wording of their own.
     Recording the same acceptance twice (a second click, a retry) adds nothing.
     """
+    wordings = WALLET_WORDINGS if beside_wallet else WORDINGS
     texts = LegalText.objects.current_ids()
     Consent.objects.bulk_create(
         [
@@ -67,7 +75,7 @@ def record_consents(*, student: Student, order_id: int, kinds: Collection[Consen
                 student=student,
                 kind=kind,
                 legal_text_id=texts[TEXTS[kind]],
-                wording=WORDINGS[kind],
+                wording=wordings[kind],
                 order_id=order_id,
             )
             for kind in kinds

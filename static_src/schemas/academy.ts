@@ -8,6 +8,7 @@ export const Academy = z.pipe(
     support_phone: z.string(),
     other_payments: z.string(),
     hosted_checkout: z.boolean(),
+    wallets: z.boolean(),
   }),
   z.transform((academy) => ({
     legalName: academy.legal_name,
@@ -17,6 +18,8 @@ export const Academy = z.pipe(
     otherPayments: academy.other_payments,
     /** Payments are made on Stripe's hosted page (STRIPE_CHECKOUT=hosted), not in the dialog. */
     hostedCheckout: academy.hosted_checkout,
+    /** Offer Apple Pay, Google Pay, Link… where the browser has one (STRIPE_WALLETS). */
+    wallets: academy.wallets,
   })),
 );
 export type Academy = z.output<typeof Academy>;

@@ -154,6 +154,13 @@ def switch_webhooks(*, enabled: bool) -> None:
     ).raise_for_status()
 
 
+def switch_wallet(*, available: bool) -> None:
+    """Whether the visitors' browsers have the sandbox's test wallet."""
+    requests.post(
+        f"{settings.STRIPE_API_BASE}/_sandbox/wallet", json={"available": available}, timeout=10
+    ).raise_for_status()
+
+
 def set_fault(**fault: Any) -> None:
     """Make something go wrong at the sandbox (its README) until `clear_faults`."""
     requests.post(

@@ -29,7 +29,7 @@ from tests.browser.records import (
     payments_at_provider,
     text_of,
 )
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import CARD_FRAME, Visitor
 from tests.helpers.factories import make_promo, whole
 from tools.dev.stack import Stack
 
@@ -152,7 +152,7 @@ def test_quote_that_expires_while_the_page_is_open_shows_a_notice_before_chargin
     visitor.press(visitor.pay_button("343,50 €"))
 
     expect(visitor.dialog.get_by_text(re.compile("Tu presupuesto caducó el"))).to_be_visible()
-    expect(visitor.page.locator("iframe")).to_have_count(0)
+    expect(visitor.page.locator(CARD_FRAME)).to_have_count(0)
     visitor.accept_price("343,62 €").open_card_form("343,62 €").type_card()
     visitor.press(visitor.pay_button("343,62 €"))
     visitor.expect_success()

@@ -271,59 +271,62 @@ def test_incomplete_card_data_are_not_submitted(at_step_2: Visitor) -> None:
 # ---------------------------------------------------------------- errors
 
 
-def test_fetching_the_payment_key_is_retried_3_s_after_a_failure(at_step_2: Visitor) -> None:
-    at_step_2.watch.expect("status of 500.*/api/get-stripe-public-key")
+def test_fetching_the_payment_key_is_retried_3_s_after_a_failure(
+    visitor: Visitor, maths: Subject
+) -> None:
+    visitor.watch.expect("status of 500.*/api/get-stripe-public-key")
     asked: list[str] = []
 
-    def fail_once(route: Route) -> None:
+    def fail_until_the_card_form(route: Route) -> None:
         asked.append(route.request.url)
-        if len(asked) == 1:
+        # The wallets of step 1 and of step 2 ask once each, then the card form.
+        if len(asked) <= 3:
             route.fulfill(status=500, body="")
         else:
             route.continue_()
 
-    at_step_2.page.route(KEY, fail_once)
-    at_step_2.tick_boxes().page.clock.install()
-    at_step_2.stop_the_clock()
-    at_step_2.pay_button("190,00 €").click()
-    alert = at_step_2.dialog.get_by_role("alert")
+    visitor.page.route(KEY, fail_until_the_card_form)
+    visitor.to_step_2(maths.degree, [maths]).tick_boxes().page.clock.install()
+    visitor.stop_the_clock()
+    visitor.pay_button("190,00 €").click()
+    alert = visitor.dialog.get_by_role("alert")
     expect(alert).to_contain_text("Error al cargar el formulario de pago")
     expect(alert).to_contain_text("Failed to get Stripe public key")
     expect(alert.get_by_role("button", name="Reintentar")).to_be_visible()
-    at_step_2.page.clock.run_for(2_999)
+    visitor.page.clock.run_for(2_999)
     # This request comes after all requests that the timers have sent.
-    assert at_step_2.page.evaluate("fetch('/healthz').then(({ status }) => status)") == 200
-    assert len(asked) == 1
+    assert visitor.page.evaluate("fetch('/healthz').then(({ status }) => status)") == 200
+    assert len(asked) == 3
 
-    at_step_2.page.clock.run_for(1)
-    at_step_2.page.clock.resume()
-    at_step_2.expect_card_form()
-    assert len(asked) == 2
+    visitor.page.clock.run_for(1)
+    visitor.page.clock.resume()
+    visitor.expect_card_form()
+    assert len(asked) == 4
 
 
 def test_missing_payment_key_shows_an_error_and_the_retry_button_reloads_the_page(
-    at_step_2: Visitor,
+    visitor: Visitor, maths: Subject
 ) -> None:
     empty = {"publishableKey": "", "scriptUrl": "http://127.0.0.1/v3/stripe.js"}
-    at_step_2.page.route(KEY, lambda route: route.fulfill(json=empty))
-    at_step_2.tick_boxes().pay_button("190,00 €").click()
-    alert = at_step_2.dialog.get_by_role("alert")
+    visitor.page.route(KEY, lambda route: route.fulfill(json=empty))
+    visitor.to_step_2(maths.degree, [maths]).tick_boxes().pay_button("190,00 €").click()
+    alert = visitor.dialog.get_by_role("alert")
     expect(alert).to_contain_text("No publishable key received from server")
 
-    with at_step_2.page.expect_navigation():
+    with visitor.page.expect_navigation():
         alert.get_by_role("button", name="Reintentar").click()
 
     # A reload of /compra would lose the cart: the saved order opens in its place.
-    expect(at_step_2.page).to_have_url(re.compile("/complete-payment"))
-    expect(at_step_2.page.get_by_role("region", name="Tu matrícula")).to_contain_text("190,00 €")
+    expect(visitor.page).to_have_url(re.compile("/complete-payment"))
+    expect(visitor.page.get_by_role("region", name="Tu matrícula")).to_contain_text("190,00 €")
 
 
-def test_payment_key_is_fetched_once_and_cached(at_step_2: Visitor) -> None:
-    keys = at_step_2.responses_of("/api/get-stripe-public-key")
-    at_step_2.tick_boxes().open_card_form("190,00 €")
+def test_payment_key_is_fetched_once_and_cached(visitor: Visitor, maths: Subject) -> None:
+    keys = visitor.responses_of("/api/get-stripe-public-key")
+    visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
 
-    at_step_2.dialog.get_by_role("radio", name="3 plazos").check()
-    at_step_2.open_card_form("66,68 €")
+    visitor.dialog.get_by_role("radio", name="3 plazos").check()
+    visitor.open_card_form("66,68 €")
 
     assert len(keys) == 1
 

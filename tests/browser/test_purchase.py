@@ -35,6 +35,7 @@ from tests.browser.records import (
 )
 from tests.browser.visitor import (
     BANK_DECLINED,
+    CARD_FRAME,
     CHALLENGED_CARD,
     DECLINED_CARD,
     FORM_EXPIRED,
@@ -416,7 +417,7 @@ def test_change_after_the_card_form_is_shown_needs_a_new_payment(
     visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
 
     visitor.apply_code(f"MENOS{maths.pk}")
-    expect(visitor.page.locator("iframe")).to_have_count(0)
+    expect(visitor.page.locator(CARD_FRAME)).to_have_count(0)
     visitor.open_card_form("175,00 €").type_card().pay_button("175,00 €").click()
     visitor.expect_success()
 

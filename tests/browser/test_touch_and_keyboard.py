@@ -3,14 +3,12 @@
 import re
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import expect
 
 from apps.catalogue.models import Subject
 from apps.orders.models import Order
 from tests.browser.records import Shelf, only_order
-from tests.browser.visitor import CHALLENGED_CARD, GOOD_CARD, Visitor
-
-MANY_STOPS = 150
+from tests.browser.visitor import CHALLENGED_CARD, GOOD_CARD, Visitor, tab_to
 
 
 @pytest.fixture
@@ -56,15 +54,6 @@ def test_touch_targets_of_the_dialog_are_large_enough(
         if (place := target.bounding_box()) and round(place["height"]) < 44
     ]
     assert small == []
-
-
-def tab_to(visitor: Visitor, target: Locator, key: str = "Tab") -> int:
-    """Press Tab until the target has the focus, in any frame. Returns how often it was pressed."""
-    for stops in range(MANY_STOPS):
-        if target.evaluate("element => element === document.activeElement && document.hasFocus()"):
-            return stops
-        visitor.page.keyboard.press(key)
-    raise AssertionError(f"{MANY_STOPS} stops, and never on {target}")
 
 
 def test_purchase_by_keyboard_only(

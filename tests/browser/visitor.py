@@ -27,6 +27,7 @@ BANK_DECLINED = (
 )
 CARD_FRAME = "iframe[title='Marco de entrada de pago seguro']"
 CHALLENGE_FRAME = "body > iframe[title='Autenticación 3-D Secure']"
+MANY_STOPS = 150
 # Below this width the cart is no column of the catalogue.
 NARROW = 1088
 PURCHASE_STEPS = re.compile("^(Tus datos|Resumen y pago)$")
@@ -294,6 +295,15 @@ class Visitor:
                  .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))"""
         )
         assert not found, "\n".join(found)
+
+
+def tab_to(visitor: Visitor, target: Locator, key: str = "Tab") -> int:
+    """Press Tab until the target has the focus, in any frame. Returns how often it was pressed."""
+    for stops in range(MANY_STOPS):
+        if target.evaluate("element => element === document.activeElement && document.hasFocus()"):
+            return stops
+        visitor.page.keyboard.press(key)
+    raise AssertionError(f"{MANY_STOPS} stops, and never on {target}")
 
 
 class HostedVisitor(Visitor):

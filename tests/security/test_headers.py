@@ -33,7 +33,9 @@ def test_pages_that_pay_allow_stripe(settings, path):
 
     for directive in ("script-src", "connect-src", "frame-src"):
         assert settings.STRIPE_API_BASE in policy[directive]
-    assert "payment=(self" in Client().get(path)["Permissions-Policy"]
+    answer = Client().get(path)
+    assert "payment=(self" in answer["Permissions-Policy"]
+    assert answer["Cross-Origin-Opener-Policy"] == "same-origin-allow-popups"
 
 
 @pytest.mark.parametrize("path", NOT_PAYING)
@@ -42,6 +44,7 @@ def test_other_pages_do_not_allow_stripe(settings, path):
 
     assert settings.STRIPE_API_BASE not in answer["Content-Security-Policy"]
     assert "payment=()" in answer["Permissions-Policy"]
+    assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
 
 
 @pytest.mark.parametrize("path", [*PAYING, *NOT_PAYING])
@@ -50,7 +53,6 @@ def test_every_page_has_the_headers_and_no_inline_code(path):
     policy = directives(path)
 
     assert answer["Cross-Origin-Resource-Policy"] == "same-origin"
-    assert answer["Cross-Origin-Opener-Policy"] == "same-origin"
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert "camera=()" in answer["Permissions-Policy"]
     assert "unsafe-inline" not in answer["Content-Security-Policy"]
@@ -84,6 +86,19 @@ def test_production_cookies_belong_to_this_host_alone():
     done = run(ROOT, "manage.py", "shell", "--no-imports", "-c", code, **env)
 
     assert done.stdout.split() == ["__Host-sessionid", "__Host-csrftoken", *["True"] * 4]
+
+
+def test_apple_can_verify_the_domain(settings, tmp_path):
+    path = "/.well-known/apple-developer-merchantid-domain-association"
+    assert Client().get(path).status_code == 404
+    file = tmp_path / "apple"
+    file.write_text("7B227073704964223A")
+    settings.APPLE_PAY_DOMAIN_FILE = str(file)
+
+    answer = Client().get(path)
+
+    assert (answer.status_code, answer.content) == (200, b"7B227073704964223A")
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
 
 
 def test_security_txt_names_a_contact_and_an_end():

@@ -62,6 +62,7 @@ class Control:
         }
         self._posts: dict[str, Callable[[Any], Any]] = {
             "/_sandbox/webhooks": self._switch_webhooks,
+            "/_sandbox/wallet": self._switch_wallet,
             "/_sandbox/deliver": lambda _: {"delivered": self.deliverer.deliver_now()},
             "/_sandbox/events": self._send_event,
             "/_sandbox/ids": self._set_id_style,
@@ -99,6 +100,15 @@ class Control:
         self.deliverer.set_enabled(enabled=enabled)
         return {"enabled": enabled}
 
+    def _switch_wallet(self, content: Any) -> dict[str, Any]:
+        """Whether the browsers of the customers have the test wallet."""
+        available = content.get("available") if isinstance(content, dict) else None
+        if not isinstance(available, bool):
+            raise BadRequest('Expected {"available": true or false}.')
+        with self.store.writing() as tx:
+            tx.set_setting("wallet_available", "1" if available else "0")
+        return {"available": available}
+
     def _send_event(self, content: Any) -> dict[str, Any]:
         """Send any JSON, signed, whether or not it is an event."""
         if not isinstance(content, dict) or set(content) != {"body"}:
@@ -128,6 +138,7 @@ class Control:
             tx.forget_everything(keeping=tx.setting("registered_endpoint", ""))
             tx.set_setting("id_style", "{}")
             tx.set_setting("webhooks_enabled", "1")
+            tx.set_setting("wallet_available", "1")
         return Response.json({})
 
     def _state(self) -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from . import checkout_page
+from .cards import TEST_CARDS
 from .context import Context
 from .errors import ApiError
 from .http import Request, Response
@@ -16,13 +17,25 @@ from .templates import STATIC, spanish_money, template
 
 # These files are modules for the linter and the editor. The browser gets them as one script inside
 # a function: `Stripe` is its only global, and exists as soon as the script has run.
-STRIPE_JS_PARTS = ("messages.js", "frames.js", "elements.js", "stripe.js")
+STRIPE_JS_PARTS = (
+    "messages.js",
+    "frames.js",
+    "look.js",
+    "emitter.js",
+    "express_checkout.js",
+    "elements.js",
+    "stripe.js",
+)
 MODULE_SYNTAX = re.compile(r"^import [^;]+;\n|^export ", re.MULTILINE)
 ASSETS = {
     "payment.js": "text/javascript; charset=utf-8",
     "payment.css": "text/css; charset=utf-8",
     "challenge.js": "text/javascript; charset=utf-8",
     "challenge.css": "text/css; charset=utf-8",
+    "express.js": "text/javascript; charset=utf-8",
+    "express.css": "text/css; charset=utf-8",
+    "wallet.js": "text/javascript; charset=utf-8",
+    "wallet.css": "text/css; charset=utf-8",
     "checkout.js": "text/javascript; charset=utf-8",
     "checkout.css": "text/css; charset=utf-8",
 }
@@ -66,10 +79,19 @@ class Pages:
                 return Response(stripe_js(), 200, "text/javascript; charset=utf-8", NO_CACHE)
             case "GET /v3/frame/payment":
                 return Response.html(template("payment.html").substitute())
+            case "GET /v3/frame/express":
+                return Response.html(self._express_page())
+            case "GET /v3/frame/wallet":
+                return Response.html(template("wallet.html").substitute(cards=_card_options()))
         name = request.path.removeprefix("/v3/frame/")
         if request.method == "GET" and name in ASSETS:
             return Response((STATIC / name).read_bytes(), 200, ASSETS[name], NO_CACHE)
         return _not_found()
+
+    def _express_page(self) -> str:
+        with self.store.reading() as tx:
+            available = tx.setting("wallet_available", "1") == "1"
+        return template("express.html").substitute(available="true" if available else "false")
 
     def _challenge(self, request: Request, id: str, token: str) -> Response:
         if request.method == "POST":
@@ -101,6 +123,12 @@ class Pages:
         except ApiError as error:
             return Response.json({"error": error.error}, status=error.status)
         return Response.json({"status": intent["status"], "return_url": return_url})
+
+
+def _card_options() -> str:
+    return "".join(
+        f'<option value="{card["number"]}">{escape(card["label"])}</option>' for card in TEST_CARDS
+    )
 
 
 def _challenge_page(intent: dict[str, Any]) -> str:

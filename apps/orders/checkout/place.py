@@ -110,6 +110,7 @@ def place(checkout: Checkout) -> Placed:
         student=order.student,
         order_id=order.pk,
         kinds=[Consent.Kind(kind) for kind in sorted(checkout.accepted)],
+        beside_wallet=checkout.beside_wallet,
     )
     return Placed(order=order, lines=lines, quote=quote, quote_notice=binding.notice)
 

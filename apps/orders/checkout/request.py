@@ -23,7 +23,7 @@ class Checkout:
 
     `order_id` and `token` name an order to continue. `order_key` is a UUID that the page made up:
     it finds the order if an earlier answer was lost. `signed_in_as` is the id of the signed-in
-    student. `accepted` are values of `Consent.Kind`.
+    student. `accepted` are values of `Consent.Kind`, `beside_wallet` says by which boxes.
     """
 
     email: str
@@ -32,6 +32,7 @@ class Checkout:
     items: tuple[CheckoutItem, ...]
     expected_total_cents: int
     accepted: frozenset[str] = frozenset()
+    beside_wallet: bool = False
     promo_code: str = ""
     quote_key: str = ""
     first_name: str = ""

@@ -144,6 +144,27 @@ def test_checkout_stores_each_consent_with_its_wording_and_legal_text_version(ap
     assert "desistimiento" in consents.get(kind="withdrawal").wording
 
 
+def test_boxes_beside_the_wallets_are_stored_with_their_own_wording(api, sandbox):
+    body = checkout_body(whole(make_subject()), total="182.40", wallet_boxes=True)
+    answer = api.checkout(body)
+
+    consents = Consent.objects.filter(order_id=answer["order_id"])
+    box = (
+        "He leído y acepto los términos y condiciones y la política de privacidad y soy mayor de "
+        "18 años"
+    )
+    assert {
+        (c.kind, c.legal_text.kind, c.wording) for c in consents.exclude(kind="withdrawal")
+    } == {
+        ("terms", "terminos", box),
+        ("privacy", "privacidad", box),
+        ("adult", "terminos", box),
+    }
+    # The same acceptances are needed as without a wallet.
+    status, refused = api.post("process-checkout", {**body, "withdrawalWaived": False})
+    assert (status, list(refused["fields"])) == (400, ["withdrawalWaived"])
+
+
 def test_instalments_require_a_whole_subject(api):
     lesson = make_subject().lessons.first()
 

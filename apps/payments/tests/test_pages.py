@@ -80,11 +80,27 @@ def test_success_page_passes_the_reference_and_the_classroom_to_its_island(
             "support_phone": contact.support_phone,
             "other_payments": contact.other_payments,
             "hosted_checkout": False,
+            "wallets": True,
         },
     }
     html = response.content.decode()
     assert "Procesando tu pago..." in html
     assert "pi_1_secret_2" not in html
+
+
+@pytest.mark.parametrize(
+    ("changes", "offered"),
+    [({}, True), ({"STRIPE_WALLETS": False}, False), ({"STRIPE_CHECKOUT": "hosted"}, False)],
+)
+def test_wallets_are_offered_above_the_card_form_only(
+    client: Client, settings: Settings, changes: dict[str, bool | str], offered: bool
+) -> None:
+    for name, value in changes.items():
+        setattr(settings, name, value)
+
+    props = island_props(client.get("/compra"), "catalogue")
+
+    assert props["academy"]["wallets"] is offered
 
 
 def test_success_page_accepts_the_session_of_a_hosted_checkout(client: Client) -> None:

@@ -35,6 +35,10 @@ def test_shop_starts_with_live_keys(configure):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
+        (
+            {"APPLE_PAY_DOMAIN_FILE": "/nowhere"},
+            "No existe el archivo de APPLE_PAY_DOMAIN_FILE.",
+        ),
         ({"STRIPE_SECRET_KEY": ""}, "Faltan STRIPE_SECRET_KEY en el entorno."),
         ({"STRIPE_PUBLISHABLE_KEY": ""}, "Faltan STRIPE_PUBLISHABLE_KEY en el entorno."),
         ({"STRIPE_WEBHOOK_SECRET": ""}, "Faltan STRIPE_WEBHOOK_SECRET en el entorno."),

@@ -28,6 +28,8 @@ type Props = {
   clientSecret: string;
   email: string;
   handle: RefObject<CardHandle | null>;
+  /** The wallets have buttons of their own above the form: the form offers none. */
+  withoutWallets?: boolean;
   /** The page that "Reintentar" loads. Empty to load the current page again. */
   reloadUrl?: string;
 };
@@ -38,10 +40,8 @@ const LOAD_FAILED = "Error al cargar el formulario de pago";
 /** Stripe's Payment Element for one client secret. Render another secret with another `key`. */
 export function CardForm(props: Props) {
   const [state, setState] = useState<StripeState>({ status: "loading" });
-  const dark = useDarkScheme();
+  const appearance = useAppearance();
   useEffect(() => followStripe(stripeSource, setState), []);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the design tokens it reads depend on the color scheme.
-  const appearance = useMemo(stripeAppearance, [dark]);
 
   if (state.status === "loading") return <Waiting>{PREPARING}</Waiting>;
   if (state.status === "failed")
@@ -56,7 +56,9 @@ export function CardForm(props: Props) {
   );
 }
 
-function CardFields({ clientSecret, email, handle, reloadUrl }: Props) {
+const NO_WALLETS = { applePay: "never", googlePay: "never" } as const;
+
+function CardFields({ clientSecret, email, handle, withoutWallets, reloadUrl }: Props) {
   const stripe = useStripe();
   const elements = useElements();
   const [status, setStatus] = useState<"loading" | "ready" | "failed">("loading");
@@ -98,7 +100,11 @@ function CardFields({ clientSecret, email, handle, reloadUrl }: Props) {
     <fieldset className="card-form" ref={form} tabIndex={-1} aria-label="Datos de la tarjeta">
       {status === "loading" && <Waiting>{PREPARING}</Waiting>}
       <PaymentElement
-        options={{ layout: "tabs", defaultValues: { billingDetails: { email } } }}
+        options={{
+          layout: "tabs",
+          defaultValues: { billingDetails: { email } },
+          ...(withoutWallets ? { wallets: NO_WALLETS } : {}),
+        }}
         onReady={() => setStatus("ready")}
         onLoadError={() => setStatus("failed")}
       />
@@ -124,13 +130,13 @@ export async function confirmSavedCard(clientSecret: string, card: string): Prom
  * The outcome of a payment that is charged or processing, otherwise null. An error carries the
  * payment too: it may have succeeded already, for example in another tab.
  */
-function outcomeOf(payment: PaymentIntent | SetupIntent | undefined): CardOutcome | null {
+export function outcomeOf(payment: PaymentIntent | SetupIntent | undefined): CardOutcome | null {
   if (payment?.status === "succeeded") return { kind: "charged" };
   if (payment?.status === "processing") return { kind: "bank_is_confirming" };
   return null;
 }
 
-function declined(error: StripeError | undefined): CardOutcome {
+export function declined(error: StripeError | undefined): CardOutcome {
   const final = error?.code === "payment_intent_unexpected_state";
   return { kind: "declined", text: cardErrorMessage(error ?? {}), final };
 }
@@ -155,6 +161,13 @@ function LoadFailed({ detail, reloadUrl }: LoadFailedProps) {
       </button>
     </div>
   );
+}
+
+/** The appearance of Stripe's elements, in the page's current color scheme. */
+export function useAppearance() {
+  const dark = useDarkScheme();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the design tokens it reads depend on the color scheme.
+  return useMemo(stripeAppearance, [dark]);
 }
 
 const darkScheme = () => window.matchMedia("(prefers-color-scheme: dark)");

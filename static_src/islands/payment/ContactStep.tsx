@@ -49,6 +49,11 @@ export function ContactStep({ contact, gift, serverErrors, academy, startAt, ...
     // The dialog focuses its heading first.
     if (first) queueMicrotask(() => focus(first));
   }, []);
+  // A wallet's contact data, or a gift, are refused while this step is open.
+  useEffect(() => {
+    const refused = STEP_ORDER.find((field) => serverErrors[field]);
+    if (refused) (form.current?.elements.namedItem(refused) as HTMLElement | null)?.focus();
+  }, [serverErrors]);
   // The addresses that the buyer has confirmed although they look mistyped.
   const [confirmed, setConfirmed] = useState<string[]>([]);
   const suggestionFor = (email: string) => (confirmed.includes(email) ? null : suggestEmail(email));

@@ -1,4 +1,4 @@
-import { type ReactNode, type RefObject, useEffect, useRef } from "react";
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
 import { Checkbox, NewTabLink, PrivacyNote } from "../../lib/fields";
 import { LockIcon } from "../../lib/icons";
 import { formatEuros } from "../../lib/money";
@@ -9,6 +9,7 @@ import { recoveryUrl } from "./pendingPayment";
 import { focusRefusal } from "./RefusalNotice";
 import { canPay, isBusy, mustAcceptPrice, type Purchase, type PurchaseEvent } from "./state";
 import { Waiting } from "./Waiting";
+import { OrWithCard, TICK_THIS_BOX, type WalletPayment, Wallets } from "./Wallets";
 
 type Props = {
   purchase: Purchase;
@@ -17,6 +18,7 @@ type Props = {
   dueNowCents: number;
   academy: Academy;
   onPay(): void;
+  onWallet(payment: WalletPayment): void;
   /** Checkboxes after the required ones. */
   children?: ReactNode;
   /** Checkboxes before the two that are always shown. */
@@ -52,21 +54,57 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
   const free = needsNoCard(dueNowCents);
   const undecided = mustAcceptPrice(purchase);
 
+  const requiredBoxes = useRef<HTMLDivElement>(null);
+  // The wallet was pressed before the boxes were ticked.
+  const [asked, setAsked] = useState(false);
+  const missing = (box: "adult" | "withdrawal") =>
+    asked && !boxes[box] ? TICK_THIS_BOX : undefined;
+  function mayOpenWallet(): boolean {
+    if (undecided) focusRefusal();
+    else if (!ready) {
+      setAsked(true);
+      requiredBoxes.current?.querySelector<HTMLElement>("[required]:not(:checked)")?.focus();
+    }
+    return canPay(purchase) && ready;
+  }
+
   return (
     <div className="pay-panel">
-      <div>
+      <div ref={requiredBoxes}>
         {props.boxesBefore}
-        <Checkbox required checked={boxes.adult} disabled={busy} onChange={tick("adult")}>
+        <Checkbox
+          required
+          checked={boxes.adult}
+          disabled={busy}
+          error={missing("adult")}
+          onChange={tick("adult")}
+        >
           He leído y acepto los <NewTabLink href="/terminos">términos y condiciones</NewTabLink> y
           soy mayor de 18 años
         </Checkbox>
-        <Checkbox required checked={boxes.withdrawal} disabled={busy} onChange={tick("withdrawal")}>
+        <Checkbox
+          required
+          checked={boxes.withdrawal}
+          disabled={busy}
+          error={missing("withdrawal")}
+          onChange={tick("withdrawal")}
+        >
           Quiero acceder desde ahora y sé que pierdo el derecho de desistimiento del contenido
           digital al empezar su suministro
         </Checkbox>
         {props.children}
       </div>
 
+      {academy.wallets && !free && (
+        <Wallets
+          amountCents={dueNowCents}
+          paymentType={purchase.paymentType}
+          asksContact={false}
+          onPress={mayOpenWallet}
+          onPay={props.onWallet}
+          after={<OrWithCard />}
+        />
+      )}
       {payment.phase === "none" && (
         <p className="form__note">
           {free
@@ -88,6 +126,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           clientSecret={secret}
           email={contact.email}
           handle={card}
+          withoutWallets={academy.wallets}
           reloadUrl={purchase.order ? recoveryUrl(purchase.order) : ""}
         />
       )}
@@ -117,7 +156,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
           onClick={undecided ? focusRefusal : props.onPay}
         >
           <LockIcon />
-          {payment.phase === "confirming" || payment.phase === "finishing"
+          {["confirming", "wallet", "finishing"].includes(payment.phase)
             ? "Procesando el pago…"
             : free
               ? "Confirmar sin pagar"

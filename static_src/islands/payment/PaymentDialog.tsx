@@ -2,7 +2,7 @@ import { type RefObject, useEffect, useRef, useState } from "react";
 import { bindingPriceOf, cartPriceOptions, NO_CODE_WITH_QUOTE } from "../../lib/bindingPrice";
 import type { BindingQuote } from "../../lib/bindingQuote";
 import "../../lib/buying";
-import { type CartLine, toPricedItems } from "../../lib/cart";
+import { type CartLine, toCheckoutItems, toPricedItems } from "../../lib/cart";
 import "../../lib/common";
 import { BackIcon } from "../../lib/icons";
 import { Modal } from "../../lib/modal";
@@ -22,6 +22,7 @@ import { SummaryStep } from "./SummaryStep";
 import { isBusy, isFinished, NEW_PURCHASE, type Purchase } from "./state";
 import { usePurchase } from "./usePurchase";
 import { useVisibleArea } from "./useVisibleArea";
+import { WalletOffer } from "./WalletOffer";
 
 type Props = {
   open: boolean;
@@ -48,8 +49,9 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
   const { cart, onCartChange, pricing, academy, bindingQuote, code } = props;
   // The promo field applies this code once each time the dialog opens.
   const linkCode = useRef(code);
-  const { purchase, dispatch, card, pay, buyAgain, saveForLater, setReminders, bankDeclined } =
-    usePurchase(NEW_PURCHASE, { onPaid: goTo });
+  const { purchase, dispatch, card, pay, payWithWallet, ...actions } = usePurchase(NEW_PURCHASE, {
+    onPaid: goTo,
+  });
   const student = useSignedInStudent();
   const area = useVisibleArea(open);
   const startAt = useRef<StepField | null>(null);
@@ -134,7 +136,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
       opener={opener}
       onClose={close}
       locked={isBusy(purchase)}
-      allowTabOut={purchase.payment.phase === "confirming"}
+      allowTabOut={["confirming", "wallet"].includes(purchase.payment.phase)}
       attributes={{ ...area, className: `purchase purchase--${view.width}` }}
     >
       {body()}
@@ -153,7 +155,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
           <Processing
             {...paymentProps}
             paymentIntentId={payment.paymentIntentId}
-            onDeclined={bankDeclined}
+            onDeclined={actions.bankDeclined}
           />
         );
       case "saved":
@@ -161,19 +163,34 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
     }
     if (purchase.step === "contact") {
       return (
-        <ContactStep
-          contact={contact}
-          gift={purchase.gift ?? null}
-          serverErrors={purchase.contactErrors}
-          academy={academy}
-          startAt={startAt.current}
-          onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
-          onGiftEdit={(gift) => dispatch({ type: "gift_edited", gift })}
-          onNext={() => {
-            startAt.current = null;
-            dispatch({ type: "contact_accepted" });
-          }}
-        />
+        <>
+          {/* The code of the page's link is applied in step 2. */}
+          {academy.wallets && !linkCode.current && (
+            <WalletOffer
+              purchase={purchase}
+              order={purchase.priced ?? estimateOrder(pricing, cart, purchase, bindingQuote)}
+              onPay={(totalCents, wallet) =>
+                payWithWallet({ items: toCheckoutItems(cart), totalCents }, wallet)
+              }
+              onGiftErrors={(errors) =>
+                dispatch({ type: "refused", refusal: { kind: "contact", errors } })
+              }
+            />
+          )}
+          <ContactStep
+            contact={contact}
+            gift={purchase.gift ?? null}
+            serverErrors={purchase.contactErrors}
+            academy={academy}
+            startAt={startAt.current}
+            onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
+            onGiftEdit={(gift) => dispatch({ type: "gift_edited", gift })}
+            onNext={() => {
+              startAt.current = null;
+              dispatch({ type: "contact_accepted" });
+            }}
+          />
+        </>
       );
     }
     return (
@@ -197,9 +214,10 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
           dispatch({ type: "went_back" });
         }}
         onPay={pay}
-        onBuyAgain={buyAgain}
-        onSave={saveForLater}
-        onRemindersChange={setReminders}
+        onWallet={payWithWallet}
+        onBuyAgain={actions.buyAgain}
+        onSave={actions.saveForLater}
+        onRemindersChange={actions.setReminders}
       />
     );
   }

@@ -19,6 +19,7 @@ import { PromoField } from "./PromoField";
 import { QuotedPrice } from "./QuotedPrice";
 import { PriceChanged, RefusalNotice } from "./RefusalNotice";
 import { isBusy, type Purchase, type PurchaseEvent } from "./state";
+import type { WalletPayment } from "./Wallets";
 
 type Props = {
   purchase: Purchase;
@@ -34,6 +35,7 @@ type Props = {
   onChangeEmail(): void;
   onGift(): void;
   onPay(checkoutCart: CheckoutCart): void;
+  onWallet(checkoutCart: CheckoutCart, payment: WalletPayment): void;
   onBuyAgain(checkoutCart: CheckoutCart): void;
   onSave(checkoutCart: CheckoutCart): void;
   onRemindersChange(checkoutCart: CheckoutCart, ticked: boolean): void;
@@ -180,6 +182,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           academy={academy}
           payable={cart.length > 0}
           onPay={() => props.onPay(checkoutCart)}
+          onWallet={(wallet) => props.onWallet(checkoutCart, wallet)}
         >
           <Checkbox
             checked={purchase.boxes.reminders}

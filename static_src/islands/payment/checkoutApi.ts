@@ -41,6 +41,7 @@ export function checkoutBody(
     adultConfirmed: boxes.adult,
     withdrawalWaived: boxes.withdrawal,
     remindersAccepted: boxes.reminders,
+    wallet_boxes: contact.besideWallet ?? false,
     save_for_later: saveForLater,
     recovery_order_id: order?.orderId ?? null,
     token: order?.token ?? null,

@@ -8,9 +8,11 @@ export type Contact = {
   phone: string;
   termsAccepted: boolean;
   privacyAccepted: boolean;
+  /** Terms and privacy were accepted with the box beside the wallets. */
+  besideWallet?: boolean;
 };
 
-export type ContactField = keyof Contact;
+export type ContactField = Exclude<keyof Contact, "besideWallet">;
 export type ContactErrors = Partial<Record<ContactField, string>>;
 
 const PREFIX_LENGTH = 3;

@@ -112,6 +112,7 @@ it("builds the body of process-checkout with all fields, in euros, for the exist
     adultConfirmed: true,
     withdrawalWaived: true,
     remindersAccepted: false,
+    wallet_boxes: false,
     save_for_later: false,
     recovery_order_id: 12,
     token: "llave",

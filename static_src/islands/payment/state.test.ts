@@ -35,6 +35,11 @@ const CARD_SHOWN: PurchaseEvent[] = [
   { type: "responded", response: checkoutResponse(CARD_NEXT) },
 ];
 const CONFIRMING: PurchaseEvent[] = [...CARD_SHOWN, { type: "confirming" }];
+const WALLET_PAYS: PurchaseEvent[] = [
+  { type: "wallet_contact", contact: ANA },
+  { type: "preparing" },
+  { type: "responded", response: checkoutResponse(CARD_NEXT), byWallet: true },
+];
 const CHARGED: PurchaseEvent[] = [...CONFIRMING, { type: "charged", paymentIntentId: "pi_1" }];
 
 describe("the steps", () => {
@@ -159,6 +164,29 @@ describe("paying", () => {
     });
     expect(purchase.payment).toMatchObject({ phase: "card", clientSecret: "pi_1_secret_2" });
     expect(purchase.notice).toEqual({ kind: "problem", text: "Tu banco ha rechazado la tarjeta." });
+  });
+
+  it("is busy and shows no card form while a wallet pays, from step 1", () => {
+    const purchase = given(...WALLET_PAYS);
+    expect(purchase).toMatchObject({ step: "contact", contact: ANA, payment: { phase: "wallet" } });
+    expect(isBusy(purchase)).toBe(true);
+  });
+
+  it("goes on in step 2 with the same client secret after a declined wallet", () => {
+    const purchase = given(...WALLET_PAYS, { type: "card_declined", text: "No.", final: false });
+    expect(purchase.step).toBe("summary");
+    expect(purchase.payment).toMatchObject({ phase: "card", clientSecret: "pi_1_secret_2" });
+    expect(purchase.boxes).toEqual(NEW_PURCHASE.boxes);
+  });
+
+  it("shows in step 2 why the server refused a wallet's payment from step 1", () => {
+    const refusal = { kind: "price_changed" as const, priced: PRICED };
+    const purchase = given(
+      { type: "wallet_contact", contact: ANA },
+      { type: "preparing" },
+      { type: "refused", refusal },
+    );
+    expect(purchase).toMatchObject({ step: "summary", notice: { kind: "price_changed" } });
   });
 
   it("needs a new client secret when the payment can't be retried", () => {

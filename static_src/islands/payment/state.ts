@@ -25,6 +25,7 @@ type Card = { clientSecret: string; paymentIntentId: string; dueCents: number };
  * - `redirected`: the browser is leaving for Stripe's hosted payment page.
  * - `card`: the client secret is known and the card form is shown.
  * - `confirming`: Stripe is confirming the card, possibly with a 3-D Secure challenge.
+ * - `wallet`: Stripe is confirming a payment that was authorized in a wallet, without a card form.
  * - `finishing`: the card was charged, and complete-payment is running.
  * - `processing`: the bank has not confirmed the payment yet.
  * - `unrecorded`: the card was charged but complete-payment failed. The webhook will record the
@@ -37,6 +38,7 @@ export type Payment =
   | { phase: "redirected" }
   | ({ phase: "card" } & Card)
   | ({ phase: "confirming" } & Card)
+  | ({ phase: "wallet" } & Card)
   | { phase: "finishing"; paymentIntentId: string }
   | { phase: "processing"; paymentIntentId: string }
   | { phase: "unrecorded"; paymentIntentId: string }
@@ -83,6 +85,8 @@ export type PurchaseEvent =
     }
   | { type: "contact_edited"; contact: Contact }
   | { type: "gift_edited"; gift: Gift | null }
+  /** A wallet has handed over the buyer's contact data. Step 1 stays open until it has paid. */
+  | { type: "wallet_contact"; contact: Contact }
   | { type: "contact_accepted" }
   | { type: "went_back" }
   | { type: "cart_changed" }
@@ -96,7 +100,7 @@ export type PurchaseEvent =
   | { type: "box_ticked"; box: keyof Boxes; ticked: boolean }
   | { type: "preparing" }
   | { type: "saving" }
-  | { type: "responded"; response: CheckoutResponse }
+  | { type: "responded"; response: CheckoutResponse; byWallet?: boolean }
   | { type: "refused"; refusal: Refusal }
   | { type: "returned" }
   | { type: "confirming" }
@@ -127,7 +131,7 @@ export const NEW_PURCHASE: Purchase = {
 
 /** Whether a call or a card confirmation is running. The purchase must not change meanwhile. */
 export function isBusy({ payment: { phase } }: Purchase): boolean {
-  return ["preparing", "redirected", "saving", "confirming", "finishing"].includes(phase);
+  return ["preparing", "redirected", "saving", "confirming", "wallet", "finishing"].includes(phase);
 }
 
 /** Whether the purchase has ended: charged, being confirmed by the bank, or saved for later. */
@@ -155,6 +159,7 @@ function dropPayment(purchase: Purchase): Purchase {
 const EDITS = new Set<PurchaseEvent["type"]>([
   "contact_edited",
   "gift_edited",
+  "wallet_contact",
   "contact_accepted",
   "went_back",
   "cart_changed",
@@ -182,6 +187,7 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
         paymentType: event.quoted?.paymentType ?? NEW_PURCHASE.paymentType,
       };
     case "contact_edited":
+    case "wallet_contact":
       return { ...dropPayment(purchase), contact: event.contact, contactErrors: {} };
     case "gift_edited":
       return { ...dropPayment(purchase), gift: event.gift, contactErrors: {} };
@@ -213,7 +219,7 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
     case "saving":
       return { ...purchase, payment: { phase: "saving" }, notice: null };
     case "responded":
-      return afterResponse(purchase, event.response);
+      return afterResponse(purchase, event.response, event.byWallet ? "wallet" : "card");
     case "refused":
       return afterRefusal(purchase, event.refusal);
     case "returned":
@@ -223,12 +229,13 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
       if (purchase.payment.phase !== "card") return purchase;
       return { ...purchase, payment: { ...purchase.payment, phase: "confirming" }, notice: null };
     case "card_declined": {
-      if (purchase.payment.phase !== "confirming") return purchase;
+      const { phase } = purchase.payment;
+      if (phase !== "confirming" && phase !== "wallet") return purchase;
       const notice: Notice = { kind: "problem", text: event.text };
       const payment: Payment = event.final
         ? { phase: "none" }
         : { ...purchase.payment, phase: "card" };
-      return { ...purchase, payment, notice };
+      return { ...purchase, step: "summary", payment, notice };
     }
     case "charged":
       return {
@@ -256,7 +263,11 @@ export function purchaseReducer(purchase: Purchase, event: PurchaseEvent): Purch
   }
 }
 
-function afterResponse(purchase: Purchase, response: CheckoutResponse): Purchase {
+function afterResponse(
+  purchase: Purchase,
+  response: CheckoutResponse,
+  phase: "card" | "wallet",
+): Purchase {
   const updated: Purchase = {
     ...purchase,
     order: { orderId: response.orderId, token: response.token },
@@ -270,7 +281,7 @@ function afterResponse(purchase: Purchase, response: CheckoutResponse): Purchase
       return {
         ...updated,
         lastPaymentId: paymentIntentId,
-        payment: { phase: "card", clientSecret, paymentIntentId, dueCents },
+        payment: { phase, clientSecret, paymentIntentId, dueCents },
       };
     }
     case "saved":
@@ -290,7 +301,8 @@ function afterResponse(purchase: Purchase, response: CheckoutResponse): Purchase
 }
 
 function afterRefusal(purchase: Purchase, refusal: Refusal): Purchase {
-  const open: Purchase = { ...purchase, payment: { phase: "none" } };
+  // A wallet pays from step 1, too. What the server has refused is shown in step 2.
+  const open: Purchase = { ...purchase, step: "summary", payment: { phase: "none" } };
   switch (refusal.kind) {
     case "price_changed":
       return { ...open, priced: refusal.priced, notice: { kind: "price_changed" } };

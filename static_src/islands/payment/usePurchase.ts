@@ -1,6 +1,7 @@
 import { type RefObject, useCallback, useEffect, useReducer, useRef } from "react";
 import { dismissToasts, toast } from "../../lib/toast";
 import { useOneAtATime } from "../../lib/useOneAtATime";
+import type { CheckoutResponse } from "../../schemas/checkout";
 import type { CardHandle, CardOutcome } from "./CardForm";
 import {
   type CheckoutCart,
@@ -9,6 +10,8 @@ import {
   processCheckout,
   successUrl,
 } from "./checkoutApi";
+import { contactErrors } from "./contact";
+import { giftErrors } from "./gift";
 import { redirectToHostedCheckout } from "./hostedCheckout";
 import { rememberPayment } from "./pendingPayment";
 import {
@@ -20,7 +23,10 @@ import {
   refusalOf,
 } from "./refusals";
 import { canPay, isBusy, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
+import type { WalletPayment } from "./Wallets";
 
+const OTHER_AMOUNT =
+  "El importe ha cambiado mientras pagabas. No se ha cobrado nada: revísalo e inténtalo de nuevo.";
 const CARD_NOT_READY = "El formulario de pago no está listo...";
 
 /** The toasts of before are about another step, or about an attempt that is being repeated. */
@@ -35,6 +41,20 @@ const NEXT_STEP = new Set<PurchaseEvent["type"]>([
 /** A random UUID, or null: browsers offer `randomUUID` only on https and localhost. */
 const newOrderKey = (): string | null => window.crypto.randomUUID?.() ?? null;
 
+const returnUrl = (paymentIntentId: string): string =>
+  `${window.location.origin}${successUrl(paymentIntentId)}`;
+
+const confirmFailed = (): CardOutcome => ({
+  kind: "declined",
+  text: cardErrorMessage({}),
+  final: false,
+});
+
+/** What a checkout sends in place of the purchase's own data. */
+type CheckoutChanges = Partial<Pick<Purchase, "buyAgain" | "contact" | "boxes">> & {
+  saveForLater?: boolean;
+};
+
 type PurchaseActions = {
   purchase: Purchase;
   dispatch(event: PurchaseEvent): void;
@@ -42,6 +62,8 @@ type PurchaseActions = {
   pay(checkoutCart: CheckoutCart): Promise<void>;
   /** As `pay`, after the buyer has confirmed buying items they have already bought. */
   buyAgain(checkoutCart: CheckoutCart): Promise<void>;
+  /** Pay with what a wallet has authorized. The boxes beside the wallet are ticked. */
+  payWithWallet(checkoutCart: CheckoutCart, wallet: WalletPayment): Promise<void>;
   saveForLater(checkoutCart: CheckoutCart): Promise<void>;
   /** Turn cart reminders on or off; an existing order is updated at the server. */
   setReminders(checkoutCart: CheckoutCart, ticked: boolean): void;
@@ -143,17 +165,26 @@ export function usePurchase(
     else dispatch({ type: "bank_is_confirming", paymentIntentId: paymentIntentId ?? "" });
   }
 
-  async function checkout(
+  /** Send the checkout. Returns the server's response, or why it refused. */
+  function request(
     checkoutCart: CheckoutCart,
-    { saveForLater = false, buyAgain = purchase.buyAgain } = {},
-  ): Promise<void> {
+    { saveForLater = false, ...changed }: CheckoutChanges = {},
+  ): Promise<CheckoutResponse | Refusal> {
     dispatch({ type: saveForLater ? "saving" : "preparing" });
-    const body = checkoutBody({ ...purchase, buyAgain }, checkoutCart, {
+    const body = checkoutBody({ ...purchase, ...changed }, checkoutCart, {
       saveForLater,
       orderKey: orderKey.current,
     });
-    const response = await processCheckout(body).catch((error: unknown) => refusalOf(error));
+    return processCheckout(body).catch((error: unknown) => refusalOf(error));
+  }
+
+  async function checkout(checkoutCart: CheckoutCart, changes?: CheckoutChanges): Promise<void> {
+    const response = await request(checkoutCart, changes);
     if ("kind" in response) return refuse(response);
+    return follow(response);
+  }
+
+  async function follow(response: CheckoutResponse): Promise<void> {
     dispatch({ type: "responded", response });
     switch (response.next.kind) {
       case "hosted":
@@ -177,9 +208,11 @@ export function usePurchase(
     }
     dispatch({ type: "confirming" });
     if (purchase.order) rememberPayment(paymentIntentId, purchase.order);
-    const outcome = await card.current
-      .confirm(`${window.location.origin}${successUrl(paymentIntentId)}`)
-      .catch((): CardOutcome => ({ kind: "declined", text: cardErrorMessage({}), final: false }));
+    const outcome = await card.current.confirm(returnUrl(paymentIntentId)).catch(confirmFailed);
+    return settle(outcome, paymentIntentId);
+  }
+
+  async function settle(outcome: CardOutcome, paymentIntentId: string): Promise<void> {
     switch (outcome.kind) {
       case "charged":
         return complete(paymentIntentId);
@@ -190,6 +223,50 @@ export function usePurchase(
         dispatch({ type: "card_declined", text: outcome.text, final: outcome.final });
         toast({ title: PAYMENT_ERROR, text: outcome.text, tone: "error" });
     }
+  }
+
+  async function confirmWallet(checkoutCart: CheckoutCart, wallet: WalletPayment): Promise<void> {
+    let { payment, order } = purchase;
+    const contact = wallet.contact ?? purchase.contact;
+    if (wallet.contact) {
+      dispatch({ type: "wallet_contact", contact });
+      const errors = {
+        ...contactErrors(contact),
+        ...giftErrors(purchase.gift, contact.email),
+      };
+      if (Object.keys(errors).length > 0) {
+        wallet.fail();
+        return refuse({ kind: "contact", errors });
+      }
+    }
+    if (payment.phase === "card" && !wallet.contact) dispatch({ type: "confirming" });
+    else {
+      const boxes = { ...purchase.boxes, adult: true, withdrawal: true };
+      const response = await request(checkoutCart, { contact, boxes });
+      if ("kind" in response) {
+        wallet.fail();
+        return refuse(response);
+      }
+      if (response.next.kind !== "card") {
+        wallet.fail();
+        return follow(response);
+      }
+      dispatch({ type: "responded", response, byWallet: true });
+      payment = { phase: "wallet", ...response.next };
+      order = response;
+    }
+    const { clientSecret, paymentIntentId, dueCents } = payment;
+    if (dueCents !== wallet.amountCents) {
+      // The wallet has shown another amount, so nothing may be charged.
+      wallet.fail();
+      return settle({ kind: "declined", text: OTHER_AMOUNT, final: false }, paymentIntentId);
+    }
+    if (order) rememberPayment(paymentIntentId, order);
+    const outcome = await wallet
+      .confirm(clientSecret, returnUrl(paymentIntentId))
+      .catch(confirmFailed);
+    if (outcome.kind === "declined") wallet.fail();
+    return settle(outcome, paymentIntentId);
   }
 
   function setReminders(checkoutCart: CheckoutCart, ticked: boolean): void {
@@ -219,6 +296,14 @@ export function usePurchase(
         if (purchase.payment.phase === "none") await checkout(checkoutCart);
         if (purchase.payment.phase === "card") await confirm(purchase.payment.paymentIntentId);
       }),
+    payWithWallet: async (checkoutCart, wallet) => {
+      let taken = false;
+      await oneAtATime(() => {
+        taken = true;
+        return confirmWallet(checkoutCart, wallet);
+      });
+      if (!taken) wallet.fail();
+    },
     setReminders,
     buyAgain: (checkoutCart) =>
       oneAtATime(async () => {

@@ -29,7 +29,7 @@ function goHomeWithToast() {
 
 /** A saved order with its payment. */
 export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
-  const { purchase, dispatch, card, pay, buyAgain, bankDeclined } = usePurchase(
+  const { purchase, dispatch, card, pay, payWithWallet, buyAgain, bankDeclined } = usePurchase(
     purchaseOf(order, { order: String(order.id), token }),
     { onPaid: goHomeWithToast },
   );
@@ -170,6 +170,9 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
             academy={academy}
             payable
             onPay={() => pay({ items: checkoutItemsOf(order), totalCents })}
+            onWallet={(wallet) =>
+              payWithWallet({ items: checkoutItemsOf(order), totalCents }, wallet)
+            }
             boxesBefore={ACCEPTANCES.filter((field) => contactErrors[field] || contact[field]).map(
               (field) => (
                 <AcceptanceCheckbox

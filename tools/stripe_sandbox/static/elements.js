@@ -1,25 +1,16 @@
+import { Emitter } from "./emitter.js";
+import { ExpressCheckoutElement } from "./express_checkout.js";
 import { openFrame } from "./frames.js";
+import { isDark } from "./look.js";
 import { CONNECTION_MESSAGES, integrationError, languageOf, SPANISH_MESSAGES } from "./messages.js";
 
-const ELEMENT_TYPES = ["payment", "card"];
+const ELEMENT_TYPES = ["payment", "card", "expressCheckout"];
 const READY_TIMEOUT_MS = 20000;
 
-function isDark(appearance) {
-  const color = appearance?.variables?.colorBackground;
-  if (!color) return appearance?.theme === "night";
-  const canvas = document.createElement("canvas").getContext("2d");
-  canvas.fillStyle = color;
-  const hex = canvas.fillStyle;
-  if (!/^#[0-9a-f]{6}$/.test(hex)) return appearance?.theme === "night";
-  const [red, green, blue] = [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
-  return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
-}
-
-class Element {
+class Element extends Emitter {
   #elements;
   #type;
   #options;
-  #listeners = new Map();
   #frame = null;
   #container = null;
   #timer = 0;
@@ -27,29 +18,10 @@ class Element {
   #lastQuestion = 0;
 
   constructor(elements, type, options) {
+    super();
     this.#elements = elements;
     this.#type = type;
     this.#options = options ?? {};
-  }
-
-  on(name, listener) {
-    const known = this.#listeners.get(name) ?? [];
-    this.#listeners.set(name, [...known, listener]);
-    return this;
-  }
-
-  once(name, listener) {
-    const wrapped = (event) => {
-      this.off(name, wrapped);
-      listener(event);
-    };
-    return this.on(name, wrapped);
-  }
-
-  off(name, listener) {
-    const known = this.#listeners.get(name) ?? [];
-    this.#listeners.set(name, listener ? known.filter((one) => one !== listener) : []);
-    return this;
   }
 
   mount(target) {
@@ -75,7 +47,7 @@ class Element {
       onMessage: (message) => this.#receive(message),
     });
     container.replaceChildren(this.#frame.iframe);
-    this.#emit("loaderstart", { elementType: this.#type });
+    this.emit("loaderstart", { elementType: this.#type });
     this.#timer = setTimeout(
       () => this.#failToLoad({ type: "api_connection_error" }),
       READY_TIMEOUT_MS,
@@ -95,7 +67,7 @@ class Element {
 
   destroy() {
     this.unmount();
-    this.#listeners.clear();
+    this.forgetListeners();
     this.#elements.forget(this.#type);
   }
 
@@ -151,10 +123,6 @@ class Element {
     };
   }
 
-  #emit(name, event) {
-    for (const listener of this.#listeners.get(name) ?? []) listener(event);
-  }
-
   async #receive(message) {
     const { type, ...data } = message;
     if (type === "height") this.#frame?.iframe.style.setProperty("height", `${data.height}px`);
@@ -164,14 +132,14 @@ class Element {
       question?.resolve(data.result);
     } else if (type === "ready") await this.#loaded();
     else if (type === "change") {
-      this.#emit("change", {
+      this.emit("change", {
         elementType: this.#type,
         collapsed: false,
         value: { type: "card" },
         ...data,
       });
     } else if (["focus", "blur", "escape"].includes(type))
-      this.#emit(type, { elementType: this.#type });
+      this.emit(type, { elementType: this.#type });
   }
 
   async #loaded() {
@@ -179,13 +147,13 @@ class Element {
     const problem = await this.#elements.problem();
     if (!this.#frame) return;
     if (problem) this.#failToLoad(problem);
-    else this.#emit("ready", { elementType: this.#type });
+    else this.emit("ready", { elementType: this.#type });
   }
 
   #failToLoad(error) {
     const { locale } = this.#elements.options;
     const message = error.message ?? CONNECTION_MESSAGES[languageOf(locale)];
-    this.#emit("loaderror", { elementType: this.#type, error: { ...error, message } });
+    this.emit("loaderror", { elementType: this.#type, error: { ...error, message } });
   }
 }
 
@@ -212,7 +180,10 @@ export class Elements {
         `Can only create one Element of type ${type} through the Elements group.`,
       );
     }
-    const element = new Element(this, type, options);
+    const element =
+      type === "expressCheckout"
+        ? new ExpressCheckoutElement(this, options)
+        : new Element(this, type, options);
     this.#elements.set(type, element);
     return element;
   }
@@ -240,13 +211,27 @@ export class Elements {
   async submit() {
     const error = await this.#only().ask("validate");
     this.#submitted = !error;
-    return error ? { error } : { selectedPaymentMethod: "card" };
+    return error ? { error } : { selectedPaymentMethod: this.#only().paymentMethod ?? "card" };
   }
 
   // As at Stripe: if the intent is created after the form was shown, the page calls submit() first.
   requireSubmit(caller) {
     if (!this.options.clientSecret && !this.#submitted) {
       throw integrationError(`elements.submit() must be called before stripe.${caller}().`);
+    }
+  }
+
+  // As at Stripe: what the customer was shown must be what the intent charges and saves.
+  async requireSameTerms(clientSecret) {
+    if (this.options.clientSecret) return;
+    const { intent } = await this.#api.retrieve(clientSecret, this.options.locale);
+    const { amount, currency, setupFutureUsage = null } = this.options;
+    const shown = { amount, currency, setup_future_usage: setupFutureUsage };
+    for (const [name, value] of Object.entries(intent ? shown : {})) {
+      if (intent[name] === value) continue;
+      throw integrationError(
+        `The ${name} of the Elements group (${value}) does not match the intent's (${intent[name]}).`,
+      );
     }
   }
 

@@ -33,38 +33,49 @@ export function openFrame({ path, title, styles, init, onMessage }) {
   };
 }
 
-// 3-D Secure: a frame over the whole page until the customer answers.
+// A frame over the whole page until its message "done". Then the focus goes back to where it was.
+export function openOverPage({ path, title, init, onDone }) {
+  const focused = document.activeElement;
+  const frame = openFrame({
+    path,
+    title,
+    styles: {
+      position: "fixed",
+      inset: "0",
+      width: "100%",
+      height: "100%",
+      "z-index": "2147483647",
+      "color-scheme": "light",
+      "pointer-events": "auto",
+    },
+    init,
+    onMessage(message) {
+      if (message.type === "ready") {
+        // Focus the frame before its content: the other order loses the focus in the frame.
+        frame.iframe.focus();
+        frame.send({ type: "focus" });
+      }
+      if (message.type === "done") {
+        frame.close();
+        if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
+        onDone(message);
+      }
+    },
+  });
+  document.body.append(frame.iframe);
+  return frame;
+}
+
+// 3-D Secure: the page of the customer's bank.
 export function openChallenge(address) {
   const { pathname } = new URL(address);
-  const focused = document.activeElement;
   return new Promise((resolve) => {
-    const frame = openFrame({
+    openOverPage({
       path: pathname,
       title: "Autenticación 3-D Secure",
-      styles: {
-        position: "fixed",
-        inset: "0",
-        width: "100%",
-        height: "100%",
-        "z-index": "2147483647",
-        "color-scheme": "light",
-        "pointer-events": "auto",
-      },
       init: () => ({}),
-      onMessage(message) {
-        if (message.type === "ready") {
-          // Focus the frame before its content: the other order loses the focus in the frame.
-          frame.iframe.focus();
-          frame.send({ type: "focus" });
-        }
-        if (message.type === "done") {
-          frame.close();
-          if (focused instanceof HTMLElement) focused.focus({ preventScroll: true });
-          resolve();
-        }
-      },
+      onDone: resolve,
     });
-    document.body.append(frame.iframe);
   });
 }
 

@@ -113,6 +113,7 @@ class StripeClient {
       elements.requireSubmit(caller);
       const { error } = await elements.submit();
       if (error) return { error };
+      await elements.requireSameTerms(secret);
       const created = await elements.createPaymentMethod(data?.billing_details);
       if (created.error) return { error: localized(created.error, locale) };
       method = created.object.id;

@@ -291,6 +291,19 @@ def test_request_for_foreign_host_name_is_refused(sandbox):
     assert answer.status_code == 403
 
 
+def test_wallet_can_be_taken_away(sandbox):
+    page = f"{sandbox.url}/v3/frame/express"
+    assert 'data-available="true"' in requests.get(page, timeout=10).text
+
+    assert sandbox.control("POST", "wallet", {"available": False}) == {"available": False}
+
+    assert 'data-available="false"' in requests.get(page, timeout=10).text
+    answer = requests.post(f"{sandbox.url}/_sandbox/wallet", json={"available": "no"}, timeout=10)
+    assert answer.status_code == 400
+    sandbox.control("DELETE", "state")
+    assert 'data-available="true"' in requests.get(page, timeout=10).text
+
+
 def test_form_of_another_site_cannot_use_controls(sandbox):
     answer = requests.post(
         f"{sandbox.url}/_sandbox/webhooks", data='{"enabled": false}', timeout=10

@@ -1,0 +1,144 @@
+/** Apple Pay, Google Pay, Link and other wallets: Stripe's Express Checkout Element. */
+import { Elements, ExpressCheckoutElement, useElements, useStripe } from "@stripe/react-stripe-js";
+import type {
+  Stripe,
+  StripeExpressCheckoutElementClickEvent,
+  StripeExpressCheckoutElementConfirmEvent,
+} from "@stripe/stripe-js";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { stripeSource } from "../../lib/stripe";
+import type { PaymentType } from "../../schemas/paymentType";
+import { type CardOutcome, declined, outcomeOf, useAppearance } from "./CardForm";
+import type { Contact } from "./contact";
+import { contactOfWallet } from "./walletContact";
+
+/** A payment that the buyer has authorized in a wallet. */
+export type WalletPayment = {
+  /** What the wallet's sheet has shown, in cents. */
+  amountCents: number;
+  /** From the wallet's sheet; null if the wallet was not asked for it. */
+  contact: Contact | null;
+  confirm(clientSecret: string, returnUrl: string): Promise<CardOutcome>;
+  /** Tell the wallet that the payment was not made. */
+  fail(): void;
+};
+
+type Props = {
+  /** What is charged now, in cents. */
+  amountCents: number;
+  paymentType: PaymentType;
+  /** Whether the wallet asks for e-mail and phone, because the buyer has not given theirs. */
+  asksContact: boolean;
+  /** Whether the wallet may open. If not, the page has said what is missing. */
+  onPress(): boolean;
+  onPay(payment: WalletPayment): void;
+  /** Asked once the wallets are known. If false they stay hidden, because the page would move. */
+  mayAppear?(): boolean;
+  /** Shown above and below the buttons, if a wallet is available. */
+  before?: ReactNode;
+  after?: ReactNode;
+};
+
+/** The error of a required box, if the wallet was pressed before it was ticked. */
+export const TICK_THIS_BOX = "Marca esta casilla para pagar.";
+
+/** Divides the wallets from the other ways to pay. */
+export const OrWithCard = () => <p className="wallets__or">o con tarjeta</p>;
+
+// Whether this browser had a wallet when it was last asked. Then its space is reserved at once.
+let knownToBeAvailable = false;
+
+/**
+ * The buttons of the wallets. Without an available wallet, or without Stripe.js, there is nothing:
+ * the card form reports its own failure.
+ */
+export function Wallets(props: Props) {
+  const [stripe, setStripe] = useState<Stripe | null>(null);
+  const appearance = useAppearance();
+  useEffect(() => {
+    let left = false;
+    stripeSource.get().then(
+      (loaded) => left || setStripe(loaded),
+      () => undefined,
+    );
+    return () => {
+      left = true;
+    };
+  }, []);
+  if (!stripe) return null;
+  return (
+    <Elements
+      // The wallets of instalments are others: they can be charged without the buyer.
+      key={props.paymentType}
+      stripe={stripe}
+      options={{
+        mode: "payment",
+        amount: props.amountCents,
+        currency: "eur",
+        setupFutureUsage: props.paymentType === "installment" ? "off_session" : null,
+        appearance,
+        locale: "es",
+      }}
+    >
+      <Buttons {...props} />
+    </Elements>
+  );
+}
+
+function Buttons({ amountCents, asksContact, onPress, onPay, mayAppear, before, after }: Props) {
+  const stripe = useStripe();
+  const elements = useElements();
+  const [available, setAvailable] = useState(knownToBeAvailable);
+  const shownCents = useRef(amountCents);
+
+  function press(event: StripeExpressCheckoutElementClickEvent) {
+    if (!onPress()) return event.reject();
+    shownCents.current = amountCents;
+    event.resolve();
+  }
+
+  function authorized(event: StripeExpressCheckoutElementConfirmEvent) {
+    if (!stripe || !elements) return event.paymentFailed({ reason: "fail" });
+    onPay({
+      amountCents: shownCents.current,
+      contact: asksContact ? contactOfWallet(event.billingDetails) : null,
+      fail: () => event.paymentFailed({ reason: "fail" }),
+      async confirm(clientSecret, returnUrl) {
+        const { error: incomplete } = await elements.submit();
+        if (incomplete) return declined(incomplete);
+        const { error, paymentIntent } = await stripe.confirmPayment({
+          elements,
+          clientSecret,
+          confirmParams: { return_url: returnUrl },
+          redirect: "if_required",
+        });
+        return outcomeOf(paymentIntent ?? error?.payment_intent) ?? declined(error);
+      },
+    });
+  }
+
+  return (
+    <div className={available ? "wallets" : "wallets wallets--waiting"} inert={!available}>
+      {available && before}
+      <div className="wallets__buttons">
+        <ExpressCheckoutElement
+          options={{
+            emailRequired: asksContact,
+            phoneNumberRequired: asksContact,
+            buttonHeight: 48,
+            buttonType: { applePay: "buy", googlePay: "pay", paypal: "pay" },
+            layout: { maxColumns: 2, maxRows: 3 },
+          }}
+          onReady={({ availablePaymentMethods }) => {
+            knownToBeAvailable = Boolean(availablePaymentMethods);
+            setAvailable(knownToBeAvailable && (available || (mayAppear?.() ?? true)));
+          }}
+          onLoadError={() => setAvailable(false)}
+          onClick={press}
+          onConfirm={authorized}
+        />
+      </div>
+      {available && after}
+    </div>
+  );
+}

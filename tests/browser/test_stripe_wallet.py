@@ -1,0 +1,179 @@
+"""The test wallet of the Stripe sandbox, used through `stripe.elements()` without the shop."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.records import eventually
+from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
+
+pytestmark = pytest.mark.browser
+
+BUTTON = "iframe[title='Marco de botón de pago seguro']"
+SHEET = "body > iframe[title='Cartera de prueba']"
+# Mounts the element, and notes its events in `window.seen`.
+MOUNT = """([key, terms, options, answer]) => {
+  window.seen = [];
+  window.stripe = Stripe(key, { locale: "es" });
+  window.group = stripe.elements(terms);
+  const element = group.create("expressCheckout", options);
+  for (const name of ["ready", "click", "confirm", "cancel"]) {
+    element.on(name, (event) => {
+      window.seen.push([name, JSON.parse(JSON.stringify(event))]);
+      if (name === "click" && answer) event[answer]();
+    });
+  }
+  element.mount("section");
+}"""
+CONFIRM = """async (clientSecret) => {
+  const { error } = await window.group.submit();
+  if (error) return error.code;
+  const result = await stripe.confirmPayment({
+    elements: window.group, clientSecret, redirect: "if_required",
+    confirmParams: { return_url: location.href },
+  }).catch((error) => ({ error }));
+  return result.error ? result.error.message : result.paymentIntent.status;
+}"""
+
+
+@pytest.fixture
+def _shop_is_running() -> None:
+    """These tests need the Stripe sandbox and a page, not the shop."""
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
+    with running_sandbox(tmp_path_factory.mktemp("sandbox") / "state.sqlite3") as process:
+        yield process
+
+
+class Shop:
+    """A page with a wallet and nothing else."""
+
+    def __init__(self, page: Page, sandbox: SandboxProcess) -> None:
+        self.page = page
+        self.sandbox = sandbox
+        self.open()
+
+    def open(self) -> None:
+        """Load a page of the sandbox's origin, with Stripe.js and room for the element."""
+        self.page.goto(self.sandbox.url)
+        self.page.add_script_tag(url=f"{self.sandbox.url}/v3/stripe.js")
+        self.page.evaluate("document.body.append(document.createElement('section'))")
+
+    def mount(self, *, answer: str = "resolve", asks: bool = False, **group: Any) -> None:
+        terms = {"mode": "payment", "amount": 19000, "currency": "eur", **group}
+        options = {"emailRequired": asks, "phoneNumberRequired": asks}
+        key = self.sandbox.publishable_key
+        self.page.evaluate(MOUNT, [key, terms, options, answer])
+        self.wait_for("ready")
+
+    def wait_for(self, event: str) -> None:
+        assert eventually(lambda: self.events()[-1:] == [event]), self.events()
+
+    def events(self) -> list[str]:
+        return [name for name, _ in self.page.evaluate("seen")]
+
+    def last(self) -> Any:
+        return self.page.evaluate("seen.at(-1)[1]")
+
+    def press(self) -> None:
+        self.page.frame_locator(BUTTON).get_by_role("button").click()
+
+    def authorize(self) -> None:
+        self.press()
+        self.page.frame_locator(SHEET).get_by_role("button", name="Pagar").click()
+        self.wait_for("confirm")
+
+    def secret(self, **changes: Any) -> str:
+        params: Any = {
+            "amount": 19000,
+            "currency": "eur",
+            "automatic_payment_methods": {"enabled": True},
+            **changes,
+        }
+        return self.sandbox.client().v1.payment_intents.create(params).client_secret or ""
+
+
+@pytest.fixture
+def shop(page: Page, sandbox: SandboxProcess) -> Shop:
+    return Shop(page, sandbox)
+
+
+def test_ready_names_the_wallets_that_can_be_shown(shop: Shop) -> None:
+    shop.mount()
+    assert [name for name, shown in shop.last()["availablePaymentMethods"].items() if shown] == [
+        "googlePay"
+    ]
+
+    shop.sandbox.control("POST", "wallet", {"available": False})
+    shop.open()
+    shop.mount()
+    shop.sandbox.control("POST", "wallet", {"available": True})
+
+    assert "availablePaymentMethods" not in shop.last()
+    expect(shop.page.frame_locator(BUTTON).locator("#pay")).to_be_hidden()
+
+
+def test_sheet_gives_the_contact_data_that_the_page_asks_for(shop: Shop) -> None:
+    shop.mount(asks=True)
+    shop.authorize()
+    assert shop.events() == ["ready", "click", "confirm"]
+    assert shop.last() == {
+        "elementType": "expressCheckout",
+        "expressPaymentType": "google_pay",
+        "billingDetails": {
+            "name": "Ana Prueba",
+            "email": "cartera@example.com",
+            "phone": "+34600123123",
+        },
+    }
+    assert shop.page.evaluate(CONFIRM, shop.secret()) == "succeeded"
+
+    shop.open()
+    shop.mount()
+    shop.authorize()
+    assert shop.last()["billingDetails"] == {"name": "Ana Prueba"}
+
+
+def test_rejected_click_opens_nothing_and_a_closed_sheet_is_a_cancel(shop: Shop) -> None:
+    shop.mount(answer="reject")
+    shop.press()
+    shop.wait_for("click")
+    expect(shop.page.locator(SHEET)).to_have_count(0)
+
+    shop.open()
+    shop.mount()
+    shop.press()
+    shop.page.frame_locator(SHEET).get_by_role("button", name="Cancelar").click()
+    shop.wait_for("cancel")
+    assert shop.events() == ["ready", "click", "cancel"]
+
+
+@pytest.mark.parametrize(
+    ("intent", "problem"),
+    [
+        ({"amount": 19001}, "The amount of the Elements group (19000)"),
+        ({"currency": "usd"}, "The currency of the Elements group (eur)"),
+        ({"setup_future_usage": "off_session"}, "The setup_future_usage of the Elements group"),
+    ],
+)
+def test_intent_with_other_terms_than_shown_is_not_confirmed(
+    shop: Shop, intent: dict[str, Any], problem: str
+) -> None:
+    shop.mount()
+    shop.authorize()
+
+    assert shop.page.evaluate(CONFIRM, shop.secret(**intent)).startswith(problem)
+
+
+def test_an_authorization_pays_once(shop: Shop) -> None:
+    shop.mount()
+    shop.authorize()
+    assert shop.page.evaluate(CONFIRM, shop.secret()) == "succeeded"
+
+    second = shop.page.evaluate(f"(secret) => ({CONFIRM})(secret).catch(String)", shop.secret())
+
+    assert "has not authorized" in second

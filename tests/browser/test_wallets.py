@@ -1,0 +1,440 @@
+"""Payments with a wallet: Stripe's Express Checkout Element, which the sandbox plays."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import FrameLocator, Locator, Route, expect
+
+from apps.catalogue.models import Subject
+from apps.core.session_store import SessionStore
+from apps.orders.models import Gift, Order
+from apps.students.consent_wordings import WALLET_WORDINGS
+from apps.students.models import Consent, Student
+from apps.students.session import SESSION_KEY
+from tests.browser.records import (
+    Shelf,
+    clear_faults,
+    eventually,
+    only_order,
+    orders_of,
+    payments_at_provider,
+    save_for_later,
+    set_fault,
+    switch_wallet,
+)
+from tests.browser.visitor import (
+    CHALLENGED_CARD,
+    DECLINED_CARD,
+    GOOD_CARD,
+    Visitor,
+    nbsp,
+    tab_to,
+)
+from tests.helpers.factories import whole
+from tools.dev.stack import Stack
+
+pytestmark = pytest.mark.usefixtures("money_adds_up")
+
+WALLET_FRAME = "iframe[title='Marco de botón de pago seguro']"
+SHEET_FRAME = "body > iframe[title='Cartera de prueba']"
+BANK_SAID_NO = "Tu banco ha rechazado la tarjeta. Prueba con otra o habla con tu banco."
+TICK_THIS_BOX = "Marca esta casilla para pagar."
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00", lessons=3)
+
+
+@pytest.fixture(params=["desktop", "phone"])
+def buyer(request: pytest.FixtureRequest) -> Visitor:
+    """A visitor with a wallet, on a desktop computer and on a phone."""
+    name = {"desktop": "visitor", "phone": "phone"}[request.param]
+    visitor: Visitor = request.getfixturevalue(name)
+    return visitor
+
+
+@pytest.fixture(autouse=True)
+def _restore_sandbox() -> Iterator[None]:
+    yield
+    clear_faults()
+    switch_wallet(available=True)
+
+
+def wallet(visitor: Visitor) -> Locator:
+    """The wallet's button."""
+    frame = visitor.page.frame_locator(WALLET_FRAME)
+    return frame.get_by_role("button", name="Pagar con Cartera de prueba")
+
+
+def sheet(visitor: Visitor) -> FrameLocator:
+    return visitor.page.frame_locator(SHEET_FRAME)
+
+
+def open_wallet(visitor: Visitor, euros: str) -> FrameLocator:
+    """Press the wallet's button, and wait for its sheet with this amount."""
+    visitor.press(wallet(visitor))
+    opened = sheet(visitor)
+    heading = opened.get_by_role("heading", name=re.compile(f"^Pagar {nbsp(euros)}$"))
+    expect(heading).to_be_visible()
+    return opened
+
+
+def authorize(visitor: Visitor, euros: str, *, card: str = GOOD_CARD, contact: bool = True) -> None:
+    """Pay in the sheet. `contact`: it asks for e-mail and phone."""
+    opened = open_wallet(visitor, euros)
+    opened.get_by_label("Tarjeta").select_option(card)
+    if contact:
+        opened.get_by_label("Email").fill(visitor.email)
+    else:
+        expect(opened.get_by_label("Email")).to_be_hidden()
+    visitor.press(opened.get_by_role("button", name=re.compile("^Pagar")))
+
+
+def test_wallet_pays_from_the_cart_in_two_presses(
+    buyer: Visitor, maths: Subject, email: str
+) -> None:
+    buyer.open_catalogue(maths.degree).fill_cart([maths])
+    buyer.open_dialog()
+    expect(buyer.dialog).to_contain_text(re.compile(f"{maths.name}.*{nbsp('Total: 190,00 €')}"))
+    buyer.tick_boxes()
+    said = buyer.dialog.locator("label", has=buyer.adult).inner_text()
+    buyer.assert_accessible()
+
+    authorize(buyer, "190,00 €")
+
+    buyer.expect_success()
+    order = only_order(email)
+    assert order.status == Order.Status.PAID
+    assert order.total_amount == Decimal("190.00")
+    assert (order.email, order.phone) == (email, "+34600123123")
+    assert [payment["amount"] for payment in payments_at_provider(order)] == [19000]
+    # The consents record what the page said.
+    consents = Consent.objects.filter(order_id=order.pk)
+    assert dict(consents.values_list("kind", "wording")) == {
+        kind: WALLET_WORDINGS[kind]
+        for kind in (
+            Consent.Kind.TERMS,
+            Consent.Kind.PRIVACY,
+            Consent.Kind.ADULT,
+            Consent.Kind.WITHDRAWAL,
+        )
+    }
+    said = re.sub(r"\s*\(se abre en otra pestaña\)\s*", " ", said)
+    assert said == WALLET_WORDINGS[Consent.Kind.ADULT]
+
+
+def test_wallet_opens_only_after_the_boxes_are_ticked(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
+    expect(visitor.adult).not_to_be_checked()
+    expect(visitor.waiver).not_to_be_checked()
+
+    visitor.press(wallet(visitor))
+
+    expect(visitor.adult).to_be_focused()
+    expect(visitor.dialog.get_by_text(TICK_THIS_BOX)).to_have_count(2)
+    visitor.tick(visitor.adult)
+    visitor.press(wallet(visitor))
+    expect(visitor.waiver).to_be_focused()
+    expect(visitor.dialog.get_by_text(TICK_THIS_BOX)).to_have_count(1)
+    expect(visitor.page.locator(SHEET_FRAME)).to_have_count(0)
+    assert not orders_of(email)
+
+
+def test_wallet_above_the_card_form_uses_the_contact_data_of_step_1(
+    buyer: Visitor, maths: Subject, email: str
+) -> None:
+    buyer.to_step_2(maths.degree, [maths])
+    buyer.press(wallet(buyer))
+    expect(buyer.adult).to_be_focused()
+    buyer.tick_boxes()
+    buyer.open_card_form("190,00 €")
+    buyer.assert_accessible()
+
+    authorize(buyer, "190,00 €", contact=False)
+
+    buyer.expect_success()
+    order = only_order(email)
+    assert order.status == Order.Status.PAID
+    # The card form and the wallet share one payment.
+    assert [payment["status"] for payment in payments_at_provider(order)] == ["succeeded"]
+    privacy = Consent.objects.get(order_id=order.pk, kind=Consent.Kind.PRIVACY)
+    assert privacy.wording == "Acepto la política de privacidad"
+
+
+def test_canceled_sheet_leaves_everything_as_it_was(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+    open_wallet(visitor, "190,00 €").get_by_role("button", name="Cancelar").click()
+
+    expect(visitor.page.locator(SHEET_FRAME)).to_have_count(0)
+    expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
+    expect(visitor.adult).to_be_checked()
+    assert not orders_of(email)
+    authorize(visitor, "190,00 €")
+    visitor.expect_success()
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_declined_wallet_shows_the_sentence_of_the_card_form_and_the_card_form(
+    buyer: Visitor, maths: Subject, email: str
+) -> None:
+    buyer.watch.expect("status of 402.*/confirm")
+    buyer.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+
+    authorize(buyer, "190,00 €", card=DECLINED_CARD)
+
+    buyer.expect_step_2()
+    buyer.expect_declined(BANK_SAID_NO)
+    expect(buyer.dialog).to_contain_text(email)
+    buyer.expect_card_form()
+    # Step 2 asks for its own boxes.
+    expect(buyer.adult).not_to_be_checked()
+    buyer.tick_boxes()
+    authorize(buyer, "190,00 €", contact=False)
+    buyer.expect_success()
+    order = only_order(email)
+    assert [payment["status"] for payment in payments_at_provider(order)] == ["succeeded"]
+
+
+def test_bank_authenticates_a_wallet_payment(visitor: Visitor, maths: Subject, email: str) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+
+    authorize(visitor, "190,00 €", card=CHALLENGED_CARD)
+
+    visitor.challenge.get_by_role("button", name="Autorizar pago").click()
+    visitor.expect_success()
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_price_that_changed_meanwhile_is_shown_and_nothing_is_charged(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 409.*/api/process-checkout")
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+    opened = open_wallet(visitor, "190,00 €")
+    opened.get_by_label("Email").fill(email)
+    maths.final_price = Decimal("300.00")
+    maths.save()
+
+    opened.get_by_role("button", name=re.compile("^Pagar")).click()
+
+    visitor.expect_step_2()
+    assert not orders_of(email)
+    visitor.tick_boxes()
+    # The new total has to be accepted before any way to pay.
+    visitor.press(wallet(visitor))
+    expect(visitor.page.locator(SHEET_FRAME)).to_have_count(0)
+    visitor.accept_price("285,00 €")
+    authorize(visitor, "285,00 €", contact=False)
+    visitor.expect_success()
+    assert only_order(email).total_amount == Decimal("285.00")
+
+
+def test_code_of_the_link_is_applied_before_a_wallet_is_offered(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.open_catalogue(maths.degree, "codigo=BIENVENIDA10").fill_cart([maths]).open_dialog()
+    expect(visitor.field("Email")).to_be_visible()
+    expect(visitor.page.locator(".wallets")).to_have_count(0)
+
+    visitor.fill_contact()
+
+    expect(visitor.dialog.locator("dl")).to_contain_text("Código promocional−19,00 €")
+    visitor.tick_boxes()
+    authorize(visitor, "171,00 €", contact=False)
+    visitor.expect_success()
+    assert only_order(email).total_amount == Decimal("171.00")
+
+
+def test_instalments_by_wallet_save_its_card_for_the_later_charges(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.to_step_2(maths.degree, [maths])
+    visitor.press(visitor.dialog.get_by_role("radio", name=re.compile("^3 plazos")))
+    visitor.tick_boxes()
+    opened = open_wallet(visitor, "66,68 €")
+    expect(opened.get_by_text("Se guardará la tarjeta para los pagos siguientes.")).to_be_visible()
+
+    opened.get_by_role("button", name=re.compile("^Pagar")).click()
+
+    visitor.expect_success()
+    order = only_order(email)
+    assert order.status == Order.Status.PAYING
+    [payment] = payments_at_provider(order)
+    assert (payment["amount"], payment["setup_future_usage"]) == (6668, "off_session")
+    assert order.card_reference == payment["payment_method"]
+
+
+def test_provider_that_is_away_is_reported_as_with_a_card(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("status of 502.*/api/process-checkout")
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+    set_fault(calls="POST /v1/payment_intents", do="error_500", nth=[1, 2])
+
+    authorize(visitor, "190,00 €")
+
+    sentence = "No se pudo preparar el pago. Inténtalo de nuevo."
+    expect(visitor.toast("Error", sentence)).to_be_visible()
+    expect(visitor.dialog.get_by_role("alert")).to_have_text(sentence)
+    visitor.tick_boxes()
+    authorize(visitor, "190,00 €", contact=False)
+    visitor.expect_success()
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_lost_connection_is_reported_as_with_a_card(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.watch.expect("/api/process-checkout")
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+    visitor.page.route("**/api/process-checkout", lambda route: route.abort("connectionfailed"))
+
+    authorize(visitor, "190,00 €")
+
+    sentence = "La conexión no responde. No se ha cobrado nada: compruébala e inténtalo otra vez."
+    expect(visitor.toast("Error en el pago", sentence)).to_be_visible()
+    assert not orders_of(email)
+
+
+def test_unusable_phone_of_the_wallet_is_corrected_in_step_1(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+    opened = open_wallet(visitor, "190,00 €")
+    opened.get_by_label("Email").fill(email)
+    opened.get_by_label("Teléfono").fill("12345")
+
+    opened.get_by_role("button", name=re.compile("^Pagar")).click()
+
+    expect(visitor.field("Teléfono")).to_be_focused()
+    expect(visitor.field("Email")).to_have_value(email)
+    expect(visitor.dialog).to_contain_text("El teléfono debe tener al menos 9 dígitos.")
+    assert not orders_of(email)
+    visitor.field("Teléfono").fill("600123123")
+    visitor.press(visitor.dialog.get_by_role("button", name="Continuar"))
+    visitor.expect_step_2()
+
+
+def test_keyboard_alone_pays_by_wallet(visitor: Visitor, maths: Subject, email: str) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
+    keyboard = visitor.page.keyboard
+    for box in (visitor.adult, visitor.waiver):
+        tab_to(visitor, box)
+        keyboard.press("Space")
+        expect(box).to_be_checked()
+    tab_to(visitor, wallet(visitor))
+    keyboard.press("Enter")
+    opened = sheet(visitor)
+    expect(opened.get_by_role("heading", name=re.compile("^Pagar"))).to_be_focused()
+
+    keyboard.press("Escape")
+
+    expect(visitor.page.locator(SHEET_FRAME)).to_have_count(0)
+    expect(wallet(visitor)).to_be_focused()
+    keyboard.press("Enter")
+    tab_to(visitor, opened.get_by_label("Email"))
+    keyboard.press("Control+A")
+    keyboard.type(email)
+    keyboard.press("Enter")
+    visitor.expect_success()
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_without_a_wallet_nothing_is_shown_and_nothing_moves(
+    buyer: Visitor, maths: Subject
+) -> None:
+    switch_wallet(available=False)
+    buyer.open_catalogue(maths.degree).fill_cart([maths])
+    with buyer.page.expect_response("**/v3/frame/express"):
+        buyer.open_dialog()
+    expect(buyer.page.locator(WALLET_FRAME)).to_be_attached()
+    expect(buyer.box("He leído y acepto")).to_have_count(0)
+    expect(buyer.dialog.get_by_text("Pedido con obligación de pago.")).to_have_count(0)
+    lead = buyer.dialog.get_by_text("Te enviaremos a este email").bounding_box()
+    body = buyer.dialog.locator(".modal__body").bounding_box()
+    assert lead is not None
+    assert body is not None
+    assert lead["y"] - body["y"] < 30
+    buyer.fill_contact()
+    expect(buyer.dialog.get_by_text("o con tarjeta", exact=True)).to_have_count(0)
+
+
+def test_wallet_does_not_push_down_a_form_that_is_being_filled_in(
+    visitor: Visitor, maths: Subject
+) -> None:
+    held: list[Route] = []
+    visitor.page.route("**/v3/frame/express", lambda route: held.append(route))
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
+    expect(visitor.page.locator(WALLET_FRAME)).to_be_attached()
+    eventually(lambda: held)
+    field = visitor.field("Email")
+    field.click()
+    before = field.bounding_box()
+
+    held[0].continue_()
+
+    button = visitor.page.frame_locator(WALLET_FRAME).locator("#pay:not([hidden])")
+    expect(button).to_be_attached()
+    assert field.bounding_box() == before
+    visitor.page.unroute("**/v3/frame/express")
+    visitor.fill_contact()
+    # In step 2 it stands below the boxes, so that it moves nothing.
+    expect(wallet(visitor)).to_be_visible()
+
+
+def test_recovered_order_is_paid_by_wallet(visitor: Visitor, maths: Subject, email: str) -> None:
+    link = save_for_later(email, whole(maths), total="190.00")
+    visitor.page.goto(link)
+    visitor.tick_boxes()
+
+    authorize(visitor, "190,00 €", contact=False)
+
+    visitor.page.wait_for_url("**/")
+    assert only_order(email).status == Order.Status.PAID
+
+
+def test_signed_in_student_pays_from_the_cart_in_two_presses(
+    visitor: Visitor, stack: Stack, maths: Subject, email: str
+) -> None:
+    student = Student.objects.create(email=email, phone="+34611222333", first_name="Ana")
+    session = SessionStore()
+    session[SESSION_KEY] = student.pk
+    session.create()
+    cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": stack.url}
+    visitor.page.context.add_cookies([cookie])  # type: ignore[list-item]
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
+    visitor.expect_step_2()
+    visitor.tick_boxes()
+
+    authorize(visitor, "190,00 €", contact=False)
+
+    visitor.expect_success()
+    assert only_order(email).phone == student.phone
+
+
+def test_wallet_pays_a_gift_once_its_data_are_complete(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
+    expect(wallet(visitor)).to_be_visible()
+    visitor.tick_boxes()
+    visitor.tick(visitor.box("Es un regalo"))
+    visitor.field("Email de quien lo recibe").fill(f"leo-{email}")
+
+    visitor.press(wallet(visitor))
+
+    expect(visitor.field("De parte de")).to_be_focused()
+    expect(visitor.page.locator(SHEET_FRAME)).to_have_count(0)
+    visitor.field("De parte de").fill("Bruno")
+    authorize(visitor, "190,00 €")
+    visitor.expect_success()
+    assert Gift.objects.filter(order=only_order(email)).exists()
