@@ -1,5 +1,6 @@
-"""gunicorn's log. The `Procfile` has its other options."""
+"""gunicorn's log, and how its processes share memory. The `Procfile` has the other options."""
 
+import gc
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,19 @@ _DEBUG = env.bool("DEBUG", default=False)
 _ACCESS_LOG = env.bool("ACCESS_LOG", default=not _DEBUG)
 
 logconfig_dict = logging_config(debug=_DEBUG)
+
+# The master loads the shop once, and its workers share that memory. A new worker answers at once.
+# A reload (SIGHUP) starts workers with the code that the master has: new code takes a restart.
+preload_app = True
+
+
+def when_ready(server: Any) -> None:
+    """Keep what is loaded out of the garbage collector, before the first worker is forked.
+
+    The collector writes to each object that it visits, and pages that are written to are copied.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 class RequestLogger(Logger):  # type: ignore[misc]

@@ -57,6 +57,7 @@ def run(folder: Path, *command: str, **env: str) -> "subprocess.CompletedProcess
 
 def gunicorn(folder: Path, **env: str) -> "subprocess.CompletedProcess[str]":
     options = ["--no-control-socket", "--log-level", "critical"]
+    options += ["--config", "python:academy.gunicorn_conf"]
     address = f"127.0.0.1:{free_port()}"
     return run(folder, "-m", "gunicorn", "academy.wsgi", "--bind", address, *options, **env)
 

@@ -24,6 +24,8 @@ SECONDS = 2.0
 PAGES = ("/", "/compra", "/precios")
 PAGES_GOAL, ANSWERS_GOAL = 0.7, 0.5
 RENDERED_MS = 6.0
+# As in the Procfile.
+CONFIG = "--config python:academy.gunicorn_conf"
 # Each request names another port, so no page has been rendered for its host before.
 NEVER_ASKED = "Host: 127.0.0.1:{n}"
 
@@ -58,7 +60,7 @@ def fill_shop() -> None:
 @contextmanager
 def running_shop(port: int | None = None, **env: str) -> Iterator[Server]:
     """The shop of this process's database, as in production."""
-    with gunicorn("academy.wsgi", {**PRODUCTION, **env}, port=port) as server:
+    with gunicorn("academy.wsgi", {**PRODUCTION, **env}, port=port, options=CONFIG) as server:
         yield server
 
 

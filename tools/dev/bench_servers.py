@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -47,9 +48,21 @@ class Server:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def worker_megabytes(self) -> float:
-        """Resident memory of its largest worker, shared pages included."""
-        sizes = [_resident_kilobytes(pid) for pid in self._stats() if pid != self.process.pid]
+        """Memory of its largest worker. Pages that processes share count in equal parts (PSS)."""
+        sizes = [_proportional_kilobytes(pid) for pid in self._workers()]
         return max(sizes, default=0) / 1024
+
+    def megabytes(self) -> float:
+        """Memory of all its processes together. Shared pages count once."""
+        return sum(_proportional_kilobytes(pid) for pid in self._stats()) / 1024
+
+    def end_workers(self) -> None:
+        """Kill all workers. gunicorn starts new ones at once."""
+        for pid in self._workers():
+            os.kill(pid, signal.SIGKILL)
+
+    def _workers(self) -> set[int]:
+        return set(self._stats()) - {self.process.pid}
 
     def _stats(self) -> dict[int, list[str]]:
         """The fields of /proc/PID/stat after the name, for each process of the group."""
@@ -73,9 +86,9 @@ class Server:
             return False
 
 
-def _resident_kilobytes(pid: int) -> int:
+def _proportional_kilobytes(pid: int) -> int:
     text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
-    lines = [line.split() for line in text.splitlines() if line.startswith("Rss:")]
+    lines = [line.split() for line in text.splitlines() if line.startswith("Pss:")]
     return int(lines[0][1]) if lines else 0
 
 
@@ -87,6 +100,7 @@ def gunicorn(
     python: str = sys.executable,
     ready: str = "/healthz",
     folder: Path = ROOT,
+    options: str = "",
     port: int | None = None,
 ) -> Iterator[Server]:
     """Run gunicorn with this WSGI application until the block ends. Yields when it answers.
@@ -95,7 +109,7 @@ def gunicorn(
     """
     port = port or free_port()
     command = [python, "-m", "gunicorn", application, *GUNICORN.split()]
-    command += ["--bind", f"127.0.0.1:{port}", "--chdir", str(folder)]
+    command += ["--bind", f"127.0.0.1:{port}", "--chdir", str(folder), *options.split()]
     with LOG.open("ab") as log, signals_held():
         process = start(command, {**os.environ, **env, "PORT": str(port)}, log)
     try:
