@@ -26,6 +26,7 @@ SECTIONS = {
     "start": "bench_start:start_rows",
     "checkout": "bench_checkout:checkout_rows",
     "sizes": "bench_sizes:size_rows",
+    "interaction": "bench_interaction:interaction_rows",
     "catalogue": "bench_catalogue:catalogue_rows",
 }
 

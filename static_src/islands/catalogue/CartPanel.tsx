@@ -1,4 +1,4 @@
-import { type ReactNode, useRef, useState } from "react";
+import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from "react";
 import { cartPriceOptions } from "../../lib/bindingPrice";
 import type { BindingQuote } from "../../lib/bindingQuote";
 import {
@@ -131,60 +131,71 @@ export function CartContents({ heading, ...props }: Props & { heading?: ReactNod
 type LinesProps = Pick<Props, "cart" | "pricing" | "onChange"> & { keepFocus(): void };
 
 function CartLines({ cart, pricing, onChange, keepFocus }: LinesProps) {
-  const prices = quoteCart(pricing, toPricedItems(cart), FULL_PAYMENT).lines;
-  let next = 0;
-  // The prices are in the cart's order: one for a complete subject, one for each single lesson.
-  const takePrice = () => prices[next++];
-  const change = (changed: CartLine[]) => {
-    onChange(changed);
-    keepFocus();
-  };
+  const latest = useRef({ cart, onChange, keepFocus });
+  useEffect(() => {
+    latest.current = { cart, onChange, keepFocus };
+  });
+  const onEdit = useCallback((edit: Edit) => {
+    latest.current.onChange(edit(latest.current.cart));
+    latest.current.keepFocus();
+  }, []);
 
   return (
     <ul className="cart__lines">
-      {cart.map((line) => {
-        const { id, name, degree } = line.subject;
-        return (
-          <li key={id} className="cart__line">
-            <div className="cart__row">
-              <p>
-                <strong>{name}</strong>
-                <span className="cart__degree">{degree.name}</span>
-              </p>
-              {isComplete(line) && <LinePrice price={takePrice()} />}
-              <RemoveButton
-                label={`Quitar ${name} del carrito`}
-                onRemove={() => change(removeSubject(cart, id))}
-              />
-            </div>
-            {isComplete(line) ? (
-              <p>
-                <span className="badge badge--accent">Asignatura completa</span>
-              </p>
-            ) : (
-              <ul className="cart__lessons" aria-label={`Lecciones elegidas de ${name}`}>
-                {chosenLessons(line).map((lesson) => (
-                  <li key={lesson.id} className="cart__row cart__row--lesson">
-                    <p>{lesson.title}</p>
-                    <LinePrice price={takePrice()} />
-                    <RemoveButton
-                      label={`Quitar ${lesson.title} de ${name}`}
-                      onRemove={() => change(removeLesson(cart, id, lesson.id))}
-                    />
-                  </li>
-                ))}
-              </ul>
-            )}
-            <WholeOffer
-              line={line}
-              onTakeWhole={() => change(toggleAll([...cart], line.subject))}
-            />
-          </li>
-        );
-      })}
+      {cart.map((line) => (
+        <CartItem key={line.subject.id} line={line} pricing={pricing} onEdit={onEdit} />
+      ))}
     </ul>
   );
 }
+
+type Edit = (cart: Cart) => CartLine[];
+type ItemProps = { line: CartLine; pricing: Pricing; onEdit(edit: Edit): void };
+
+/** One subject of the cart. Memoised: a tick renders its own subject again, not a hundred rows. */
+const CartItem = memo(({ line, pricing, onEdit }: ItemProps) => {
+  const { id, name, degree } = line.subject;
+  // One price for a complete subject, one for each single lesson. Other lines do not change them.
+  const prices = quoteCart(pricing, toPricedItems([line]), FULL_PAYMENT).lines;
+
+  return (
+    <li className="cart__line">
+      <div className="cart__row">
+        <p>
+          <strong>{name}</strong>
+          <span className="cart__degree">{degree.name}</span>
+        </p>
+        {isComplete(line) && <LinePrice price={prices[0]} />}
+        <RemoveButton
+          label={`Quitar ${name} del carrito`}
+          onRemove={() => onEdit((cart) => removeSubject(cart, id))}
+        />
+      </div>
+      {isComplete(line) ? (
+        <p>
+          <span className="badge badge--accent">Asignatura completa</span>
+        </p>
+      ) : (
+        <ul className="cart__lessons" aria-label={`Lecciones elegidas de ${name}`}>
+          {chosenLessons(line).map((lesson, index) => (
+            <li key={lesson.id} className="cart__row cart__row--lesson">
+              <p>{lesson.title}</p>
+              <LinePrice price={prices[index]} />
+              <RemoveButton
+                label={`Quitar ${lesson.title} de ${name}`}
+                onRemove={() => onEdit((cart) => removeLesson(cart, id, lesson.id))}
+              />
+            </li>
+          ))}
+        </ul>
+      )}
+      <WholeOffer
+        line={line}
+        onTakeWhole={() => onEdit((cart) => toggleAll([...cart], line.subject))}
+      />
+    </li>
+  );
+});
 
 function LinePrice({ price }: { price: CartLinePrice | undefined }) {
   if (!price) return null;
