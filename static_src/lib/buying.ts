@@ -3,6 +3,7 @@
  */
 import "./bindingPrice";
 import "./cart";
+import "./paymentDialog";
 import "./quote";
 import "../schemas/catalogue";
 import "../islands/catalogue/WholeOffer";

@@ -38,8 +38,8 @@ function whenVisible(element: HTMLElement, start: () => void): void {
 
 /**
  * The first touch, pointing or focus starts the island. A form with `data-hold` that is sent
- * before the island is mounted waits: the island finds `data-submitted`, and the loader sends the form if the island's
- * code can't be loaded.
+ * before the island is mounted waits, and its button shows that it is busy: the island finds
+ * `data-submitted`, and the loader sends the form if the island's code can't be loaded.
  */
 function onInteraction(element: HTMLElement, start: () => void): void {
   const events = ["pointerenter", "pointerdown", "focusin", "submit"];
@@ -48,6 +48,7 @@ function onInteraction(element: HTMLElement, start: () => void): void {
       if ("mounted" in element.dataset || !(event.target as Element).matches("[data-hold]")) return;
       event.preventDefault();
       element.dataset.submitted = "";
+      (event as SubmitEvent).submitter?.setAttribute("aria-busy", "true");
     }
     if (!started) start();
     started = true;

@@ -21,7 +21,7 @@ export class ResourceCache<T> {
 }
 
 export type Resource<T> =
-  | { status: "loading" }
+  | { status: "loading"; retry: () => void }
   | { status: "ready"; data: T }
   | { status: "failed"; error: unknown; retry: () => void };
 
@@ -63,11 +63,12 @@ export function useResource<T>(
     return () => abort.abort();
   }, [cache, key, attempt]);
 
-  if (key === null) return { status: "loading" };
+  const retry = () => setAttempt(attempt + 1);
+  if (key === null) return { status: "loading", retry };
   if (settled?.key === key && settled.attempt === attempt) {
     if ("data" in settled) return { status: "ready", data: settled.data };
-    return { status: "failed", error: settled.error, retry: () => setAttempt(attempt + 1) };
+    return { status: "failed", error: settled.error, retry };
   }
   const cached = cache.peek(key);
-  return cached === undefined ? { status: "loading" } : { status: "ready", data: cached };
+  return cached === undefined ? { status: "loading", retry } : { status: "ready", data: cached };
 }

@@ -5,8 +5,10 @@ in the cart.
 """
 
 from collections.abc import Callable
+from io import StringIO
 from statistics import median
 
+from django.core.management import call_command
 from django.db import connections
 from playwright.sync_api import Locator, Page, sync_playwright
 
@@ -18,6 +20,7 @@ from tools.dev.chromium import install_chromium, launch_options
 GOAL_MS = 100.0
 SLOWER = 4
 TICKED = 100
+SUBJECTS = 400
 TIMES = 7
 SIZES = {"phone": (390, 844), "desktop": (1440, 900)}
 
@@ -36,6 +39,7 @@ UNTICKED = ".subject .lesson .checkbox:enabled:not(:checked)"
 
 def interaction_rows() -> list[Row]:
     install_chromium()
+    call_command("seed", subjects=SUBJECTS, stdout=StringIO())
     fill_shop()
     largest = University.objects.open().order_by("-subjects_count", "pk")[0]
     connections.close_all()
@@ -76,7 +80,8 @@ def _tick_many(page: Page) -> None:
                 count++;
               }
             }
-            scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
+            // The end of the list is not the end of the page: on a phone the cart is below it.
+            [...document.querySelectorAll(".subject")].at(-1).scrollIntoView({ block: "end" });
             await new Promise((done) => setTimeout(done, 50));
           }
           scrollTo({ top: 0, behavior: "instant" });

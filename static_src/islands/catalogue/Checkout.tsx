@@ -5,16 +5,18 @@ import { type CartLine, countLines, toPricedItems } from "../../lib/cart";
 import { CartIcon } from "../../lib/icons";
 import { Modal } from "../../lib/modal";
 import { formatEuros } from "../../lib/money";
+import {
+  loadPaymentDialog,
+  preloadPaymentDialog,
+  reportMissingDialog,
+} from "../../lib/paymentDialog";
 import { quoteCart } from "../../lib/quote";
-import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import type { Pricing } from "../../schemas/pricing";
 import type { PaymentDialog } from "../payment/PaymentDialog";
 import { CartContents, type Clearing } from "./CartPanel";
 
 type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
-
-const loadDialog = () => import("../payment/PaymentDialog");
 
 /** What is open over the catalogue: the cart, on screens without room for it, or the payment. */
 export type OpenDialog = "cart" | "payment" | null;
@@ -39,24 +41,16 @@ export function useCheckout(): CheckoutState {
     if (loading) return;
     setLoading(true);
     try {
-      const { PaymentDialog } = await loadDialog();
+      const { PaymentDialog } = await loadPaymentDialog();
       setDialog(() => PaymentDialog);
       show("payment");
     } catch (error) {
-      console.error(error);
-      toast({
-        title: "Error",
-        text: "No hemos podido abrir el pago. Comprueba tu conexión e inténtalo de nuevo.",
-        tone: "error",
-      });
+      reportMissingDialog(error);
     }
     setLoading(false);
   }
   return { Dialog, open, loading, show, pay };
 }
-
-// Load the dialog when a button is pointed at or focused. A failure is reported on click.
-const preload = () => void loadDialog().catch(() => undefined);
 
 type Props = {
   checkout: CheckoutState;
@@ -95,8 +89,8 @@ export function Checkout({ checkout, cart, onCartChange, ...props }: Props) {
           aria-haspopup="dialog"
           aria-busy={loading}
           onClick={cartIsInView ? pay : () => show("cart")}
-          onPointerEnter={preload}
-          onFocus={preload}
+          onPointerEnter={preloadPaymentDialog}
+          onFocus={preloadPaymentDialog}
         >
           <span className="checkout__count">
             <CartIcon />

@@ -23,6 +23,7 @@ const NO_SUBJECTS: Resource<CataloguePage> = {
   status: "ready",
   data: { count: 0, page: 1, pages: 1, results: [] },
 };
+const SLOW_MS = 5_000;
 const REQUEST = "#solicitar-asignatura";
 const SKELETONS = ["a", "b", "c", "d", "e", "f"];
 
@@ -72,33 +73,37 @@ export function Results({ cache, query, onChange, ...cartProps }: Props) {
         <h2 id="resultados" ref={heading} tabIndex={-1}>
           {answer ? countText(answer.count) : "Asignaturas"}
         </h2>
-        <label className="results__size">
-          <span>Ordenar por</span>
-          <select
-            className="input"
-            value={query.order}
-            onChange={({ target }) => onChange({ order: parseOrder(target.value), page: 1 })}
-          >
-            {Object.entries(ORDERS).map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label className="results__size">
-          <span>Por página</span>
-          <select
-            className="input"
-            value={query.pageSize}
-            onChange={({ target }) => onChange({ pageSize: parsePageSize(target.value), page: 1 })}
-          >
-            {PAGE_SIZES.map((size) => (
-              <option key={size}>{size}</option>
-            ))}
-            <option value={EVERYTHING}>Todas</option>
-          </select>
-        </label>
+        <div className="results__options">
+          <label className="results__size">
+            <span>Ordenar por</span>
+            <select
+              className="input"
+              value={query.order}
+              onChange={({ target }) => onChange({ order: parseOrder(target.value), page: 1 })}
+            >
+              {Object.entries(ORDERS).map(([value, label]) => (
+                <option key={value} value={value}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label className="results__size">
+            <span>Por página</span>
+            <select
+              className="input"
+              value={query.pageSize}
+              onChange={({ target }) =>
+                onChange({ pageSize: parsePageSize(target.value), page: 1 })
+              }
+            >
+              {PAGE_SIZES.map((size) => (
+                <option key={size}>{size}</option>
+              ))}
+              <option value={EVERYTHING}>Todas</option>
+            </select>
+          </label>
+        </div>
       </div>
       <p className="visually-hidden" role="status">
         {announcement(first)}
@@ -162,17 +167,20 @@ type PageProps = CartProps & { resource: Resource<CataloguePage>; search: string
 function PageOfSubjects({ resource, search, cart, ...cartProps }: PageProps) {
   if (resource.status === "loading") {
     return (
-      <Grid>
-        {SKELETONS.map((name) => (
-          <SkeletonCard key={name} />
-        ))}
-      </Grid>
+      <>
+        <SlowNotice onRetry={resource.retry} />
+        <Grid>
+          {SKELETONS.map((name) => (
+            <SkeletonCard key={name} />
+          ))}
+        </Grid>
+      </>
     );
   }
   if (resource.status === "failed") {
     return (
       <div className="notice notice--error">
-        <p>No hemos podido cargar las asignaturas.</p>
+        <p>{failure()}</p>
         <button type="button" className="button button--quiet" onClick={resource.retry}>
           Volver a intentarlo
         </button>
@@ -204,6 +212,32 @@ function PageOfSubjects({ resource, search, cart, ...cartProps }: PageProps) {
         />
       ))}
     </Grid>
+  );
+}
+
+/** What the visitor reads, and may press, when an answer takes long. */
+function SlowNotice({ onRetry }: { onRetry: () => void }) {
+  const [slow, setSlow] = useState(false);
+  useEffect(() => {
+    if (slow) return;
+    const timer = setTimeout(() => setSlow(true), SLOW_MS);
+    return () => clearTimeout(timer);
+  }, [slow]);
+  const retry = () => {
+    setSlow(false);
+    onRetry();
+  };
+  return (
+    <div role="status">
+      {slow && (
+        <div className="notice notice--warning results__slow">
+          <p>Tu conexión va lenta. Seguimos cargando las asignaturas.</p>
+          <button type="button" className="button button--quiet" onClick={retry}>
+            Volver a intentarlo
+          </button>
+        </div>
+      )}
+    </div>
   );
 }
 
@@ -315,11 +349,16 @@ function Pager(props: { page: number; pages: number; onGoTo: (page: number) => v
   );
 }
 
+const failure = () =>
+  navigator.onLine
+    ? "No hemos podido cargar las asignaturas."
+    : "No tienes conexión a internet. Cuando vuelva, inténtalo otra vez.";
+
 const countText = (count: number) => (count === 1 ? "1 asignatura" : `${count} asignaturas`);
 
 function announcement(resource: Resource<CataloguePage>): string {
   if (resource.status === "loading") return "Cargando asignaturas";
-  if (resource.status === "failed") return "No hemos podido cargar las asignaturas.";
+  if (resource.status === "failed") return failure();
   const { count, page, pages } = resource.data;
   if (count === 0) return "No se encontraron asignaturas";
   return `${countText(count)}, página ${page} de ${pages}`;

@@ -17,6 +17,11 @@ import {
 } from "../../lib/cart";
 import { campaignName } from "../../lib/discounts";
 import { formatEuros } from "../../lib/money";
+import {
+  loadPaymentDialog,
+  preloadPaymentDialog,
+  reportMissingDialog,
+} from "../../lib/paymentDialog";
 import { quoteCart, subjectCard } from "../../lib/quote";
 import { toast } from "../../lib/toast";
 import { vatSentence } from "../../lib/vatNote";
@@ -29,8 +34,6 @@ import { savingInWords } from "./saving";
 type Props = { subject: CatalogueSubject; pricing: Pricing; academy: Academy };
 type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
 
-const loadDialog = () => import("../payment/PaymentDialog");
-
 /**
  * The purchase of one subject on its page, complete or by lessons, with the catalogue's payment
  * dialog. `templates/pages/_buy.html` renders the same HTML on the server. Until this is mounted
@@ -40,6 +43,7 @@ export function BuySubject({ subject, pricing, academy }: Props) {
   const [{ cart, single }, setChoice] = useState(() => choiceInPage(subject));
   const [Dialog, setDialog] = useState<Dialog | null>(null);
   const [open, setOpen] = useState(false);
+  const [loading, setLoading] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
 
   const { campaign } = pricing;
@@ -61,20 +65,16 @@ export function BuySubject({ subject, pricing, academy }: Props) {
       toast({ title: "Marca al menos una lección", tone: "info" });
       return;
     }
+    setLoading(true);
     try {
-      const { PaymentDialog } = await loadDialog();
+      const { PaymentDialog } = await loadPaymentDialog();
       setDialog(() => PaymentDialog);
       setOpen(true);
     } catch (error) {
-      console.error(error);
-      toast({
-        title: "Error",
-        text: "No hemos podido abrir el pago. Comprueba tu conexión e inténtalo de nuevo.",
-        tone: "error",
-      });
+      reportMissingDialog(error);
     }
+    setLoading(false);
   };
-  const preload = () => void loadDialog().catch(() => undefined);
 
   // The visitor pressed the server's button before this component was mounted.
   const openEarly = useEffectEvent(openDialog);
@@ -182,8 +182,9 @@ export function BuySubject({ subject, pricing, academy }: Props) {
           ref={button}
           className="button button--large"
           aria-haspopup="dialog"
-          onPointerEnter={preload}
-          onFocus={preload}
+          aria-busy={loading}
+          onPointerEnter={preloadPaymentDialog}
+          onFocus={preloadPaymentDialog}
         >
           Comprar ahora
         </button>
