@@ -1,4 +1,11 @@
-import { type ReactNode, useEffect, useEffectEvent, useRef, useState } from "react";
+import {
+  type MouseEvent,
+  type ReactNode,
+  useEffect,
+  useEffectEvent,
+  useRef,
+  useState,
+} from "react";
 import { get } from "../../lib/api";
 import { type Cart, lineOf } from "../../lib/cart";
 import { NextIcon, PreviousIcon } from "../../lib/icons";
@@ -156,10 +163,13 @@ function WhereElse({ search }: { search: string }) {
   );
 }
 
-/** Older browsers do not open the details that a link's target is in. */
-function openRequest() {
+/** Open the request without a change of the address, which would count as a step of the history. */
+function openRequest(event: MouseEvent) {
   const details = document.querySelector(REQUEST)?.closest("details");
-  if (details) details.open = true;
+  if (!details) return;
+  event.preventDefault();
+  details.open = true;
+  details.querySelector("summary")?.focus();
 }
 
 type PageProps = CartProps & { resource: Resource<CataloguePage>; search: string };
