@@ -43,6 +43,24 @@ def database(var_dir: Path) -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
         }
         return config
+    return _postgresql(config)
+
+
+def databases(var_dir: Path) -> dict[str, dict[str, Any]]:
+    """The value of DATABASES: the database, and its replica if DATABASE_REPLICA_URL names one."""
+    found = {"default": database(var_dir)}
+    if env.str("DATABASE_REPLICA_URL", default=""):
+        replica = _postgresql(env.db_url("DATABASE_REPLICA_URL"))
+        if replica["ENGINE"] != found["default"]["ENGINE"] or "postgresql" not in replica["ENGINE"]:
+            raise ImproperlyConfigured(
+                "DATABASE_REPLICA_URL solo vale con PostgreSQL, también en DATABASE_URL."
+            )
+        # Tests have one database.
+        found["replica"] = {**replica, "TEST": {"MIRROR": "default"}}
+    return found
+
+
+def _postgresql(config: dict[str, Any]) -> dict[str, Any]:
     config.setdefault("CONN_MAX_AGE", 60)
     # After a restart of the database the next request gets a new connection instead of an error.
     config.setdefault("CONN_HEALTH_CHECKS", True)

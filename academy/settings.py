@@ -11,7 +11,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from academy import api_settings
-from academy.database_settings import database
+from academy.database_settings import databases
 from academy.environment import BASE_DIR, env
 from academy.error_reports import start_error_reports
 from academy.log_settings import logging_config
@@ -107,9 +107,8 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "academy.urls"
 WSGI_APPLICATION = "academy.wsgi.application"
-APPEND_SLASH = (
-    False  # No page has a trailing slash; CanonicalPathMiddleware redirects the other way.
-)
+# No page has a trailing slash; CanonicalPathMiddleware redirects the other way.
+APPEND_SLASH = False
 
 TEMPLATES = [
     {
@@ -132,7 +131,8 @@ TEMPLATES = [
 ]
 
 # ---------------------------------------------------------------- database
-DATABASES: dict[str, dict[str, Any]] = {"default": database(VAR_DIR)}
+DATABASES = databases(VAR_DIR)
+DATABASE_ROUTERS = ["apps.core.replica.ReplicaRouter"]
 SILENCED_SYSTEM_CHECKS = [
     # SQLite ignores the INCLUDE columns of the catalogue's indexes, which is harmless.
     "models.W040",

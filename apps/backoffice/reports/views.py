@@ -1,5 +1,6 @@
 """The page "Informes" and its downloads."""
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
@@ -9,13 +10,14 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from apps.backoffice.reports.chart import takings_chart
-from apps.backoffice.reports.figures import figures_of
-from apps.backoffice.reports.month import month_of, this_month
+from apps.backoffice.reports.chart import Chart, takings_chart
+from apps.backoffice.reports.figures import Figures, figures_of
+from apps.backoffice.reports.month import Month, month_of, this_month
 from apps.backoffice.reports.movements import HEADINGS, as_workbook, movements
 from apps.core.admin_log import log_rows
 from apps.core.errors import AcademyError
 from apps.core.fresh_password import fresh_password_required
+from apps.core.replica import from_replica
 from apps.core.spreadsheets import as_csv
 from apps.payments.balance_copy import fetch_balance
 from apps.payments.models import BalanceEntry
@@ -37,8 +39,7 @@ def report_page(request: HttpRequest, *, context: dict[str, Any]) -> HttpRespons
     if request.method == "POST":
         _fetch(request)
         return redirect(f"{reverse('admin:reports')}?mes={month}")
-    figures = figures_of(month)
-    latest = BalanceEntry.objects.order_by("-created_at").values_list("created_at", flat=True)
+    figures, chart, latest = _read(month)
     return TemplateResponse(
         request,
         "backoffice/reports.html",
@@ -47,7 +48,7 @@ def report_page(request: HttpRequest, *, context: dict[str, Any]) -> HttpRespons
             "title": "Informes",
             "month": month,
             "figures": figures,
-            "chart": takings_chart(month),
+            "chart": chart,
             "sold": (
                 ("Por asignatura", "Asignatura", figures.subjects[:SHOWN]),
                 ("Por grado", "Grado", figures.degrees[:SHOWN]),
@@ -56,10 +57,22 @@ def report_page(request: HttpRequest, *, context: dict[str, Any]) -> HttpRespons
                 ("Por forma de pago", "Forma de pago", figures.payment_types),
                 ("Por código promocional", "Código", figures.codes[:SHOWN]),
             ),
-            "latest": latest.first(),
+            "latest": latest,
             "may_export": request.user.has_perm(EXPORT),
         },
     )
+
+
+@from_replica
+def _read(month: Month) -> tuple[Figures, Chart | None, datetime | None]:
+    """What the page shows, and the moment of the last movement."""
+    latest = BalanceEntry.objects.order_by("-created_at").values_list("created_at", flat=True)
+    return figures_of(month), takings_chart(month), latest.first()
+
+
+@from_replica
+def _file(month: Month, ending: str) -> str | bytes:
+    return as_csv(HEADINGS, movements(month)) if ending == "csv" else as_workbook(month)
 
 
 def _fetch(request: HttpRequest) -> None:
@@ -84,10 +97,7 @@ def _export(request: HttpRequest, written: str, ending: str) -> HttpResponse:
     month = month_of(written)
     if month is None or ending not in CONTENT_TYPES:
         raise Http404
-    if ending == "csv":
-        content: str | bytes = as_csv(HEADINGS, movements(month))
-    else:
-        content = as_workbook(month)
+    content = _file(month, ending)
     log_rows(request, BalanceEntry, [], f"Movimientos de {month} exportados ({ending})")
     return HttpResponse(
         content,

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connection
+from django.db import connections
 from django.db.models import F, QuerySet
 
 from apps.core.money import to_cents
@@ -43,7 +43,7 @@ def answers(questions: Sequence[Question]) -> list[Any]:
     parts = [question.as_sql() for question in questions]
     parameters = [parameter for _, some in parts for parameter in some]
     statement = "SELECT " + ", ".join(sql for sql, _ in parts)
-    with connection.cursor() as cursor:
+    with connections[questions[0].rows.db].cursor() as cursor:
         cursor.execute(statement, parameters)
         return list(cursor.fetchone() or ())
 
