@@ -29,7 +29,7 @@ class _Conversation(socketserver.StreamRequestHandler):
             match words.upper().split(":")[0].split(" ")[0]:
                 case "EHLO" | "HELO":
                     self._say(250, "8BITMIME")
-                case "MAIL" | "RSET":
+                case "MAIL" | "RSET" | "NOOP":
                     self._say(250, "OK")
                 case "RCPT":
                     recipient = words.partition("<")[2].partition(">")[0]
@@ -42,6 +42,8 @@ class _Conversation(socketserver.StreamRequestHandler):
                         self.server.drops -= 1
                         return
                     self._say(250, "taken")
+                    if self.server.ends_after_a_mail:
+                        return
                 case "QUIT":
                     self._say(221, "bye")
                     return
@@ -62,6 +64,7 @@ class MailServer(socketserver.ThreadingTCPServer):
     """`answers` to RCPT by address. The next `drops` mails are accepted without an answer.
 
     While `answers_at_all` is cleared, connections are accepted, counted and left without an answer.
+    With `ends_after_a_mail` it ends the conversation when it has taken a mail.
     """
 
     allow_reuse_address = True
@@ -73,6 +76,7 @@ class MailServer(socketserver.ThreadingTCPServer):
         self.port = int(self.server_address[1])
         self.answers: dict[str, tuple[int, str]] = {}
         self.drops = 0
+        self.ends_after_a_mail = False
         self.taken: list[tuple[str, bytes]] = []
         self.connections = 0
         self.answers_at_all = threading.Event()

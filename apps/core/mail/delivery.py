@@ -4,6 +4,7 @@ import smtplib
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime
 from email.utils import format_datetime
 
@@ -19,6 +20,9 @@ from apps.core.models import SiteSettings
 NO_SUCH_MAILBOX = {550, 551, 553}
 # RFC 5322 recommends at most 78 characters in a line of plain text.
 TEXT_WIDTH = 76
+# Mail servers limit the mails of one connection, most of them to 100 or more.
+MAILS_PER_CONNECTION = 50
+SMTP_OK = 250
 
 
 class ServerUnreachable(Exception):
@@ -67,21 +71,88 @@ def _wrapped(line: str) -> str:
     )
 
 
+class _KeptConnection:
+    """The connection to the mail server that the mails of one batch share, once there is one."""
+
+    def __init__(self) -> None:
+        self._connection: BaseEmailBackend | None = None
+        self._mails = 0
+
+    def take(self) -> BaseEmailBackend:
+        """The connection, opened again if it is used up or the server has ended it."""
+        if self._connection is None or self._mails >= MAILS_PER_CONNECTION or not self._answers():
+            self.close()
+            self._connection, self._mails = _opened(), 0
+        self._mails += 1
+        return self._connection
+
+    def close(self) -> None:
+        if self._connection is not None:
+            _close(self._connection)
+            self._connection = None
+
+    def _answers(self) -> bool:
+        smtp = getattr(self._connection, "connection", None)
+        if not isinstance(smtp, smtplib.SMTP):
+            return True
+        try:
+            return smtp.noop()[0] == SMTP_OK
+        except (OSError, smtplib.SMTPException):
+            return False
+
+
+_kept: ContextVar[_KeptConnection | None] = ContextVar("_kept", default=None)
+
+
+@contextmanager
+def keeping_connection() -> Iterator[None]:
+    """Within the block the mails share connections: the worker sends those that are due in a row.
+
+    A connection with TLS and a password takes longer than the mail itself.
+    """
+    kept = _KeptConnection()
+    token = _kept.set(kept)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+        kept.close()
+
+
 @contextmanager
 def open_connection() -> Iterator[BaseEmailBackend]:
-    """Open a connection to the mail server. Raises ServerUnreachable if that fails."""
+    """A connection to the mail server, for one mail. Raises ServerUnreachable if there is none.
+
+    It is closed afterwards, or kept for the next mail within `keeping_connection`. After an error
+    it is never kept.
+    """
+    kept = _kept.get()
+    connection = _opened() if kept is None else kept.take()
+    try:
+        yield connection
+    except BaseException:
+        if kept is not None:
+            kept.close()
+        raise
+    finally:
+        if kept is None:
+            _close(connection)
+
+
+def _opened() -> BaseEmailBackend:
     connection = get_connection()
     try:
         connection.open()
     # Any error here (no route, no TLS, a wrong password) would affect every mail.
     except Exception as error:
         raise ServerUnreachable(f"{type(error).__name__}: {error}") from error
-    try:
-        yield connection
-    finally:
-        # The mail was accepted or refused before this, so an error on closing doesn't matter.
-        with suppress(Exception):
-            connection.close()
+    return connection
+
+
+def _close(connection: BaseEmailBackend) -> None:
+    # The mail was accepted or refused before this, so an error on closing doesn't matter.
+    with suppress(Exception):
+        connection.close()
 
 
 def is_permanent_refusal(error: Exception) -> bool:

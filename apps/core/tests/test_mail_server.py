@@ -229,3 +229,46 @@ def test_a_failed_sign_in_at_the_server_counts_as_unreachable(smtp):
     ):
         pass
     assert not is_permanent_refusal(ServerUnreachable("x"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_mails_that_are_due_in_a_row_share_a_connection(smtp):
+    with running_mail_server(smtp.EMAIL_PORT) as server:
+        mails = [queue(number) for number in range(3)]
+        run_worker()
+        assert (len(server.taken), server.connections) == (3, 1)
+        # The worker has nothing to do and holds no connection.
+        queue(3)
+        run_worker()
+        assert (len(server.taken), server.connections) == (4, 2)
+    assert [state(mail) for mail in mails] == [("sent", 1)] * 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_takes_a_limited_number_of_mails(smtp, monkeypatch):
+    monkeypatch.setattr(delivery, "MAILS_PER_CONNECTION", 2)
+    with running_mail_server(smtp.EMAIL_PORT) as server:
+        for number in range(3):
+            queue(number)
+        run_worker()
+        assert (len(server.taken), server.connections) == (3, 2)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_the_server_has_ended_is_opened_again(smtp):
+    with running_mail_server(smtp.EMAIL_PORT) as server:
+        server.ends_after_a_mail = True
+        mails = [queue(number) for number in range(3)]
+        run_worker()
+        assert server.connections == 3
+    assert [state(mail) for mail in mails] == [("sent", 1)] * 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_is_not_kept_after_a_refusal(smtp):
+    with running_mail_server(smtp.EMAIL_PORT) as server:
+        server.answers = {"nadie@example.com": (550, "no such mailbox")}
+        refused, sent = queue(1, to="nadie@example.com"), queue(2)
+        run_worker()
+        assert server.connections == 2
+    assert (state(refused), state(sent)) == (("failed", 1), ("sent", 1))

@@ -9,6 +9,7 @@ from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
 
 from apps.core.heartbeats import beating
+from apps.core.mail.delivery import keeping_connection
 from apps.core.task_claim import claim_task
 from apps.core.tracing import traced
 
@@ -30,7 +31,8 @@ class PersistentWorker(db_worker.Worker):
             time.sleep(random.random())  # noqa: S311
         while self.running:
             try:
-                self._run_due_tasks()
+                with keeping_connection():
+                    self._run_due_tasks()
             except (DatabaseError, InterfaceError):
                 if self.batch:
                     raise
