@@ -64,8 +64,8 @@ class RetriedWork(models.Model):
         meta: Any = cls._meta
         column = (meta.pk if name == "pk" else meta.get_field(name)).column
         rows = cls._default_manager.raw(
-            f"UPDATE {quote(meta.db_table)} "  # noqa: S608
-            "SET leased_until = %s, attempts = attempts + 1 "
+            f"UPDATE {quote(meta.db_table)} SET "  # noqa: S608
+            "leased_until = %s, attempts = attempts + 1 "
             f"WHERE {quote(column)} = %s AND status = %s AND due_at <= %s "
             "AND (leased_until IS NULL OR leased_until <= %s OR leased_until > %s) RETURNING *",
             [now + LEASE, value, cls.OPEN, now, now, now + LEASE + CLOCK_DIFFERENCE],
