@@ -7,8 +7,8 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.bad_requests import refusal
 from apps.core.errors import AcademyError
+from apps.core.http.bad_requests import refusal
 
 
 class MethodNotAllowed(AcademyError):

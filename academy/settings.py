@@ -86,14 +86,14 @@ MIDDLEWARE = [
     # Before all others: it answers for them.
     "apps.core.page_cache.middleware.PageCacheMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "apps.core.static_files.StaticFilesMiddleware",
+    "apps.core.storage.static_files.StaticFilesMiddleware",
     # Compresses pages to a sixth. Django adds random padding against the BREACH attack.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
-    "apps.core.middleware.BrowserHeadersMiddleware",
-    "apps.core.health.ProbeMiddleware",
-    "apps.core.middleware.BadRequestMiddleware",
-    "apps.core.middleware.CanonicalPathMiddleware",
+    "apps.core.http.middleware.BrowserHeadersMiddleware",
+    "apps.core.http.health.ProbeMiddleware",
+    "apps.core.http.middleware.BadRequestMiddleware",
+    "apps.core.http.middleware.CanonicalPathMiddleware",
     "apps.payments.middleware.StripeTimeMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",
     "apps.classroom.middleware.ClassroomSessionMiddleware",
@@ -214,9 +214,9 @@ def _files(folder: str, *, base_url: str = "", **local: Any) -> dict[str, Any]:
     """A storage: a folder of VAR_DIR, or the same folder of the bucket."""
     if S3_BUCKET:
         options = {**_bucket_options, "location": folder, "base_url": base_url}
-        return {"BACKEND": "apps.core.bucket_storage.BucketStorage", "OPTIONS": options}
+        return {"BACKEND": "apps.core.storage.bucket_storage.BucketStorage", "OPTIONS": options}
     return {
-        "BACKEND": "apps.core.file_storage.FolderStorage",
+        "BACKEND": "apps.core.storage.file_storage.FolderStorage",
         "OPTIONS": {"folder": folder, "base_url": base_url or None, **local},
     }
 
@@ -233,7 +233,7 @@ STORAGES = {
         "private/leads", file_permissions_mode=0o600, directory_permissions_mode=0o700
     ),
     "staticfiles": {
-        "BACKEND": "apps.core.static_storage.BuiltStaticFilesStorage"
+        "BACKEND": "apps.core.storage.static_storage.BuiltStaticFilesStorage"
         if not DEBUG
         else "django.contrib.staticfiles.storage.StaticFilesStorage"
     },
@@ -242,7 +242,7 @@ WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[.-][0-9A-Za-z]{8,12}\..+$"
 
 # ---------------------------------------------------------------- security
-SESSION_ENGINE = "apps.core.session_store"
+SESSION_ENGINE = "apps.core.http.session_store"
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https://")
 # A browser accepts a `__Host-` cookie only from this very host, encrypted and for all paths:

@@ -11,8 +11,8 @@ from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from apps.core.file_storage import PICTURES, PRIVATE
 from apps.core.models import Backup
+from apps.core.storage.file_storage import PICTURES, PRIVATE
 from apps.orders.models import Order
 from tests.helpers.factories import ANA, make_subject
 from tests.helpers.refunds import buy

@@ -18,7 +18,7 @@ from django.test import Client
 def fail(*args, **kwargs):
     email = "ana@correo.example"
     raise RuntimeError(f"no row for {email} with sk_live_1")
-from apps.core import health
+from apps.core.http import health
 health.PROBES["/healthz"] = fail
 client = Client(raise_request_exception=False, headers={"cookie": "s=s3cr3t", "user-agent": "Ana"})
 answer = client.post("/healthz?token=s3cr3t", {"email": "ana@correo.example"})

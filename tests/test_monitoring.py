@@ -10,11 +10,12 @@ from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from apps.core import disk_space, health
-from apps.core.heartbeats import beat
+from apps.core import disk_space
+from apps.core.http import health
 from apps.core.jobs import alert_silent_processes
 from apps.core.mail.outbox import deliver_mail
 from apps.core.models import PROCESSES, Backup, Heartbeat
+from apps.core.workers.heartbeats import beat
 from apps.orders.ledger.history import note
 from apps.orders.models.statuses import EventKind
 from apps.payments.models import AuditDifference

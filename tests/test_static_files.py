@@ -14,8 +14,8 @@ import requests
 from django.http import HttpResponse
 from django.test import RequestFactory
 
-from apps.core import assets
-from apps.core.static_files import StaticFilesMiddleware
+from apps.core.storage import assets
+from apps.core.storage.static_files import StaticFilesMiddleware
 from tests.test_start import DEPLOYMENT
 from tools.dev.processes import ROOT, end, end_with_parent, free_port
 from tools.dev.stack import documented_settings

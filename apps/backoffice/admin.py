@@ -21,19 +21,19 @@ from django_otp.plugins.otp_static import admin as backup_codes_admin
 from django_otp.plugins.otp_totp import admin as authenticator_admin
 from django_tasks_db import admin as tasks_admin
 
-from apps.backoffice.models import Authenticator
-from apps.backoffice.password_links import FORGOTTEN, INVITATION, mail_link
-from apps.backoffice.password_page import PasswordOfAnotherForm
-from apps.backoffice.permission_names import PermissionsField
-from apps.backoffice.staff_powers import (
+from apps.backoffice.accounts.password_links import FORGOTTEN, INVITATION, mail_link
+from apps.backoffice.accounts.password_page import PasswordOfAnotherForm
+from apps.backoffice.accounts.permission_names import PermissionsField
+from apps.backoffice.accounts.staff_powers import (
     grantable_groups,
     grantable_permissions,
     may_manage,
     may_manage_group,
 )
-from apps.core.admin_base import NOTHING, AcademyModelAdmin, moment
-from apps.core.admin_conflicts import GuardsChanges
-from apps.core.fresh_password import fresh_password_required
+from apps.backoffice.models import Authenticator
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
+from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.fresh_password import fresh_password_required
 
 if TYPE_CHECKING:
     _GroupAdmin = auth_admin.GroupAdmin

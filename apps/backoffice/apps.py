@@ -15,7 +15,7 @@ class BackofficeConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        from apps.backoffice import staff_session  # noqa: F401  (connects its receivers)
-        from apps.backoffice.password_links import register_mails
+        from apps.backoffice.accounts import staff_session  # noqa: F401  (connects its receivers)
+        from apps.backoffice.accounts.password_links import register_mails
 
         register_mails()

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from apps.backoffice.password_links import FORGOTTEN, INVITATION, set_password_path
+from apps.backoffice.accounts.password_links import FORGOTTEN, INVITATION, set_password_path
 from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STAFF, preview_mail
 

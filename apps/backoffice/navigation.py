@@ -9,7 +9,7 @@ from itertools import groupby
 
 from django.urls import reverse
 
-from apps.backoffice.permitted import Permitted
+from apps.backoffice.accounts.permitted import Permitted
 
 
 @dataclass(frozen=True)

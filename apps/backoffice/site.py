@@ -11,9 +11,9 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from apps.backoffice.step_pages import NOWHERE, step_context
-from apps.core.admin_lookups import GuardedLookups
-from apps.core.admin_spanish import delete_selected
+from apps.backoffice.accounts.step_pages import NOWHERE, step_context
+from apps.core.staff.admin_lookups import GuardedLookups
+from apps.core.staff.admin_spanish import delete_selected
 
 # Ordered by how often staff need them. Others follow in their default order.
 SECTIONS = (
@@ -87,7 +87,7 @@ class BackofficeSite(admin.AdminSite):
 
     @property
     def login_form(self) -> Any:  # type: ignore[override]  # an attribute in Django
-        from apps.backoffice.sign_in import StaffSignInForm
+        from apps.backoffice.accounts.sign_in import StaffSignInForm
 
         return StaffSignInForm
 
@@ -97,7 +97,7 @@ class BackofficeSite(admin.AdminSite):
 
         @wraps(checked)
         def page(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            from apps.backoffice.staff_session import end_if_over
+            from apps.backoffice.accounts.staff_session import end_if_over
 
             end_if_over(request)
             answer: HttpResponse = checked(request, *args, **kwargs)
@@ -108,7 +108,7 @@ class BackofficeSite(admin.AdminSite):
     def _after_second_factor(self, view: Any) -> Any:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-            from apps.backoffice.second_factor import is_missing
+            from apps.backoffice.accounts.second_factor import is_missing
 
             match = request.resolver_match
             is_step = match is not None and match.url_name in SIGN_IN_STEPS
@@ -121,17 +121,17 @@ class BackofficeSite(admin.AdminSite):
         return guarded
 
     def second_factor(self, request: HttpRequest) -> HttpResponse:
-        from apps.backoffice.second_factor_pages import check_page
+        from apps.backoffice.accounts.second_factor_pages import check_page
 
         return check_page(request, step_context(request))
 
     def second_factor_setup(self, request: HttpRequest) -> HttpResponse:
-        from apps.backoffice.second_factor_pages import setup_page
+        from apps.backoffice.accounts.second_factor_pages import setup_page
 
         return setup_page(request, step_context(request))
 
     def second_factor_codes(self, request: HttpRequest) -> HttpResponse:
-        from apps.backoffice.second_factor_pages import backup_codes_page
+        from apps.backoffice.accounts.second_factor_pages import backup_codes_page
 
         return backup_codes_page(request, step_context(request))
 
@@ -171,7 +171,7 @@ class BackofficeSite(admin.AdminSite):
         return preview_page(request, label, self.each_context(request))
 
     def confirm_password(self, request: HttpRequest) -> HttpResponse:
-        from apps.backoffice.password_page import confirm_password
+        from apps.backoffice.accounts.password_page import confirm_password
 
         return confirm_password(request, step_context(request))
 
@@ -184,13 +184,13 @@ class BackofficeSite(admin.AdminSite):
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:  # TemplateResponse in Django's types, which lack the redirect
-        from apps.backoffice.password_page import ChangePassword
+        from apps.backoffice.accounts.password_page import ChangePassword
 
         context = {**self.each_context(request), **(extra_context or {})}
         return ChangePassword.as_view(extra_context=context)(request)
 
     def invite(self, request: HttpRequest) -> HttpResponse:
-        from apps.backoffice.invitations import invite_page
+        from apps.backoffice.accounts.invitations import invite_page
 
         return invite_page(request, self.each_context(request))
 

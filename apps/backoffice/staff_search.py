@@ -14,10 +14,10 @@ from django.db.models import Model, Q, QuerySet
 from django.db.models.functions import Lower
 from django.urls import reverse
 
-from apps.backoffice.permitted import Permitted
+from apps.backoffice.accounts.permitted import Permitted
 from apps.catalogue.models import Subject
-from apps.core.admin_base import money
 from apps.core.identity import email_identity, phone_identity
+from apps.core.staff.admin_base import money
 from apps.leads.models import Lead
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.payments.models import ProviderEvent

@@ -21,8 +21,8 @@ from apps.classroom.models import (
 )
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import retry_change
-from apps.core.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
-from apps.core.admin_buttons import Repeated, button_view, form_key
+from apps.core.staff.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
+from apps.core.staff.admin_buttons import Repeated, button_view, form_key
 from apps.students.models import Student
 
 

@@ -16,14 +16,10 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from apps.core import backup_admin  # noqa: F401  (registers itself)
-from apps.core.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
-from apps.core.admin_conflicts import GuardsChanges
-from apps.core.admin_filters import MailTemplateFilter, month_filter
 from apps.core.admin_log import log_reading
+from apps.core.http.response_headers import NO_STORE
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.legal.placeholders import check_placeholders
-from apps.core.legal_text_form import LegalTextForm, based_on, newest_text
 from apps.core.mail.outbox import retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import render_for_staff
@@ -36,8 +32,12 @@ from apps.core.models import (
     ScheduledJob,
     SiteSettings,
 )
-from apps.core.response_headers import NO_STORE
-from apps.core.staff_admin import DeletedRowAdmin, StaffActionAdmin
+from apps.core.staff import backup_admin  # noqa: F401  (registers itself)
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
+from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.admin_filters import MailTemplateFilter, month_filter
+from apps.core.staff.legal_text_form import LegalTextForm, based_on, newest_text
+from apps.core.staff.staff_admin import DeletedRowAdmin, StaffActionAdmin
 from apps.core.staff_html import check_html
 
 __all__ = ("DeletedRowAdmin", "StaffActionAdmin")

@@ -17,15 +17,17 @@ class CoreConfig(AppConfig):
         super().import_models()
 
     def ready(self) -> None:
-        from apps.core import checks, public_pictures, recycle_bin, retention, silence  # noqa: F401  (registers the system checks)
+        from apps.core import checks, public_pictures, retention  # noqa: F401  (registers the system checks)
         from apps.core.api_sentences import use_familiar_sentences
         from apps.core.backup_record import create_missing_row
-        from apps.core.heartbeats import create_missing_rows
         from apps.core.mail.registry import absolute_url, register_mail
         from apps.core.models import LegalText, SiteSettings
         from apps.core.page_cache.triggers import create_triggers, shown_publicly
+        from apps.core.staff import recycle_bin
         from apps.core.staff_log import copy_entry
         from apps.core.tracing import add_request_id
+        from apps.core.workers import silence
+        from apps.core.workers.heartbeats import create_missing_rows
 
         use_familiar_sentences()
         register_mail(

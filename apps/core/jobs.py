@@ -18,12 +18,12 @@ from django.db import close_old_connections, connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from apps.core.lost_tasks import requeue_killed, start_postponed
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
 from apps.core.models import ScheduledJob
 from apps.core.privacy import purge_all
 from apps.core.retries import CLOCK_DIFFERENCE, unleased
-from apps.core.silence import mail_about_silent_processes
+from apps.core.workers.lost_tasks import requeue_killed, start_postponed
+from apps.core.workers.silence import mail_about_silent_processes
 
 logger = logging.getLogger(__name__)
 

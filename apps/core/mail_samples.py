@@ -2,7 +2,7 @@ from django.urls import reverse
 
 from apps.core.mail.registry import absolute_url
 from apps.core.mail.samples import STAFF, preview_mail
-from apps.core.silence import TEMPLATE
+from apps.core.workers.silence import TEMPLATE
 
 preview_mail(
     "job_failed",

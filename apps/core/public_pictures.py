@@ -15,8 +15,8 @@ from django.db.models.signals import post_delete
 from django.utils.crypto import get_random_string
 from PIL import Image, ImageOps
 
-from apps.core.file_storage import PICTURES
 from apps.core.models import DeletedRow
+from apps.core.storage.file_storage import PICTURES
 
 EXTENSIONS = ["jpeg", "jpg", "png", "webp"]
 FORMATS = ("JPEG", "PNG", "WEBP")

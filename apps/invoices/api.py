@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.api import PublicAPIView
-from apps.core.response_headers import PRIVATE
+from apps.core.http.response_headers import PRIVATE
 from apps.core.throttle import Limit
 from apps.invoices.billing import (
     LENGTHS,

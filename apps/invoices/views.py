@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.core.api import refuse_cross_site
 from apps.core.errors import AcademyError, CrossSite, NotFound, TooManyRequests
-from apps.core.response_headers import private_form_page, private_page
+from apps.core.http.response_headers import private_form_page, private_page
 from apps.core.throttle import Limit
 from apps.invoices.billing import (
     full_invoice_of,

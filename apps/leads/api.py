@@ -16,8 +16,8 @@ from rest_framework.response import Response
 from apps.catalogue.reads import on_sale_subjects
 from apps.core.api import PublicAPIView
 from apps.core.errors import Invalid, NotFound, StorageFull, TooLarge
+from apps.core.http.response_headers import NO_STORE
 from apps.core.money import as_json, to_cents
-from apps.core.response_headers import NO_STORE
 from apps.core.throttle import Limit
 from apps.leads import attachments
 from apps.leads import serializers as shapes

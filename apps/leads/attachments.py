@@ -11,7 +11,7 @@ from django.core.files.storage import Storage, storages
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
-from apps.core.file_storage import PRIVATE
+from apps.core.storage.file_storage import PRIVATE
 from apps.leads.models import Attachment
 
 MAX_MEGABYTES = 10

@@ -9,8 +9,8 @@ from rest_framework.response import Response
 from apps.classroom.provisioning import account_status
 from apps.core.api import PublicAPIView
 from apps.core.errors import Invalid
+from apps.core.http.response_headers import PRIVATE
 from apps.core.money import as_json, to_cents
-from apps.core.response_headers import PRIVATE
 from apps.core.throttle import Limit
 from apps.orders.checkout.cart import resolve
 from apps.orders.checkout.recover import recover

@@ -2,9 +2,9 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from apps.core.admin_base import NOTHING, AcademyModelAdmin, moment
-from apps.core.admin_conflicts import GuardsChanges
-from apps.core.picture_input import picture_column
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
+from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.picture_input import picture_column
 from apps.pages.models import (
     Faq,
     Institution,

@@ -15,8 +15,8 @@ from apps.catalogue.addresses import ROOT, id_in
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
 from apps.catalogue.search import LONGEST_SEARCH, search_catalogue
 from apps.core.context import academy_props
+from apps.core.http.response_headers import paying_page
 from apps.core.page_cache.policy import public_page
-from apps.core.response_headers import paying_page
 from apps.pages import structured_data
 from apps.pages.content import EXAM, SUBJECT_CONTENT
 from apps.pages.crumbs import Crumb

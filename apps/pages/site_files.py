@@ -23,10 +23,10 @@ from django.views.decorators.http import require_safe
 
 from apps.catalogue.addresses import subject_path, university_path
 from apps.catalogue.models import Degree, Subject, University
-from apps.core.assets import find_asset
 from apps.core.models import SiteSettings
 from apps.core.page_cache.policy import is_kept
 from apps.core.public_pictures import picture_storage
+from apps.core.storage.assets import find_asset
 from apps.pages.structured_data import INDEXABLE
 
 SUBJECTS_PER_SITEMAP = 10_000

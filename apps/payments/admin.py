@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import ReadOnlyAdmin, moment
+from apps.core.staff.admin_base import ReadOnlyAdmin, moment
 from apps.payments.models import AuditDifference, ProviderEvent
 from apps.payments.redaction import without_secrets
 

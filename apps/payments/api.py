@@ -12,8 +12,8 @@ from rest_framework.response import Response
 from apps.classroom.provisioning import account_status, resend_access_mail
 from apps.core.api import PublicAPIView
 from apps.core.errors import AcademyError, Forbidden
+from apps.core.http.response_headers import NO_STORE
 from apps.core.mail.recipient_limits import count_form_mail
-from apps.core.response_headers import NO_STORE
 from apps.core.throttle import Limit, client_network
 from apps.orders.errors import (
     AlreadyBought,

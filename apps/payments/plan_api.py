@@ -14,8 +14,8 @@ from rest_framework.response import Response
 from apps.core.api import PublicAPIView
 from apps.core.dates import today
 from apps.core.errors import AcademyError
+from apps.core.http.response_headers import PRIVATE
 from apps.core.money import as_json
-from apps.core.response_headers import PRIVATE
 from apps.core.throttle import Limit, client_network
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import plan_is_ending

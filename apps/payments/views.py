@@ -12,8 +12,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
 from apps.core.context import academy_props
+from apps.core.http.response_headers import paying_page, private_page
 from apps.core.models import SiteSettings
-from apps.core.response_headers import paying_page, private_page
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
 from apps.pricing.reads import current_pricing, instalment_plan_on_sale
 

@@ -9,7 +9,8 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import (
+from apps.core.privacy import CannotErase, erase_all, preview_erasure
+from apps.core.staff.admin_base import (
     AcademyModelAdmin,
     OrderNumberSearch,
     ReadOnlyAdmin,
@@ -18,9 +19,8 @@ from apps.core.admin_base import (
     list_link,
     moment,
 )
-from apps.core.admin_conflicts import GuardsChanges
-from apps.core.admin_filters import month_filter
-from apps.core.privacy import CannotErase, erase_all, preview_erasure
+from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.admin_filters import month_filter
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from apps.students.services import announce_new_email
 from apps.students.signals import email_changing

@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.api import PublicAPIView
-from apps.core.response_headers import NO_STORE
+from apps.core.http.response_headers import NO_STORE
 from apps.students.models import Student
 from apps.students.session import current_student
 

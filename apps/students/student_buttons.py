@@ -5,8 +5,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 
-from apps.core.admin_buttons import Repeated, button_view
 from apps.core.errors import Invalid
+from apps.core.staff.admin_buttons import Repeated, button_view
 from apps.students.blocking import block_student, unblock_student
 from apps.students.models import Student
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
-from apps.core.session_store import SessionStore
+from apps.core.http.session_store import SessionStore
 from apps.leads.models import Quote
 from apps.orders.models import ReferralReward, UsedQuote
 from apps.students.models import Student

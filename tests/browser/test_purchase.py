@@ -14,7 +14,7 @@ from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import Enrolment
 from apps.core.dates import today
-from apps.core.session_store import SessionStore
+from apps.core.http.session_store import SessionStore
 from apps.orders.models import Instalment, Order, Payment, PromoUse
 from apps.students.models import Consent, Student
 from apps.students.session import SESSION_KEY

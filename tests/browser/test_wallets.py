@@ -9,7 +9,7 @@ from django.conf import settings
 from playwright.sync_api import FrameLocator, Locator, Route, expect
 
 from apps.catalogue.models import Subject
-from apps.core.session_store import SessionStore
+from apps.core.http.session_store import SessionStore
 from apps.orders.models import Gift, Order
 from apps.students.consent_wordings import WALLET_WORDINGS
 from apps.students.models import Consent, Student

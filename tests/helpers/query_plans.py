@@ -22,7 +22,7 @@ MOST_QUERIES = 12
 # A table of this many rows is large.
 LARGE = 5_000
 # The most rows of a large table that one step of a query may read. A list counts its rows up to a
-# limit below this (`core.admin_base.BoundedPaginator`), and a page shows 50.
+# limit below this (`core.staff.admin_base.BoundedPaginator`), and a page shows 50.
 MOST_ROWS = 2_500
 
 

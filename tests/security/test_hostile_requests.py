@@ -15,8 +15,8 @@ from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from apps.core import bad_requests
-from apps.core.file_storage import all_names
+from apps.core.http import bad_requests
+from apps.core.storage.file_storage import all_names
 from apps.core.throttle import client_network
 from apps.leads import attachments
 from apps.leads.models import Lead

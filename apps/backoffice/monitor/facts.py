@@ -16,10 +16,10 @@ from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult, get_date_max
 
 from apps.core.disk_space import free_megabytes
-from apps.core.health import readiness
+from apps.core.http.health import readiness
 from apps.core.jobs import failing_jobs
-from apps.core.lost_tasks import failed_since
 from apps.core.models import Backup, Heartbeat, Mail, ScheduledJob
+from apps.core.workers.lost_tasks import failed_since
 from apps.orders.reads import paid_without_access
 from apps.payments.models import AuditDifference, ProviderEvent
 

@@ -16,9 +16,9 @@ from apps.backoffice.reports.month import Month, month_of, this_month
 from apps.backoffice.reports.movements import HEADINGS, as_workbook, movements
 from apps.core.admin_log import log_rows
 from apps.core.errors import AcademyError
-from apps.core.fresh_password import fresh_password_required
 from apps.core.replica import from_replica
 from apps.core.spreadsheets import as_csv
+from apps.core.staff.fresh_password import fresh_password_required
 from apps.payments.balance_copy import fetch_balance
 from apps.payments.models import BalanceEntry
 

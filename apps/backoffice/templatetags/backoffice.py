@@ -14,7 +14,7 @@ from django.utils.text import capfirst
 
 from apps.backoffice.on_site import page_on_site
 from apps.backoffice.previews import PREVIEWS
-from apps.core.admin_base import NOTHING
+from apps.core.staff.admin_base import NOTHING
 
 register = template.Library()
 # A cell whose text ends in an e-mail address or is an id of Stripe: wider than many columns.

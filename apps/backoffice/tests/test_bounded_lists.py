@@ -2,8 +2,8 @@
 
 import pytest
 
-from apps.core import admin_base
-from apps.core.admin_base import BoundedPaginator
+from apps.core.staff import admin_base
+from apps.core.staff.admin_base import BoundedPaginator
 from apps.students.models import Student
 from tests.helpers.query_plans import LARGE, bounded_reads, multiply
 

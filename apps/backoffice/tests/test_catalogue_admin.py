@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.urls import reverse
 
-from apps.backoffice.staff_groups import create_groups
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Lesson, PriceChange, Subject, University
 from apps.catalogue.subject_copies import copy_subject, move_lesson
 from apps.classroom.models import Enrolment

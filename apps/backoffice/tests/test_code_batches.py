@@ -9,7 +9,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 
-from apps.core.fresh_password import GIVEN_AT
+from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.models import Order, PromoUse
 from apps.pricing.models import PromoBatch, PromoCode
 from apps.students.models import Student

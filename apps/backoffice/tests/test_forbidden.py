@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from apps.backoffice.staff_groups import create_groups
+from apps.backoffice.accounts.staff_groups import create_groups
 
 pytestmark = pytest.mark.django_db
 

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from apps.catalogue.models import Lesson, Subject
-from apps.core.admin_conflicts import SEEN
 from apps.core.models import Mail
+from apps.core.staff.admin_conflicts import SEEN
 from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
 from apps.students.models import Student

@@ -4,7 +4,7 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 
-from apps.core.admin_lookups import allowed_lookups
+from apps.core.staff.admin_lookups import allowed_lookups
 from apps.leads.models import Withdrawal
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything

@@ -7,8 +7,8 @@ from django.contrib import admin
 from django.contrib.auth.models import Group, User
 from django.urls import reverse
 
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.backoffice.navigation import ENTRIES, SECTIONS, sections
-from apps.backoffice.staff_groups import create_groups
 
 pytestmark = pytest.mark.django_db
 

@@ -8,9 +8,9 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from apps.backoffice.invitations import InvitationForm
-from apps.backoffice.password_links import set_password_path
-from apps.backoffice.staff_groups import create_groups
+from apps.backoffice.accounts.invitations import InvitationForm
+from apps.backoffice.accounts.password_links import set_password_path
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from tests.helpers.parallel import in_parallel

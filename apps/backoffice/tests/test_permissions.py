@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from django.urls import URLPattern, reverse
 
-from apps.backoffice.staff_groups import GROUP_DEFINITIONS, create_groups
+from apps.backoffice.accounts.staff_groups import GROUP_DEFINITIONS, create_groups
 from apps.backoffice.today.page import Today
 from apps.catalogue.models import CatalogueUpload, Subject
 from apps.core.mail.outbox import deliver_mail

@@ -8,7 +8,7 @@ import time_machine
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from apps.backoffice.staff_groups import create_groups
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import PriceChange
 from apps.pricing.models import Campaign, PromoCode
 from apps.pricing.reads import campaign_today

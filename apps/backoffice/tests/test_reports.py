@@ -15,7 +15,7 @@ from openpyxl import load_workbook
 from apps.backoffice.reports.figures import figures_of
 from apps.backoffice.reports.month import month_of, this_month
 from apps.backoffice.reports.movements import movements, payouts
-from apps.core.fresh_password import GIVEN_AT
+from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.refunds.sent_back import settle_outside

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from academy import database_settings
 from apps.backoffice.reports.month import this_month
-from apps.core.fresh_password import GIVEN_AT
 from apps.core.replica import REPLICA
+from apps.core.staff.fresh_password import GIVEN_AT
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 

@@ -15,8 +15,8 @@ from django.test import Client
 from django.utils import timezone
 from django_otp.oath import totp
 
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.backoffice.models import Authenticator, BackupCodes
-from apps.backoffice.staff_groups import create_groups
 from apps.core.throttle import pseudonym
 from apps.orders.models import Order
 from tests.helpers.admin import admin_url
@@ -132,7 +132,7 @@ def test_codes_can_not_be_guessed(clock):
 
 def test_wrong_codes_are_logged(clock, monkeypatch):
     lines = []
-    logger = logging.getLogger("apps.backoffice.second_factor_pages")
+    logger = logging.getLogger("apps.backoffice.accounts.second_factor_pages")
     monkeypatch.setattr(logger, "warning", lambda text, *args: lines.append(text % args))
     user = member("Dirección")
     owner, thief = signed_in(user), signed_in(user)

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.core.fresh_password import FRESH, PasswordConfirmation
+from apps.core.staff.fresh_password import FRESH, PasswordConfirmation
 from apps.core.throttle import pseudonym
 from apps.leads.models import Lead
 from apps.orders.models import ReferralReward
@@ -65,7 +65,7 @@ def test_one_address_can_not_try_one_password_on_many_names():
 @pytest.mark.usefixtures("carla")
 def test_refused_sign_ins_are_logged_without_names_that_nobody_has(monkeypatch):
     lines = []
-    logger = logging.getLogger("apps.backoffice.staff_session")
+    logger = logging.getLogger("apps.backoffice.accounts.staff_session")
     monkeypatch.setattr(logger, "warning", lambda text, *args: lines.append(text % args))
     sign_in("equivocada")
     sign_in("equivocada", name="mi-clave-secreta")

@@ -5,7 +5,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User
 from django.urls import reverse
 
-from apps.backoffice.staff_powers import grantable_permissions
+from apps.backoffice.accounts.staff_powers import grantable_permissions
 from apps.core.models import Mail
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group, User
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.backoffice.staff_groups import create_groups
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Lesson, Subject, University
 from apps.core.models import DeletedRow, StaffAction
 from apps.core.privacy import erase_all, purge_all

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.backoffice import staff_search as search
-from apps.backoffice.staff_groups import create_groups
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.backoffice.staff_search import Query
 from apps.leads.models import Lead
 from apps.orders.models import Dispute, Order, Payment, Refund

@@ -12,10 +12,10 @@ from django.utils import timezone
 
 from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning
 from apps.classroom.rights import rights_of
-from apps.core.fresh_password import GIVEN_AT
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
+from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.back_office.merge_students import CannotMerge, merge_students
 from apps.orders.models import Dispute, Order, Payment, PromoUse, ReferralReward
 from apps.pricing.models import PromoCode

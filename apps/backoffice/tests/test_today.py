@@ -9,11 +9,11 @@ from django.contrib.auth.models import Group
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.backoffice.staff_groups import create_groups
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.classroom.models import Provisioning
 from apps.classroom.provisioning import provision
-from apps.core import heartbeats
 from apps.core.models import Heartbeat, Mail, ScheduledJob
+from apps.core.workers import heartbeats
 from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Withdrawal
 from apps.orders.jobs import alert_missing_access

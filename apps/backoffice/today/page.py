@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.urls import reverse
 
-from apps.backoffice.permitted import Permitted
+from apps.backoffice.accounts.permitted import Permitted
 from apps.backoffice.today import takings
 from apps.backoffice.today.one_statement import answers
 from apps.backoffice.today.takings import Expected, Takings

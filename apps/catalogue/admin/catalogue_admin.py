@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from apps.catalogue.models import PriceChange, University
 from apps.catalogue.services import lock_universities, prices_changed_by
 from apps.catalogue.text import search_form, sort_form
-from apps.core.admin_base import NOTHING, AcademyModelAdmin, search_normalized
-from apps.core.admin_conflicts import GuardsChanges
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, search_normalized
+from apps.core.staff.admin_conflicts import GuardsChanges
 
 
 def sample_mark(university: University) -> str:

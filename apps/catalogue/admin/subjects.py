@@ -14,9 +14,9 @@ from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.price_history import has_proven_list_price
 from apps.catalogue.services import set_lesson_status
 from apps.catalogue.text import search_form
-from apps.core.admin_base import NOTHING, RowsInline, money
-from apps.core.admin_conflicts import GuardsRows
 from apps.core.money import format_euros, list_price_cents, to_cents
+from apps.core.staff.admin_base import NOTHING, RowsInline, money
+from apps.core.staff.admin_conflicts import GuardsRows
 
 
 class LessonRows(GuardsRows, RowsInline):

@@ -3,8 +3,8 @@ from django.utils.safestring import SafeString
 
 from apps.catalogue.admin.catalogue_admin import CatalogueAdmin, sample_mark
 from apps.catalogue.models import Degree, University
-from apps.core.admin_base import NOTHING, RowsInline, list_link
-from apps.core.picture_input import picture_column
+from apps.core.staff.admin_base import NOTHING, RowsInline, list_link
+from apps.core.staff.picture_input import picture_column
 
 
 class DegreeRows(RowsInline):

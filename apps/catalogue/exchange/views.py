@@ -27,7 +27,7 @@ from apps.catalogue.models import CatalogueUpload, Subject
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.services import prices_changed_by, refresh_statistics
 from apps.core.admin_log import log_rows
-from apps.core.fresh_password import fresh_password_required
+from apps.core.staff.fresh_password import fresh_password_required
 
 # About 20,000 subjects with their lessons. Larger files need the import command.
 MOST_UPLOADED_BYTES = 20_000_000

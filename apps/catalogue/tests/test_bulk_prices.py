@@ -219,7 +219,7 @@ def test_choosing_prices_needs_the_permissions_of_the_whole_change(client, two, 
 def test_a_batch_needs_the_permission_to_change_prices(client, two):
     from django.contrib.auth.models import Group, User
 
-    from apps.backoffice.staff_groups import create_groups
+    from apps.backoffice.accounts.staff_groups import create_groups
 
     create_groups()
     ana = User.objects.create_user("ana", is_staff=True)

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from apps.core.backup import archive, database
 from apps.core.backup_record import ONLY_ROW, Backup
-from apps.core.file_storage import PICTURES, PRIVATE, all_names
+from apps.core.storage.file_storage import PICTURES, PRIVATE, all_names
 
 STORED = (PICTURES, PRIVATE)
 _IN_MEMORY = 16 * 1024 * 1024

@@ -14,7 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from apps.core.backup import archive, database
 from apps.core.backup.make import STORED
-from apps.core.file_storage import all_names
+from apps.core.storage.file_storage import all_names
 
 
 @dataclass

@@ -11,8 +11,8 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import http_date
 
-from apps.core import bad_requests
 from apps.core.dates import today
+from apps.core.http import bad_requests
 from apps.core.page_cache.answers import LARGEST_BODY, Answer, Key, Store
 from apps.core.page_cache.policy import normalised_query, parameters_of
 from apps.core.page_cache.version import Version

@@ -8,8 +8,8 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.models import Count, Sum
 
-from apps.core.assets import manifest_changed_at
 from apps.core.models import PublicChange
+from apps.core.storage.assets import manifest_changed_at
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.utils.html import format_html, format_html_join, json_script
 from django.utils.safestring import SafeString
 
-from apps.core.assets import find_asset
 from apps.core.money import format_euros, format_whole_euros, to_cents
+from apps.core.storage.assets import find_asset
 
 register = template.Library()
 

@@ -5,8 +5,8 @@ import errno
 import pytest
 from django.core.files.base import ContentFile
 
-from apps.core.bucket_storage import BucketStorage
-from apps.core.file_storage import all_names
+from apps.core.storage.bucket_storage import BucketStorage
+from apps.core.storage.file_storage import all_names
 from tools.dev.bucket_server import NAME, running_bucket
 
 

@@ -12,10 +12,10 @@ from django_tasks_db.models import DBTaskResult
 
 from apps.classroom.provisioning import provision
 from apps.core import jobs
-from apps.core.lost_tasks import KILLED, MOST_STARTS, TASK_LASTS_AT_MOST
 from apps.core.mail.outbox import deliver_mail, queue_mail
 from apps.core.models import Mail
 from apps.core.retries import LEASE
+from apps.core.workers.lost_tasks import KILLED, MOST_STARTS, TASK_LASTS_AT_MOST
 from apps.payments.models import ProviderEvent
 from apps.payments.webhooks import process_event
 from tests.helpers.worker import run_worker

@@ -17,7 +17,7 @@ from PIL import Image
 from apps.catalogue.models import University
 from apps.core import public_pictures
 from apps.core.models import DeletedRow
-from apps.core.recycle_bin import purge
+from apps.core.staff.recycle_bin import purge
 from apps.pages import models as pages
 from apps.pages.models import Institution, TeamMember
 from tests.helpers.admin import admin_url

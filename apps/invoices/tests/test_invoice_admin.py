@@ -5,8 +5,8 @@ from django.contrib.auth.models import Permission, User
 from django.utils import timezone
 
 from apps.core.errors import Invalid
-from apps.core.fresh_password import GIVEN_AT
 from apps.core.models import StaffAction
+from apps.core.staff.fresh_password import GIVEN_AT
 from apps.invoices import issue
 from apps.invoices.billing import clean_details
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice

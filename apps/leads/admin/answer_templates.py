@@ -1,6 +1,6 @@
 from django.contrib import admin
 
-from apps.core.admin_base import AcademyModelAdmin
+from apps.core.staff.admin_base import AcademyModelAdmin
 from apps.leads.models import AnswerTemplate
 
 

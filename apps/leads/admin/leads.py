@@ -12,9 +12,9 @@ from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import NOTHING, AcademyModelAdmin, moment
-from apps.core.fresh_password import fresh_password_required
 from apps.core.spreadsheets import csv_answer
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
+from apps.core.staff.fresh_password import fresh_password_required
 from apps.leads import attachments
 from apps.leads.export import leads_csv
 from apps.leads.inbox.conversation import assign_lead, set_status

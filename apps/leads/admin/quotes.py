@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import (
+from apps.core.staff.admin_base import (
     NOTHING,
     ReadOnlyAdmin,
     ReadOnlyRowsInline,

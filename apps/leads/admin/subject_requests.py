@@ -6,7 +6,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
-from apps.core.admin_base import (
+from apps.core.staff.admin_base import (
     AcademyModelAdmin,
     ReadOnlyRowsInline,
     moment,

@@ -8,9 +8,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.timezone import localtime
 
-from apps.core.admin_base import money
 from apps.core.identity import email_identity
 from apps.core.models import Mail
+from apps.core.staff.admin_base import money
 from apps.leads.careers import career_name
 from apps.leads.inbox.first_answers import in_words
 from apps.leads.models import Lead, LeadEntry, Quote, Withdrawal

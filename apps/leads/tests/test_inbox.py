@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.backoffice.staff_groups import create_groups
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all, export_all

@@ -12,8 +12,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from apps.classroom.models import Account, Provisioning
-from apps.core.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
-from apps.core.admin_conflicts import GuardsChanges
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
+from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.leads.withdrawal.models import Withdrawal, last_day_to_withdraw
 from apps.leads.withdrawal.services import acknowledge, queue_answer
 from apps.orders.models import Order, Refund

@@ -13,9 +13,9 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from apps.core.api import refuse_cross_site
-from apps.core.bad_requests import refusal
 from apps.core.errors import CrossSite, TooManyRequests
-from apps.core.response_headers import private_form_page
+from apps.core.http.bad_requests import refusal
+from apps.core.http.response_headers import private_form_page
 from apps.core.throttle import Limit
 from apps.core.timing import constant_time
 from apps.leads.withdrawal.forms import WithdrawalForm

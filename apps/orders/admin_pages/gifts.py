@@ -9,8 +9,8 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 
 from apps.classroom.transfer import BeingProvided, is_being_provided
-from apps.core.admin_base import AcademyModelAdmin, list_link, moment
-from apps.core.admin_conflicts import GuardsChanges
+from apps.core.staff.admin_base import AcademyModelAdmin, list_link, moment
+from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.orders.gifts.correct import correct_gift
 from apps.orders.gifts.details import check_day, check_words
 from apps.orders.ledger.locks import locked_order

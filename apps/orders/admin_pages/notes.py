@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from apps.core.admin_base import ReadOnlyAdmin, list_link, moment
+from apps.core.staff.admin_base import ReadOnlyAdmin, list_link, moment
 from apps.orders.models import OrderNote
 
 

@@ -12,7 +12,7 @@ from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import (
+from apps.core.staff.admin_base import (
     NOTHING,
     ReadOnlyAdmin,
     links,
@@ -20,7 +20,7 @@ from apps.core.admin_base import (
     moment,
     money,
 )
-from apps.core.admin_filters import month_filter
+from apps.core.staff.admin_filters import month_filter
 from apps.orders.admin_pages.filters import (
     AccessFilter,
     GiftFilter,

@@ -6,12 +6,12 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from apps.core.admin_base import (
+from apps.core.staff.admin_base import (
     ReadOnlyAdmin,
     moment,
     money,
 )
-from apps.core.admin_filters import month_filter
+from apps.core.staff.admin_filters import month_filter
 from apps.orders.admin_pages.filters import AttentionFilter, LateFilter, UnmatchedFilter
 from apps.orders.admin_pages.rows import AttemptRows
 from apps.orders.models import (

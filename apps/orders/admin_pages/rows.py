@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.db.models import Exists, QuerySet
 from django.http import HttpRequest
 
-from apps.core.admin_base import (
+from apps.core.staff.admin_base import (
     ReadOnlyRowsInline,
 )
 from apps.orders.ledger.plan_end import unanswered_ends

@@ -3,8 +3,8 @@
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import ReadOnlyAdmin, list_link, moment, money
-from apps.core.admin_filters import month_filter
+from apps.core.staff.admin_base import ReadOnlyAdmin, list_link, moment, money
+from apps.core.staff.admin_filters import month_filter
 from apps.orders.models import TransferReceipt
 
 

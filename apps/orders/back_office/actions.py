@@ -10,10 +10,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.classroom.provisioning import retry_now, send_access_mail_again
-from apps.core.admin_buttons import Repeated
 from apps.core.dates import today
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
+from apps.core.staff.admin_buttons import Repeated
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift, Instalment, Order, OrderNote

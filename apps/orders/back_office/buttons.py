@@ -7,8 +7,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import URLPattern, path
 
-from apps.core.admin_buttons import button_view, form_key
 from apps.core.errors import Invalid
+from apps.core.staff.admin_buttons import button_view, form_key
 from apps.orders.back_office import actions
 from apps.orders.models import Order
 

@@ -22,12 +22,12 @@ from apps.catalogue.models import Lesson, Subject
 from apps.core.admin_log import log_about
 from apps.core.dates import today
 from apps.core.errors import AcademyError
-from apps.core.fresh_password import (
+from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.staff.fresh_password import (
     PasswordConfirmation,
     fresh_password_required,
     password_is_fresh,
 )
-from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.by_staff.create import OrderRequest, create_order, price_request
 from apps.orders.by_staff.receive import (
     Arrived,

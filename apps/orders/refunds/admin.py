@@ -6,9 +6,9 @@ from django.http import HttpRequest
 from django.utils.decorators import method_decorator
 from django.utils.safestring import SafeString
 
-from apps.core.admin_base import ReadOnlyAdmin, list_link, moment, money
-from apps.core.admin_filters import month_filter
-from apps.core.fresh_password import fresh_password_required
+from apps.core.staff.admin_base import ReadOnlyAdmin, list_link, moment, money
+from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.fresh_password import fresh_password_required
 from apps.orders.models import Dispute, Order, Refund
 from apps.orders.refunds.sent_back import settle_outside
 

@@ -10,10 +10,10 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 
-from apps.core.admin_base import ReadOnlyAdmin, moment, money
-from apps.core.fresh_password import fresh_password_required
 from apps.core.money import format_euros, to_cents
 from apps.core.spreadsheets import as_csv, csv_answer
+from apps.core.staff.admin_base import ReadOnlyAdmin, moment, money
+from apps.core.staff.fresh_password import fresh_password_required
 from apps.orders.models import ReferralReward
 from apps.orders.rewards.service import pay_out
 

@@ -6,9 +6,9 @@ import pytest
 from django.urls import reverse
 
 from apps.classroom.models import Enrolment, LostAccess, Provisioning
-from apps.core.admin_conflicts import SEEN
 from apps.core.models import Mail, StaffAction
 from apps.core.privacy import CannotErase, erase_all, export_all, purge_all
+from apps.core.staff.admin_conflicts import SEEN
 from apps.orders.back_office.merge_students import merge_students
 from apps.orders.models import Gift, Order
 from apps.orders.reads import paid_without_access

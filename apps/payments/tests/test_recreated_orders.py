@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.classroom.models import Enrolment
-from apps.core.fresh_password import GIVEN_AT
 from apps.core.models import Mail
+from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.models import Order, Payment
 from apps.orders.privacy import delete_orders
 from apps.payments.audit import audit

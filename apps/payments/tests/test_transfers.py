@@ -9,10 +9,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.classroom.models import Provisioning
-from apps.core.fresh_password import GIVEN_AT
 from apps.core.mail.registry import render_for_staff, render_mail
 from apps.core.models import Mail
 from apps.core.money import to_euros
+from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
 from apps.orders.by_staff.receive import Arrived, TransferRefused, missing_cents, receive_transfer
 from apps.orders.checkout.cart import CheckoutItem

@@ -8,9 +8,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from apps.catalogue.price_history import proven_list_price_counts
-from apps.core.admin_base import NOTHING, AcademyModelAdmin
-from apps.core.admin_conflicts import GuardsChanges
 from apps.core.dates import today
+from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin
+from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.pricing.campaign_preview import preview_campaign, shown_change
 from apps.pricing.models import Campaign
 

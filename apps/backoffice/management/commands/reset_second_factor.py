@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.backoffice.second_factor import remove
+from apps.backoffice.accounts.second_factor import remove
 
 
 class Command(BaseCommand):

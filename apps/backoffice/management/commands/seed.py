@@ -7,9 +7,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
+from apps.backoffice.accounts.staff_groups import create_groups
 from apps.backoffice.sample_trade import seed_balance, seed_trade
 from apps.backoffice.seed import seed_admin, seed_orders
-from apps.backoffice.staff_groups import create_groups
 from apps.catalogue.models import Subject, University
 from apps.catalogue.seed import SUBJECTS, seed_catalogue
 from apps.catalogue.seed_many import seed_many

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, close_old_connections
 
-from apps.core.heartbeats import beat, beating
 from apps.core.jobs import run_due_jobs
+from apps.core.workers.heartbeats import beat, beating
 
 PAUSE_S = 60.0
 logger = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
 
-from apps.core.heartbeats import beating
 from apps.core.mail.delivery import keeping_connection
 from apps.core.task_claim import claim_task
 from apps.core.tracing import traced
+from apps.core.workers.heartbeats import beating
 
 logger = logging.getLogger(__name__)
 # How long the worker waits after a database error, in seconds.

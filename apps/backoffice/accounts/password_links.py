@@ -25,8 +25,8 @@ from django.urls import reverse, reverse_lazy
 from django.utils.encoding import force_bytes
 from django.utils.http import urlencode, urlsafe_base64_encode
 
-from apps.backoffice.password_page import name_new_password
-from apps.backoffice.step_pages import step_context
+from apps.backoffice.accounts.password_page import name_new_password
+from apps.backoffice.accounts.step_pages import step_context
 from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail

@@ -11,7 +11,7 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps.core.fresh_password import note_password
+from apps.core.staff.fresh_password import note_password
 from apps.core.throttle import visitor_in_log
 
 LONGEST = timedelta(hours=12)

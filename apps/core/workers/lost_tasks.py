@@ -22,7 +22,7 @@ TASK_LASTS_AT_MOST = timedelta(minutes=15)
 MOST_STARTS = 3
 # No task is queued for later than this: the last retry of an event of Stripe is after 4 hours.
 LATEST_START = timedelta(hours=5)
-KILLED = "apps.core.lost_tasks.WorkerKilled"
+KILLED = "apps.core.workers.lost_tasks.WorkerKilled"
 
 
 def requeue_killed() -> int:

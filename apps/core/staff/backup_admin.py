@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.template.defaultfilters import filesizeformat
 from django.utils.timesince import timesince
 
-from apps.core.admin_base import NOTHING, ReadOnlyAdmin, moment
 from apps.core.models import Backup
+from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, moment
 
 
 class LateFilter(admin.SimpleListFilter):

@@ -13,12 +13,12 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.debug import sensitive_post_parameters
 
-from apps.backoffice import second_factor
+from apps.backoffice.accounts import second_factor
+from apps.backoffice.accounts.password_page import next_page
 from apps.backoffice.models import Authenticator
-from apps.backoffice.password_page import next_page
 from apps.core.admin_log import log_rows
 from apps.core.errors import TooManyRequests
-from apps.core.fresh_password import fresh_password_required
+from apps.core.staff.fresh_password import fresh_password_required
 from apps.core.throttle import Limit, client_network, visitor_in_log
 
 logger = logging.getLogger(__name__)

@@ -3,9 +3,9 @@ from collections.abc import Callable
 from csp.decorators import csp_update
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
-from apps.core import bad_requests
 from apps.core.errors import TooManyRequests
-from apps.core.response_headers import PERMISSIONS
+from apps.core.http import bad_requests
+from apps.core.http.response_headers import PERMISSIONS
 
 # Pages behind a sign-in embed nothing of other sites. Public pages embed Vimeo's player, and pages
 # that pay embed Stripe's card form: neither sends the headers that this policy requires.

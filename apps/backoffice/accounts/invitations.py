@@ -12,10 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from apps.backoffice.password_links import INVITATION, mail_link
-from apps.backoffice.staff_powers import grantable_groups
+from apps.backoffice.accounts.password_links import INVITATION, mail_link
+from apps.backoffice.accounts.staff_powers import grantable_groups
 from apps.core.admin_log import log_rows
-from apps.core.fresh_password import fresh_password_required
+from apps.core.staff.fresh_password import fresh_password_required
 
 # The admin's class of fields as wide as the form.
 WIDE = {"class": "vTextField"}

@@ -12,9 +12,9 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from apps.core.admin_base import NOTHING, ReadOnlyAdmin, moment
 from apps.core.models import DeletedRow, StaffAction
-from apps.core.recycle_bin import CannotRestore, restore
+from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, moment
+from apps.core.staff.recycle_bin import CannotRestore, restore
 
 
 def _kind_of_row(label: str) -> str:

@@ -16,9 +16,9 @@ from django.urls import reverse, reverse_lazy
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 
-from apps.backoffice.sign_in import check_own_password
-from apps.core.fresh_password import note_password
+from apps.backoffice.accounts.sign_in import check_own_password
 from apps.core.password_length import STAFF_MINIMUM
+from apps.core.staff.fresh_password import note_password
 
 # The type stubs' class is generic. Django's own is not.
 if TYPE_CHECKING:

@@ -20,15 +20,15 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from apps.core.admin_log import log_reading, log_rows
-from apps.core.admin_lookups import GuardedLookups
-from apps.core.admin_spanish import SpanishAdmin
-from apps.core.fresh_password import PasswordConfirmation
 from apps.core.models import StaffAction
 from apps.core.money import format_euros, to_cents
 from apps.core.money_fields import EurosField
-from apps.core.picture_input import PictureInput
 from apps.core.public_pictures import PictureField
-from apps.core.recycle_bin import keep
+from apps.core.staff.admin_lookups import GuardedLookups
+from apps.core.staff.admin_spanish import SpanishAdmin
+from apps.core.staff.fresh_password import PasswordConfirmation
+from apps.core.staff.picture_input import PictureInput
+from apps.core.staff.recycle_bin import keep
 from apps.core.staff_log import with_values
 
 # The type stubs' classes are generic. Django's own are not.

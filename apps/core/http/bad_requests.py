@@ -9,8 +9,8 @@ from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
-from apps.core.assets import find_asset
 from apps.core.errors import AcademyError, Invalid
+from apps.core.storage.assets import find_asset
 from apps.core.throttle import Limit
 
 LIMIT = Limit("bad-requests", times=60, seconds=600)

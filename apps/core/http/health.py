@@ -8,8 +8,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django_tasks_db.models import DBTaskResult
 
-from apps.core.assets import find_asset
 from apps.core.models import Heartbeat
+from apps.core.storage.assets import find_asset
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
