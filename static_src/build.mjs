@@ -64,11 +64,11 @@ const PAGE_BUDGETS = {
   },
   "the page of a subject with the payment dialog": {
     most: 105,
-    entries: ["main.js", "search.js", "subject.js"],
+    entries: ["main.js", "search.js", "subject.js", "free-subject.js"],
   },
   "/compra with the payment dialog": {
     most: 115,
-    entries: ["main.js", "search.js", "catalogue.js"],
+    entries: ["main.js", "search.js", "catalogue.js", "subject-request.js", "free-subject.js"],
   },
 };
 

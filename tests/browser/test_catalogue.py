@@ -160,7 +160,9 @@ def test_search_without_results_shows_a_message(visitor: Visitor) -> None:
     everywhere = visitor.page.get_by_role("link", name="búscala en todas las universidades")
     expect(everywhere).to_have_attribute("href", "/buscar?q=zzzz")
     visitor.press(visitor.page.get_by_role("link", name="pídenosla"))
-    expect(visitor.page.get_by_role("link", name="Solicitar asignatura")).to_be_visible()
+    expect(visitor.page).to_have_url(re.compile(r"\?buscar=zzzz$"))
+    visitor.press(visitor.page.get_by_role("link", name="Solicitar asignatura"))
+    expect(visitor.page.get_by_role("dialog", name="Solicita tu asignatura")).to_be_visible()
 
 
 @pytest.mark.parametrize("alive", [True, False])
