@@ -1,7 +1,7 @@
 """Reads from a replica of the database (DATABASE_REPLICA_URL), for reports alone.
 
-A replica may be some seconds behind. Nothing that is decided upon, and nothing that visitors see,
-is read from it: everything that does not ask for it reads and writes the main database.
+A replica may be some seconds behind. Only functions with the decorator
+`from_replica` read it, for staff to look at. Decisions and public pages read the main database.
 """
 
 import logging
@@ -35,7 +35,7 @@ def from_replica(read: Callable[Arguments, Result]) -> Callable[Arguments, Resul
         try:
             return read(*args, **kwargs)
         except (OperationalError, InterfaceError):
-            # Also a query that conflicts with what the replica takes over: PostgreSQL cancels it.
+            # PostgreSQL also cancels a query that holds up changes which the replica must apply.
             logger.warning("the replica does not answer", exc_info=True)
             connections[REPLICA].close()
         finally:

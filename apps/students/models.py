@@ -40,7 +40,7 @@ class Student(models.Model):
         verbose_name="unido con",
     )
 
-    # Whether this object is of the request that has created the student.
+    # True on the object that `services.find_or_create_student` returns for a new student.
     is_new = False
 
     objects = StudentQuerySet.as_manager()

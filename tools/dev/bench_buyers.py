@@ -1,4 +1,4 @@
-"""Buyers of `make bench`: they check out, pay by card at the stand-in and complete the payment.
+"""Buyers of `make bench`: they check out, pay at the Stripe sandbox and complete the payment.
 
     python -m tools.dev.bench_buyers '{"shop": PORT, "stripe": PORT, "key": KEY, "item": ITEM,
         "total": EUROS, "first": NUMBER, "buyers": COUNT, "seconds": SECONDS,

@@ -1,7 +1,7 @@
 """Rows of `make bench` about paid purchases: checkout, card payment, access and mails.
 
 The shop runs as in production: gunicorn, the workers of the Procfile, and Stripe's events. The
-Stripe stand-in, the mail server and the buyers run on the same processors, so the CPU time of each
+Stripe sandbox, the mail server and the buyers run on the same processors, so the CPU time of each
 is told.
 """
 
@@ -66,7 +66,7 @@ class Shop:
             "web": self.web.cpu_seconds(),
             "workers": sum(worker.cpu_seconds() for worker in self.workers),
             "PostgreSQL": _postgres_seconds(),
-            "Stripe stand-in": _seconds([self.stripe.pid]),
+            "Stripe sandbox": _seconds([self.stripe.pid]),
             "mail server": time.process_time(),
         }
 
@@ -117,7 +117,7 @@ def checkout_rows() -> list[Row]:
 
 @contextmanager
 def _running() -> Iterator[Shop]:
-    """The shop with its workers, the stand-in and a mail server."""
+    """The shop with its workers, the sandbox and a mail server."""
     port = free_port()
     folder = Path(os.environ["VAR_DIR"])
     with ExitStack() as stack:

@@ -30,7 +30,7 @@ def two_hosts(shop: Shop) -> Outcome:
     """What one host does is seen on the other one, and one host may be killed."""
     tried = "dos máquinas web con discos separados, una se mata en plena compra"
     if not shop.has_proxy:
-        return Outcome(tried, "no se ha hecho: nginx no está instalado")
+        return Outcome(tried, "no se probó: nginx no está instalado")
     with _two_hosts(shop) as (one, two, bucket, cache):
         lost = _uploads_and_changes(shop, one, two, bucket)
         lost += _rate_limit(one, two)

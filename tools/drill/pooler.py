@@ -15,7 +15,8 @@ from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop
 from tools.drill.staff import Staff
 
-# Far fewer than the 25 connections of the shop's processes: transactions must share them.
+# Far fewer than the shop's processes would open without PgBouncer (docs/operations.md, "Scale"):
+# transactions must share them.
 SERVER_CONNECTIONS = 4
 _CONFIGURATION = """
 [databases]
@@ -35,7 +36,7 @@ def through_pgbouncer(shop: Shop) -> Outcome:
     """All processes of the shop share a few connections: buying, the admin and the audit go on."""
     tried = f"PgBouncer en modo «transaction» con {SERVER_CONNECTIONS} conexiones para todo"
     if shutil.which("pgbouncer", path=_path()) is None or not shop.has_proxy:
-        return Outcome(tried, "no se ha hecho: pgbouncer o nginx no está instalado")
+        return Outcome(tried, "no se probó: pgbouncer o nginx no está instalado")
     with _pgbouncer(shop) as address:
         host = shop.add_host("pooled", DATABASE_URL=address, PGBOUNCER="1")
         host.manage("collectstatic", "--noinput", "--verbosity", "0")

@@ -65,7 +65,7 @@ def today_for(user: Permitted) -> Today:
     """The tiles, figures and orders that this user may see."""
     without_access = _without_access(user)
     definitions = [tile for tile in TILES if user.has_perm(tile.permission)]
-    # A list that is shown in full has been counted.
+    # A list that is shorter than its limit is complete: its length is the tile's number.
     counted = {PAID_WITHOUT_ACCESS: len(without_access)} if len(without_access) < SHOWN else {}
     asked = [tile for tile in definitions if tile not in counted]
     given = iter(answers([question for tile in asked for question in tile.questions()]))

@@ -60,7 +60,7 @@ class OrderAdmin(ReadOnlyAdmin):
         "total",
         "attention",
         "code",
-        "present",
+        "gift_state",
     )
     list_select_related = ("promo_code", "by_staff", "gift")
     list_filter = (
@@ -195,7 +195,7 @@ class OrderAdmin(ReadOnlyAdmin):
         return promo.code if promo else NOTHING
 
     @admin.display(description="regalo", ordering="gift__deliver_on")
-    def present(self, order: Order) -> str:
+    def gift_state(self, order: Order) -> str:
         gift = getattr(order, "gift", None)
         return f"{gift.get_status_display()}, {gift.deliver_on:%d/%m/%Y}" if gift else NOTHING
 

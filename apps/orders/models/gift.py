@@ -1,4 +1,4 @@
-"""An order that is a present for somebody else (docs/rules.md, "Gifts")."""
+"""An order whose access is a gift for somebody else (docs/rules.md, "Gifts")."""
 
 from django.db import models
 from django.db.models import Q

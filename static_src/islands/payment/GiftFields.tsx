@@ -78,7 +78,7 @@ export function GiftFields({ gift, errors, onEdit, question }: Props) {
           />
           <FieldFrame
             label="Mensaje (opcional)"
-            hint={`Hasta ${MESSAGE_LENGTH} letras, sin enlaces.`}
+            hint={`Hasta ${MESSAGE_LENGTH} caracteres, sin enlaces.`}
             error={errors["gift.message"]}
           >
             {(attributes) => (
