@@ -27,12 +27,14 @@ def success(request: HttpRequest) -> HttpResponse:
     if not session_id and not payment_intent_id:
         return HttpResponseRedirect(reverse("home"))
     contact = SiteSettings.current()
+    plan = instalment_plan_on_sale()
     props = {
         "session_id": session_id,
         "payment_intent_id": payment_intent_id,
         "portal_url": contact.portal,
         "portal_profile_url": contact.portal_profile,
-        "instalment_count": instalment_plan_on_sale().count,
+        "instalment_count": plan.count,
+        "instalment_every_days": plan.every_days,
         "academy": academy_props(contact),
     }
     return render(request, "payments/success.html", {"props": props})

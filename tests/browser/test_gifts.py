@@ -74,6 +74,7 @@ def test_friend_gets_the_access_and_the_message_and_the_buyer_the_receipt(
     expect(page.get_by_text(re.compile("Enviamos ahora el acceso a l•••@"))).to_be_visible()
     expect(page.get_by_text("Credenciales enviadas a tu email")).to_be_hidden()
     expect(page.get_by_role("link", name="Ir al aula virtual")).to_be_hidden()
+    expect(page.get_by_role("link", name="Ver más asignaturas")).to_be_visible()
     visitor.assert_accessible()
     eventually(lambda: len(mails_to(friend)) == 1)
     present = mail_with(PRESENT, friend)

@@ -86,6 +86,16 @@ def test_success_page_shows_processing_for_2_s_then_reference_ord_real_amount_an
     expect(visitor.page).to_have_url(re.compile(rf"/success\?payment_intent_id={reference}$"))
 
 
+def test_success_page_of_a_plan_says_when_the_other_instalments_are_charged(
+    visitor: Visitor, maths: Subject, email: str
+) -> None:
+    reference = pay_elsewhere(email, whole(maths), total="200", payment_type="installment")
+    visitor.page.goto(f"/success?payment_intent_id={reference}")
+
+    expect(visitor.page.get_by_text("de 200,00 €, en 3 plazos")).to_be_visible()
+    expect(visitor.page.get_by_text("uno cada 20 días")).to_be_visible()
+
+
 def test_success_page_reports_the_payment_to_the_server(
     visitor: Visitor, stack: Stack, maths: Subject, email: str
 ) -> None:

@@ -74,6 +74,7 @@ def test_success_page_passes_the_reference_and_the_classroom_to_its_island(
         "portal_url": "https://aula.example/",
         "portal_profile_url": "https://aula.example/perfil",
         "instalment_count": 3,
+        "instalment_every_days": 20,
         "academy": {
             "legal_name": contact.legal_name,
             "support_email": contact.support_email,

@@ -163,7 +163,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
               : `Pagar ${formatEuros(dueNowCents)}`}
         </button>
         <p id="pay-meaning" className="pay-bar__meaning">
-          {free ? "pedido gratuito" : "pedido con obligación de pago"}
+          {free ? "Pedido gratuito" : "Pedido con obligación de pago"}
           {undecided && <span>. Acepta antes el precio nuevo.</span>}
           {!ready && <span>. Marca las casillas obligatorias para continuar.</span>}
         </p>

@@ -14,11 +14,13 @@ import {
   referenceId,
 } from "./paymentResult";
 
+type Plan = { count: number; everyDays: number };
+
 type Props = {
   reference: PaymentReference;
   portalUrl: string;
   portalProfileUrl: string;
-  instalmentCount: number;
+  plan: Plan;
   academy: Academy;
 };
 
@@ -33,7 +35,7 @@ const dateAndTime = new Intl.DateTimeFormat("es-ES", {
 
 /** The success page: shows the result of the payment in the address, and updates it. */
 export function Success(props: Props) {
-  const { reference, portalUrl, portalProfileUrl, academy } = props;
+  const { reference, portalUrl, portalProfileUrl, plan, academy } = props;
   // Read before the result is known: then the stored order is forgotten.
   const [stored] = useState(() => pendingOrder(referenceId(reference)));
   const result = usePaymentResult(reference);
@@ -70,7 +72,13 @@ export function Success(props: Props) {
             Gracias{result.order.student.firstName && `, ${result.order.student.firstName}`}.{" "}
             {result.order.gift ? "Tu regalo está pagado." : "Tu matrícula está hecha."}
           </p>
-          <Facts order={result.order} instalmentCount={props.instalmentCount} />
+          <Facts order={result.order} plan={plan} />
+          {result.order.paidCents < result.order.totalCents && (
+            <p>
+              Los plazos siguientes se cobran en la misma tarjeta, uno cada {plan.everyDays} días.
+              Te avisaremos por email dos días antes de cada uno.
+            </p>
+          )}
           {result.order.gift ? (
             <div className="notice notice--success">
               <p>
@@ -98,7 +106,13 @@ export function Success(props: Props) {
               {correction}
             </div>
           )}
-          {!result.order.gift && (
+          {result.order.gift ? (
+            <div className="payment-result__actions">
+              <a className="button button--quiet" href="/compra">
+                Ver más asignaturas
+              </a>
+            </div>
+          ) : (
             <div className="payment-result__actions">
               {classroom}
               <a className="button button--quiet" href={portalProfileUrl}>
@@ -118,7 +132,7 @@ export function Success(props: Props) {
             El pago se ha cobrado correctamente, pero no hemos podido crear tu acceso al aula.
             Nuestro equipo recibirá un aviso y lo resolverá; no hace falta que pagues otra vez.
           </p>
-          <Facts order={result.order} instalmentCount={props.instalmentCount} />
+          <Facts order={result.order} plan={plan} />
           <div className="payment-result__actions">{classroom}</div>
           {support}
         </Panel>
@@ -127,7 +141,7 @@ export function Success(props: Props) {
       return (
         <Panel title="Hemos recibido tu pago" tone="warning">
           <p>Lo estamos revisando y te escribiremos pronto. No hace falta que pagues otra vez.</p>
-          <Facts order={result.order} instalmentCount={props.instalmentCount} />
+          <Facts order={result.order} plan={plan} />
           {support}
         </Panel>
       );
@@ -225,7 +239,7 @@ function Panel({ title, tone, children }: PanelProps) {
   );
 }
 
-function Facts({ order, instalmentCount }: { order: OrderByPayment; instalmentCount: number }) {
+function Facts({ order, plan }: { order: OrderByPayment; plan: Plan }) {
   const items = order.itemsCount === 1 ? "1 artículo" : `${order.itemsCount} artículos`;
   return (
     <dl className="payment-result__facts">
@@ -248,7 +262,7 @@ function Facts({ order, instalmentCount }: { order: OrderByPayment; instalmentCo
           {order.paidCents < order.totalCents && (
             <small>
               {" "}
-              de {formatEuros(order.totalCents)}, en {instalmentCount} plazos
+              de {formatEuros(order.totalCents)}, en {plan.count} plazos
             </small>
           )}
         </dd>

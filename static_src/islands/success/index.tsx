@@ -10,13 +10,14 @@ const Props = z.pipe(
     portal_url: z.string(),
     portal_profile_url: z.string(),
     instalment_count: z.number(),
+    instalment_every_days: z.number(),
     academy: Academy,
   }),
   z.transform((props) => ({
     reference: { sessionId: props.session_id, paymentIntentId: props.payment_intent_id },
     portalUrl: props.portal_url,
     portalProfileUrl: props.portal_profile_url,
-    instalmentCount: props.instalment_count,
+    plan: { count: props.instalment_count, everyDays: props.instalment_every_days },
     academy: props.academy,
   })),
 );
