@@ -65,6 +65,7 @@ def link_context(ids: dict[str, Any]) -> dict[str, Any]:
         "first_name": user.first_name,
         "username": user.get_username(),
         "link_url": SecretUrl(absolute_url(path)),
+        "only_to": user.email,
         "admin_url": absolute_url(reverse("admin:index")),
     }
 

@@ -95,7 +95,7 @@ def _attempt(mail: Mail) -> bool:
     try:
         # The site's settings are read once for a mail, not once for each of its parts.
         with remembering({}):
-            rendered = render_mail(mail.template, mail.context, reveal=True)
+            rendered = render_mail(mail.template, mail.context, reveal=True, to=mail.to)
             message = compose(
                 rendered, to=mail.to, message_id=mail.message_id, written_at=mail.created_at
             )

@@ -77,9 +77,10 @@ def register_mail(template: str, subject: str, build: Build) -> None:
     """Register a mail whose templates are `templates/emails/<template>.{txt,html}`.
 
     `subject` is a template string ("Tu pedido {{ reference }}"). `build` gets the row's context and
-    returns the variables of subject and templates. Links that grant access are `SecretUrl`s. Three
-    variables are special: `reply_to`, `attachments`, and `unsubscribe_url`, which unsubscribes on a
-    bare POST (RFC 8058). The builder raises NoLongerDue when the mail must not be sent any more.
+    returns the variables of subject and templates. Links that grant access are `SecretUrl`s. Four
+    variables are special: `reply_to`, `attachments`, `unsubscribe_url`, which unsubscribes on a
+    bare POST (RFC 8058), and `only_to`, the address of the account that the links open. The builder
+    raises NoLongerDue when the mail must not be sent any more.
     """
     _templates[template] = MailTemplate(template, subject, build)
 
@@ -93,13 +94,18 @@ def registered_mails() -> list[str]:
     return sorted(_templates)
 
 
-def render_mail(template: str, context: dict[str, Any], *, reveal: bool) -> RenderedMail:
+def render_mail(
+    template: str, context: dict[str, Any], *, reveal: bool, to: str = ""
+) -> RenderedMail:
     """Render a registered mail from the ids in `context`.
 
     Without `reveal` its secret links are replaced by a note. Raises what the builder raises, for
-    example DoesNotExist for a deleted order.
+    example DoesNotExist for a deleted order. `to` is the address that the mail is sent to. Raises
+    NoLongerDue if the account that the mail opens belongs to another address by now.
     """
     values = _templates[template].build(context)
+    if to and values.get("only_to", to).lower() != to.lower():
+        raise NoLongerDue
     if not reveal:
         values = {k: HIDDEN if isinstance(v, SecretUrl) else v for k, v in values.items()}
     return render_values(template, values)

@@ -9,7 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.core.identity import email_identity, phone_identity
-from apps.orders.models import Order, PromoUse
+from apps.orders.models import Gift, Order, PromoUse
 from apps.orders.models.statuses import EVER_PAID, PROMO_USE_HELD, UNPAID
 from apps.pricing import promo_checks
 from apps.pricing.models import PromoCode
@@ -114,7 +114,22 @@ def friend_code_misuse(order: Order) -> str:
     person = buyer(promo, email=order.email, phone=order.phone, order=order)
     if person.owns_code:
         return "el código es del propio comprador"
+    if gives_to_owner(order, promo):
+        return "el código es de quien recibe el regalo"
     return "no es su primera compra" if person.has_bought else ""
+
+
+def gives_to_owner(order: Order, promo: PromoCode) -> bool:
+    """Whether the order is a gift to the owner of this friend code.
+
+    The buyer may be the owner with another address. It is asked once the order is paid, because a
+    refusal would tell buyers whose code it is.
+    """
+    gift = Gift.objects.filter(order=order).first()
+    owner: Student | None = promo.student
+    if gift is None or owner is None:
+        return False
+    return _is_person(owner.merged_into or owner, email=gift.recipient_email, phone="")
 
 
 def holds(order: Order, promo: PromoCode) -> bool:

@@ -69,6 +69,8 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
     reason = ""
     if buyer.owns_code or owner.pk == order.student_id:
         reason = "el código es del propio comprador"
+    elif promo_uses.gives_to_owner(order, promo):
+        reason = "el código es de quien recibe el regalo"
     elif owner.erased_at is not None:
         reason = "quien invitó ya no tiene cuenta"
     elif buyer.has_bought:
