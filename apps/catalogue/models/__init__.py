@@ -1,8 +1,7 @@
+from apps.catalogue.models.lessons import Lesson, LessonQuerySet
 from apps.catalogue.models.price_records import CatalogueUpload, PriceBatch, PriceChange
 from apps.catalogue.models.studies import (
     Degree,
-    Lesson,
-    LessonQuerySet,
     StaleCount,
     Subject,
     SubjectQuerySet,

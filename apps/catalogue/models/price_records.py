@@ -4,7 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from apps.catalogue.models.studies import PRICE, Lesson, Subject
+from apps.catalogue.models.lessons import Lesson
+from apps.catalogue.models.studies import PRICE, Subject
 
 
 class PriceBatch(models.Model):

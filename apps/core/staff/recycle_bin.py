@@ -17,8 +17,9 @@ from django.db import DEFAULT_DB_ALIAS, IntegrityError, transaction
 from django.db.models import ForeignKey, Model
 
 from apps.core.errors import Conflict
-from apps.core.models import DELETED_KEPT_FOR, DeletedRow
+from apps.core.models import DeletedRow
 from apps.core.privacy import register_retention
+from apps.core.staff_records import DELETED_KEPT_FOR
 
 # The apps whose content goes to the bin. Data of customers does not.
 RECYCLED_APPS = frozenset({"catalogue", "pages", "pricing"})
