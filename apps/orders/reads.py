@@ -31,8 +31,9 @@ def paid_without_access() -> QuerySet[Order]:
     """
     access = Provisioning.objects.filter(order_id=OuterRef("pk"))
     unfinished = Provisioning.objects.exclude(status=Provisioning.Status.CREATED)
+    expected = Q(gift=None) | Q(gift__status=Gift.Status.DELIVERED)
     without = Order.objects.filter(
-        ~Exists(access), paid_at__gt=timezone.now() - UNPROVISIONED_WITHIN
+        expected, ~Exists(access), paid_at__gt=timezone.now() - UNPROVISIONED_WITHIN
     )
     late = Q(deliver_on__lt=today()) | Q(recipient_email="")
     undelivered = Gift.objects.waiting().filter(
@@ -42,7 +43,7 @@ def paid_without_access() -> QuerySet[Order]:
         unfinished.order_by()
         .values("order_id")
         .union(
-            without.filter(gift=None).order_by().values("pk"),
+            without.order_by().values("pk"),
             undelivered.order_by().values("order_id"),
             all=True,
         )
