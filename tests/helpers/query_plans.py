@@ -69,7 +69,7 @@ def bounded_reads(
     wide = [
         f"{step} reads {count} rows:\n{sql}"
         for sql in statements
-        if sql.startswith("SELECT")
+        if sql.lstrip("(").startswith("SELECT")  # A union begins with a bracket.
         for step, count in _reads(sql, large)
         if count > rows
     ]
