@@ -28,6 +28,7 @@ from apps.invoices.models import Invoice, PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Quote, RequestedSubject, Withdrawal
 from apps.orders.models import (
     Dispute,
+    Gift,
     Instalment,
     Order,
     OrderEvent,
@@ -66,7 +67,7 @@ WRITTEN_BY_THE_SHOP = {
     Enrolment, Account, Quote, RequestedSubject, SignIn, ErasureRequest, ReferralReward, Refund,
     Dispute,
     Withdrawal, OrderNote, TransferReceipt, StaffAction, DeletedRow, Invoice, PendingInvoice,
-    TaxRecord, AuditDifference, Opinion,
+    TaxRecord, AuditDifference, Opinion, Gift,
 }  # fmt: skip
 
 

@@ -306,7 +306,7 @@ def test_concurrent_erasure_and_provisioning_do_not_deadlock(moodle, ana, micro,
         # student, and the two deadlock.
         provisioning_started.set()
         student_locked.wait(1)
-        update(student, **options)
+        return update(student, **options)
 
     def withdraw_and_signal(**options):
         withdraw(**options)
