@@ -5,6 +5,7 @@ import secrets
 from django.conf import settings
 from django.contrib.auth.hashers import check_password, make_password
 from django.db import transaction
+from django.db.models.functions import Lower
 from django.utils import timezone
 
 from apps.classroom.access_links import account_for
@@ -35,15 +36,20 @@ class LinkUsed(AcademyError):
     message = "El enlace ha caducado o ya se ha usado."
 
 
+def _account_with(email: str) -> Account | None:
+    """The account of the student with that e-mail: one query, with the index on LOWER(email)."""
+    accounts = Account.objects.select_related("student")
+    by_lower = accounts.alias(email_in_lower_case=Lower("student__email"))
+    return by_lower.filter(email_in_lower_case=email.strip().lower()).first()
+
+
 def check_credentials(*, email: str, password: str) -> Account:
     """Return the account with that e-mail and password.
 
     Raises WrongCredentials, after the same time in each case, for a wrong password, an unknown
     address and an account without a password.
     """
-    account = Account.objects.select_related("student").filter(
-        student__email=email.strip().lower()
-    ).first()  # fmt: skip
+    account = _account_with(email)
     # For an empty password Django hashes once anyway, so that the time is the same.
     if not check_password(password, account.password if account else "") or account is None:
         raise WrongCredentials
@@ -84,10 +90,8 @@ def set_password(*, token: str, first_name: str, last_name: str, password: str) 
 @transaction.atomic
 def send_new_link(*, email: str) -> None:
     """Mail a new one-time link if an account has that e-mail; otherwise do nothing."""
-    account = Account.objects.select_related("student").filter(
-        student__email=email.strip().lower(), student__erased_at=None
-    ).first()  # fmt: skip
-    if account is None:
+    account = _account_with(email)
+    if account is None or account.student.erased_at is not None:
         return
     queue_mail(
         key=f"classroom-link:{account.pk}:{secrets.token_hex(8)}",
