@@ -1,13 +1,20 @@
 """Template tags for money, built files and islands, available in every template."""
 
 from decimal import Decimal
+from functools import cache
 from typing import Any
 from urllib.parse import urljoin
 
 from django import template
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
-from django.utils.html import format_html, format_html_join, json_script
+from django.template.base import Parser, TextNode, Token
+from django.template.context import Context
+from django.template.defaulttags import URLNode
+from django.template.defaulttags import url as django_url
+from django.template.loader import get_template
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html, format_html_join, json_script
 from django.utils.safestring import SafeString
 
 from apps.core.money import format_euros, format_whole_euros, to_cents
@@ -32,6 +39,43 @@ def cents(amount_cents: int) -> str:
 def whole_euros(amount_cents: int) -> str:
     """ "25 €" from cents, for a sentence."""
     return format_whole_euros(amount_cents)
+
+
+@register.tag
+def drawing(parser: Parser, token: Token) -> TextNode:
+    """`{% drawing "includes/icons/star.html" %}`: an icon, put into the template when it is parsed.
+
+    `{% include %}` renders it each time, with a context of its own; a page shows a hundred.
+    """
+    _, name = token.split_contents()
+    loaded: Any = get_template(name.strip("\"'"))
+    source: str = loaded.template.source
+    if "{%" in source or "{{" in source:
+        raise template.TemplateSyntaxError(f"{name} is no drawing: it has tags or variables.")
+    return TextNode(source)
+
+
+@register.tag
+def url(parser: Parser, token: Token) -> URLNode:
+    """Django's `{% url %}`, which computes an address without arguments only once."""
+    node = django_url(parser, token)
+    name = node.view_name
+    is_fixed = isinstance(name.var, str) and not name.filters and ":" not in name.var
+    if not is_fixed or node.args or node.kwargs or node.asvar:
+        return node
+    return FixedUrl(name, [], {}, None)
+
+
+class FixedUrl(URLNode):
+    """The same address in each page, so that a process asks the resolver for it once."""
+
+    def render(self, context: Context) -> SafeString:
+        return _fixed_url(self.view_name.var)
+
+
+@cache
+def _fixed_url(name: str) -> SafeString:
+    return conditional_escape(reverse(name))
 
 
 @register.simple_tag
