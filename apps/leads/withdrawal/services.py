@@ -14,6 +14,7 @@ from apps.leads.withdrawal.models import Withdrawal
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.models import Order
 from apps.orders.models.statuses import EVER_PAID
+from apps.students.models import Student
 
 # The room for statements about the same contract that say something else.
 LATER_STATEMENTS_LENGTH = 4000
@@ -87,10 +88,13 @@ def _order_of(statement: Statement) -> Order | None:
 
 
 def _is_buyer(email: str) -> bool:
-    """Whether an order of this mailbox was ever paid. Two queries, each with an index."""
+    """Whether an order of this mailbox was ever paid. Each query has an index."""
     paid = Order.objects.filter(status__in=EVER_PAID)
     by_address = paid.filter(email_identity=email_identity(email))
-    return by_address.exists() or paid.filter(student__email=email.strip().lower()).exists()
+    if by_address.exists():
+        return True
+    student = Student.objects.with_email(email)
+    return student is not None and paid.filter(student=student).exists()
 
 
 def _within_budget(email: str) -> bool:
