@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
+from apps.catalogue.models import Degree
 from apps.classroom.accounts import send_link_for_staff
 from apps.classroom.backends.moodle import MoodleError, find_course
 from apps.classroom.backends.moodle_courses import count_subjects_without_course
@@ -23,6 +24,7 @@ from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import retry_change
 from apps.core.staff.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
 from apps.core.staff.admin_buttons import Repeated, button_view, form_key
+from apps.core.staff.admin_filters import month_filter
 from apps.students.models import Student
 
 
@@ -68,6 +70,27 @@ class ProvisioningAdmin(OrderNumberSearch, ReadOnlyAdmin):
         return request.user.has_perm("classroom.change_provisioning")
 
 
+class DegreeOfUniversityFilter(admin.SimpleListFilter):
+    """Offers the degrees of the university by which the list is filtered; without one, none."""
+
+    title = "grado"
+    parameter_name = "grado"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        university = request.GET.get("subject__degree__university__id__exact", "")
+        if not university.isdecimal():
+            return []
+        degrees = Degree.objects.filter(university=int(university)).order_by("name_sort", "pk")
+        return [(str(pk), name) for pk, name in degrees.values_list("pk", "name")]
+
+    def queryset(
+        self, request: HttpRequest, rows: QuerySet[Enrolment]
+    ) -> QuerySet[Enrolment] | None:
+        if self.value() not in dict(self.lookup_choices):
+            return None
+        return rows.filter(subject__degree=int(str(self.value())))
+
+
 @admin.register(Enrolment)
 class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
     list_display = (
@@ -80,9 +103,13 @@ class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
         moment("granted_at", "concedida"),
     )
     list_select_related = ("student", "subject", "lesson")
-    list_filter = ("state", "subject__degree__university", "subject__degree")
+    list_filter = (
+        "state",
+        "subject__degree__university",
+        DegreeOfUniversityFilter,
+        month_filter("granted_at", "concedida en"),
+    )
     search_fields = ("student__email", "subject__name")
-    date_hierarchy = "granted_at"
     link_lookups = ("order_id", "student__id__exact")
 
 

@@ -151,6 +151,7 @@ class Enrolment(models.Model):
         verbose_name = "matrícula"
         verbose_name_plural = "matrículas"
         ordering = ("-granted_at",)
+        indexes = (models.Index(fields=("granted_at", "id"), name="enrolment_by_day"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("student", "subject"),

@@ -1,19 +1,26 @@
-"""Sign-in reads few rows, however many students have access."""
+"""Sign-in and the list of enrolments read few rows, however many students have access."""
+
+from datetime import date
 
 import pytest
 from django.contrib.auth.hashers import make_password
+from django.utils import timezone
 
+from apps.catalogue.models import Degree
 from apps.classroom.accounts import check_credentials, send_new_link
-from apps.classroom.models import Account
+from apps.classroom.models import Account, Enrolment
 from apps.core.models import Mail
+from tests.helpers.admin import admin_url
+from tests.helpers.factories import make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import LARGE, bounded_reads, multiply
 
 PASSWORD = "marea-alta-42"
 
-pytestmark = [pytest.mark.postgres, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.postgres
 def test_sign_in_and_new_link_find_one_of_many_students_by_index():
     student = make_one_of_everything().student
     account, _ = Account.objects.get_or_create(student=student)
@@ -26,3 +33,53 @@ def test_sign_in_and_new_link_find_one_of_many_students_by_index():
     with bounded_reads(rows=5):
         send_new_link(email=student.email.upper())
     assert Mail.objects.filter(template="classroom_link", to=student.email).count() == 1
+
+
+@pytest.mark.postgres
+def test_list_of_enrolments_reads_neither_all_of_them_nor_all_degrees(admin_client):
+    enrolment = _enrolment()
+    students = multiply(
+        enrolment.student, 2 * LARGE, email="'muchos' || n || '@example.com'"
+    )  # fmt: skip
+    multiply(
+        enrolment, 2 * LARGE, student_id=f"{students} + n",
+        granted_at="now() - n * interval '1 hour'",
+    )  # fmt: skip
+    degree = enrolment.subject.degree
+    multiply(
+        degree, LARGE, name="'Grado ' || n", name_sort="'grado ' || n", slug="'grado-' || n",
+    )  # fmt: skip
+    admin_client.get("/admin/")
+
+    with bounded_reads():
+        assert admin_client.get(admin_url(Enrolment, "changelist")).status_code == 200
+    with bounded_reads():
+        month = f"{timezone.localdate():%Y-%m}"
+        found = admin_client.get(admin_url(Enrolment, "changelist"), {"mes": month})
+        assert found.status_code == 200
+
+
+def test_enrolments_are_filtered_by_the_degrees_of_the_chosen_university(admin_client):
+    enrolment = _enrolment()
+    degree = enrolment.subject.degree
+    sibling = Degree.objects.create(university=degree.university, name="Grado en Turismo")
+    url = admin_url(Enrolment, "changelist")
+    assert b"grado=" not in admin_client.get(url).content
+    of_university = {"subject__degree__university__id__exact": degree.university_id}
+
+    def shown(chosen):
+        answer = admin_client.get(url, {**of_university, "grado": chosen.pk})
+        return list(answer.context["cl"].result_list)
+
+    offered = admin_client.get(url, of_university).content.decode()
+    assert f"grado={degree.pk}" in offered
+    assert f"grado={sibling.pk}" in offered
+    assert shown(degree) == [enrolment]
+    assert shown(sibling) == []
+
+
+def _enrolment():
+    order = make_one_of_everything()
+    return Enrolment.objects.create(
+        student=order.student, subject=make_subject(), order_id=order.pk, ends_on=date(2027, 1, 1)
+    )
