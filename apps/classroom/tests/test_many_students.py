@@ -47,7 +47,7 @@ def test_list_of_enrolments_reads_neither_all_of_them_nor_all_degrees(admin_clie
     )  # fmt: skip
     degree = enrolment.subject.degree
     multiply(
-        degree, LARGE, name="'Grado ' || n", name_sort="'grado ' || n", slug="'grado-' || n",
+        degree, LARGE, name="'Grado ' || n", name_sort="'grado ' || n",
     )  # fmt: skip
     admin_client.get("/admin/")
 

@@ -1,6 +1,6 @@
 """List filters for tables with many rows: their choices are not read from the table."""
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.text import capfirst
 
-from apps.core.dates import today
+from apps.core.dates import midnight, today
 from apps.core.mail.registry import registered_mails
 from apps.core.mail.samples import mail_title
 
@@ -22,6 +22,11 @@ def _before(first_day: date) -> date:
         (first_day.year, first_day.month - 1) if first_day.month > 1 else (first_day.year - 1, 12)
     )
     return date(year, month, 1)
+
+
+def _after(first_day: date) -> date:
+    """The first day of the next month."""
+    return (first_day + timedelta(days=31)).replace(day=1)
 
 
 def month_filter(field: str, label: str) -> type[admin.SimpleListFilter]:
@@ -44,8 +49,9 @@ def month_filter(field: str, label: str) -> type[admin.SimpleListFilter]:
             chosen = dict(self.lookup_choices)
             if self.value() not in chosen:
                 return None
-            year, month = map(int, str(self.value()).split("-"))
-            return rows.filter(**{f"{field}__year": year, f"{field}__month": month})
+            first = date.fromisoformat(f"{self.value()}-01")
+            begins, ends = midnight(first), midnight(_after(first))
+            return rows.filter(**{f"{field}__gte": begins, f"{field}__lt": ends})
 
     return MonthFilter
 
