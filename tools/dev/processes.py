@@ -66,7 +66,7 @@ def start(
     env: Mapping[str, str],
     output: IO[Any] | None = None,
     *,
-    folder: Path = ROOT,
+    folder: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a command in a process group of its own. A string goes through the shell.
 
@@ -75,7 +75,7 @@ def start(
     return subprocess.Popen(
         f"exec {command}" if isinstance(command, str) else command,
         shell=isinstance(command, str),
-        cwd=folder,
+        cwd=folder or ROOT,
         env={**env, "PYTHONDONTWRITEBYTECODE": ""},
         stdin=subprocess.DEVNULL,
         stdout=output,
