@@ -23,6 +23,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "MOODLE_STUDENT_ROLE": (1, 1_000_000),
     # 0: the age of backups is not watched.
     "BACKUP_MAX_AGE_HOURS": (0, 8_760),
+    # 0: the room on the disk is not watched.
+    "DISK_MIN_FREE_MB": (0, 1_000_000),
     "INSTALMENT_COUNT": (2, 12),
     "INSTALMENT_EVERY_DAYS": (1, 90),
     # 0: nobody refunds in the admin.
