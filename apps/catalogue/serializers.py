@@ -85,7 +85,7 @@ class CatalogueSubjectOut(_Shape):
     # The lowest earlier price. Only with REQUIRE_PRICE_HISTORY, which replaces the arithmetic.
     lowest_price = EurosField(required=False)
     enrolled_students_count = serializers.IntegerField()
-    # What the complete subject contains, as a sentence: "5 PECs · examen · 42 vídeos".
+    # The contents of the complete subject, as a sentence: "5 PECs · examen · 42 vídeos".
     contents = serializers.CharField()
     # True: the lessons are not sold one by one.
     complete_only = serializers.BooleanField()

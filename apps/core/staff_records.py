@@ -1,4 +1,4 @@
-"""What staff did, and the content that they deleted."""
+"""The log of staff, and the recycle bin of content that they deleted."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What contact data the shop accepts. Step 1 of the payment dialog has the same rules."""
+"""Rules for the contact data of an order. Step 1 of the payment dialog has the same rules."""
 
 import re
 from typing import Any

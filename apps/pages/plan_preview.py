@@ -34,7 +34,7 @@ class Item:
     name: str
     topic: str
     due: str
-    """When it is handed in, or sat."""
+    """The day on which the exercise is handed in, or the exam sat."""
     videos: tuple[Video, ...]
     documents: tuple[Document, ...]
     resolution: Video | None = None

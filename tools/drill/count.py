@@ -21,7 +21,7 @@ def losses(shop: Shop, buyers: Sequence[Buyer], *, killed: bool = False) -> list
     if killed:
         wait(lambda: not _unfinished(shop), 60)
         found += _unfinished(shop)
-    # It asks Stripe about each order.
+    # The audit asks Stripe about each order.
     status, output = shop.host.manage("audit_money", "--after-restore", seconds=1200)
     if status:
         found += [line for line in output.splitlines() if line.strip()][-8:]

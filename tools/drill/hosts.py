@@ -27,7 +27,7 @@ ATTACHMENT = b"%PDF-1.4 drill"
 
 
 def two_hosts(shop: Shop) -> Outcome:
-    """What one host does is seen on the other one, and one host may be killed."""
+    """Each web host sees what the other one has changed, and one of them may be killed."""
     tried = "dos máquinas web con discos separados, una se mata en plena compra"
     if not shop.has_proxy:
         return Outcome(tried, "no se probó: nginx no está instalado")

@@ -85,7 +85,7 @@ def _pgbouncer(shop: Shop) -> Iterator[str]:
         ),
         encoding="ascii",
     )
-    # It refuses to run as root.
+    # PgBouncer refuses to run as root.
     user = ["-u", socket.owner()] if os.geteuid() == 0 else []
     program = shutil.which("pgbouncer", path=_path()) or "pgbouncer"
     process = start([program, "-q", *user, str(configuration)], os.environ, shop.log)

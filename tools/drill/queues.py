@@ -1,4 +1,4 @@
-"""What waits in the queues of tasks, and what tasks took."""
+"""Lengths of the task queues, and durations of tasks."""
 
 from dataclasses import dataclass
 

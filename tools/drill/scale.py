@@ -1,4 +1,4 @@
-"""What a number of purchases a minute needs: a simulation of its queues with measured times."""
+"""Servers for a number of purchases a minute: a simulation of their queues with measured times."""
 
 import heapq
 import math

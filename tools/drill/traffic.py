@@ -12,7 +12,7 @@ import requests
 from tools.drill.buyer import Buyer
 from tools.drill.shop import Shop
 
-# What visitors do: of 100 actions, so many of each.
+# The visitors' actions: of 100, so many of each kind.
 PAGES = ("/", "/compra", "/nosotros", "/precios")
 MIX = {"página": 60, "catálogo": 20, "búsqueda": 10, "compra": 8, "compra a plazos": 2}
 # A visitor of the crowd who was told to come back comes back after so many seconds.
@@ -90,7 +90,7 @@ class Crowd:
     buyers_at_once: int
     statuses: Counter[int] = field(default_factory=Counter)
     buyers: list[Buyer] = field(default_factory=list)
-    # What a refusal lacked.
+    # Parts that a refusal lacked.
     faults: Counter[str] = field(default_factory=Counter)
     slowest_refusal_s: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)

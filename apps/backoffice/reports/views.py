@@ -65,7 +65,7 @@ def report_page(request: HttpRequest, *, context: dict[str, Any]) -> HttpRespons
 
 @from_replica
 def _read(month: Month) -> tuple[Figures, Chart | None, datetime | None]:
-    """What the page shows, and the moment of the last movement."""
+    """The figures of the page, and the moment of the last movement."""
     latest = BalanceEntry.objects.order_by("-created_at").values_list("created_at", flat=True)
     return figures_of(month), takings_chart(month), latest.first()
 

@@ -44,7 +44,7 @@ class WrongSums(Exception):
 
 @dataclass(frozen=True)
 class Sums:
-    """What was paid, what was refunded, and what was paid after a reminder of the cart."""
+    """Sums by day in cents: payments, refunds, and orders paid after a reminder of the cart."""
 
     paid_cents: int = 0
     refunded_cents: int = 0

@@ -1,4 +1,4 @@
-"""What a card says of a subject's contents, and subjects that are sold complete only."""
+"""The line of contents on a card, and subjects that are sold complete only."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a buyer says of a gift, and how it is stored with the order (docs/rules.md, "Gifts")."""
+"""Details of a gift as the buyer gives them, stored with the order (docs/rules.md, "Gifts")."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from apps.core.dates import today
 from apps.orders.models import Gift, Order
 
 LATEST_DELIVERY = timedelta(days=90)
-# What a mail program makes a link of: addresses of sites, and of mailboxes.
+# Addresses of sites and of mailboxes, of which mail programs make links.
 _LINK = re.compile(r"://|www\.|@|\w\.[^\W\d_]{2}", re.IGNORECASE)
 
 
@@ -53,7 +53,7 @@ def check_day(day: date) -> None:
 
 
 def stored_details(order: Order | None) -> GiftDetails | None:
-    """The gift of an order as its buyer has described it. None if it is none."""
+    """Read the gift of an order as its buyer has described it. None if the order is no gift."""
     gift = Gift.objects.filter(order=order).first() if order is not None else None
     if gift is None:
         return None

@@ -13,7 +13,7 @@ from apps.core.models import SiteSettings
 
 
 def gift_sample() -> dict[str, Any]:
-    """What the buyer's confirmation says of a gift (`gifts.mails.gift_facts`)."""
+    """Sample of the gift in the buyer's confirmation (`gifts.mails.gift_facts`)."""
     return {
         "to": "leo@example.com",
         "deliver_on": timezone.localdate() + timedelta(days=20),

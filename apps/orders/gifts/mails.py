@@ -37,7 +37,7 @@ def gift_received_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def gift_facts(order: Order) -> dict[str, Any] | None:
-    """What the buyer's confirmation says of the gift. None if the order is none."""
+    """Facts of the gift for the buyer's confirmation mail. None if the order is no gift."""
     gift = Gift.objects.filter(order=order).first()
     if gift is None:
         return None

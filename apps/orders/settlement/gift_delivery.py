@@ -1,4 +1,4 @@
-"""Who gets the access of a paid order: its buyer, or the recipient of a gift on the chosen day.
+"""Access of a paid order for its buyer, or for the recipient of a gift on the chosen day.
 
 The rules are in docs/rules.md, "Gifts". The row of the gift says whether it was delivered, so that
 a job which runs twice or was killed delivers each gift once.
