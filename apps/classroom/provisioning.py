@@ -111,9 +111,9 @@ def _provide(provisioning: Provisioning) -> None:
 
 def _queue_access_mail(provisioning: Provisioning, *, occasion: str = "") -> bool:
     """Queue the access mail: one for the provisioning and one for each resend."""
-    # The access of a gift may have moved to another student, who gets a mail as well.
-    lost_by = provisioning.lost_by.count()
-    number = f"{lost_by}-{provisioning.resends}" if lost_by else provisioning.resends
+    # The access of a gift may have moved to another student, and back: each move adds a newer row.
+    newest_loss = provisioning.lost_by.order_by("-pk").values_list("pk", flat=True).first()
+    number = f"{newest_loss}-{provisioning.resends}" if newest_loss else provisioning.resends
     mail = queue_mail(
         key=f"classroom-access:{provisioning.order_id}:{occasion or number}",
         template=provisioning.mail,

@@ -20,7 +20,7 @@ from apps.core.privacy import (
     register_personal_data,
     register_retention,
 )
-from apps.orders import gift_privacy as _gifts  # noqa: F401  (registers its rules)
+from apps.orders.gifts import privacy as _gifts  # noqa: F401  (registers its rules)
 from apps.orders.ledger.history import note
 from apps.orders.models import (
     CART_LIFE,

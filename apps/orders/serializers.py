@@ -11,7 +11,7 @@ from apps.core.money import to_cents
 from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.checkout.request import Checkout
 from apps.orders.contact_rules import EMAIL, PHONE, REQUIRED, check_email, clean_phone
-from apps.orders.gift_serializers import (
+from apps.orders.gifts.serializers import (
     GiftInput,
     PaidGiftOutput,
     RecoverGiftOutput,

@@ -4,6 +4,7 @@ The rules are in docs/rules.md, "Gifts". The row of the gift says whether it was
 a job which runs twice or was killed delivers each gift once.
 """
 
+import logging
 from datetime import date, timedelta
 
 from django.db import transaction
@@ -21,6 +22,8 @@ from apps.orders.models import Gift, Order, OrderLine, Refund
 from apps.orders.models.statuses import DELIVERABLE, EventKind
 from apps.students.models import Student
 from apps.students.services import find_or_create_student
+
+logger = logging.getLogger(__name__)
 
 ACTOR = "sistema"
 # The hour in Europe/Madrid from which gifts of the day are delivered: no mail arrives at night.
@@ -42,13 +45,30 @@ def open_access(order: Order) -> None:
     )
 
 
+class NotDelivered(Exception):
+    """Gifts failed for an unforeseen reason. The next run of the job tries them again."""
+
+
 def deliver_due() -> int:
-    """Deliver the gifts whose day has come, each in a transaction of its own; return how many."""
+    """Deliver the gifts whose day has come, each in a transaction of its own; return how many.
+
+    Raises NotDelivered after all others if some failed: staff get a mail about a failed job.
+    """
     due = Gift.objects.waiting().filter(
         deliver_on__lte=_last_day_due(), order__status__in=DELIVERABLE
     )
     numbers = list(due.order_by("deliver_on", "pk").values_list("order_id", flat=True))
-    return sum(deliver(order_id=order_id) for order_id in numbers)
+    done, failed = 0, list[str]()
+    for order_id in numbers:
+        # An unforeseen error with one gift must not keep the others from being delivered.
+        try:
+            done += deliver(order_id=order_id)
+        except Exception:
+            logger.exception("the gift of order %s could not be delivered", order_id)
+            failed.append(str(order_id))
+    if failed:
+        raise NotDelivered(f"Regalos sin entregar, por pedido: {', '.join(failed)}")
+    return done
 
 
 def _last_day_due() -> date:

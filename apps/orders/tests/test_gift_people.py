@@ -114,11 +114,13 @@ def test_access_that_moves_back_is_open_again(api, sandbox, work, client, carla)
     work()
     gift = Gift.objects.get()
 
-    for email in (LEA, LEO):
+    for email in (LEA, LEO, LEA, LEO):
         assert correct(client, gift, recipient_email=email).status_code == 302
         work()
 
     assert [(row.student.email, row.state) for row in Enrolment.objects.all()] == [(LEO, "open")]
+    assert templates_to(LEO) == ["gift_received"] * 3
+    assert templates_to(LEA) == ["gift_received"] * 2
 
 
 @pytest.mark.parametrize(

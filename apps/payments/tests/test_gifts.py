@@ -98,6 +98,26 @@ def test_killed_delivery_is_repeated_whole(api, sandbox, work):
     assert Mail.objects.filter(to=LEO).count() == 1
 
 
+def test_gift_that_fails_does_not_keep_the_others_from_being_delivered(api, sandbox):
+    failing, other = (buy(api, sandbox, make_subject(), gift=gift()) for _ in range(2))
+
+    def note(order, **facts):
+        if order == failing:
+            raise RuntimeError
+        return gift_delivery_note(order, **facts)
+
+    gift_delivery_note = gift_delivery.note
+    with (
+        time_machine.travel(DAY + timedelta(days=1)),
+        mock.patch.object(gift_delivery, "note", note),
+        pytest.raises(gift_delivery.NotDelivered, match=f": {failing.pk}$"),
+    ):
+        deliver_due()
+
+    assert [row.order_id for row in Provisioning.objects.all()] == [other.pk]
+    assert Gift.objects.get(order=failing).status == "waiting"
+
+
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 def test_parallel_deliveries_give_the_access_once(api, sandbox, work):
