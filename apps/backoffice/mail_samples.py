@@ -16,7 +16,6 @@ def _sample() -> dict[str, dict[str, Any]]:
             "first_name": "Carla",
             "username": "carla@example.com",
             "link_url": SecretUrl(link),
-            "only_to": "carla@example.com",
             "admin_url": absolute_url(reverse("admin:index")),
         }
     }

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from apps.classroom.models import Account
 from apps.core.keyed_digest import keyed_digest, matches
-from apps.core.mail.registry import SecretUrl, absolute_url
+from apps.core.mail.registry import AccountUrl, absolute_url
 
 LINK_LIFETIME = timedelta(days=7)
 _SALT = "apps.classroom.links"
@@ -22,8 +22,9 @@ def make_token(account: Account) -> str:
     return signing.dumps([account.pk, keyed_digest(_SALT, _state(account))], salt=_SALT)
 
 
-def access_url(account: Account) -> SecretUrl:
-    return SecretUrl(absolute_url(f"{reverse('aula_acceso')}?enlace={make_token(account)}"))
+def access_url(account: Account) -> AccountUrl:
+    path = f"{reverse('aula_acceso')}?enlace={make_token(account)}"
+    return AccountUrl(absolute_url(path), address=account.student.email)
 
 
 def account_for(token: str) -> Account | None:

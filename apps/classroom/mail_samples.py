@@ -17,7 +17,6 @@ def _greeting() -> dict[str, Any]:
         "access_url": SecretUrl(absolute_url(f"{reverse('aula_acceso')}?enlace=ejemplo")),
         "days": LINK_LIFETIME.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),
-        "only_to": "ana.ejemplo@example.com",
     }
 
 

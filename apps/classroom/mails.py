@@ -43,7 +43,6 @@ def _greeting(account: Account) -> dict[str, Any]:
         "access_url": access_url(account),
         "days": LINK_LIFETIME.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),
-        "only_to": account.student.email,
     }
 
 

@@ -14,7 +14,6 @@ preview_mail(
         "Ejemplo": {
             "first_name": "Ana",
             "link_url": SecretUrl(absolute_url(f"{reverse('login-link')}?enlace=ejemplo")),
-            "only_to": "ana.ejemplo@example.com",
             "minutes": 30,
         }
     },

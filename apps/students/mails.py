@@ -33,7 +33,6 @@ def sign_in_link_context(ids: dict[str, Any]) -> dict[str, Any]:
     return {
         "first_name": link.student.first_name,
         "link_url": link_url(link),
-        "only_to": link.student.email,
         "minutes": int(LINK_LIFETIME.total_seconds() // 60),
     }
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps.core.keyed_digest import keyed_digest, matches
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.registry import SecretUrl, absolute_url
+from apps.core.mail.registry import AccountUrl, absolute_url
 from apps.students.models import SignInLink, Student
 
 LINK_LIFETIME = timedelta(minutes=30)
@@ -36,9 +36,10 @@ def send_sign_in_link(email: str) -> None:
     )
 
 
-def link_url(link: SignInLink) -> SecretUrl:
+def link_url(link: SignInLink) -> AccountUrl:
     token = signing.dumps([link.pk, keyed_digest(_SALT, link.student.email)], salt=_SALT)
-    return SecretUrl(absolute_url(f"{reverse('login-link')}?enlace={token}"))
+    url = absolute_url(f"{reverse('login-link')}?enlace={token}")
+    return AccountUrl(url, address=link.student.email)
 
 
 def student_for_link(token: str) -> Student | None:

@@ -29,7 +29,7 @@ from apps.backoffice.accounts.password_page import name_new_password
 from apps.backoffice.accounts.step_pages import step_context
 from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
+from apps.core.mail.registry import AccountUrl, NoLongerDue, absolute_url, register_mail
 from apps.core.throttle import Limit
 from apps.core.timing import constant_time
 
@@ -64,8 +64,7 @@ def link_context(ids: dict[str, Any]) -> dict[str, Any]:
     return {
         "first_name": user.first_name,
         "username": user.get_username(),
-        "link_url": SecretUrl(absolute_url(path)),
-        "only_to": user.email,
+        "link_url": AccountUrl(absolute_url(path), address=user.email),
         "admin_url": absolute_url(reverse("admin:index")),
     }
 

@@ -6,7 +6,7 @@ and tokens are never stored. Each app registers its mails in `ready()`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urljoin
 
 from django.conf import settings
@@ -31,7 +31,16 @@ HIDDEN = "[enlace personal, solo en el correo]"
 class SecretUrl(str):
     """A link that grants access to whoever has it. It is hidden from staff."""
 
-    __slots__ = ()
+
+class AccountUrl(SecretUrl):
+    """A link that opens somebody's account. Its mail is sent to the account's address alone."""
+
+    address: str
+
+    def __new__(cls, url: str, *, address: str) -> Self:
+        link = super().__new__(cls, url)
+        link.address = address
+        return link
 
 
 def absolute_url(path: str) -> str:
@@ -77,10 +86,10 @@ def register_mail(template: str, subject: str, build: Build) -> None:
     """Register a mail whose templates are `templates/emails/<template>.{txt,html}`.
 
     `subject` is a template string ("Tu pedido {{ reference }}"). `build` gets the row's context and
-    returns the variables of subject and templates. Links that grant access are `SecretUrl`s. Four
-    variables are special: `reply_to`, `attachments`, `unsubscribe_url`, which unsubscribes on a
-    bare POST (RFC 8058), and `only_to`, the address of the account that the links open. The builder
-    raises NoLongerDue when the mail must not be sent any more.
+    returns the variables of subject and templates. Links that grant access are `SecretUrl`s, those
+    that open an account are `AccountUrl`s. Three variables are special: `reply_to`, `attachments`,
+    and `unsubscribe_url`, which unsubscribes on a bare POST (RFC 8058). The builder raises
+    NoLongerDue when the mail must not be sent any more.
     """
     _templates[template] = MailTemplate(template, subject, build)
 
@@ -104,7 +113,8 @@ def render_mail(
     NoLongerDue if the account that the mail opens belongs to another address by now.
     """
     values = _templates[template].build(context)
-    if to and values.get("only_to", to).lower() != to.lower():
+    opened = {v.address.lower() for v in values.values() if isinstance(v, AccountUrl)}
+    if to and opened - {to.lower()}:
         raise NoLongerDue
     if not reveal:
         values = {k: HIDDEN if isinstance(v, SecretUrl) else v for k, v in values.items()}

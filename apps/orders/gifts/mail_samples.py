@@ -29,7 +29,6 @@ def _gift_received() -> dict[str, dict[str, Any]]:
         "access_url": SecretUrl(absolute_url(f"{reverse('aula_acceso')}?enlace=ejemplo")),
         "days": LINK_LIFETIME.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),
-        "only_to": "leo@example.com",
         "items": ["Microeconomía", "Estadística descriptiva: PEC 3"],
         "has_password": False,
         "portal_url": absolute_url(SiteSettings.current().portal),
