@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from pytest_django.plugin import DjangoDbBlocker
 from pytest_playwright.pytest_playwright import CreateContextCallback
 
-from apps.catalogue.models import Degree, University
+from apps.catalogue.models import Degree, Subject, University
 from apps.payments.audit.run import audit
 from apps.pricing.models import Campaign
 from tests.browser.records import Shelf, eventually
@@ -100,6 +100,12 @@ def hosted_shop(stack: Stack) -> Iterator[str]:
             yield second.url
         finally:
             second.stop()
+
+
+@pytest.fixture
+def maths(shelf: Shelf) -> Subject:
+    """A subject of 200 €, or 190 € with full payment."""
+    return shelf.put("Cálculo", "200.00")
 
 
 @pytest.fixture

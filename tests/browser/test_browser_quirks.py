@@ -1,17 +1,10 @@
 """Browser behaviour that Playwright's Chromium does not have by default."""
 
-import pytest
 from playwright.sync_api import Route, expect
 
 from apps.catalogue.models import Subject
-from tests.browser.records import Shelf, only_order, payments_at_provider
+from tests.browser.records import only_order, payments_at_provider
 from tests.browser.visitor import Visitor
-
-
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
 
 
 def test_page_restored_by_the_browser_while_busy_is_reloaded(

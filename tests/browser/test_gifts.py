@@ -13,7 +13,6 @@ from apps.core.dates import today
 from apps.orders.models import Gift
 from tests.browser.records import (
     CONFIRMATION,
-    Shelf,
     eventually,
     html_of,
     mail_with,
@@ -26,12 +25,6 @@ from tests.browser.visitor import Visitor
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
 PRESENT = "Tienes un regalo"
-
-
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from apps.catalogue.models import Subject
 from apps.classroom.models import Enrolment
 from apps.orders.models import Order, Payment
 from tests.browser.records import (
-    Shelf,
     eventually,
     only_order,
     payments_at_provider,
@@ -30,12 +29,6 @@ PAGE = re.compile(r"/c/pay/cs_test_")
 @pytest.fixture
 def mode() -> str:
     return "hosted"
-
-
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
 
 
 def go_to_the_page(visitor: Visitor, maths: Subject, euros: str = "190,00 €") -> None:

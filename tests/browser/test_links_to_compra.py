@@ -6,16 +6,13 @@ from datetime import timedelta
 from html import unescape
 
 import pytest
-from django.conf import settings
 from django.utils import timezone
 from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
-from apps.core.http.session_store import SessionStore
 from apps.leads.models import Quote
 from apps.orders.models import ReferralReward, UsedQuote
 from apps.students.models import Student
-from apps.students.session import SESSION_KEY
 from tests.browser.calculator import SENT, Calculator
 from tests.browser.records import (
     Shelf,
@@ -284,11 +281,7 @@ def test_signed_in_student_must_confirm_buying_the_same_subject_again(
 ) -> None:
     visitor.watch.expect(r"status of 409.*/api/process-checkout")
     pay_elsewhere(email, whole(pair[0]), total="182.40")
-    session = SessionStore()
-    session[SESSION_KEY] = Student.objects.get(email=email).pk
-    session.create()
-    cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": stack.url}
-    visitor.page.context.add_cookies([cookie])  # type: ignore[list-item]
+    visitor.sign_in(Student.objects.get(email=email), stack.url)
     visitor.open_catalogue(pair[0].degree).fill_cart(pair).open_dialog()
     visitor.expect_step_2()
     visitor.tick_boxes()

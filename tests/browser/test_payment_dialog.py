@@ -7,19 +7,13 @@ from playwright.sync_api import Route, expect
 
 from apps.catalogue.models import Subject
 from apps.orders.models import Order
-from tests.browser.records import Shelf, only_order, orders_of
+from tests.browser.records import only_order, orders_of
 from tests.browser.visitor import CARD_FRAME, Visitor
 from tools.dev.stack import Stack
 
 CHECKOUT = "**/api/process-checkout"
 KEY = "**/api/get-stripe-public-key"
 PREPARING = "Preparando opciones de pago..."
-
-
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
 
 
 @pytest.fixture

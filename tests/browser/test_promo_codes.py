@@ -9,17 +9,11 @@ from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
 from apps.orders.models import Order
-from tests.browser.records import ACCESS, CONFIRMATION, Shelf, mail_with, only_order, text_of
+from tests.browser.records import ACCESS, CONFIRMATION, mail_with, only_order, text_of
 from tests.browser.visitor import Visitor
 from tests.helpers.factories import make_promo
 
 VALIDATE = "**/api/validate-promo-code"
-
-
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
 
 
 @pytest.fixture

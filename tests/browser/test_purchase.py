@@ -6,7 +6,6 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from django.conf import settings
 from django.core.management import call_command
 from playwright.sync_api import Locator, expect
 
@@ -14,10 +13,8 @@ from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import Enrolment
 from apps.core.dates import today
-from apps.core.http.session_store import SessionStore
 from apps.orders.models import Instalment, Order, Payment, PromoUse
 from apps.students.models import Consent, Student
-from apps.students.session import SESSION_KEY
 from tests.browser.records import (
     ACCESS,
     CONFIRMATION,
@@ -430,11 +427,7 @@ def test_signed_in_student_starts_at_step_2_with_contact_data_and_no_checkbox_ti
     visitor: Visitor, stack: Stack, maths: Subject, email: str
 ) -> None:
     student = Student.objects.create(email=email, phone="+34611222333", first_name="Ana")
-    session = SessionStore()
-    session[SESSION_KEY] = student.pk
-    session.create()
-    cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": stack.url}
-    visitor.page.context.add_cookies([cookie])  # type: ignore[list-item]
+    visitor.sign_in(student, stack.url)
 
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
 

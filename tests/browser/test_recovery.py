@@ -15,12 +15,6 @@ from tests.helpers.factories import make_promo, single, whole
 RECOVER = "**/api/orders/recover?*"
 
 
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
-
-
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [

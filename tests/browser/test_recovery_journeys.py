@@ -39,12 +39,6 @@ REMINDER = "Dejaste tu compra a medias"
 HOME = re.compile(r"^[^/]+//[^/]+/$")
 
 
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
-
-
 def link_in(subject: str, address: str, path: str = "/complete-payment") -> str:
     """The link to `path` in the first mail with that subject."""
     found = re.search(rf"https?://\S+{path}\?\S+", text_of(mail_with(subject, address)))

@@ -1,19 +1,11 @@
 """What all dialogs share: the inert page, tooltips, focus, and toasts on a phone."""
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from apps.catalogue.models import Subject
-from tests.browser.records import Shelf
 from tests.browser.visitor import CHALLENGE_FRAME, CHALLENGED_CARD, Visitor
 
 TOOLTIP = ".tooltip"
-
-
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
 
 
 def inert(page: Page) -> list[str]:

@@ -9,7 +9,6 @@ from apps.catalogue.models import Subject
 from apps.classroom.models import Enrolment
 from apps.orders.models import Order
 from tests.browser.records import (
-    Shelf,
     clear_faults,
     eventually,
     mails_to,
@@ -19,12 +18,6 @@ from tests.browser.records import (
     switch_webhooks,
 )
 from tests.browser.visitor import Visitor
-
-
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,6 @@ from apps.core.models import SiteSettings
 from apps.orders.models import Order
 from tests.browser.records import (
     ACCESS,
-    Shelf,
     access_of,
     check_out,
     confirm,
@@ -32,12 +31,6 @@ from tools.dev.stack import Stack
 BY_PAYMENT = "**/api/orders/by-payment?*"
 COMPLETE = "**/api/complete-payment"
 AT_HOME = re.compile(r"^[^/]+//[^/]+/$")
-
-
-@pytest.fixture
-def maths(shelf: Shelf) -> Subject:
-    """A subject of 200 €, or 190 € with full payment."""
-    return shelf.put("Cálculo", "200.00")
 
 
 def access_mails(email: str) -> int:

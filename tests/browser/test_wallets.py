@@ -5,15 +5,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
-from django.conf import settings
 from playwright.sync_api import FrameLocator, Locator, Route, expect
 
 from apps.catalogue.models import Subject
-from apps.core.http.session_store import SessionStore
 from apps.orders.models import Gift, Order
 from apps.students.consent_wordings import WALLET_WORDINGS
 from apps.students.models import Consent, Student
-from apps.students.session import SESSION_KEY
 from tests.browser.records import (
     Shelf,
     clear_faults,
@@ -406,11 +403,7 @@ def test_signed_in_student_pays_from_the_cart_in_two_presses(
     visitor: Visitor, stack: Stack, maths: Subject, email: str
 ) -> None:
     student = Student.objects.create(email=email, phone="+34611222333", first_name="Ana")
-    session = SessionStore()
-    session[SESSION_KEY] = student.pk
-    session.create()
-    cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": stack.url}
-    visitor.page.context.add_cookies([cookie])  # type: ignore[list-item]
+    visitor.sign_in(student, stack.url)
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
     visitor.expect_step_2()
     visitor.tick_boxes()

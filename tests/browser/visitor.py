@@ -7,9 +7,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, Response, expect
 
 from apps.catalogue.models import Degree, Lesson, Subject
+from apps.core.http.session_store import SessionStore
+from apps.students.models import Student
+from apps.students.session import SESSION_KEY
 
 GOOD_CARD = "4242424242424242"
 DECLINED_CARD = "4000000000000002"
@@ -101,6 +105,14 @@ class Visitor:
     def tick(self, box: Locator) -> None:
         self.press(box)
         expect(box).to_be_checked()
+
+    def sign_in(self, student: Student, url: str) -> None:
+        """Give the browser a session of the student in the shop at this address."""
+        session = SessionStore()
+        session[SESSION_KEY] = student.pk
+        session.create()
+        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session.session_key, "url": url}
+        self.page.context.add_cookies([cookie])  # type: ignore[list-item]
 
     # ------------------------------------------------------------ catalogue and cart
     def open_catalogue(self, degree: Degree | None = None, query: str = "") -> "Visitor":

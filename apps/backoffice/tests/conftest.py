@@ -1,5 +1,8 @@
 import pytest
 from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from apps.core.staff.fresh_password import GIVEN_AT
 
 
 @pytest.fixture
@@ -7,3 +10,14 @@ def carla(client):
     user = get_user_model().objects.create_superuser("carla", password="clave-de-carla")
     client.force_login(user)
     return user
+
+
+@pytest.fixture
+def owner(client):
+    """The client of a superuser who has just given her password."""
+    user = get_user_model().objects.create_superuser("eva", password="una clave muy larga")
+    client.force_login(user)
+    session = client.session
+    session[GIVEN_AT] = timezone.now().isoformat()
+    session.save()
+    return client

@@ -8,14 +8,12 @@ from zoneinfo import ZoneInfo
 import pytest
 import time_machine
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
 from django.utils import timezone
 from openpyxl import load_workbook
 
 from apps.backoffice.reports.figures import figures_of
 from apps.backoffice.reports.month import month_of, this_month
 from apps.backoffice.reports.movements import movements, payouts
-from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.refunds.sent_back import settle_outside
@@ -43,15 +41,6 @@ def trade(api, sandbox):
     refund(first, clerk, 5000)
     sandbox.process.control("POST", "payouts", {})
     return first, second
-
-
-@pytest.fixture
-def owner(client):
-    client.force_login(User.objects.create_superuser("eva", password="una clave muy larga"))
-    session = client.session
-    session[GIVEN_AT] = timezone.now().isoformat()
-    session.save()
-    return client
 
 
 def make_payment(at, cents, reference, **fields):

@@ -3,15 +3,12 @@
 from copy import deepcopy
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection, connections, router
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from academy import database_settings
 from apps.backoffice.reports.month import this_month
 from apps.core.replica import REPLICA
-from apps.core.staff.fresh_password import GIVEN_AT
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -27,15 +24,6 @@ def replica():
     yield connections[REPLICA]
     connections[REPLICA].close()
     del connections[REPLICA], connections.databases[REPLICA]
-
-
-@pytest.fixture
-def owner(client):
-    client.force_login(User.objects.create_superuser("eva", password="una clave muy larga"))
-    session = client.session
-    session[GIVEN_AT] = timezone.now().isoformat()
-    session.save()
-    return client
 
 
 def tables_read(queries):
