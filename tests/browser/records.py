@@ -12,10 +12,14 @@ from typing import Any, TypeVar
 
 import requests
 from django.conf import settings
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
 
 from apps.catalogue.models import Degree, Subject
 from apps.classroom.models import Provisioning
+from apps.core.models import Mail
 from apps.orders.models import Order
+from apps.payments.models import ProviderEvent
 from tests.helpers.factories import checkout_body, make_subject
 
 T = TypeVar("T")
@@ -47,8 +51,27 @@ def eventually(look: Callable[[], T], within_s: float = 20.0) -> T:
     while True:
         if found := look():
             return found
-        assert time.monotonic() < deadline, f"nothing within {within_s:.0f} s"
+        assert time.monotonic() < deadline, f"nothing within {within_s:.0f} s; {_work_left()}"
         time.sleep(0.1)
+
+
+def _work_left() -> str:
+    """The shop's unfinished tasks, mails, accesses and events: why a test waited in vain."""
+    work = {
+        "tasks": DBTaskResult.objects.exclude(status=TaskResultStatus.SUCCESSFUL).values_list(
+            "task_path", "status", "run_after", "args_kwargs"
+        ),
+        "mails": Mail.objects.exclude(status=Mail.Status.SENT).values_list(
+            "key", "status", "due_at", "last_error"
+        ),
+        "accesses": Provisioning.objects.exclude(status=Provisioning.Status.CREATED).values_list(
+            "order_id", "status", "due_at", "last_error"
+        ),
+        "events": ProviderEvent.objects.filter(processed_at=None).values_list(
+            "kind", "attempts", "outcome"
+        ),
+    }
+    return "\n".join(f"{name}: {[*map(str, rows)]}" for name, rows in work.items())
 
 
 def orders_of(address: str) -> list[Order]:

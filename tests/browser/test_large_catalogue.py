@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.services import deferred_counts
-from tests.browser.records import Shelf
+from tests.browser.records import Shelf, eventually
 from tests.browser.visitor import Visitor
 
 COUNT = 600
@@ -77,7 +77,7 @@ def test_page_size_all_shows_each_of_600_subjects_once(
 
     # The browser renders only the cards near the visible area; the others can still be reached.
     last, first = visitor.cards.last, visitor.cards.first
-    assert (last.evaluate(DRAWN), first.evaluate(DRAWN)) == (True, False)
+    eventually(lambda: (last.evaluate(DRAWN), first.evaluate(DRAWN)) == (True, False))
     middle = visitor.cards.nth(300)
     middle.scroll_into_view_if_needed()
     box = middle.get_by_role("checkbox")

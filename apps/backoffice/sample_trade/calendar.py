@@ -1,6 +1,6 @@
 """The moments of a year of trade."""
 
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from random import Random
 
 from django.utils import timezone
@@ -30,7 +30,9 @@ def at(day: date, rng: Random) -> datetime:
 
 
 def at_hour(day: date, hour: int, minute: int = 0, second: int = 0) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time(hour, minute, second)))
+    """Return this local time in UTC: 30 days after a local time may be 30 days and an hour."""
+    local = timezone.make_aware(datetime.combine(day, time(hour, minute, second)))
+    return local.astimezone(UTC)
 
 
 def _weight(day: date, *, share: float) -> float:
