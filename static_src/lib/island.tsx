@@ -4,6 +4,7 @@ import {
   type ComponentType,
   type ReactNode,
   startTransition,
+  use,
   useLayoutEffect,
 } from "react";
 import { createRoot } from "react-dom/client";
@@ -18,7 +19,8 @@ import "./toast";
  * The returned function takes the element that the template tag `island` wrote, validates its JSON
  * props and renders the component as a transition, so that the browser can handle input meanwhile.
  * The server's HTML stays visible until React has rendered. If an element in it had the focus, the
- * element with the same id gets the focus. Invalid props throw, and the server's HTML stays.
+ * element with the same id gets the focus. A press or a change of a field in it is not lost: the
+ * component is rendered anew after it. Invalid props throw, and the server's HTML stays.
  */
 export function defineIsland<Schema extends z.ZodMiniType<object>>(
   schema: Schema,
@@ -32,27 +34,52 @@ export function defineIsland<Schema extends z.ZodMiniType<object>>(
       focusedId = (target as Element).id;
     };
     element.addEventListener("focusin", onFocus);
+    const root = createRoot(element);
+    // A press ends as a click only on an element that stays in the page until then.
+    let released: Promise<void> | undefined;
+    let attempt = 0;
+    const onPress = () => {
+      released = new Promise((resolve) => {
+        const onRelease = () => setTimeout(resolve);
+        for (const type of RELEASES) addEventListener(type, onRelease, { once: true });
+      });
+      render();
+    };
     const onMount = () => {
       element.removeEventListener("focusin", onFocus);
+      element.removeEventListener("pointerdown", onPress);
+      element.removeEventListener("change", render);
       element.dataset.mounted = "";
       // Restore the focus only if its element was removed with the server's HTML.
       if (!focusedId || document.activeElement !== document.body) return;
       document.getElementById(focusedId)?.focus({ preventScroll: true });
     };
-    startTransition(() =>
-      createRoot(element).render(
-        <OnMount onMount={onMount}>
-          <ErrorBoundary>
-            <Island {...props} />
-          </ErrorBoundary>
-        </OnMount>,
-      ),
-    );
+    function render() {
+      attempt++;
+      startTransition(() =>
+        root.render(
+          <OnMount key={attempt} after={released} onMount={onMount}>
+            <ErrorBoundary>
+              <Island {...props} />
+            </ErrorBoundary>
+          </OnMount>,
+        ),
+      );
+    }
+    element.addEventListener("pointerdown", onPress);
+    element.addEventListener("change", render);
+    if (element.matches(":active")) onPress();
+    else render();
   };
 }
 
-/** Calls `onMount` once, when the children are in the page. */
-function OnMount({ onMount, children }: { onMount(): void; children: ReactNode }) {
+const RELEASES = ["pointerup", "pointercancel"];
+
+type OnMountProps = { after?: Promise<void> | undefined; onMount(): void; children: ReactNode };
+
+/** Renders the children once `after` is resolved, and calls `onMount` when they are in the page. */
+function OnMount({ after, onMount, children }: OnMountProps) {
+  if (after) use(after);
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs once.
   useLayoutEffect(onMount, []);
   return children;

@@ -12,6 +12,30 @@ from tests.browser.visitor import Visitor
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
 
+def test_lesson_pressed_while_the_page_prepares_its_form_is_ticked(
+    visitor: Visitor, shelf: Shelf
+) -> None:
+    subject = shelf.put("Cálculo", "130.00", lessons=3)
+    page = visitor.page
+    page.goto(subject.page_path)
+    box = page.get_by_role("checkbox", name="PEC 2")
+    island = page.locator("[data-island=subject]")
+    box.scroll_into_view_if_needed()
+    frame = box.bounding_box()
+    assert frame
+
+    # The press itself loads the code, which is there long before the button is released.
+    page.mouse.move(frame["x"] + frame["width"] / 2, frame["y"] + frame["height"] / 2)
+    page.mouse.down()
+    page.wait_for_load_state("networkidle")
+    expect(island).not_to_have_attribute("data-mounted", "")
+    page.mouse.up()
+
+    expect(island).to_have_attribute("data-mounted", "")
+    expect(box).to_be_checked()
+    expect(page.locator(".buy__total")).to_contain_text("47,50 €")
+
+
 def test_lessons_are_bought_on_the_page_of_a_subject(visitor: Visitor, shelf: Shelf) -> None:
     subject = shelf.put("Cálculo", "130.00", lessons=3)
     page = visitor.page
