@@ -15,6 +15,7 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   const { src, load } = element.dataset;
   if (!src) continue;
   when((load ?? "load") as LoadCondition, element, async () => {
+    await importPreloaded();
     const island: IslandModule = await import(src).catch((error: Error) => {
       if ("submitted" in element.dataset) element.querySelector("form")?.submit();
       throw error;
@@ -22,6 +23,16 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
     // Start the island in a new task, so that the browser first handles taps that are waiting.
     setTimeout(() => island.default(element));
   });
+}
+
+/**
+ * Import the modules that the page preloads one after another: the browser can handle input between
+ * them. One import of them all is a single long task.
+ */
+async function importPreloaded() {
+  const links = document.querySelectorAll<HTMLLinkElement>("link[rel=modulepreload]");
+  // An island comes before what it imports.
+  for (const { href } of [...links].reverse()) await import(href).catch(() => {});
 }
 
 startMenus();
