@@ -15,8 +15,7 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   const { src, load } = element.dataset;
   if (!src) continue;
   when((load ?? "load") as LoadCondition, element, async () => {
-    await importPreloaded();
-    const island: IslandModule = await import(src).catch((error: Error) => {
+    const island = await importAll(src.split(" ")).catch((error: Error) => {
       if ("submitted" in element.dataset) element.querySelector("form")?.submit();
       throw error;
     });
@@ -26,13 +25,12 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
 }
 
 /**
- * Import the modules that the page preloads one after another: the browser can handle input between
- * them. One import of them all is a single long task.
+ * Import an island's modules, of which the island itself is the last. Each is run on its own: the
+ * browser can handle input between them. Run as one import they are a single long task.
  */
-async function importPreloaded() {
-  const links = document.querySelectorAll<HTMLLinkElement>("link[rel=modulepreload]");
-  // An island comes before what it imports.
-  for (const { href } of [...links].reverse()) await import(href).catch(() => {});
+async function importAll(urls: string[]): Promise<IslandModule> {
+  const modules = await Promise.all(urls.map((url) => import(url)));
+  return modules.at(-1);
 }
 
 startMenus();

@@ -95,9 +95,10 @@ def island(
     until the component has rendered (`static_src/lib/island.tsx`).
     """
     script = find_asset(f"{name}.js")
-    # Preload the chunks of an island that starts at once, so that they load in parallel. The low
+    modules = (script.url, *script.imports)
+    # Preload the modules of an island that starts at once, so that they load in parallel. The low
     # priority lets the style sheet and the font load first.
-    preloads = (script.url, *script.imports) if load == "load" else ()
+    preloads = modules if load == "load" else ()
     return format_html(
         '{}<div data-island="{}" data-load="{}" data-src="{}">{}{}</div>',
         format_html_join(
@@ -107,7 +108,7 @@ def island(
         ),
         name,
         load,
-        script.url,
+        " ".join(reversed(modules)),
         json_script(props or {}, encoder=DjangoJSONEncoder),
         content,
     )
