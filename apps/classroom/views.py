@@ -82,6 +82,7 @@ def aula(request: HttpRequest) -> HttpResponse:
     # If all of the student's enrolments have ended, say so instead of "pending".
     ended = not subjects and student.enrolments.exists()
     context = {
+        "in_classroom": True,
         "student": student,
         "subjects": subjects,
         "ended": ended,
@@ -134,7 +135,7 @@ def perfil(request: HttpRequest) -> HttpResponse:
     student = current_student(request)
     if student is None:
         return redirect("aula")
-    return _page(request, "profile", {"student": student})
+    return _page(request, "profile", {"in_classroom": True, "student": student})
 
 
 @private_form_page

@@ -14,7 +14,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from apps.core.context import academy_props
 from apps.core.http.response_headers import paying_page, private_page
 from apps.core.models import SiteSettings
+from apps.orders.api import order_by_payment
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
+from apps.orders.errors import OrderNotFound
 from apps.pricing.reads import current_pricing, instalment_plan_on_sale
 
 
@@ -27,7 +29,12 @@ def success(request: HttpRequest) -> HttpResponse:
     if not session_id and not payment_intent_id:
         return HttpResponseRedirect(reverse("home"))
     contact = SiteSettings.current()
-    plan = instalment_plan_on_sale()
+    try:
+        order = order_by_payment(session=session_id, payment=payment_intent_id)
+        plan, bought = order.instalment_plan, list(order.lines.order_by("pk").values("id", "name"))
+    except OrderNotFound:
+        # The island asks Stripe, and says so if the payment is not this shop's.
+        plan, bought = instalment_plan_on_sale(), []
     props = {
         "session_id": session_id,
         "payment_intent_id": payment_intent_id,
@@ -35,6 +42,7 @@ def success(request: HttpRequest) -> HttpResponse:
         "portal_profile_url": contact.portal_profile,
         "instalment_count": plan.count,
         "instalment_every_days": plan.every_days,
+        "bought": bought,
         "academy": academy_props(contact),
     }
     return render(request, "payments/success.html", {"props": props})

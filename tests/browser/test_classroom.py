@@ -90,11 +90,14 @@ def test_signing_in_and_out_by_keyboard_only(student_with_password: str, visitor
     page.keyboard.type(PASSWORD)
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Hola, Ana")).to_be_visible()
+    header = page.get_by_role("banner")
+    expect(header.get_by_role("link", name="Mi aula")).to_be_visible()
     page.get_by_role("link", name="Mi perfil").press("Enter")
     expect(page.get_by_text(student_with_password)).to_be_visible()
     visitor.assert_accessible()
     page.get_by_role("button", name="Cerrar sesión").press("Enter")
     expect(page.get_by_role("heading", name="Entrar en el aula")).to_be_visible()
+    expect(header.get_by_role("link", name="Iniciar sesión")).to_be_visible()
 
 
 def test_new_access_link_can_be_requested_on_a_phone(

@@ -63,7 +63,7 @@ def test_success_page_shows_processing_for_2_s_then_reference_ord_real_amount_an
     expect(facts).to_contain_text(f"ReferenciaORD-{reference[-8:]}")
     today = timezone.localdate()
     expect(facts).to_contain_text(re.compile(rf"{today.day} de [a-z]+ de {today.year}"))
-    expect(facts).to_contain_text("Compra1 artículo")
+    expect(facts).to_contain_text(f"Compra1 artículo{maths.name}")
     expect(facts).to_contain_text("Importe pagado190,00 €")
     expect(visitor.page.get_by_text("Credenciales enviadas a tu email", exact=True)).to_be_visible()
     # The page must not reveal the e-mail address to others who have the link.

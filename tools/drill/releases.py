@@ -53,7 +53,8 @@ def _missing_files(address: str) -> list[str]:
         for _ in range(6):
             page = requests.get(f"{address}{path}", timeout=60)
             page.raise_for_status()
-            named |= set(re.findall(r'"(/static/[^"]+)"', page.text))
+            # An island names its modules in one attribute, with spaces between them.
+            named |= set(re.findall(r'(?<=[" ])/static/[^" ]+', page.text))
     missing = [
         file
         for file in sorted(named)

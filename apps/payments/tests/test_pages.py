@@ -2,6 +2,7 @@
 
 import json
 import re
+from decimal import Decimal
 
 import pytest
 from django.http import HttpResponse
@@ -9,6 +10,10 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from apps.core.models import SiteSettings
+from apps.orders.models import Order, OrderLine, Payment
+from apps.pricing.payment_type import PaymentType
+from apps.students.models import Student
+from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db
 
@@ -75,6 +80,7 @@ def test_success_page_passes_the_reference_and_the_classroom_to_its_island(
         "portal_profile_url": "https://aula.example/perfil",
         "instalment_count": 3,
         "instalment_every_days": 20,
+        "bought": [],
         "academy": {
             "legal_name": contact.legal_name,
             "support_email": contact.support_email,
@@ -160,3 +166,27 @@ def test_recovery_page_without_a_link_renders_its_island(
     props = island_props(client.get("/complete-payment"), "recovery")
     assert props["order"] == ""
     assert props["token"] == ""
+
+
+def test_success_page_names_the_lines_and_the_plan_of_the_order(client: Client) -> None:
+    subject = make_subject("Cálculo", "200.00")
+    student = Student.objects.create(email="ana@example.com")
+    order = Order.objects.create(
+        student=student,
+        email=student.email,
+        total_amount=Decimal(200),
+        payment_type=PaymentType.INSTALMENTS,
+        instalment_count=4,
+        instalment_every_days=15,
+    )
+    line = OrderLine.objects.create(
+        order=order, subject=subject, name="Cálculo", list_price=200, price=200
+    )
+    Payment.objects.create(
+        order=order, reference="pi_1", amount=Decimal(50), status=Payment.Status.SUCCEEDED
+    )
+
+    props = island_props(client.get("/success?payment_intent_id=pi_1"), "success")
+
+    assert props["bought"] == [{"id": line.pk, "name": "Cálculo"}]
+    assert (props["instalment_count"], props["instalment_every_days"]) == (4, 15)

@@ -15,12 +15,15 @@ import {
 } from "./paymentResult";
 
 type Plan = { count: number; everyDays: number };
+type Bought = { id: number; name: string };
 
 type Props = {
   reference: PaymentReference;
   portalUrl: string;
   portalProfileUrl: string;
   plan: Plan;
+  /** The order's lines. Empty if the shop does not know the payment yet. */
+  bought: Bought[];
   academy: Academy;
 };
 
@@ -35,7 +38,7 @@ const dateAndTime = new Intl.DateTimeFormat("es-ES", {
 
 /** The success page: shows the result of the payment in the address, and updates it. */
 export function Success(props: Props) {
-  const { reference, portalUrl, portalProfileUrl, plan, academy } = props;
+  const { reference, portalUrl, portalProfileUrl, plan, bought, academy } = props;
   // Read before the result is known: then the stored order is forgotten.
   const [stored] = useState(() => pendingOrder(referenceId(reference)));
   const result = usePaymentResult(reference);
@@ -72,7 +75,7 @@ export function Success(props: Props) {
             Gracias{result.order.student.firstName && `, ${result.order.student.firstName}`}.{" "}
             {result.order.gift ? "Tu regalo está pagado." : "Tu matrícula está hecha."}
           </p>
-          <Facts order={result.order} plan={plan} />
+          <Facts order={result.order} plan={plan} bought={bought} />
           {result.order.paidCents < result.order.totalCents && (
             <p>
               Los plazos siguientes se cobran en la misma tarjeta, uno cada {plan.everyDays} días.
@@ -132,7 +135,7 @@ export function Success(props: Props) {
             El pago se ha cobrado correctamente, pero no hemos podido crear tu acceso al aula.
             Nuestro equipo recibirá un aviso y lo resolverá; no hace falta que pagues otra vez.
           </p>
-          <Facts order={result.order} plan={plan} />
+          <Facts order={result.order} plan={plan} bought={bought} />
           <div className="payment-result__actions">{classroom}</div>
           {support}
         </Panel>
@@ -141,7 +144,7 @@ export function Success(props: Props) {
       return (
         <Panel title="Hemos recibido tu pago" tone="warning">
           <p>Lo estamos revisando y te escribiremos pronto. No hace falta que pagues otra vez.</p>
-          <Facts order={result.order} plan={plan} />
+          <Facts order={result.order} plan={plan} bought={bought} />
           {support}
         </Panel>
       );
@@ -239,7 +242,9 @@ function Panel({ title, tone, children }: PanelProps) {
   );
 }
 
-function Facts({ order, plan }: { order: OrderByPayment; plan: Plan }) {
+type FactsProps = { order: OrderByPayment; plan: Plan; bought: Bought[] };
+
+function Facts({ order, plan, bought }: FactsProps) {
   const items = order.itemsCount === 1 ? "1 artículo" : `${order.itemsCount} artículos`;
   return (
     <dl className="payment-result__facts">
@@ -253,7 +258,16 @@ function Facts({ order, plan }: { order: OrderByPayment; plan: Plan }) {
       </div>
       <div>
         <dt>Compra</dt>
-        <dd>{items}</dd>
+        <dd>
+          {items}
+          {bought.length > 0 && (
+            <ul className="payment-result__bought">
+              {bought.map(({ id, name }) => (
+                <li key={id}>{name}</li>
+              ))}
+            </ul>
+          )}
+        </dd>
       </div>
       <div>
         <dt>Importe pagado</dt>

@@ -11,6 +11,7 @@ const Props = z.pipe(
     portal_profile_url: z.string(),
     instalment_count: z.number(),
     instalment_every_days: z.number(),
+    bought: z.array(z.object({ id: z.number(), name: z.string() })),
     academy: Academy,
   }),
   z.transform((props) => ({
@@ -18,6 +19,7 @@ const Props = z.pipe(
     portalUrl: props.portal_url,
     portalProfileUrl: props.portal_profile_url,
     plan: { count: props.instalment_count, everyDays: props.instalment_every_days },
+    bought: props.bought,
     academy: props.academy,
   })),
 );
