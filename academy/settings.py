@@ -4,7 +4,6 @@ The environment wins over `.env`. With DEBUG=true every other setting has a defa
 developer needs no file at all. Without it SECRET_KEY is required.
 """
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from csp.constants import NONE, SELF
@@ -15,6 +14,7 @@ from academy.database_settings import databases
 from academy.environment import BASE_DIR, env
 from academy.error_reports import start_error_reports
 from academy.log_settings import logging_config
+from academy.storage_settings import storages
 
 # ---------------------------------------------------------------- deployment
 DEBUG = env.bool("DEBUG", default=False)
@@ -201,43 +201,7 @@ STATICFILES_DIRS = [STATIC_BUILD] if STATIC_BUILD.is_dir() else []
 FRONT_END = STATIC_BUILD if DEBUG else STATIC_ROOT
 # The bucket of an S3-compatible service for pictures and attachments. Empty: folders of VAR_DIR.
 S3_BUCKET = env.str("S3_BUCKET", default="")
-_bucket_options = {
-    "bucket_name": S3_BUCKET,
-    "endpoint_url": env.str("S3_ENDPOINT_URL", default="") or None,
-    "region_name": env.str("S3_REGION", default="") or None,
-    "access_key": env.str("S3_ACCESS_KEY", default="") or None,
-    "secret_key": env.str("S3_SECRET_KEY", default="") or None,
-}
-
-
-def _files(folder: str, *, base_url: str = "", **local: Any) -> dict[str, Any]:
-    """A storage: a folder of VAR_DIR, or the same folder of the bucket."""
-    if S3_BUCKET:
-        options = {**_bucket_options, "location": folder, "base_url": base_url}
-        return {"BACKEND": "apps.core.storage.bucket_storage.BucketStorage", "OPTIONS": options}
-    return {
-        "BACKEND": "apps.core.storage.file_storage.FolderStorage",
-        "OPTIONS": {"folder": folder, "base_url": base_url or None, **local},
-    }
-
-
-STORAGES = {
-    "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": VAR_DIR / "media"},
-    },
-    # Pictures of the public pages, which the page under /imagenes/ sends.
-    "pictures": _files("pictures", base_url="/imagenes/"),
-    # Visitors' attachments. Only staff download them.
-    "private": _files(
-        "private/leads", file_permissions_mode=0o600, directory_permissions_mode=0o700
-    ),
-    "staticfiles": {
-        "BACKEND": "apps.core.storage.static_storage.BuiltStaticFilesStorage"
-        if not DEBUG
-        else "django.contrib.staticfiles.storage.StaticFilesStorage"
-    },
-}
+STORAGES = storages(VAR_DIR, S3_BUCKET, debug=DEBUG)
 WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[.-][0-9A-Za-z]{8,12}\..+$"
 

@@ -53,6 +53,15 @@ def test_settings_of_compose_are_documented():
     assert names <= {*documented_settings(), "BIND_HOST"}
 
 
+def test_environment_of_compose_leaves_the_settings_of_its_file_alone():
+    example = (ROOT / "deploy" / "compose.env.example").read_text()
+    in_file = {*re.findall(r"^([A-Z_]+)=", example, re.MULTILINE)}
+
+    assert "TRUSTED_PROXIES" in in_file
+    for service in SHOP:
+        assert in_file.isdisjoint(SERVICES[service]["environment"])
+
+
 def test_dockerfile_copies_what_exists_and_reaches_the_builder():
     copied = [
         source

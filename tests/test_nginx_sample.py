@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from tools.dev.processes import end, free_port, is_free, start
-from tools.drill.proxy import nginx, proxy_command
+from tools.drill.proxy import SAMPLE, nginx, proxy_command
 from tools.stripe_sandbox.testing import wait_until
 
 pytestmark = pytest.mark.skipif(nginx() is None, reason="nginx is not installed")
@@ -30,6 +30,7 @@ class SlowShop(ThreadingHTTPServer):
         self.opened = threading.Event()
         self.missing: set[str] = set()
         self.waiting = 0
+        self.schemes: list[str | None] = []
         self.lock = threading.Lock()
 
 
@@ -38,6 +39,7 @@ class _Request(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        self.server.schemes.append(self.headers["X-Forwarded-Proto"])
         if "crowd" in self.path:
             with self.server.lock:
                 self.server.waiting += 1
@@ -79,6 +81,13 @@ def running_nginx(folder: Path, *shop_ports: int) -> Iterator[str]:
     """Run nginx in front of web hosts. Yields its address."""
     port = free_port()
     command = proxy_command(folder / "nginx", port, *shop_ports)
+    assert command is not None
+    with running(command, folder, port) as address:
+        yield address
+
+
+@contextmanager
+def running(command: list[str], folder: Path, port: int) -> Iterator[str]:
     with (folder / "nginx.log").open("w") as log:
         process = start(command, os.environ, log)
         try:
@@ -188,3 +197,32 @@ def test_file_that_one_web_host_lacks_comes_from_the_other(shop, tmp_path):
         nowhere = requests.get(f"{site}/static/build/new.js").status_code
 
     assert (files, pages, nowhere) == ({200}, {200, 404}, 404)
+
+
+def test_visitor_cannot_claim_to_have_come_by_https(shop, site):
+    requests.get(f"{site}/precios", headers={"X-Forwarded-Proto": "https"}, timeout=5)
+
+    assert shop.schemes == ["http"]
+
+
+def test_nginx_of_compose_passes_on_the_scheme_of_the_proxy_before_it(shop, tmp_path):
+    port = free_port()
+    command = proxy_command(tmp_path / "nginx", port, shop.server_address[1])
+    assert command is not None
+    configuration = tmp_path / "nginx" / "nginx.conf"
+    beginning = configuration.read_text().split("include", maxsplit=1)[0]
+    compose = (SAMPLE.parent / "compose.conf").read_text().split("server {\n    listen 8001")[0]
+    for inside, outside in (
+        ("/etc/nginx/academia", str(SAMPLE.parent)),
+        ("127.0.0.1:8000", f"127.0.0.1:{shop.server_address[1]}"),
+        ("listen 8080", f"listen 127.0.0.1:{port}"),
+        ("/dev/stdout", str(tmp_path / "access.log")),
+    ):
+        compose = compose.replace(inside, outside)
+    configuration.write_text(f"{beginning}\n{compose}\n}}")
+
+    with running(command, tmp_path, port) as address:
+        requests.get(f"{address}/precios", headers={"X-Forwarded-Proto": "https"}, timeout=5)
+        requests.get(f"{address}/precios", timeout=5)
+
+    assert shop.schemes == ["https", "http"]

@@ -12,7 +12,7 @@ from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop
 
 SECONDS = float(os.environ.get("DRILL_AWAY_SECONDS", "25"))
-# Visitors and the monitor get one of these; a page that is kept needs no database.
+# Asked for while PostgreSQL is away. A page that is kept answers without the database.
 PATHS = ("/compra", "/", "/api/catalogue", "/readyz")
 SLOWEST_S = 10.0
 

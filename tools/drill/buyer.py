@@ -76,7 +76,7 @@ class Buyer:
         self._payment, self._secret = placed["payment_intent_id"], placed.get("client_secret", "")
 
     def tell(self) -> None:
-        """Tell the shop that the card was charged. Stripe's event tells it, too."""
+        """Report the charge to the shop, as the browser does. Stripe's event reports it, too."""
         self._post("complete-payment", {"payment_intent_id": self._payment})
 
     def pay(self) -> None:

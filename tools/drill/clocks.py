@@ -44,7 +44,7 @@ def clock_jumps(shop: Shop) -> Outcome:
 
 
 def _ran_ahead(shop: Shop) -> bool:
-    """Whether jobs and purchases of the wrong time are there."""
+    """Whether jobs have run and orders were paid while the clock was ahead."""
     ahead = "> now() + interval '20 hours'"
     [(jobs,)] = shop.database.rows(
         f"SELECT count(*) FROM core_scheduledjob WHERE finished_at {ahead}"  # noqa: S608

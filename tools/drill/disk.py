@@ -70,7 +70,7 @@ def _can_mount() -> bool:
 
 
 def _refusals(shop: Shop, staff: Staff) -> list[str]:
-    """Sentences about uploads that are not refused with 503 and a sentence."""
+    """One sentence for each upload that the shop did not refuse with 503 and a message."""
     picture = io.BytesIO()
     Image.effect_noise((800, 800), 90).save(picture, "PNG")
     before = _stored(shop)

@@ -80,7 +80,7 @@ def _imported(shop: Shop) -> int:
 
 
 def _partial(shop: Shop, step: str, wanted: int) -> list[str]:
-    """A sentence if not exactly this many imported subjects are there, each with its lesson."""
+    """A sentence, unless exactly this many imported subjects exist, each with its lesson."""
     rows = shop.database.rows("""
         SELECT count(*) FROM catalogue_subject
         WHERE name LIKE 'Importada %' OR name LIKE 'Orden %'

@@ -25,6 +25,7 @@ http {{
     upstream academia {{ {servers} keepalive 16; }}
     server {{
         listen 127.0.0.1:{port};
+        set $visitor_scheme $scheme;
         include {sample};
     }}
 }}

@@ -63,7 +63,7 @@ def _confirmed_refund(staff: Staff, buyer: Buyer) -> Callable[[], object]:
 
 
 def _not_refunded(shop: Shop, buyers: list[Buyer]) -> list[str]:
-    """One sentence for each buyer whose refund is not there once: at Stripe, here, by mail."""
+    """One sentence for each buyer without exactly one refund at Stripe, in the shop and by mail."""
     page = shop.sandbox.client().v1.payment_intents.list(
         {"limit": 100, "expand": ["data.latest_charge"]}
     )

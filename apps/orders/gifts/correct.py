@@ -30,5 +30,5 @@ def correct_gift(gift: Gift, *, actor: str) -> None:
         gift.order,
         kind=EventKind.GIFT_CHANGED,
         actor=actor,
-        reason="Correo de quien recibe el regalo corregido",
+        reason="Corregido el correo de quien recibe el regalo",
     )

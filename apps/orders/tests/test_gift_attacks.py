@@ -1,4 +1,4 @@
-"""Gifts and mails that wait, in the hands of somebody who wants what is not theirs."""
+"""Attacks with gifts and with queued mails: rewards and links that belong to somebody else."""
 
 from datetime import timedelta
 from smtplib import SMTPRecipientsRefused

@@ -68,7 +68,7 @@ export function Wallets(props: Props) {
   if (!stripe) return null;
   return (
     <Elements
-      // The wallets of instalments are others: they can be charged without the buyer.
+      // Instalments need other wallets: those that can be charged again without the buyer.
       key={props.paymentType}
       stripe={stripe}
       options={{
