@@ -16,7 +16,8 @@ def losses(shop: Shop, buyers: Sequence[Buyer], *, killed: bool = False) -> list
     """
     if killed or not wait(lambda: not _of_buyers(shop, buyers), 30):
         settle_killed(shop)
-        wait(lambda: not _of_buyers(shop, buyers), 120)
+        # One worker sends all mails, after a long absence of the server hundreds of them.
+        wait(lambda: not _of_buyers(shop, buyers), 120 + len(buyers))
     found = _of_buyers(shop, buyers)
     if killed:
         wait(lambda: not _unfinished(shop), 60)
