@@ -18,6 +18,10 @@ logconfig_dict = logging_config(debug=_DEBUG)
 # A reload (SIGHUP) starts workers with the code that the master has: new code takes a restart.
 preload_app = True
 
+# No proxy sets a prefix of the shop's addresses. Otherwise a visitor's header could, behind a proxy
+# on the same host.
+forwarder_headers = ""
+
 
 def when_ready(server: Any) -> None:
     """Keep what is loaded out of the garbage collector, before the first worker is forked.

@@ -4,8 +4,8 @@ import os
 import sys
 from typing import NoReturn
 
+import django
 from django.core.exceptions import ImproperlyConfigured
-from django.core.wsgi import get_wsgi_application
 
 
 def refuse(reason: str) -> NoReturn:
@@ -16,7 +16,10 @@ def refuse(reason: str) -> NoReturn:
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "academy.settings")
 try:
-    application = get_wsgi_application()
+    django.setup(set_prefix=False)
+    from apps.core.http.wsgi import Handler
+
+    application = Handler()
 except ImproperlyConfigured as error:
     refuse(str(error))
 

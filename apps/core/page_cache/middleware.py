@@ -61,6 +61,9 @@ class PageCacheMiddleware:
 
     def _is_plain(self, environ: dict[str, str]) -> bool:
         """Whether nothing in the headers can change the answer."""
+        # A prefix of the address is in every link of the page.
+        if environ.get("SCRIPT_NAME"):
+            return False
         if environ.get("HTTP_ORIGIN") or environ.get("CONTENT_LENGTH", "0") not in ("", "0"):
             return False
         accepted = environ.get("HTTP_ACCEPT")

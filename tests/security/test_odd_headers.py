@@ -1,0 +1,114 @@
+"""Headers that change how a request is read: they change no kept page and raise no error."""
+
+import encodings
+import io
+from http import HTTPStatus
+from urllib.parse import quote
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+from django.core.cache import cache
+from gunicorn.config import Config
+
+from academy import gunicorn_conf
+from apps.core.http.wsgi import Handler
+
+pytestmark = pytest.mark.django_db
+
+ADDRESSES = [
+    "/", "/compra?buscar=", "/buscar?q=", "/success?session_id=", "/success?payment_intent_id=",
+    "/cancel?order=", "/complete-payment?token=", "/plazos?clave=", "/opinion?enlace=",
+    "/avisos/baja?aviso=", "/factura?codigo=", "/api/suggestions?q=", "/api/catalogue?search=",
+    "/api/orders/by-payment?session_id=", "/api/me",
+]  # fmt: skip
+# Each is decoded by Python without an error that Django expects, or to a lone surrogate.
+CHARSETS = ["rot13", "zlib", "idna", "undefined", "unicode_escape", "utf-7", "utf-16"]
+TEXT = quote(r"\ud800+2AA-ñ")
+
+
+@pytest.fixture
+def kept(settings):
+    settings.PAGE_CACHE = True
+    settings.PAGE_CACHE_POLL_SECONDS = 3600
+    cache.clear()
+
+
+def send(handler, address, method="GET", body=b"", **headers):
+    """The status and the text of an answer, through the handler that the web server calls."""
+    path, _, query = address.partition("?")
+    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query}
+    environ |= {"HTTP_HOST": "testserver", "wsgi.input": io.BytesIO(body), **headers}
+    environ["CONTENT_LENGTH"] = str(len(body))
+    setup_testing_defaults(environ)
+    statuses = []
+    answer = handler(environ, lambda status, _: statuses.append(int(status[:3])))
+    text = b"".join(answer).decode()
+    answer.close()
+    return statuses[0], text
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+def test_named_character_set_raises_no_error(charset):
+    handler = Handler()
+    for address in ADDRESSES:
+        for name in (f"charset={charset}", f"charset*={charset}''%41", f"x*0*={charset}''%00"):
+            has_query = TEXT if "?" in address else ""
+            for kind in ("text/plain", "application/json"):
+                odd = {"CONTENT_TYPE": f"{kind}; {name}", "HTTP_ACCEPT": f"*/*; {name}"}
+                status, _ = send(handler, address + has_query, **odd)
+                assert status < HTTPStatus.INTERNAL_SERVER_ERROR, (address, odd)
+
+
+@pytest.mark.parametrize("path", ["/api/send-contact-email", "/desistimiento", "/csp-report"])
+@pytest.mark.parametrize("name", ["charset=rot13", "charset*=rot13''%41", "boundary*=rot13''b"])
+@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data"])
+def test_body_in_a_named_character_set_raises_no_error(path, name, kind):
+    status, _ = send(Handler(), path, "POST", b"{}", CONTENT_TYPE=f"{kind}; {name}")
+
+    assert status < HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def test_unknown_character_sets_take_no_memory():
+    name = "x" * 1000
+
+    send(Handler(), "/robots.txt", CONTENT_TYPE=f"text/plain; charset={name}")
+
+    assert name not in encodings._cache
+
+
+@pytest.mark.usefixtures("kept")
+def test_page_read_in_another_character_set_is_not_kept_for_others():
+    handler, address = Handler(), "/buscar?q=%C3%B1and%C3%BA"
+    send(handler, address, CONTENT_TYPE="text/plain; charset=latin-1")
+
+    _, text = send(handler, address)
+
+    assert "ñandú" in text
+    assert "Ã" not in text
+
+
+def test_form_with_files_keeps_its_boundary():
+    body = b'--b c\r\nContent-Disposition: form-data; name="email"\r\n\r\nana\r\n--b c--\r\n'
+    kind = 'multipart/form-data; charset=utf-8; Boundary="b c"'
+
+    status, text = send(Handler(), "/api/send-preview-contact", "POST", body, CONTENT_TYPE=kind)
+
+    assert status == HTTPStatus.BAD_REQUEST
+    assert "introduce un email válido" in text, "the field was read"
+
+
+@pytest.mark.usefixtures("kept")
+def test_prefix_of_one_request_is_in_no_kept_link():
+    handler = Handler()
+    _, foreign = send(handler, "/precios", SCRIPT_NAME="/foreign")
+    _, text = send(handler, "/precios")
+
+    assert '/foreign/precios"' in foreign, "the prefix has no effect on links"
+    assert "/foreign/" not in text
+
+
+def test_web_server_takes_no_prefix_from_a_header():
+    config = Config()
+    config.set("forwarder_headers", gunicorn_conf.forwarder_headers)
+
+    assert config.forwarder_headers == []
