@@ -32,6 +32,13 @@ def test_pages_print_without_controls_and_with_the_addresses_of_legal_links(
     printed = link.evaluate("element => getComputedStyle(element, '::after').content")
     assert printed.endswith('/privacidad)"')
 
+    # The tints of the dark scheme would hide the black text.
+    tokens = page.evaluate(
+        """["accent", "success", "danger", "warning"].map((name) =>
+             getComputedStyle(document.documentElement).getPropertyValue(`--color-${name}-soft`))"""
+    )
+    assert set(tokens) == {"#ffffff"}
+
     page.goto("/")
     for selector in (".video", ".button", ".carousel__controls", "#contacto form"):
         expect(page.locator(selector).first).to_be_hidden()
@@ -47,8 +54,10 @@ def test_text_at_200_percent_keeps_menu_and_content_on_a_phone_screen(
     devtools = page.context.new_cdp_session(page)
     devtools.send("Page.enable")
     devtools.send("Page.setFontSizes", {"fontSizes": {"standard": LARGE_TEXT_PX, "fixed": 26}})
-    for path in ("/", "/precios", "/servicios", "/nosotros"):
+    for path in ("/", "/precios", "/servicios", "/nosotros", "/compra"):
         page.goto(path)
+        if path == "/compra":
+            expect(page.get_by_label("Por página")).to_be_visible()
         assert right_edge(page, MENU) <= 390, path
         assert page.evaluate("document.documentElement.scrollWidth") == 390, path
     page.locator(MENU).click()
