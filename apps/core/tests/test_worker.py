@@ -1,11 +1,17 @@
 """`manage.py worker` goes on after errors of the database."""
 
+from threading import Barrier
+
 import pytest
 from django.core.management import call_command
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
+from django_tasks_db.models import DBTaskResult
 
+from apps.core.mail.outbox import deliver_mail
 from apps.core.management.commands import worker
+from apps.core.task_claim import claim_task
 from tests.helpers.commands import manage
+from tests.helpers.parallel import in_parallel
 from tools.stripe_sandbox.testing import wait_until
 
 
@@ -73,3 +79,21 @@ def test_worker_reconnects_after_postgresql_ended_its_connection():
         wait_until(lambda: connections_of_others("*") > 0, seconds=30)
 
         assert process.poll() is None
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_parallel_claims_take_different_tasks_without_waiting():
+    workers = 4
+    for number in range(workers):
+        deliver_mail.enqueue(mail_id=number)
+    all_claimed = Barrier(workers)
+
+    def claim():
+        with transaction.atomic():
+            task = claim_task(worker_id="w", backend_name="default", queues=None)
+            all_claimed.wait(timeout=5)
+        return task.pk
+
+    assert len(set(in_parallel(claim, times=workers))) == workers
+    assert not DBTaskResult.objects.ready().exists()
