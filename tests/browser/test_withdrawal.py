@@ -25,6 +25,8 @@ def test_a_withdrawal_is_acknowledged_and_refunded(
     page = new_visitor(java_script_enabled=False, viewport={"width": 390, "height": 844}).page
     page.goto("/")
     page.get_by_role("link", name="Desistir del contrato aquí").click()
+    page.get_by_role("button", name="Desistir del contrato aquí").click()
+    expect(page.get_by_label("Nombre y apellidos")).to_be_focused()
     page.get_by_label("Nombre y apellidos").fill("Ana Gil")
     page.get_by_label("Email").fill(email)
     page.get_by_label("Número de pedido").fill(str(order.pk))

@@ -8,6 +8,7 @@ from urllib.parse import urljoin
 from django import template
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
+from django.forms import BoundField
 from django.template.base import Parser, TextNode, Token
 from django.template.context import Context
 from django.template.defaulttags import URLNode
@@ -39,6 +40,13 @@ def cents(amount_cents: int) -> str:
 def whole_euros(amount_cents: int) -> str:
     """ "25 €" from cents, for a sentence."""
     return format_whole_euros(amount_cents)
+
+
+@register.filter
+def input_of(field: BoundField) -> SafeString:
+    """`{{ field|input_of }}`: the field's input. The first invalid one of a form gets the focus."""
+    first = next((name for name in field.form.fields if name in field.form.errors), None)
+    return field.as_widget(attrs={"autofocus": True} if field.name == first else None)
 
 
 @register.tag
