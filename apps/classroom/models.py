@@ -84,6 +84,7 @@ class Provisioning(RetriedWork):
         ordering = ("-created_at",)
         indexes = (
             models.Index(fields=("status", "due_at"), name="provisioning_by_due"),
+            models.Index(fields=("created_at", "id"), name="provisioning_by_day"),
             models.Index(
                 fields=("order_id",), condition=~Q(status="created"), name="provisioning_unfinished"
             ),

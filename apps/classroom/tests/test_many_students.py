@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from apps.catalogue.models import Degree
 from apps.classroom.accounts import check_credentials, send_new_link
-from apps.classroom.models import Account, Enrolment
+from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.models import Mail
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
@@ -57,6 +57,18 @@ def test_list_of_enrolments_reads_neither_all_of_them_nor_all_degrees(admin_clie
         month = f"{timezone.localdate():%Y-%m}"
         found = admin_client.get(admin_url(Enrolment, "changelist"), {"mes": month})
         assert found.status_code == 200
+
+
+@pytest.mark.postgres
+def test_list_of_provisionings_reads_the_newest_by_index(admin_client):
+    provisioning = Provisioning.objects.get(order_id=make_one_of_everything().pk)
+    multiply(
+        provisioning, 2 * LARGE, order_id="1000 + n", created_at="now() - n * interval '1 hour'",
+    )  # fmt: skip
+    admin_client.get("/admin/")
+
+    with bounded_reads():
+        assert admin_client.get(admin_url(Provisioning, "changelist")).status_code == 200
 
 
 def test_enrolments_are_filtered_by_the_degrees_of_the_chosen_university(admin_client):
