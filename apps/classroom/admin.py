@@ -39,9 +39,8 @@ class ProvisioningAdmin(OrderNumberSearch, ReadOnlyAdmin):
         "last_error",
     )
     list_select_related = ("student",)
-    list_filter = ("status",)
+    list_filter = ("status", month_filter("created_at", "pedida en"))
     search_fields = ("student__email",)
-    date_hierarchy = "created_at"
     link_lookups = ("order_id", "student__id__exact")
     actions = ("try_again",)
     fields = (
