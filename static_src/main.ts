@@ -11,6 +11,16 @@ import { startScrolledPast } from "./lib/scrolledPast";
 
 type IslandModule = { default: (element: HTMLElement) => void };
 
+// A press ends as a click only on an element that stays in the page until then.
+let released: Promise<unknown> | undefined;
+addEventListener("pointerdown", () => {
+  released = new Promise((resolve) => {
+    for (const type of ["pointerup", "pointercancel"]) {
+      addEventListener(type, resolve, { once: true });
+    }
+  });
+});
+
 for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
   const { src, load } = element.dataset;
   if (!src) continue;
@@ -19,6 +29,7 @@ for (const element of document.querySelectorAll<HTMLElement>("[data-island]")) {
       if ("submitted" in element.dataset) element.querySelector("form")?.submit();
       throw error;
     });
+    await released;
     // Start the island in a new task, so that the browser first handles taps that are waiting.
     setTimeout(() => island.default(element));
   });

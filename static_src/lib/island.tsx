@@ -68,8 +68,7 @@ export function defineIsland<Schema extends z.ZodMiniType<object>>(
     }
     element.addEventListener("pointerdown", onPress);
     element.addEventListener("change", render);
-    if (element.matches(":active")) onPress();
-    else render();
+    render();
   };
 }
 
