@@ -4,14 +4,11 @@
 """
 
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
-from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
-from django.db import close_old_connections
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
@@ -32,17 +29,10 @@ EXCLUDED = [CHECKS.get_one("positive_data_acceptance")]
 
 
 @pytest.fixture
-def shop(db: None, sandbox: Any, settings: Any) -> Iterator[Any]:
-    """The shop as a WSGI application, with a Stripe sandbox and without rate limits.
-
-    Like Django's test client it does not close the connection, which is in the test's transaction.
-    """
+def shop(kept_connection: None, sandbox: Any, settings: Any) -> Any:
+    """The shop as a WSGI application, with a Stripe sandbox and without rate limits."""
     settings.RATE_LIMIT_SCALE = 0
-    request_started.disconnect(close_old_connections)
-    request_finished.disconnect(close_old_connections)
-    yield get_wsgi_application()
-    request_started.connect(close_old_connections)
-    request_finished.connect(close_old_connections)
+    return get_wsgi_application()
 
 
 @schemathesis.check

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import requests
 import stripe
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 from django.test import Client
 
 from apps.payments.stripe.client import client
@@ -39,6 +41,19 @@ class Api:
 @pytest.fixture
 def api() -> Api:
     return Api()
+
+
+@pytest.fixture
+def kept_connection(db: None) -> Iterator[None]:
+    """A WSGI application that the test calls does not close the connection.
+
+    The test's transaction is in that connection. Django's test client takes care of it itself.
+    """
+    request_started.disconnect(close_old_connections)
+    request_finished.disconnect(close_old_connections)
+    yield
+    request_started.connect(close_old_connections)
+    request_finished.connect(close_old_connections)
 
 
 class Sandbox:

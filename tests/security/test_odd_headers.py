@@ -13,7 +13,7 @@ from gunicorn.config import Config
 from academy import gunicorn_conf
 from apps.core.http.wsgi import Handler
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("kept_connection")
 
 ADDRESSES = [
     "/", "/compra?buscar=", "/buscar?q=", "/success?session_id=", "/success?payment_intent_id=",
