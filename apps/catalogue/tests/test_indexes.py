@@ -1,52 +1,25 @@
 """All lists of the catalogue use an index, tested with thousands of subjects."""
 
-import re
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.catalogue import reads
-from apps.catalogue.models import Lesson, Subject, University
+from apps.catalogue.models import Subject, University
 from apps.catalogue.search import search_catalogue, suggest
-from apps.catalogue.services import deferred_counts, refresh_counts, refresh_statistics
+from apps.catalogue.services import refresh_counts, refresh_statistics
 from apps.core.render_memory import Memory, remembering
-from tests.helpers.factories import make_degree, make_university
+from tests.helpers.large_catalogue import DEGREES, SUBJECTS, fill_catalogue
+from tests.helpers.query_plans import plan_of
 
 pytestmark = pytest.mark.django_db
-UNIVERSITIES, DEGREES, SUBJECTS = 10, 8, 50
 
 
-def fill():
-    """Four thousand subjects, with fresh statistics as after an import."""
-    with deferred_counts():
-        for number in range(UNIVERSITIES):
-            university = make_university(f"Universidad {number}")
-            degrees = [make_degree(university) for _ in range(DEGREES)]
-            subjects = [
-                Subject(
-                    degree=degree,
-                    name=f"Materia {'aeiou'[n % 5]}{n:03} sobre {'xyz'[n % 3]}{number}",
-                    final_price=100,
-                    enrolled_offset=n * 37 % 101,
-                    active_lessons_count=1,
-                )
-                for degree in degrees
-                for n in range(SUBJECTS)
-            ]
-            Subject.objects.bulk_create(subjects)
-            Lesson.objects.bulk_create(
-                Lesson(subject=subject, title="PEC 1", price=10) for subject in subjects
-            )
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE")
-    return University.objects.first()
-
-
-@pytest.fixture
-def many():
-    return fill()
+@pytest.fixture(scope="module")
+def many(module_transaction):
+    """The first university of the large catalogue."""
+    with module_transaction.unblock():
+        return fill_catalogue()
 
 
 READS = {
@@ -66,15 +39,6 @@ READS = {
     },
     "a short search in a university": lambda u, d: {"university_id": u.pk, "search": "x0"},
 }
-
-
-def plan_of(sql):
-    with connection.cursor() as cursor:
-        order = "EXPLAIN QUERY PLAN"
-        if connection.vendor == "postgresql":
-            order = "EXPLAIN"
-        cursor.execute(f"{order} {sql}")
-        return "\n".join(str(row[-1]) for row in cursor.fetchall())
 
 
 @pytest.mark.parametrize("asked", READS.values(), ids=READS)
@@ -134,15 +98,6 @@ def test_pages_of_universities_read_popularity_from_its_index(many, client):
     assert "using subject_shown_by_popularity " in plan, plan
 
 
-OVER_ALL = {
-    "all": {},
-    "all, last page": {"page": 9999},
-    "a search of one letter": {"search": "e"},
-    "a search of two letters": {"search": "y3"},
-    "a search of two letters, last page": {"search": "so", "page": 9999},
-}
-
-
 @pytest.mark.postgres
 def test_suggestions_read_the_index_of_popular_subjects(many):
     refresh_statistics()
@@ -163,52 +118,6 @@ def test_words_of_the_catalogue_are_read_once_for_all_mistyped_words(many):
     # Whether any subject has the mistyped word.
     assert len(captured) == 1
     assert "LIMIT 1" in captured[0]["sql"]
-
-
-# VACUUM, which a seed and an import run, works only outside a transaction.
-@pytest.mark.postgres
-@pytest.mark.django_db(transaction=True)
-def test_full_list_uses_an_index_only_scan_after_refresh_statistics():
-    fill()
-    refresh_statistics()
-
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relname, relallvisible, relpages FROM pg_class WHERE relkind = 'r' "
-            "AND relname IN ('catalogue_university', 'catalogue_degree', 'catalogue_subject', "
-            "'catalogue_lesson', 'catalogue_pricechange')"
-        )
-        pages = {name: (visible, there) for name, visible, there in cursor.fetchall()}
-    assert len(pages) == 5
-    assert all(visible == there > 0 for visible, there in pages.values()), pages
-    for asked in OVER_ALL.values():
-        with CaptureQueriesContext(connection) as captured:
-            reads.catalogue_page(**asked)
-        plans = [
-            plan_of(query["sql"])
-            for query in captured.captured_queries
-            if 'FROM "catalogue_subject"' in query["sql"]
-        ]
-        # The query that counts and the query of the page.
-        assert len(plans) == 2
-        for plan in plans:
-            assert "Seq Scan on catalogue_subject" not in plan, (asked, plan)
-            assert re.search("Index Only Scan using subject_shown", plan), (asked, plan)
-
-
-@pytest.mark.parametrize("search", ["a", "ab", "sobre", "ñ", "x3", "%", "_", "\\", "'", "so bre"])
-def test_search_finds_the_same_names_as_a_plain_substring_match(search):
-    degree = make_degree()
-    Subject.objects.bulk_create(
-        Subject(degree=degree, name=name, final_price=1, active_lessons_count=1)
-        for name in ("100 %", "a_b", "barra \\ doble", "l'art", "niño", "ab", "sobre x3", "bar")
-    )
-    form = search.replace("ñ", "n")
-    expected = [
-        name for name in Subject.objects.values_list("name_search", flat=True) if form in name
-    ]
-
-    assert Subject.objects.name_contains(search).count() == len(expected)
 
 
 def test_moving_a_degree_updates_the_university_of_its_subjects(many):

@@ -110,3 +110,18 @@ def test_search_page_sorts_and_offers_a_request(client: Client) -> None:
         assert 'data-island="subject-request"' in page
         assert 'content="noindex"' in page
     assert client.get("/buscar").status_code == 200
+
+
+@pytest.mark.parametrize("search", ["a", "ab", "sobre", "ñ", "x3", "%", "_", "\\", "'", "so bre"])
+def test_search_finds_the_same_names_as_a_plain_substring_match(search: str) -> None:
+    degree = make_degree()
+    Subject.objects.bulk_create(
+        Subject(degree=degree, name=name, final_price=1, active_lessons_count=1)
+        for name in ("100 %", "a_b", "barra \\ doble", "l'art", "niño", "ab", "sobre x3", "bar")
+    )
+    form = search.replace("ñ", "n")
+    expected = [
+        name for name in Subject.objects.values_list("name_search", flat=True) if form in name
+    ]
+
+    assert Subject.objects.name_contains(search).count() == len(expected)

@@ -1,0 +1,26 @@
+"""Rows that are written once for all tests of a module, where writing them takes seconds."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import transaction
+from pytest_django.plugin import DjangoDbBlocker
+
+
+@pytest.fixture(scope="module")
+def module_transaction(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[DjangoDbBlocker]:
+    """A transaction around the tests of a module, which is rolled back after the last of them.
+
+    A fixture with `scope="module"` that asks for this one may write rows, inside `unblock()`. Each
+    test still undoes its own changes: its transaction is a savepoint of this one. The module must
+    have no other tests that use the database, and none with `transaction=True`.
+    """
+    with django_db_blocker.unblock():
+        around = transaction.atomic()
+        around.__enter__()
+    yield django_db_blocker
+    with django_db_blocker.unblock():
+        transaction.set_rollback(True)
+        around.__exit__(None, None, None)
