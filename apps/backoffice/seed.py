@@ -38,10 +38,12 @@ def seed_orders() -> None:
     and mails are as in production. Needs the sample catalogue and promo codes. A sample buyer with
     an order gets no second one.
     """
-    subjects = list(Subject.objects.on_sale().most_enrolled_first()[:6])
-    lesson = subjects[2].lessons.filter(status="active").first()
-    assert lesson is not None  # noqa: S101  (on sale means: has an active lesson)
-    one_lesson = CheckoutItem(subjects[2].pk, (lesson.pk,))
+    on_sale = Subject.objects.on_sale().most_enrolled_first()
+    subjects = list(on_sale[:6])
+    by_lesson = on_sale.filter(complete_only=False).exclude(pk__in=[s.pk for s in subjects[:2]])
+    subject = by_lesson[0]
+    lesson = subject.lessons.filter(status="active")[0]  # On sale means: has an active lesson.
+    one_lesson = CheckoutItem(subject.pk, (lesson.pk,))
     whole = [CheckoutItem(subject.pk) for subject in subjects]
 
     # Before her purchase, which would create a random code for her.

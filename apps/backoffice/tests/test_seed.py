@@ -104,6 +104,20 @@ def test_sample_orders_are_placed_through_the_shop():
     assert codes.exclude(code="AMIGA-ANA").get().student.email == "bruno.ejemplo@example.com"
 
 
+def test_sample_orders_are_placed_if_the_favourite_subjects_have_no_single_lessons(settings):
+    """Which subjects are the favourites depends on the sample trade, and so on the day."""
+    settings.DEBUG = False
+    call_command("seed", "--sample", verbosity=0)
+    assert not Order.objects.exists()
+    settings.DEBUG = True
+    favourites = Subject.objects.on_sale().most_enrolled_first()[:6]
+    Subject.objects.filter(pk__in=favourites.values("pk")).update(complete_only=True)
+
+    call_command("seed", verbosity=0)
+
+    assert Order.objects.count() == 3
+
+
 @pytest.mark.usefixtures("developing")
 def test_seed_keeps_the_password_of_an_existing_admin():
     get_user_model().objects.create_superuser("admin", password="otra-clave")
