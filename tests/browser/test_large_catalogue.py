@@ -26,6 +26,7 @@ TO_THE_END = """async (count) => {
     window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
     await new Promise((done) => setTimeout(done, 50));
   }
+  window.scrollTo({ top: document.documentElement.scrollHeight, behavior: "instant" });
 }"""
 IDS = """(cards) => cards.map((card) => Number(card.getAttribute("aria-labelledby").slice(11)))"""
 DRAWN = "(card) => card.checkVisibility({ contentVisibilityAuto: true })"

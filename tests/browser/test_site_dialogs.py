@@ -179,7 +179,7 @@ def test_toasts_on_a_phone_cover_neither_the_first_field_nor_the_pay_bar(
 
 
 def test_toasts_on_a_phone_do_not_cover_the_first_field_of_a_form_dialog(phone: Visitor) -> None:
-    phone.page.goto("/precios#descuentos")
+    phone.page.goto("/precios")
     phone.press(phone.page.get_by_text("Solicitar mi descuento"))
     send = phone.dialog.get_by_role("button", name="Solicitar descuento")
     for shown in (1, 2, 3):
