@@ -128,8 +128,8 @@ class AccountAdmin(ReadOnlyAdmin):
         moment("last_sign_in_at", "última entrada"),
     )
     list_select_related = ("student",)
+    list_filter = (month_filter("created_at", "creada en"),)
     search_fields = ("student__email", "external_id")
-    date_hierarchy = "created_at"
 
     def get_urls(self) -> list[URLPattern]:
         view = button_view(
@@ -163,9 +163,8 @@ class AccessChangeAdmin(OrderNumberSearch, ReadOnlyAdmin):
         "last_error",
     )
     list_select_related = ("student",)
-    list_filter = ("status",)
+    list_filter = ("status", month_filter("created_at", "pedido en"))
     search_fields = ("student__email",)
-    date_hierarchy = "created_at"
     actions = ("try_again",)
 
     @admin.action(description="Volver a intentar los cambios fallidos", permissions=["retry"])

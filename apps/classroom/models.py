@@ -34,6 +34,7 @@ class Account(models.Model):
     class Meta:
         verbose_name = "cuenta del aula"
         verbose_name_plural = "cuentas del aula"
+        indexes = (models.Index(fields=("created_at", "id"), name="account_by_day"),)
 
     def __str__(self) -> str:
         return str(self.student)
@@ -203,7 +204,10 @@ class AccessChange(RetriedWork):
         verbose_name = "cambio de acceso"
         verbose_name_plural = "cambios de acceso"
         ordering = ("-created_at",)
-        indexes = (models.Index(fields=("status", "due_at"), name="access_change_by_due"),)
+        indexes = (
+            models.Index(fields=("status", "due_at"), name="access_change_by_due"),
+            models.Index(fields=("created_at", "id"), name="access_change_by_day"),
+        )
 
     def __str__(self) -> str:
         return f"Pedido {self.order_id}: {self.reason}"

@@ -73,7 +73,6 @@ class LegalTextAdmin(AcademyModelAdmin):
     list_display = ("title", "kind", "version", "published_on")
     list_filter = ("kind",)
     search_fields = ("title", "body")
-    date_hierarchy = "published_on"
     fields = ("kind", "version", "title", "published_on", "body")
     # Set on save to the next number for this kind of text.
     readonly_fields = ("version",)

@@ -21,6 +21,7 @@ from apps.core.errors import AcademyError
 from apps.core.identity import email_identity
 from apps.core.money import format_euros
 from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, list_link, moment, money
+from apps.core.staff.admin_filters import month_filter
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.invoices.billing import can_correct_recipient, correct_recipient, give_details
 from apps.invoices.forms import BillingForm
@@ -46,12 +47,11 @@ class IssueForm(BillingForm):
 @admin.register(Invoice)
 class InvoiceAdmin(ReadOnlyAdmin):
     list_display = ("code", "kind", "day", "who", "amount", "of_order", "pdf")
-    list_filter = ("kind", "issued_on")
+    list_filter = ("kind", month_filter("issued_on", "emitida en"))
     list_select_related = ("order",)
     link_lookups = ("order__id__exact",)
     search_fields = ("code",)
     search_help_text = "Número de factura, NIF, correo o número de pedido"
-    date_hierarchy = "issued_on"
     actions = ("send_again",)
     change_list_template = "invoices/invoice_list.html"
     change_form_template = "invoices/invoice_page.html"

@@ -2,19 +2,35 @@ import json
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from apps.core.staff.admin_base import ReadOnlyAdmin, moment
+from apps.core.staff.admin_filters import month_filter
 from apps.payments.models import AuditDifference, ProviderEvent
 from apps.payments.redaction import without_secrets
+from apps.payments.webhooks import HANDLERS
 
 
 class UnprocessedFilter(admin.EmptyFieldListFilter):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.title = "tratado"
+
+
+class KindFilter(admin.SimpleListFilter):
+    """The kinds that the shop acts on: those of all events would be read from the whole table."""
+
+    title = "tipo"
+    parameter_name = "kind"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(kind, kind) for kind in sorted(HANDLERS)]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
+        return rows.filter(kind=self.value()) if self.value() in HANDLERS else None
 
 
 @admin.register(ProviderEvent)
@@ -28,9 +44,13 @@ class ProviderEventAdmin(ReadOnlyAdmin):
         "attempts",
         "outcome",
     )
-    list_filter = (("processed_at", UnprocessedFilter), "kind", "livemode")
+    list_filter = (
+        ("processed_at", UnprocessedFilter),
+        KindFilter,
+        "livemode",
+        month_filter("received_at", "recibido en"),
+    )
     search_fields = ("event_id", "kind", "outcome")
-    date_hierarchy = "received_at"
     fields = (
         "event_id",
         "kind",

@@ -19,7 +19,10 @@ class ProviderEvent(models.Model):
         verbose_name = "evento de Stripe"
         verbose_name_plural = "eventos de Stripe"
         ordering = ("-received_at",)
-        indexes = (models.Index(fields=("processed_at",), name="event_by_processed"),)
+        indexes = (
+            models.Index(fields=("processed_at",), name="event_by_processed"),
+            models.Index(fields=("received_at", "id"), name="event_by_day"),
+        )
 
     def __str__(self) -> str:
         return f"{self.kind} ({self.event_id})"

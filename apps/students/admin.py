@@ -136,10 +136,9 @@ class StudentAdmin(GuardsChanges, AcademyModelAdmin):
 class ConsentAdmin(OrderNumberSearch, ReadOnlyAdmin):
     list_display = ("student", moment("accepted_at", "aceptado"), "kind", "legal_text", "order_id")
     list_select_related = ("student", "legal_text")
-    list_filter = ("kind", "legal_text")
+    list_filter = ("kind", "legal_text", month_filter("accepted_at", "aceptado en"))
     search_fields = ("student__email",)
     link_lookups = ("order_id",)
-    date_hierarchy = "accepted_at"
 
 
 @admin.register(SignIn)
@@ -148,8 +147,8 @@ class SignInAdmin(ReadOnlyAdmin):
 
     list_display = ("student", moment("started_at", "desde"), moment("ended_at", "hasta"))
     list_select_related = ("student",)
+    list_filter = (month_filter("started_at", "desde"),)
     search_fields = ("student__email",)
-    date_hierarchy = "started_at"
     fields = ("student", "started_at", "ended_at")
 
 
@@ -160,5 +159,4 @@ class ErasureRequestAdmin(ReadOnlyAdmin):
     list_display = ("student", moment("requested_at", "pedido el"))
     list_select_related = ("student",)
     search_fields = ("student__email",)
-    date_hierarchy = "requested_at"
     fields = ("student", "requested_at")

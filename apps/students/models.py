@@ -109,6 +109,7 @@ class Consent(models.Model):
         verbose_name = "consentimiento"
         verbose_name_plural = "consentimientos"
         ordering = ("-accepted_at",)
+        indexes = (models.Index(fields=("accepted_at", "id"), name="consent_by_day"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("order_id", "kind", "legal_text"), name="consent_once_per_order"
@@ -135,6 +136,7 @@ class SignIn(models.Model):
         verbose_name = "inicio de sesión"
         verbose_name_plural = "inicios de sesión"
         ordering = ("-started_at",)
+        indexes = (models.Index(fields=("started_at", "id"), name="sign_in_by_day"),)
 
     def __str__(self) -> str:
         return f"{self.student}, {self.started_at:%d/%m/%Y %H:%M}"

@@ -2,10 +2,21 @@
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
+from apps.classroom.models import AccessChange
 from apps.core.models import Mail
-from apps.orders.models import Order, OrderEvent, OrderLine, Payment, Refund
-from apps.students.models import Student
+from apps.orders.models import (
+    Instalment,
+    Order,
+    OrderEvent,
+    OrderLine,
+    Payment,
+    PromoUse,
+    Refund,
+)
+from apps.payments.models import ProviderEvent
+from apps.students.models import Consent, SignIn, Student
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import bounded_reads, multiply
@@ -38,14 +49,28 @@ def many(carla):
         Mail.objects.get(), MANY, key="'order-confirmation:many' || n", created_at=HOURS_AGO,
         to=address, status="'sent'",
     )  # fmt: skip
+    multiply(
+        Consent.objects.first(), MANY, order_id=f"{orders} + n", student_id=f"{students} + n",
+        accepted_at=HOURS_AGO,
+    )  # fmt: skip
+    multiply(order.instalments.first(), MANY, **of_order, due_on="current_date - n / 24")
+    multiply(order.promo_uses.first(), MANY, **of_order, reserved_at=HOURS_AGO)
+    multiply(AccessChange.objects.first(), MANY, **of_order, created_at=HOURS_AGO)
+    multiply(ProviderEvent.objects.first(), MANY, event_id="'evt_many' || n", received_at=HOURS_AGO)
+    multiply(SignIn.objects.first(), MANY, session_key="'key' || n", started_at=HOURS_AGO)
     return order
 
 
 def test_admin_lists_read_large_tables_by_index(client, many):
     client.get("/admin/")
-    for model in (Order, Payment, Refund, Student, Mail, OrderLine, OrderEvent):
-        with bounded_reads():
-            assert client.get(admin_url(model, "changelist")).status_code == 200
+    month = {"mes": f"{timezone.localdate():%Y-%m}"}
+    for model in (
+        Order, Payment, Refund, Student, Mail, OrderEvent, Consent, PromoUse, AccessChange,
+        ProviderEvent, SignIn, Instalment, OrderLine,
+    ):  # fmt: skip
+        for query in ({}, month) if model is not OrderLine else ({},):
+            with bounded_reads():
+                assert client.get(admin_url(model, "changelist"), query).status_code == 200
     with bounded_reads(at_most=30):
         found = client.get(reverse("admin:search"), {"q": "ORD-pi_many7"})
         assert found.status_code == 200

@@ -12,9 +12,8 @@ from django.contrib.admin.utils import get_fields_from_path
 from django.db.models import DateField, Model
 from django.http import HttpRequest
 
-# Django's own links: a row by its number, and the levels of a date hierarchy.
+# Django's own links: a row by its number.
 BY_NUMBER = "id__exact"
-DATE_LEVELS = ("year", "month", "day")
 
 
 class GuardedLookups:
@@ -30,12 +29,10 @@ class GuardedLookups:
 
 
 def allowed_lookups(model_admin: Any, request: HttpRequest) -> set[str]:
-    """The look-ups of the list's filters, its date hierarchy and the links that lead to it."""
+    """The look-ups of the list's filters and of the links that lead to it."""
     allowed = {BY_NUMBER, *model_admin.link_lookups}
     for one_filter in model_admin.get_list_filter(request):
         allowed.update(_lookups_of(one_filter, model_admin.model))
-    if model_admin.date_hierarchy:
-        allowed.update(f"{model_admin.date_hierarchy}__{level}" for level in DATE_LEVELS)
     return allowed
 
 

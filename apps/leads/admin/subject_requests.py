@@ -56,7 +56,6 @@ class RequestedSubjectAdmin(AcademyModelAdmin):
     list_select_related = ("subject",)
     list_filter = (PublishedFilter, "created_at")
     search_fields = ("name", "career", "university")
-    date_hierarchy = "created_at"
     fields = ("name", ("career", "university"), "subject", "people", ("created_at", "published_at"))
     readonly_fields = ("people", "created_at", "published_at")
     autocomplete_fields = ("subject",)

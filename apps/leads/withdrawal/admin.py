@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from apps.classroom.models import Account, Provisioning
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, list_link, moment, money
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.admin_filters import month_filter
 from apps.leads.withdrawal.models import Withdrawal, last_day_to_withdraw
 from apps.leads.withdrawal.services import acknowledge, queue_answer
 from apps.orders.models import Order, Refund
@@ -83,9 +84,8 @@ class WithdrawalAdmin(GuardsChanges, AcademyModelAdmin):
         "deadline",
         "status",
     )
-    list_filter = (OpenFilter, "status", "received_at")
+    list_filter = (OpenFilter, "status", month_filter("received_at", "recibido en"))
     search_fields = ("name", "email", "order_number", "note")
-    date_hierarchy = "received_at"
     list_select_related = ("order",)
     raw_id_fields = ("order",)
     actions = ("send_acknowledgement",)

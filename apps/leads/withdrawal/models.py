@@ -103,7 +103,10 @@ class Withdrawal(models.Model):
                 name="withdrawal_once_per_contract",
             ),
         )
-        indexes = (models.Index(fields=("status", "-received_at"), name="withdrawal_by_status"),)
+        indexes = (
+            models.Index(fields=("status", "-received_at"), name="withdrawal_by_status"),
+            models.Index(fields=("received_at", "id"), name="withdrawal_by_day"),
+        )
 
     def __str__(self) -> str:
         return f"Desistimiento n.º {self.pk}"

@@ -57,9 +57,14 @@ class InstalmentAdmin(OfOrderAdmin):
         "charge_on",
         moment("paid_at", "pagado"),
     )
-    list_filter = (LateFilter, "status", "due_on")
+    list_filter = (
+        LateFilter,
+        "status",
+        "due_on",
+        # The last instalment is due two months after the first.
+        month_filter("due_on", "vence en", ahead=2),
+    )
     search_fields = ("order__email",)
-    date_hierarchy = "due_on"
     actions = ("charge_again",)
     fields = (
         "order",
@@ -148,10 +153,9 @@ class PromoUseAdmin(OfOrderAdmin):
         moment("used_at", "usado"),
     )
     list_display_links = ("promo_code",)
-    list_filter = ("status",)
+    list_filter = ("status", month_filter("reserved_at", "reservado en"))
     link_lookups = ("promo_code__id__exact",)
     search_fields = ("promo_code__code", "order__email")
-    date_hierarchy = "reserved_at"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoUse]:
         uses: QuerySet[PromoUse] = super().get_queryset(request)

@@ -56,6 +56,7 @@ class Instalment(models.Model):
         )
         indexes = (
             models.Index(fields=("status", "charge_on"), name="instalment_by_charge"),
+            models.Index(fields=("due_on", "id"), name="instalment_by_due"),
             models.Index(
                 fields=("due_on",),
                 condition=Q(status__in=("due", "failed")),

@@ -39,7 +39,10 @@ class PromoUse(models.Model):
                 name="one_code_per_order",
             ),
         )
-        indexes = (models.Index(fields=("status", "reserved_at"), name="promo_use_by_status"),)
+        indexes = (
+            models.Index(fields=("status", "reserved_at"), name="promo_use_by_status"),
+            models.Index(fields=("reserved_at", "id"), name="promo_use_by_day"),
+        )
 
     def __str__(self) -> str:
         return f"{self.promo_code} en {self.order}"

@@ -153,6 +153,7 @@ class Dispute(models.Model):
         verbose_name = "disputa"
         verbose_name_plural = "disputas"
         ordering = ("-opened_at",)
+        indexes = (models.Index(fields=("opened_at", "id"), name="dispute_by_day"),)
 
     def __str__(self) -> str:
         return self.reference

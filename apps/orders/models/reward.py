@@ -73,7 +73,10 @@ class ReferralReward(models.Model):
                 name="reward_canceled_when",
             ),
         )
-        indexes = (models.Index(fields=("status", "held_until"), name="reward_by_status"),)
+        indexes = (
+            models.Index(fields=("status", "held_until"), name="reward_by_status"),
+            models.Index(fields=("created_at", "id"), name="reward_by_day"),
+        )
 
     def __str__(self) -> str:
         # Without the student: who may not delete a code reads which rows forbid it.

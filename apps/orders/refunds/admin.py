@@ -83,8 +83,7 @@ class DisputeAdmin(_OfPaymentAdmin):
         moment("opened_at", "abierta"),
         moment("closed_at", "cerrada"),
     )
-    list_filter = ("status", "opened_at")
-    date_hierarchy = "opened_at"
+    list_filter = ("status", month_filter("opened_at", "abierta en"))
     fields = (
         "reference",
         "order",
