@@ -61,7 +61,7 @@ def checks() -> list[Step]:
     return [
         Step("mypy", _python("-m", "mypy", "--no-error-summary"), SETTINGS),
         Step("tsc", [str(NODE_BIN / "tsc"), "--noEmit"]),
-        Step("biome", [str(NODE_BIN / "biome"), "ci", "--colors=off"]),
+        Step("biome", [str(NODE_BIN / "biome"), "ci", "--colors=off", "--error-on-warnings"]),
         Step("migraciones", _python(*migrations), SETTINGS),
         Step("import-linter", [str(BIN / "lint-imports"), "--no-logo"]),
         Step("djade", [str(BIN / "djade"), "--check", "--target-version", "5.2", *templates]),
