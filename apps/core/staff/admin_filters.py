@@ -48,7 +48,7 @@ def month_filter(field: str, label: str, *, ahead: int = 0) -> type[admin.Simple
             months = [newest]
             while len(months) < MONTHS_OFFERED + ahead:
                 months.append(_before(months[-1]))
-            return [(f"{day:%Y-%m}", date_format(day, r"F \d\e Y")) for day in months]
+            return [(f"{day:%Y-%m}", capfirst(date_format(day, r"F \d\e Y"))) for day in months]
 
         def queryset(self, request: HttpRequest, rows: QuerySet[Any]) -> QuerySet[Any] | None:
             chosen = dict(self.lookup_choices)
