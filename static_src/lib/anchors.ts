@@ -24,14 +24,19 @@ export function startAnchors(): void {
   // With reduced motion the browser's own jump to the target is what the visitor wants.
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
 
-  // The browser jumps to the target now or at some moment after loading: undo the jump each time.
+  // The browser jumps to the target now or at some moment after loading. Each jump is undone, so it
+  // must not be a smooth one that is still under way.
+  const { style } = document.documentElement;
   const toTop = () => scrollTo({ top: 0, behavior: "instant" });
+  style.scrollBehavior = "auto";
   toTop();
   addEventListener("load", () => {
     toTop();
+    window.onscroll = toTop;
     setTimeout(
       () => {
-        toTop();
+        window.onscroll = null;
+        style.scrollBehavior = "";
         target.scrollIntoView({ behavior: "smooth" });
       },
       scrollDelay(hash, document.referrer.startsWith(origin)),

@@ -274,6 +274,28 @@ def test_page_opened_with_a_hash_starts_at_the_top_and_scrolls_to_it_after_200_m
     in_view(page, "#faq")
 
 
+# A late jump of the browser, and the lowest place that was drawn before the page scrolled itself.
+JUMP = """
+  addEventListener("load", () => setTimeout(() => scrollTo({ top: 3000 }), 100));
+  window.lowest = 0;
+  requestAnimationFrame(function drawn() {
+    if (scrolls.length) return;
+    lowest = Math.max(lowest, scrollY);
+    requestAnimationFrame(drawn);
+  });
+"""
+
+
+def test_late_jump_of_the_browser_is_never_drawn(visitor: Visitor) -> None:
+    page = visitor.page
+    page.add_init_script(RECORD_SCROLLS + JUMP)
+    page.goto("/#faq")
+    target, behavior, _, from_y = first_scroll(page)
+    assert (target, behavior, from_y) == ("faq", "smooth", 0)
+    assert page.evaluate("lowest") == 0
+    in_view(page, "#faq")
+
+
 def test_contacto_on_home_scrolls_without_loading_a_page(visitor: Visitor) -> None:
     page = visitor.page
     open_page(page, "/")
