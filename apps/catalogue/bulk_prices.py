@@ -137,7 +137,7 @@ def preview(batch: PriceBatch, formula: PriceFormula, *, with_lessons: bool) -> 
     lessons = (
         _lessons(batch, with_lessons=with_lessons)
         .select_related("subject__degree__university")
-        .order_by("subject__name_sort", "subject", "position", "pk")
+        .order_by("subject__name_sort", "subject_id", "position", "pk")
     )
     rows: list[Subject | Lesson] = [*subjects, *lessons]
     steps = [_step(row, formula) for row in rows]

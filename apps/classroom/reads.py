@@ -37,7 +37,7 @@ def subjects_of(student: Student) -> list[StudiedSubject]:
         .filter(Q(ends_on=None) | Q(ends_on__gte=today()))
         .select_related("subject__degree__university")
         .prefetch_related("subject__lessons")
-        .order_by("subject__name_sort", "subject")
+        .order_by("subject__name_sort", "subject_id")
     )
     by_subject: dict[int, list[Enrolment]] = {}
     for enrolment in enrolments:

@@ -152,7 +152,7 @@ def _erase_invitations(email: str) -> None:
     held = ReferralReward.objects.filter(
         student__email=email.strip().lower(), status=ReferralReward.Status.HELD
     )
-    for reward in held.select_related("order").order_by("order"):
+    for reward in held.select_related("order").order_by("order_id"):
         # Lock the order before its reward, as a refund does.
         Order.objects.select_for_update(no_key=True).get(pk=reward.order_id)
         cancel_reward(reward.order, "La cuenta de quien invitó se ha borrado")

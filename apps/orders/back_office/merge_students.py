@@ -88,7 +88,7 @@ def rewards_between(*, merged: Student, into: Student) -> list[ReferralReward]:
     one_way = Q(student=merged, friend=into)
     rewards = ReferralReward.objects.filter(one_way | Q(student=into, friend=merged))
     unpaid = (ReferralReward.Status.HELD, ReferralReward.Status.OWED)
-    return list(rewards.filter(status__in=unpaid).select_related("order").order_by("order"))
+    return list(rewards.filter(status__in=unpaid).select_related("order").order_by("order_id"))
 
 
 def _move_order(order: Order, *, before: str, merged: Student, into: Student, actor: str) -> None:

@@ -62,7 +62,7 @@ def due_instalments() -> QuerySet[Instalment]:
             order__disputed_at=None,
         )
         .exclude(Exists(unanswered_ends()))
-        .order_by("charge_on", "order", "number")
+        .order_by("charge_on", "order_id", "number")
     )
 
 

@@ -1,11 +1,13 @@
 """Instalments are announced and charged on their days, and declines are retried."""
 
+from datetime import timedelta
 from itertools import count
 
 import pytest
 import stripe
 import time_machine
 from django.core.management import call_command
+from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
@@ -192,8 +194,12 @@ def test_student_is_mailed_when_the_bank_requires_authentication(
 
 def test_slow_run_leaves_remaining_instalments_to_the_next_run(api, sandbox, plan, monkeypatch):
     other = buy_in_instalments(api, sandbox, email="ana@example.com", phone="+34600111111")
-    # The clock advances two minutes per reading, so a third charge would start after six.
     third = buy_in_instalments(api, sandbox, email="eva@example.com", phone="+34600222222")
+    # The oldest order is charged first.
+    for seconds, order in enumerate((plan, other, third)):
+        later = F("created_at") + timedelta(seconds=seconds)
+        Order.objects.filter(pk=order.pk).update(created_at=later)
+    # The clock advances two minutes per reading, so a third charge would start after six.
     monkeypatch.setattr("apps.payments.plan_charges.monotonic", count(0, 120).__next__)
 
     assert charge_on(20).charged == 2
