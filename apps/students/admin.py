@@ -147,7 +147,7 @@ class SignInAdmin(ReadOnlyAdmin):
 
     list_display = ("student", moment("started_at", "desde"), moment("ended_at", "hasta"))
     list_select_related = ("student",)
-    list_filter = (month_filter("started_at", "desde"),)
+    list_filter = (month_filter("started_at", "empezado en"),)
     search_fields = ("student__email",)
     fields = ("student", "started_at", "ended_at")
 

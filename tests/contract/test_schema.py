@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import schemathesis
-from django.core.wsgi import get_wsgi_application
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 
+from apps.core.http.wsgi import Handler
 from tests.contract.fuzzed import FUZZED
 from tests.helpers.factories import checkout_body, make_subject, whole
 
@@ -32,7 +32,7 @@ EXCLUDED = [CHECKS.get_one("positive_data_acceptance")]
 def shop(kept_connection: None, sandbox: Any, settings: Any) -> Any:
     """The shop as a WSGI application, with a Stripe sandbox and without rate limits."""
     settings.RATE_LIMIT_SCALE = 0
-    return get_wsgi_application()
+    return Handler()
 
 
 @schemathesis.check
