@@ -10,8 +10,8 @@ from django.urls import URLPattern, path
 
 from apps.catalogue.models import Degree
 from apps.classroom.accounts import send_link_for_staff
-from apps.classroom.backends.moodle import MoodleError, find_course
-from apps.classroom.backends.moodle_courses import count_subjects_without_course
+from apps.classroom.backends.moodle.client import MoodleError
+from apps.classroom.backends.moodle.courses import count_subjects_without_course, find_course
 from apps.classroom.models import (
     AccessChange,
     Account,

@@ -8,7 +8,7 @@ from apps.classroom.backends.base import Classroom
 
 CLASSROOMS = {
     "local": "apps.classroom.backends.local.LocalClassroom",
-    "moodle": "apps.classroom.backends.moodle.MoodleClassroom",
+    "moodle": "apps.classroom.backends.moodle.classroom.MoodleClassroom",
 }
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.classroom import privacy, provisioning, sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
 from apps.classroom.access_links import make_token
-from apps.classroom.backends.moodle import MoodleClassroom
+from apps.classroom.backends.moodle.classroom import MoodleClassroom
 from apps.classroom.models import AccessChange, Account, Enrolment, MoodleCourse, Provisioning
 from apps.classroom.provisioning import account_status, grant_access, provision
 from apps.classroom.sync import sync_classroom

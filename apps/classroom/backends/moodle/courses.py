@@ -1,19 +1,16 @@
 """The Moodle course of each subject or lesson."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.backends.base import Item
+from apps.classroom.backends.moodle.client import call
 from apps.classroom.models import MoodleCourse
 
-# Maps (field, value) to Moodle's course, or None.
-FindCourse = Callable[[str, str], dict[str, Any] | None]
 
-
-def course_id_for(item: Item, *, find: FindCourse) -> int | None:
+def course_id_for(item: Item) -> int | None:
     """The id of the course that staff entered in the admin, or of the one with a matching idnumber.
 
     Courses whose Moodle field "Número ID del curso" is "asignatura-7" or "leccion-31" need no entry
@@ -22,7 +19,7 @@ def course_id_for(item: Item, *, find: FindCourse) -> int | None:
     course_id = _rows(item).values_list("course_id", flat=True).first()
     if course_id is not None:
         return course_id
-    course = find("idnumber", course_idnumber(item))
+    course = find_course("idnumber", course_idnumber(item))
     if course is None:
         return None
     MoodleCourse.objects.bulk_create(
@@ -39,6 +36,13 @@ def course_id_for(item: Item, *, find: FindCourse) -> int | None:
         ignore_conflicts=True,
     )
     return int(course["id"])
+
+
+def find_course(field: str, value: str) -> dict[str, Any] | None:
+    """The course with that "idnumber", "shortname" or "id"; None if there is none."""
+    answer = call("core_course_get_courses_by_field", field=field, value=value)
+    courses = answer.get("courses", []) if isinstance(answer, dict) else []
+    return courses[0] if courses else None
 
 
 def _rows(item: Item) -> QuerySet[MoodleCourse]:

@@ -1,0 +1,70 @@
+"""Calls of Moodle's web services over REST.
+
+The token must be allowed to call the functions used in this package. Moodle returns errors with
+status 200: an answer with the key `exception` is an error.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import requests
+from django.conf import settings
+from django.utils.html import strip_tags
+
+from apps.classroom.backends.base import ClassroomError
+
+TIMEOUT_S = 20
+
+
+class MoodleError(ClassroomError):
+    """An error from Moodle, or no answer from it.
+
+    `code` is Moodle's error code, `detail` is its own text.
+    """
+
+    def __init__(self, message: str, code: str = "", detail: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.detail = detail
+
+
+def call(function: str, **params: Any) -> Any:
+    """Call a web service function and return its answer. Raises MoodleError.
+
+    The token is sent in the body, because URLs end up in logs.
+    """
+    if not settings.MOODLE_URL or not settings.MOODLE_TOKEN:
+        raise MoodleError("Faltan MOODLE_URL y MOODLE_TOKEN en el entorno.", "unavailable")
+    body = {
+        "wstoken": settings.MOODLE_TOKEN,
+        "wsfunction": function,
+        "moodlewsrestformat": "json",
+        **dict(_flat(params)),
+    }
+    try:
+        answer = requests.post(
+            f"{settings.MOODLE_URL}/webservice/rest/server.php", data=body, timeout=TIMEOUT_S
+        )
+        answer.raise_for_status()
+        content = answer.json()
+    except requests.RequestException as error:
+        cause = f"{function}: {type(error).__name__}"
+        raise MoodleError(f"El aula no contesta ({cause}).", "unavailable") from error
+    if isinstance(content, dict) and "exception" in content:
+        answered = content.get("debuginfo") or content.get("message") or content["exception"]
+        detail = strip_tags(str(answered))
+        code = str(content.get("errorcode") or "error")
+        raise MoodleError(f"El aula no lo acepta: {detail}", code, detail)
+    return content
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Encode lists and objects as PHP form fields: users[0][email]=…"""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}[{key}]" if name else key)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _flat(inner, f"{name}[{index}]")
+    else:
+        yield name, str(value)
