@@ -8,9 +8,9 @@ from apps.backoffice.sample_trade.shop import Sale, Shop
 from apps.classroom.access import Cause
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.orders.models import Dispute, Order, Payment, Refund
-from apps.orders.models.statuses import EventKind
+from apps.orders.models.statuses import DisputeStatus, EventKind
 
-# The newest disputes are open, because the bank takes weeks to decide.
+# The bank takes weeks to decide.
 DECIDED_AFTER = timedelta(days=40)
 
 
@@ -47,14 +47,9 @@ def refund_payment(shop: Shop, sale: Sale, payment: Payment, moment: datetime, r
     shop.note(sale, moment, EventKind.REFUNDED, text, actor=_clerk(shop))
 
 
-def dispute(shop: Shop, sale: Sale, moment: datetime) -> None:
-    """Open a dispute. Every second one that is old enough was won, the others were lost."""
+def dispute(shop: Shop, sale: Sale, moment: datetime, status: DisputeStatus) -> None:
     payment, order = sale.payments[0], sale.order
     closed_at = moment + DECIDED_AFTER
-    status = Dispute.Status.OPEN
-    if closed_at < shop.now:
-        disputes = sum(other.order.disputed_at is not None for other in shop.sales)
-        status = Dispute.Status.LOST if disputes == 0 else Dispute.Status.WON
     row = shop.rows.add(
         Dispute(
             payment=payment,

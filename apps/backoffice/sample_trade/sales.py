@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from apps.backoffice.sample_trade.shop import Buyer, Sale, Shop
+from apps.backoffice.sample_trade.shop import Buyer, Case, Sale, Shop
 from apps.backoffice.sample_trade.stories import play
 from apps.catalogue.models import Lesson, Subject
 from apps.core.identity import email_identity, phone_identity
@@ -27,10 +27,10 @@ SIZES, SIZE_WEIGHTS = (1, 2, 3, 4, 5, 6), (46, 26, 14, 8, 4, 2)
 Line = tuple[Subject, Lesson | None]
 
 
-def sell(shop: Shop, moment: datetime) -> None:
+def sell(shop: Shop, moment: datetime, *, case: Case | None = None) -> None:
     """Place an order at this moment and play what became of it."""
-    buyer = _buyer(shop, moment)
-    lines = _lines(shop, buyer)
+    buyer = _buyer(shop, moment, is_new=case is not None)
+    lines = _lines(shop, buyer, only_complete=case is not None)
     items = [
         Item(
             to_cents(lesson.price) if lesson else shop.book.at(subject, moment),
@@ -39,9 +39,13 @@ def sell(shop: Shop, moment: datetime) -> None:
         for subject, lesson in lines
     ]
     payment_type = PaymentType.FULL
-    if items[0].complete and shop.rng.random() < IN_INSTALMENTS:
+    if case is None and items[0].complete and shop.rng.random() < IN_INSTALMENTS:
         payment_type = PaymentType.INSTALMENTS
-    promo = _promo(shop, buyer, moment, items)
+    promo = None
+    if case == Case.FRIEND:
+        promo = shop.rng.choice(_friend_codes(shop, moment))
+    elif case is None:
+        promo = _promo(shop, buyer, moment, items)
     priced = quote_cart(
         items,
         payment_type=payment_type,
@@ -50,7 +54,7 @@ def sell(shop: Shop, moment: datetime) -> None:
     )
     sale = Sale(buyer, _order(shop, buyer, moment, payment_type, promo, priced), moment)
     _write_lines(shop, sale, lines, priced)
-    play(shop, sale)
+    play(shop, sale, case=case)
     shop.sales.append(sale)
 
 
@@ -62,9 +66,9 @@ def campaign_on(shop: Shop, moment: datetime) -> CampaignTerms | None:
     return best.terms(day) if best else None
 
 
-def _buyer(shop: Shop, moment: datetime) -> Buyer:
+def _buyer(shop: Shop, moment: datetime, *, is_new: bool) -> Buyer:
     known = [buyer for buyer in shop.buyers if buyer.first_paid_at and len(buyer.owned) < 8]
-    if known and shop.rng.random() < RETURNING:
+    if known and not is_new and shop.rng.random() < RETURNING:
         return shop.rng.choice(known)
     student = shop.rows.add(Student(**shop.person(), created_at=moment))
     buyer = Buyer(student)
@@ -72,11 +76,11 @@ def _buyer(shop: Shop, moment: datetime) -> Buyer:
     return buyer
 
 
-def _lines(shop: Shop, buyer: Buyer) -> list[Line]:
+def _lines(shop: Shop, buyer: Buyer, *, only_complete: bool) -> list[Line]:
     """Subjects of one degree, or lessons of one subject, that the buyer does not own."""
     first = _popular(shop, buyer)
     lessons = shop.lessons[first.pk]
-    if lessons and shop.rng.random() < ONLY_LESSONS:
+    if lessons and not only_complete and shop.rng.random() < ONLY_LESSONS:
         count = min(len(lessons), shop.rng.choice((1, 1, 2)))
         buyer.owned.add(first.pk)
         return [(first, lesson) for lesson in lessons[:count]]
@@ -101,12 +105,7 @@ def _promo(shop: Shop, buyer: Buyer, moment: datetime, items: list[Item]) -> Pro
     """A code that checkout would accept. A friend's code is for a first order with a subject."""
     subtotal = sum(item.price_cents for item in items)
     if buyer.first_paid_at is None and items[0].complete and shop.rng.random() < WITH_FRIEND_CODE:
-        since = moment - timedelta(days=120)
-        friends = [
-            other.friend_code
-            for other in shop.buyers
-            if other.friend_code and other.first_paid_at and since < other.first_paid_at < moment
-        ]
+        friends = _friend_codes(shop, moment)
         if friends:
             return shop.rng.choice(friends)
     usable = [
@@ -118,6 +117,15 @@ def _promo(shop: Shop, buyer: Buyer, moment: datetime, items: list[Item]) -> Pro
         and to_cents(code.minimum_cart) <= subtotal
     ]
     return shop.rng.choice(usable) if usable and shop.rng.random() < WITH_CODE else None
+
+
+def _friend_codes(shop: Shop, moment: datetime) -> list[PromoCode]:
+    since = moment - timedelta(days=120)
+    return [
+        other.friend_code
+        for other in shop.buyers
+        if other.friend_code and other.first_paid_at and since < other.first_paid_at < moment
+    ]
 
 
 def _order(

@@ -16,7 +16,7 @@ from apps.backoffice.sample_trade.mails import write_mails
 from apps.backoffice.sample_trade.opinions import write_opinions
 from apps.backoffice.sample_trade.prices import change_prices
 from apps.backoffice.sample_trade.sales import sell
-from apps.backoffice.sample_trade.shop import REFERENCE, Shop
+from apps.backoffice.sample_trade.shop import REFERENCE, Case, Shop
 from apps.backoffice.sample_trade.withdrawals import write_withdrawals
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.services import refresh_counts
@@ -53,6 +53,15 @@ SEED = 20
 ORDERS, LEADS = 600, 180
 # Orders of the last hours, so that the figures of today are not 0.
 LATEST = (timedelta(hours=7), timedelta(hours=3), timedelta(minutes=50), timedelta(minutes=20))
+# (days before now, case): placed on purpose, so that each of them exists on every day.
+CASES = (
+    (110, Case.LOST_DISPUTE),
+    (75, Case.WON_DISPUTE),
+    (68, Case.FRIEND),  # Its reward is paid.
+    (40, Case.FRIEND),  # Its reward is owed.
+    (20, Case.OPEN_DISPUTE),
+    (9, Case.FRIEND),  # Its reward is held.
+)
 # (code, kind, value, days from today of its first and last day, other fields, note)
 CODES: tuple[tuple[str, str, str, int, int, dict[str, Any], str], ...] = (
     ("PODCAST10", "PORCENTAJE", "10", -300, -210, {}, "patrocinio de un pódcast"),
@@ -72,9 +81,10 @@ def seed_trade(user: Any) -> int:
     if Payment.objects.filter(reference__startswith=f"pi_{REFERENCE}_0").exists():
         return 0
     shop = _open_shop(user)
-    chosen = moments(shop.rng, ORDERS - len(LATEST), now=shop.now)
-    for moment in [*chosen, *(shop.now - back for back in LATEST)]:
-        sell(shop, moment)
+    chosen = moments(shop.rng, ORDERS - len(LATEST) - len(CASES), now=shop.now)
+    cases = {shop.now - timedelta(days=days): case for days, case in CASES}
+    for moment in sorted([*chosen, *cases, *(shop.now - back for back in LATEST)]):
+        sell(shop, moment, case=cases.get(moment))
     contacts = moments(shop.rng, LEADS - len(LATEST), now=shop.now)
     leads = write_leads(shop, [*contacts, *(shop.now - back for back in LATEST)])
     _add_open_cases(shop)

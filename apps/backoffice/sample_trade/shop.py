@@ -3,6 +3,7 @@
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from random import Random
 from typing import Any
 
@@ -22,6 +23,15 @@ from apps.students.models import Student
 
 # Payments with such a reference are unknown to Stripe; the money audit does not look for them.
 REFERENCE = "ejemplo"
+
+
+class Case(StrEnum):
+    """What an owner should find on every day. The other orders have the story of their place."""
+
+    LOST_DISPUTE = "lost dispute"
+    WON_DISPUTE = "won dispute"
+    OPEN_DISPUTE = "open dispute"
+    FRIEND = "friend's code"
 
 
 @dataclass

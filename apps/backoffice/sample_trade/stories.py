@@ -5,26 +5,34 @@ from datetime import timedelta
 from apps.backoffice.sample_trade.money_back import dispute, refund_all, refund_line, refund_payment
 from apps.backoffice.sample_trade.paying import attend, earn_reward, pay_first, pay_twice
 from apps.backoffice.sample_trade.plans import pay_plan
-from apps.backoffice.sample_trade.shop import Sale, Shop
-from apps.orders.models import CART_LIFE, Order
+from apps.backoffice.sample_trade.shop import Case, Sale, Shop
+from apps.orders.models import CART_LIFE, Dispute, Order
 from apps.orders.models.statuses import EventKind
 
 # One in so many orders has this story.
 LEFT_EVERY, DECLINED_EVERY = 7, 9
-REFUNDED_EVERY, PARTLY_EVERY, DISPUTED_EVERY, TWICE_EVERY = 19, 23, 83, 131
+REFUNDED_EVERY, PARTLY_EVERY, TWICE_EVERY = 19, 23, 131
 # Staff have attended to older flags.
 UNATTENDED_FOR = timedelta(days=75)
 
 
-def play(shop: Shop, sale: Sale) -> None:
-    """Play the order's story. Its place in the year decides it, so that every story occurs."""
+DISPUTED_AFTER = timedelta(days=3)
+DISPUTES = {
+    Case.LOST_DISPUTE: Dispute.Status.LOST,
+    Case.WON_DISPUTE: Dispute.Status.WON,
+    Case.OPEN_DISPUTE: Dispute.Status.OPEN,
+}
+
+
+def play(shop: Shop, sale: Sale, *, case: Case | None) -> None:
+    """Play the story of the order's case, or else of its place in the year."""
     number = len(shop.sales) + 1
     is_declined = number % DECLINED_EVERY == 0
     if is_declined:
         reason = "Tarjeta rechazada: sin saldo suficiente"
         moment = shop.later(sale.at, most=timedelta(seconds=90))
         shop.note(sale, moment, EventKind.CARD_REFUSED, reason)
-    if number % LEFT_EVERY == 0:
+    if case is None and number % LEFT_EVERY == 0:
         _leave(shop, sale)
         return
     order = sale.order
@@ -33,7 +41,9 @@ def play(shop: Shop, sale: Sale) -> None:
         pay_plan(shop, sale, paid_at, number)
     else:
         pay_first(shop, sale, paid_at, order.total_cents)
-        if order.total_cents:
+        if case in DISPUTES:
+            dispute(shop, sale, paid_at + DISPUTED_AFTER, DISPUTES[case])
+        elif case is None and order.total_cents:
             _after_sale(shop, sale, number)
     earn_reward(shop, sale)
 
@@ -54,9 +64,7 @@ def _after_sale(shop: Shop, sale: Sale, number: int) -> None:
     moment = paid_at + timedelta(days=days, hours=number % 5)
     if moment > shop.now:
         return
-    if number % DISPUTED_EVERY == 0:
-        dispute(shop, sale, moment)
-    elif number % TWICE_EVERY == 0:
+    if number % TWICE_EVERY == 0:
         extra = pay_twice(shop, sale, paid_at + timedelta(minutes=3))
         if moment < shop.now - UNATTENDED_FOR:
             refund_payment(shop, sale, extra, moment, "Pago repetido")
