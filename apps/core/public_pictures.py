@@ -124,11 +124,6 @@ class PictureFile(FieldFile):
                 self.storage.delete(self._size_name(scale))
         super().delete(save)
 
-    def store_sizes(self) -> None:
-        """Store the sizes of a picture that is stored already. Raises OSError, ValidationError."""
-        with self.storage.open(str(self.name)) as stored:
-            self._save_sizes(_pixels(stored))
-
     def _save_sizes(self, picture: Image.Image) -> None:
         for scale in SCALES:
             width, height = self.field.box

@@ -41,7 +41,7 @@ def test_upgrade() -> int:
     ):
         old = Path(folder)
         check_out(release, old)
-        _migrate(url)
+        _migrate(url, old)
         return _run_smoke_tests(old, url)
 
 
@@ -81,11 +81,15 @@ def check_out(release: str, folder: Path) -> None:
     subprocess.run(build, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
-def _migrate(url: str) -> None:
-    """Create the test database with the schema of this release."""
-    base = url.rpartition("/")[0]
-    _manage(url, "shell", "--no-imports", "-c", _CREATE.format(name=TEST_DATABASE))
-    _manage(f"{base}/{TEST_DATABASE}", "migrate", "--verbosity", "0")
+def _migrate(url: str, old: Path) -> None:
+    """Create the test database with the schema of this release.
+
+    The migrations of the old release count as applied, also those that have been squashed since.
+    """
+    new = f"{url.rpartition('/')[0]}/{TEST_DATABASE}"
+    _manage(ROOT, url, "shell", "--no-imports", "-c", _CREATE.format(name=TEST_DATABASE))
+    _manage(ROOT, new, "migrate", "--verbosity", "0")
+    _manage(old, new, "migrate", "--fake", "--verbosity", "0")
 
 
 _CREATE = """
@@ -95,9 +99,9 @@ with connection.cursor() as cursor:
 """
 
 
-def _manage(url: str, *arguments: str) -> None:
+def _manage(code: Path, url: str, *arguments: str) -> None:
     env = {**os.environ, "DEBUG": "true", "ENV_FILE": os.devnull, "DATABASE_URL": url}
-    subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, check=True)
+    subprocess.run([sys.executable, "manage.py", *arguments], cwd=code, env=env, check=True)
 
 
 def _run_smoke_tests(old: Path, url: str) -> int:

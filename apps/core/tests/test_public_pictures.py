@@ -2,10 +2,8 @@
 
 import io
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
@@ -251,29 +249,3 @@ def test_erased_row_takes_its_photo_along(django_capture_on_commit_callbacks) ->
     with django_capture_on_commit_callbacks(execute=True):
         TeamMember.objects.all().delete()
     assert stored(picture) == []
-
-
-def test_migration_stores_sizes_of_older_uploads_and_passes_over_missing_files() -> None:
-    teacher = member(photo())
-    teacher.save()
-    for url in (teacher.photo.url_1x, teacher.photo.url_2x):
-        teacher.photo.storage.delete(url.removeprefix("/imagenes/"))
-    TeamMember.objects.create(name="Sin archivo", photo="equipo/nadie.webp")
-
-    name = "apps.pages.migrations.0002_add_sizes_and_alt_texts_to_pictures"
-    import_module(name).store_sizes(apps, None)
-
-    assert len(stored(teacher.photo)) == 3
-
-
-def test_migration_keeps_older_addresses_except_those_of_samples() -> None:
-    make_university("Muestra", logo_url="/static/a.png", is_sample=True)
-    make_university("Propia", logo_url="/static/b.png")
-
-    name = "apps.catalogue.migrations.0007_add_logos_of_universities"
-    import_module(name).empty_samples(apps, None)
-
-    assert list(University.objects.by_name().values_list("logo_url", flat=True)) == [
-        "",
-        "/static/b.png",
-    ]

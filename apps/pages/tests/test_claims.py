@@ -1,17 +1,14 @@
 """Claims of the pages agree with each other and with the data."""
 
 import re
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 
 from apps.catalogue.models import University
 from apps.core.context import academy_props
 from apps.core.models import LegalText, SiteSettings
-from apps.pages import initial_content
 from apps.pages.models import Faq, TeamMember
 from apps.pages.tests.test_pages import visible_text
 from tests.helpers.factories import make_degree, make_subject, make_university
@@ -66,20 +63,6 @@ def test_questions_for_search_engines_have_no_placeholders(client: Client) -> No
 def test_unknown_placeholder_in_an_answer_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"No se conoce el hueco «.. precio ..»"):
         Faq(question="¿Cuánto?", answer="{{ precio }}").full_clean()
-
-
-def test_migration_fills_answers_that_staff_have_not_changed() -> None:
-    migration = import_module("apps.pages.migrations.0004_fill_answers_from_the_data")
-    Faq.objects.all().delete()
-    for before in migration.ANSWERS:
-        Faq.objects.create(question="¿?", answer=before)
-    own = Faq.objects.create(question="¿?", answer="Diez grados y uno más.")
-    migration.fill_unchanged_answers(apps, None)
-    answers = set(Faq.objects.exclude(pk=own.pk).values_list("answer", flat=True))
-    assert answers <= {answer for _, answer in initial_content.FAQS}
-    assert len(answers) == 3
-    own.refresh_from_db()
-    assert own.answer == "Diez grados y uno más."
 
 
 @pytest.mark.parametrize("reported", [False, True])
