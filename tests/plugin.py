@@ -11,7 +11,6 @@ pytest loads this module with `-p`: the environment must be ready before pytest-
 settings.
 """
 
-import importlib.util
 import os
 import signal
 import tempfile
@@ -82,10 +81,6 @@ def _database_settings(database: str) -> dict[str, str]:
     url = os.environ.get("DATABASE_URL", "")
     if url.startswith("postgres"):
         return {"DATABASE_URL": url}
-    if importlib.util.find_spec("pgserver") is None:
-        raise pytest.UsageError(
-            "Para este Python no hay pgserver: indica un servidor PostgreSQL en DATABASE_URL."
-        )
     with warnings.catch_warnings():
         # The package `platformdirs` warns if XDG_RUNTIME_DIR is not set.
         warnings.simplefilter("ignore")

@@ -1,63 +1,45 @@
 """A PostgreSQL server of the drill, which writes through to the disk and can be restarted."""
 
-import logging
 import os
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import psycopg
-from pgserver.postgres_server import PostgresServer
 
+from tools.dev.postgres import NewServer
 from tools.dev.processes import SetupError
 
 # Each line of the log begins with the name of the process that caused it (PGAPPNAME).
 _SETTINGS = "max_connections = 200\nlog_line_prefix = '%a|'\n"
-STARTS = 6
-
-
-class _Server(PostgresServer):
-    def ensure_pgdata_inited(self) -> None:
-        super().ensure_pgdata_inited()
-        with (self.pgdata / "postgresql.conf").open("a", encoding="ascii") as config:
-            config.write(_SETTINGS)
 
 
 class Database:
     """The server, with one database at a time for the shop."""
 
     def __init__(self) -> None:
-        logging.getLogger("pgserver").setLevel(logging.CRITICAL)
-        # Not inside the project: as root, pgserver makes every parent folder readable to its user.
-        self._folder = Path(tempfile.mkdtemp(prefix="academy-drill-postgres-"))
-        data = self._folder / "data"
-        data.mkdir()
-        self._server = _Server(data, cleanup_mode="stop")
+        self._server = NewServer(settings=_SETTINGS)
+        self._server.start()
         self.name = "postgres"
 
     @property
     def url(self) -> str:
-        return f"postgres://postgres@{quote(self.socket, safe='')}/{self.name}"
+        return self._server.url(self.name)
 
     @property
     def socket(self) -> str:
-        return str(self._server.get_postmaster_info().socket_dir)
+        return self._server.socket
 
     @property
     def pid(self) -> int:
-        process: Any = self._server.get_postmaster_info().process
-        return int(process.pid)
+        return self._server.get_postmaster_info().pid
 
     @property
     def log(self) -> Path:
-        return self._folder / "data" / "log"
+        return self._server.log
 
     def create(self, name: str) -> None:
         """Create an empty database; from now on it is the shop's."""
@@ -101,18 +83,10 @@ class Database:
             time.sleep(0.1)
 
     def start(self) -> None:
-        for left in reversed(range(STARTS)):
-            try:
-                self._server.ensure_postgres_running()
-                return
-            except subprocess.TimeoutExpired:
-                # The package waits for 10 s, which a busy machine exceeds. PostgreSQL starts on.
-                if not left:
-                    raise
+        self._server.ensure_postgres_running()
 
     def remove(self) -> None:
-        self._server.cleanup()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._server.remove()
 
     def _conninfo(self, name: str) -> str:
         return f"host={self.socket} user=postgres dbname={name} connect_timeout=5"

@@ -1,10 +1,13 @@
 """The Makefile: what it demands of the machine, and the pinned packages that it installs."""
 
 import ast
+import json
 import os
+import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,6 +59,20 @@ def test_missing_or_old_node_is_one_sentence(monkeypatch, tmp_path: Path, node, 
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert preflight() == sentence
+
+
+def test_every_document_names_the_pythons_that_ci_tries():
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    [matrix] = re.findall(r"^ +python: (\[.+\])$", workflow, re.MULTILINE)
+    oldest, *_, newest = tried = json.loads(matrix)
+    names = f"Python {', '.join(tried[:-1])} or {newest}"
+
+    for document in ("README.md", "docs/deploy.md"):
+        assert names in (ROOT / document).read_text(), document
+    assert f"Hace falta Python {oldest} o posterior" in PREFLIGHT.read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["requires-python"] == f">={oldest}"
+    assert project["tool"]["mypy"]["python_version"] == oldest
 
 
 def test_make_alone_lists_every_command():
