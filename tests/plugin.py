@@ -3,6 +3,8 @@
     pytest                        SQLite, without the browser tests
     pytest --database=postgres    PostgreSQL: the server in DATABASE_URL, or one started for the run
     pytest --database-tests-only  without the tests that use no database: the other run has them
+    pytest --as-of MOMENT         as if it were that moment, such as 2027-08-20T10:00+02:00, for the
+                                  tests and for every Python process and browser that they start
     pytest --stack                the browser tests alone, against the processes of `make run`
     pytest --stripe-account       the provider's contract tests alone, at the real account of
                                   STRIPE_TEST_SECRET_KEY instead of the sandbox
@@ -18,11 +20,14 @@ import threading
 import warnings
 from collections.abc import Generator
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tools.dev.moved_clock import moved_clock
 from tools.dev.processes import SetupError
 from tools.dev.stack import use_empty_shop
 from tools.dev.suite import account_key
@@ -39,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--database-tests-only", action="store_true", help="leave out tests without a database"
     )
+    group.addoption("--as-of", type=_moment, help="the time at which the tests begin")
     group.addoption("--stack", action="store_true", help="run the shop and the browser tests alone")
     group.addoption(
         "--stripe-account",
@@ -52,6 +58,10 @@ def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None]:
     options = parser.parse_known_args(args)
+    # A worker of pytest-xdist has the option as well, and has inherited the clock.
+    if options.as_of and "MOVED_CLOCK" not in os.environ:
+        os.environ.update(moved_clock(options.as_of - datetime.now(UTC)))
+        import_module("tools.dev.moved_clock.sitecustomize")
     early_config.stash[ACCOUNT_KEY] = ""
     if options.stripe_account:
         try:
@@ -73,6 +83,13 @@ def pytest_load_initial_conftests(
         settings["PAGE_CACHE"] = "false"
     use_empty_shop(var_dir, **settings)
     return (yield)
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("The moment needs an offset, such as +02:00.")
+    return moment
 
 
 def _database_settings(database: str) -> dict[str, str]:

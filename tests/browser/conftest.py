@@ -1,8 +1,10 @@
 """Fixtures of the browser tests: the processes of `make run` in an empty folder, and Chromium."""
 
 import fcntl
+import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,12 +21,14 @@ from apps.catalogue.models import Degree, Subject, University
 from apps.payments.audit.run import audit
 from apps.pricing.models import Campaign
 from tests.browser.records import Shelf, eventually
-from tests.browser.visitor import HostedVisitor, Visitor, Watch
+from tests.browser.visitor import HostedVisitor, Visitor, Watch, moved_date
 from tools.dev.chromium import launch_options
 from tools.dev.processes import free_port
 from tools.dev.stack import Stack, prepare
 
 DESKTOP = {"width": 1440, "height": 900}
+# By how much pytest's --as-of has moved the clock.
+AHEAD = timedelta(seconds=float(os.environ.get("MOVED_CLOCK", 0)))
 PHONE = {"width": 390, "height": 844}
 
 
@@ -192,6 +196,8 @@ def new_visitor(
     def new(**options: Any) -> Visitor:
         context = new_context(**{"viewport": DESKTOP, **options})
         watch.follow(context)
+        if AHEAD:
+            context.add_init_script(moved_date(AHEAD))
         touch = bool(options.get("has_touch"))
         return kind(context.new_page(), email, watch, touch=touch)
 

@@ -17,7 +17,8 @@ from apps.leads.models import Quote
 from apps.pricing.models import Campaign
 from tests.browser.calculator import SENT, Calculator
 from tests.browser.records import Shelf, html_of, mail_with
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, moved_date
+from tools.dev.moved_clock import moved_clock
 from tools.dev.stack import Stack
 
 MADRID = ZoneInfo("Europe/Madrid")
@@ -72,14 +73,12 @@ MONTHS = {
 def month(request: pytest.FixtureRequest, stack: Stack) -> Iterator[Month]:
     """The shop on that date. Afterwards the shop's date is today again."""
     month: Month = request.param
-    moment = datetime(YEAR, *month.moment, tzinfo=MADRID).isoformat()
-    web = stack.commands["web"]
-    then = web.replace("python", f"python -m tests.helpers.another_day {moment}", 1)
+    ahead = datetime(YEAR, *month.moment, tzinfo=MADRID) - datetime.now(MADRID)
     stack.stop("web")
     Campaign.objects.filter(name="Agosto").update(cart=True)
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setitem(stack.commands, "web", then)
+            patch.setattr(stack, "env", {**stack.env, **moved_clock(ahead)})
             stack.start("web")
         stack.wait_ready()
         yield month
@@ -88,16 +87,6 @@ def month(request: pytest.FixtureRequest, stack: Stack) -> Iterator[Month]:
         Campaign.objects.filter(name="Agosto").update(cart=False)
         stack.start()
         stack.wait_ready()
-
-
-# The clock of the visitor's computer says 24 December.
-ANOTHER_DATE = """
-    const Real = Date, ahead = new Real(new Real().getFullYear(), 11, 24) - new Real();
-    window.Date = class extends Real {
-        constructor(...given) { given.length ? super(...given) : super(Real.now() + ahead); }
-        static now() { return Real.now() + ahead; }
-    };
-"""
 
 
 @pytest.fixture
@@ -113,8 +102,9 @@ def test_campaign_of_the_server_s_date_applies_to_banner_budget_and_cart_automat
     month: Month, visitor: Visitor, shelf: Shelf, macro: Subject
 ) -> None:
     page = visitor.page
-    # The visitor's own clock must not matter.
-    page.add_init_script(ANOTHER_DATE)
+    # The clock of the visitor's computer says 24 December, which must not matter.
+    now = datetime.now(MADRID)
+    page.add_init_script(moved_date(now.replace(month=12, day=24) - now))
 
     page.goto("/")
     assert page.evaluate("new Date().getMonth()") == 11

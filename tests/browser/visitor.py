@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -41,6 +42,17 @@ in_both_modes = pytest.mark.parametrize("mode", ["embedded", "hosted"])
 def nbsp(text: str) -> str:
     """The pattern of a text in which amounts have a no-break space: "300,00 €"."""
     return re.escape(text).replace(r"\ ", r"\s")
+
+
+def moved_date(by: timedelta) -> str:
+    """A script that moves the time of a page: Chromium's clock is that of the machine."""
+    return f"""{{
+        const Real = Date, ahead = {by / timedelta(milliseconds=1):.0f};
+        window.Date = class Date extends Real {{
+            constructor(...given) {{ given.length ? super(...given) : super(Real.now() + ahead); }}
+            static now() {{ return Real.now() + ahead; }}
+        }};
+    }}"""
 
 
 class Watch:

@@ -1,16 +1,15 @@
 """The clock of the machine jumps forward by more than a day, and back, for running processes."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
+from tools.dev.moved_clock import moved_clock
 from tools.drill.buyer import buy_one_by_one
 from tools.drill.count import losses
 from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop
 
 JUMP = timedelta(hours=26)
-WRONG_CLOCK = Path(__file__).parent / "wrong_clock"
 # A job with an interval of 5 minutes is never due later than that, give or take a clock's round.
 SOON = timedelta(minutes=7)
 FREQUENT = ("lost_tasks", "provision_due", "reconcile_payments", "send_due_mails")
@@ -20,7 +19,7 @@ def clock_jumps(shop: Shop) -> Outcome:
     """Buy before, during and after a clock that is wrong by more than a day."""
     clock = shop.folder / "clock"
     clock.write_text("0", encoding="ascii")
-    wrong = {"PYTHONPATH": str(WRONG_CLOCK), "WRONG_CLOCK": str(clock)}
+    wrong = moved_clock(clock)
     buyers = buy_one_by_one(shop, 2)
     shop.host.stop()
     shop.host.start(**wrong)
