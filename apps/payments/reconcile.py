@@ -18,6 +18,7 @@ from apps.orders.ledger.plan_end import takes_no_payments
 from apps.orders.models import CART_LIFE, InstalmentAttempt, Order, Payment, PromoUse
 from apps.orders.models.statuses import UNPAID
 from apps.orders.plan.charging import LEASE
+from apps.orders.promo import uses as promo_uses
 from apps.orders.settlement.open_payments import expire, release_reservation
 from apps.payments.charges_without_order import (
     RECORDING_TIME,
@@ -172,7 +173,7 @@ def _open_payments(findings: Findings, share: Share, since: datetime | None) -> 
 
 def _is_outdated(row: Payment, order: Order) -> bool:
     """Whether an open payment has timed out, or the order would be placed differently now."""
-    if row.is_past_its_time:
+    if row.is_past_its_time or promo_uses.has_lost_code(order):
         return True
     return order.status in UNPAID and bool(changes_since_placed(order))
 

@@ -1,7 +1,9 @@
 """Records the state of a payment at Stripe in the order that it belongs to."""
 
+from contextlib import suppress
 from dataclasses import replace
 
+from apps.core.errors import AcademyError
 from apps.orders.ledger.history import has_event
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
@@ -13,6 +15,7 @@ from apps.orders.plan.outcomes import (
     mark_instalments_processing,
 )
 from apps.orders.plan.refusals import record_refusal
+from apps.orders.promo import uses as promo_uses
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import (
     mark_canceled,
@@ -22,7 +25,7 @@ from apps.orders.settlement.open_payments import (
 from apps.orders.settlement.unmatched import keep_foreign_payment, keep_unmatched_payment
 from apps.payments.card_testing import count_refusal
 from apps.payments.stripe.declines import refusal_kind
-from apps.payments.stripe.intents import ProviderPayment
+from apps.payments.stripe.intents import ProviderPayment, cancel_payment
 
 
 def order_of(payment: ProviderPayment) -> Order | None:
@@ -86,7 +89,9 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
     if payment.instalments:
         _report_instalments(payment, confirmed, actor=actor)
     elif payment.status == "succeeded":
-        return mark_paid(order_id=order.pk, payment=confirmed, actor=actor)
+        order = mark_paid(order_id=order.pk, payment=confirmed, actor=actor)
+        _cancel_payments_without_friend_code(order, actor=actor)
+        return order
     elif payment.status == "processing":
         mark_processing(order_id=order.pk, reference=payment.reference)
     elif payment.status == "canceled":
@@ -95,6 +100,18 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
         mark_open_again(order_id=order.pk, reference=payment.reference, actor=actor)
     order.refresh_from_db()
     return order
+
+
+def _cancel_payments_without_friend_code(order: Order, *, actor: str) -> None:
+    """Cancel open payments of other carts whose friend code the paid order has taken back.
+
+    Reconciliation repeats what fails here.
+    """
+    if order.promo_code is None or not order.promo_code.is_referral_code:
+        return
+    for row in promo_uses.payments_without_friend_code(order):
+        with suppress(AcademyError):
+            report(cancel_payment(row), actor=actor)
 
 
 def _count_refused_card(order: Order, payment: ProviderPayment, *, actor: str) -> None:

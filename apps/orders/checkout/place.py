@@ -55,9 +55,9 @@ def place(checkout: Checkout) -> Placed:
     AcademyError, and nothing is written. If the checkout has a quote that does not bind,
     today's prices apply and `quote_notice` gives the reason.
 
-    Locks the order's row, then the promo code's. Raises OpenPaymentInTheWay or FriendCodeReserved
-    if the caller has to cancel an open payment first, and OrderMadeMeanwhile if a concurrent
-    request of the same page has created the order.
+    Locks the order's row, then the buyer of a friend code, then the promo code's row. Raises
+    OpenPaymentInTheWay or FriendCodeReserved if the caller has to cancel an open payment first, and
+    OrderMadeMeanwhile if a concurrent request of the same page has created the order.
     """
     order = take_up(checkout)
     if (
@@ -188,7 +188,10 @@ def _binding_price(
     if quote is not None and quote.friend_code is not None and not typed:
         # A typed promo code wins over the quote's friend code. So only one of them is locked: two
         # orders that lock the same two codes one after the other could deadlock.
-        quote = replace(quote, friend_code=promo_uses.lock(quote.friend_code, order))
+        friend_code = promo_uses.lock(
+            quote.friend_code, email=checkout.email, phone=checkout.phone, order=order
+        )
+        quote = replace(quote, friend_code=friend_code)
     return binding_quotes.binding_price(
         quote,
         lines,
@@ -213,7 +216,9 @@ def _checked_promo(
         return binding.friend_code
     if not checkout.promo_code.strip():
         return None
-    promo = promo_uses.find_locked(checkout.promo_code, order)
+    promo = promo_uses.find_locked(
+        checkout.promo_code, email=checkout.email, phone=checkout.phone, order=order
+    )
     promo_uses.check(
         promo,
         items=[line.promo_item for line in lines],

@@ -9,7 +9,8 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.core.identity import email_identity, phone_identity
-from apps.orders.models import Gift, Order, PromoUse
+from apps.orders.ledger.locks import lock_buyer
+from apps.orders.models import Gift, Order, Payment, PromoUse
 from apps.orders.models.statuses import EVER_PAID, PROMO_USE_HELD, UNPAID
 from apps.pricing import promo_checks
 from apps.pricing.models import PromoCode
@@ -31,20 +32,25 @@ def find(code: str) -> PromoCode:
     return promo
 
 
-def find_locked(code: str, order: Order | None) -> PromoCode:
-    """Like `find`, but with the code's row and the row of the order's former code locked.
+def find_locked(code: str, *, email: str, phone: str, order: Order | None) -> PromoCode:
+    """Like `find`, but with the locks of `lock`."""
+    return lock(find(code), email=email, phone=phone, order=order)
 
-    The rows are locked in primary-key order: two orders that swap the same two codes would deadlock
-    otherwise.
+
+def lock(promo: PromoCode, *, email: str, phone: str, order: Order | None) -> PromoCode:
+    """Lock what decides whether this buyer may use the code. Returns the code as read under it.
+
+    For a friend code that is the buyer first (`lock_buyer`). Then the rows of the code, of the
+    order's former code and of the friend code that another cart of the buyer has reserved are
+    locked in primary-key order: two orders that swap the same two codes would deadlock otherwise.
     """
-    return lock(find(code), order)
-
-
-def lock(promo: PromoCode, order: Order | None) -> PromoCode:
-    """Lock the rows that `find_locked` names. Returns the code as read under the locks."""
     ids = [promo.pk]
     if order is not None and order.promo_code_id is not None:
         ids.append(order.promo_code_id)
+    if promo.is_referral_code:
+        lock_buyer(email=email, phone=phone, order=order)
+        reserved = reserved_friend_code(email=email, phone=phone, order=order)
+        ids += [reserved.promo_code_id] if reserved else []
     locked = PromoCode.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
     return {row.pk: row for row in locked}[promo.pk]
 
@@ -137,6 +143,31 @@ def holds(order: Order, promo: PromoCode) -> bool:
     return order.promo_uses.filter(promo_code=promo, status__in=PROMO_USE_HELD).exists()
 
 
+def has_lost_code(order: Order) -> bool:
+    """Whether an unpaid order has the discount of a code whose use it does not hold any more.
+
+    Its open payment must not be paid: docs/rules.md, "Open payments".
+    """
+    return (
+        order.status in UNPAID
+        and order.promo_code is not None
+        and not holds(order, order.promo_code)
+    )
+
+
+def payments_without_friend_code(order: Order) -> list[Payment]:
+    """Open payments of the buyer's other carts that have a friend code and do not hold its use.
+
+    The payment of `order` may have taken the use back from one of them.
+    """
+    held = PromoUse.objects.filter(order=OuterRef("order"), status__in=PROMO_USE_HELD)
+    others = orders_of_person(email=order.email, phone=order.phone).filter(
+        status__in=UNPAID, promo_code__is_referral_code=True
+    )
+    waiting = Payment.objects.open().filter(~Exists(held), order__in=others.exclude(pk=order.pk))
+    return list(waiting.select_related("order"))
+
+
 def check(
     promo: PromoCode,
     *,
@@ -199,19 +230,6 @@ def release(order: Order, *, keep: PromoCode | None = None) -> None:
         release_use(promo_use)
 
 
-def _lock_friend_codes(order: Order) -> dict[int, PromoCode]:
-    """Lock the friend codes of all orders of the order's buyer; return them by their id.
-
-    Two carts of one person may be paid at the same moment. The locks let one of them come first.
-    """
-    their_orders = orders_of_person(email=order.email, phone=order.phone)
-    codes = PromoCode.objects.filter(
-        is_referral_code=True, pk__in=their_orders.values("promo_code")
-    )
-    locked = codes.select_for_update(no_key=True, of=("self",)).order_by("pk")
-    return {code.pk: code for code in locked}
-
-
 def _take_reservation_back(promo: PromoCode, order: Order) -> None:
     """Reserve the friend code for the order again if a later unpaid cart took the reservation over.
 
@@ -240,7 +258,8 @@ def use(order: Order) -> bool:
     if promo is None:
         return True
     if promo.is_referral_code:
-        _take_reservation_back(_lock_friend_codes(order)[promo.pk], order)
+        locked = lock(promo, email=order.email, phone=order.phone, order=order)
+        _take_reservation_back(locked, order)
     return bool(
         order.promo_uses.filter(promo_code=promo, status=PromoUse.Status.RESERVED).update(
             status=PromoUse.Status.USED, used_at=timezone.now()

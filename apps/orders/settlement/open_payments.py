@@ -8,7 +8,7 @@ from django.db import transaction
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import to_euros
 from apps.orders.ledger.history import note
-from apps.orders.ledger.locks import locked_order
+from apps.orders.ledger.locks import lock_buyer, locked_order
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import EventKind
@@ -33,7 +33,10 @@ def open_payment(
     others = order.payments.open()
     if others.exists():
         return others.filter(reference=reference).exists()
-    if order.promo_code is not None and not promo_uses.holds(order, order.promo_code):
+    if order.promo_code is not None and order.promo_code.is_referral_code:
+        # A checkout of another cart may be taking the code over: it looks for this payment first.
+        lock_buyer(email=order.email, phone=order.phone, order=order)
+    if promo_uses.has_lost_code(order):
         _renew_revision(order)
         return False
     Payment.objects.create(

@@ -15,6 +15,9 @@ from apps.orders.promo import uses
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import mark_canceled
 from apps.payments import opening
+from apps.payments.reconcile import reconcile
+from apps.payments.report import report
+from apps.payments.stripe.intents import PaymentIds, retrieve_payment
 from apps.students.services import find_or_create_student
 from tests.helpers.devices import know_device
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
@@ -198,3 +201,45 @@ def test_two_carts_paid_at_once_with_one_friend_code_flag_the_second(api, sandbo
     assert flagged.count() == 1
     assert "no es su primera compra" in flagged.get().flag
     assert Mail.objects.filter(template="staff_attention").count() == 1
+
+
+@pytest.fixture
+def two_carts(api, sandbox, friend_code):
+    """A cart that has lost its friend code to a second one, whose payment is open."""
+    first = api.checkout(friend_body())
+    second = api.checkout(friend_body())
+    return Order.objects.get(pk=first["order_id"]), second
+
+
+@pytest.mark.django_db
+def test_payment_of_a_cart_whose_code_was_taken_back_is_canceled_at_once(
+    sandbox, two_carts, audited
+):
+    first, second = two_carts
+    # A payment of the first cart whose answer was lost.
+    paid = sandbox.process.client().v1.payment_intents.create(
+        {
+            "amount": 16740,
+            "currency": "eur",
+            "customer": first.customer_reference,
+            "metadata": {"order_id": str(first.pk), "revision": "1"},
+        },
+    )
+    sandbox.confirm(paid.client_secret)
+
+    order = report(retrieve_payment(PaymentIds(paid.id)), actor="Stripe")
+
+    assert (order.status, order.flag) == ("paid", "")
+    assert sandbox.payment(second["payment_intent_id"])["status"] == "canceled"
+    assert not Payment.objects.open().exists()
+
+
+@pytest.mark.django_db
+def test_reconciliation_cancels_a_payment_whose_code_is_no_longer_held(sandbox, two_carts):
+    _, second = two_carts
+    uses.release_use(PromoUse.objects.get(order=second["order_id"], status="reserved"))
+
+    reconcile()
+
+    assert sandbox.payment(second["payment_intent_id"])["status"] == "canceled"
+    assert not Payment.objects.open().exists()
