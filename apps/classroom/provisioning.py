@@ -25,6 +25,8 @@ from apps.students.models import Student
 
 MAX_RESENDS = 3
 RESEND_COOLDOWN = timedelta(seconds=180)
+# An access is usually provided within seconds.
+READY_SOON = timedelta(seconds=30)
 
 AccountStatus = Literal["pending", "created", "failed"]
 
@@ -133,15 +135,17 @@ def account_status(order_id: int) -> AccountStatus:
 def resend_access_mail(*, order_id: int) -> ResendResult:
     """Send the access mail again: at most 3 times, once per 180 s.
 
-    Raises AccessNotReady until the access is provided. Raises TooManyRequests during the cooldown
-    and after the third time, with `seconds_left` and `attempts_left` in the response.
+    Raises AccessNotReady until the access is provided, which takes no attempt. Raises
+    TooManyRequests during the cooldown and after the third time. Both errors have `seconds_left`
+    and `attempts_left` in the response.
     """
     provisioning = (
         Provisioning.objects.select_for_update(no_key=True).filter(order_id=order_id).first()
     )
+    left = MAX_RESENDS - (provisioning.resends if provisioning else 0)
     if provisioning is None or provisioning.status != Provisioning.Status.CREATED:
-        raise AccessNotReady
-    left = MAX_RESENDS - provisioning.resends
+        seconds = int(READY_SOON.total_seconds())
+        raise AccessNotReady(seconds_left=seconds, attempts_left=left)
     _check_resend_limits(provisioning, left)
     provisioning.resends += 1
     provisioning.last_resend_at = timezone.now()

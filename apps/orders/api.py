@@ -17,6 +17,8 @@ from apps.orders.checkout.recover import recover
 from apps.orders.checkout.take_up import open_order
 from apps.orders.email_correction import CorrectionClosed, correct_email
 from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
+from apps.orders.ledger.balance import balance_of
+from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.payments import amount_paid_cents
 from apps.orders.models import Gift, Order, Payment
 from apps.orders.promo import uses as promo_uses
@@ -189,6 +191,7 @@ class OrderByPayment(PublicAPIView):
                 "account_status": account_status(order.pk),
                 "student": {"first_name": order.first_name, "email": mask(order.email)},
                 **_gift_answer(order),
+                **_refund_answer(order),
             },
             headers=PRIVATE,
         )
@@ -201,6 +204,20 @@ def _gift_answer(order: Order) -> dict[str, object]:
         return {}
     email = mask(gift.recipient_email)
     return {"gift": {"email": email, "deliver_on": gift.deliver_on, "status": gift.status}}
+
+
+def _refund_answer(order: Order) -> dict[str, object]:
+    """The field `refund` of an order whose money was returned, in whole or in part.
+
+    `access` says what is left of the access that this order gave: "kept", "partly" or "ended".
+    """
+    if order.status not in (Order.Status.PARTIALLY_REFUNDED, Order.Status.REFUNDED):
+        return {}
+    lines = order.lines.count()
+    # The refund of everything withdraws all access, whichever lines it names.
+    left = 0 if order.status == Order.Status.REFUNDED else lines_left(order).count()
+    access = "ended" if left == 0 else "kept" if left == lines else "partly"
+    return {"refund": {"amount": as_json(balance_of(order).returned), "access": access}}
 
 
 def order_by_payment(*, session: str = "", payment: str = "") -> Order:

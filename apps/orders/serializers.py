@@ -249,6 +249,13 @@ class MaskedStudentOutput(serializers.Serializer[dict[str, Any]]):
     email = serializers.CharField()
 
 
+class PaidRefundOutput(serializers.Serializer[dict[str, Any]]):
+    amount = serializers.FloatField()
+    access = serializers.ChoiceField(
+        ["kept", "partly", "ended"], help_text="Lo que queda del acceso que dio este pedido."
+    )
+
+
 class PaidOrderOutput(serializers.Serializer[dict[str, Any]]):
     id = serializers.IntegerField()
     reference = serializers.CharField()
@@ -260,6 +267,7 @@ class PaidOrderOutput(serializers.Serializer[dict[str, Any]]):
     account_status = serializers.CharField()
     student = MaskedStudentOutput()
     gift = PaidGiftOutput(required=False, help_text="Solo si el pedido es un regalo.")
+    refund = PaidRefundOutput(required=False, help_text="Solo si se ha devuelto dinero.")
 
 
 class RecoverStudentOutput(serializers.Serializer[dict[str, Any]]):

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.classroom.provisioning import account_status, resend_access_mail
+from apps.classroom.provisioning import AccessNotReady, account_status, resend_access_mail
 from apps.core.api import PublicAPIView
 from apps.core.errors import AcademyError, Forbidden
 from apps.core.http.response_headers import NO_STORE
@@ -27,7 +27,7 @@ from apps.orders.errors import (
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import EVER_PAID
 from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderIdField
-from apps.orders.settlement.gift_delivery import open_access
+from apps.orders.settlement.gift_delivery import check_gift_is_delivered, open_access
 from apps.payments.card_testing import PaymentsPaused
 from apps.payments.checkout import start
 from apps.payments.report import report
@@ -138,7 +138,7 @@ class CompletePaymentOutput(serializers.Serializer[dict[str, Any]]):
 
 
 class CompletePayment(PublicAPIView):
-    errors = (PaymentNotFound, NotConfirmed, *STRIPE_ERRORS)
+    errors = (PaymentNotFound, NotConfirmed, AccessNotReady, *STRIPE_ERRORS)
     limits = (Limit("complete", times=120, seconds=3600),)
 
     @extend_schema(
@@ -159,6 +159,7 @@ class CompletePayment(PublicAPIView):
         if data["resend_email"]:
             if processing:
                 raise NotConfirmed
+            check_gift_is_delivered(order.pk)
             sent = resend_access_mail(order_id=order.pk)
             answer |= {"seconds_left": sent.seconds_left, "attempts_left": sent.attempts_left}
         return Response(answer, headers=NO_STORE)

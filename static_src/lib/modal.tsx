@@ -14,7 +14,7 @@ import {
   useState,
 } from "react";
 import { createPortal } from "react-dom";
-import { closeOnBack } from "./dialogHistory";
+import { handleBack } from "./dialogHistory";
 import { CloseIcon } from "./icons";
 
 type ButtonProps = {
@@ -64,6 +64,8 @@ type Props = {
    * dialog by not rendering it.
    */
   onClose(): void;
+  /** Called by the browser's Back button in place of `onClose`: there is a step before this one. */
+  onBack?: (() => void) | undefined;
   /** The dialog cannot be closed now: disables the close button. `onClose` must ignore the other ways. */
   locked?: boolean;
   /** Tab may leave the dialog: the bank's 3-D Secure frame may be open. */
@@ -78,7 +80,7 @@ type Props = {
 };
 
 /** Has no `aria-modal`, because screen readers must also read the toasts and the bank's frame. */
-export function Modal({ title, opener, onClose, children, ...props }: Props) {
+export function Modal({ title, opener, onClose, onBack, children, ...props }: Props) {
   const { locked = false, allowTabOut = false, before, note, attributes } = props;
   const id = useId();
   const frame = useRef<HTMLDivElement>(null);
@@ -86,7 +88,11 @@ export function Modal({ title, opener, onClose, children, ...props }: Props) {
   const body = useRef<HTMLDivElement>(null);
 
   const closeDialog = useEffectEvent(() => onClose());
-  useEffect(() => closeOnBack(() => closeDialog()), []);
+  useEffect(() => handleBack(() => closeDialog()), []);
+
+  const goBack = useEffectEvent(() => onBack?.());
+  const hasStepBefore = !!onBack;
+  useEffect(() => (hasStepBefore ? handleBack(() => goBack()) : undefined), [hasStepBefore]);
 
   const onKey = useEffectEvent((event: KeyboardEvent) => {
     if (event.key === "Escape") onClose();

@@ -20,6 +20,7 @@ export const OrderByPayment = z.pipe(
         status: z.enum(["waiting", "delivered", "canceled"]),
       }),
     ),
+    refund: z.optional(z.object({ amount: cents, access: z.enum(["kept", "partly", "ended"]) })),
   }),
   z.transform((order) => ({
     id: order.id,
@@ -34,6 +35,10 @@ export const OrderByPayment = z.pipe(
       email: order.gift.email,
       deliverOn: order.gift.deliver_on,
       status: order.gift.status,
+    },
+    refund: order.refund && {
+      amountCents: order.refund.amount,
+      access: order.refund.access,
     },
     student: { firstName: order.student.first_name, email: order.student.email },
   })),

@@ -87,6 +87,25 @@ def test_cart_saved_in_the_dialog_is_paid_in_the_same_browser_and_the_link_does_
     assert_token_not_stored(token)
 
 
+def test_reload_with_an_open_card_form_offers_to_continue_or_to_discard_the_purchase(
+    visitor: Visitor, maths: Subject
+) -> None:
+    page = visitor.page
+    offer = page.get_by_role("status").filter(has_text="Tienes una compra a medias")
+    visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
+    page.reload()
+    visitor.wait_for_catalogue()
+    offer.get_by_role("link", name="Continuar").click()
+    expect(page.get_by_text(maths.name)).to_be_visible()
+
+    page.go_back()
+    offer.get_by_role("button", name="Descartar").click()
+    expect(offer).to_have_count(0)
+    page.reload()
+    visitor.wait_for_catalogue()
+    expect(offer).to_have_count(0)
+
+
 def assert_token_not_sent_elsewhere(requests: list[Request], token: str) -> None:
     """The token is in no referrer and is not sent to another origin, such as Stripe."""
     shop = urlsplit(settings.SITE_URL).netloc

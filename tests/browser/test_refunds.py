@@ -45,6 +45,13 @@ def open_form(clerk: Page, order: Order) -> None:
     expect(clerk.get_by_role("heading", name="Devolver dinero del pedido")).to_be_visible()
 
 
+def expect_on_success_page(page: Page, order: Order, title: str, *sentences: str) -> None:
+    page.goto(f"/success?payment_intent_id={order.payments.get().reference}")
+    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    for sentence in sentences:
+        expect(page.get_by_text(sentence)).to_be_visible()
+
+
 def test_staff_refund_one_line_and_then_the_remaining_amount(
     clerk: Page, order: Order, email: str
 ) -> None:
@@ -71,6 +78,13 @@ def test_staff_refund_one_line_and_then_the_remaining_amount(
     assert [name.startswith("Cálculo") for (name,) in left] == [True]
     told = text_of(mail_with("Te hemos devuelto 90,00", email))
     assert "termina tu acceso a:" in told
+    expect_on_success_page(
+        clerk,
+        order,
+        "Compra devuelta en parte",
+        "Te hemos devuelto 90,00\u00a0€ de los 270,00\u00a0€ que pagaste.",
+        "Sigue abierto el acceso a lo que no se ha devuelto.",
+    )
 
     open_form(clerk, order)
     expect(clerk.get_by_label("Importe (€)")).to_have_value("180,00")
@@ -88,3 +102,5 @@ def test_staff_refund_one_line_and_then_the_remaining_amount(
     assert order.status == "refunded"
     assert Refund.objects.filter(payment__order=order).count() == 2
     assert order.events.filter(to_status="refunded").count() == 1
+    expect_on_success_page(clerk, order, "Compra devuelta", "Esta compra ya no da acceso al aula.")
+    expect(clerk.get_by_role("link", name="Ir al aula virtual")).to_have_count(0)

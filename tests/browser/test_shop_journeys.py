@@ -110,7 +110,16 @@ def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf:
     assert len(checkouts) == 1
     phone.accept_price("199,50 €").open_card_form("199,50 €")
 
-    # Back closes the dialog; the cart is as it was.
+    # Back goes to step 1 with what was typed there, then closes the dialog; the cart is as it was.
+    page.go_back()
+    expect(dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
+    expect(phone.field("Email")).to_have_value(phone.email)
+    expect(phone.terms).to_be_checked()
+    phone.press(dialog.get_by_role("button", name="Continuar"))
+    phone.expect_step_2()
+    expect(phone.adult).to_be_checked()
+    page.go_back()
+    expect(dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
     page.go_back()
     expect(dialog).to_have_count(0)
     expect(phone.cart_button).to_contain_text("199,50 €")

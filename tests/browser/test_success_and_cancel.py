@@ -261,6 +261,29 @@ def test_failed_completion_offers_3_email_resends_with_a_countdown_of_180_s_then
     expect(visitor.page.get_by_role("heading", name="Procesando tu pago...")).to_be_visible()
 
 
+def test_resend_before_the_access_exists_shows_the_servers_sentence_and_takes_no_attempt(
+    visitor: Visitor, stack: Stack, maths: Subject
+) -> None:
+    visitor.watch.expect("net::ERR_FAILED.*/api/complete-payment")
+    visitor.watch.expect(r"status of 409.*/api/complete-payment")
+    visitor.page.route(COMPLETE, lambda route: route.abort())
+    stack.stop("worker", "worker-provider")
+    try:
+        visitor.to_step_2(maths.degree, [maths]).buy("190,00 €")
+        dialog = visitor.dialog
+        expect(dialog.get_by_role("heading", name="Hemos recibido tu pago")).to_be_visible()
+        visitor.page.unroute(COMPLETE)
+        resend = dialog.get_by_role("button", name="Reenviar el email de verificación")
+        resend.click()
+
+        expect(dialog.get_by_text("Todavía estamos preparando tu acceso.")).to_be_visible()
+        expect(dialog.get_by_role("timer")).to_contain_text("Intentos que quedan: 3.")
+        expect(resend).to_be_disabled()
+        expect(visitor.toast("Error al enviar email", "")).to_have_count(0)
+    finally:
+        stack.start("worker", "worker-provider")
+
+
 def _end_the_wait_for_a_resend(email: str) -> None:
     """Move the stored time of the last e-mail back, because the server's clock can't be changed."""
     rows = Provisioning.objects.filter(order_id=only_order(email).pk)

@@ -9,8 +9,14 @@ from datetime import date, timedelta
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.formats import date_format
 
-from apps.classroom.provisioning import grant_access
+from apps.classroom.provisioning import (
+    MAX_RESENDS,
+    RESEND_COOLDOWN,
+    AccessNotReady,
+    grant_access,
+)
 from apps.core.dates import today
 from apps.orders.checkout.already_bought import LineToBuy, lines_bought_before
 from apps.orders.gifts.cancel import cancel_gift
@@ -42,6 +48,19 @@ def open_access(order: Order) -> None:
         student=order.student,
         items=[(line.subject_id, line.lesson_id) for line in order.lines.all()],
         order_id=order.pk,
+    )
+
+
+def check_gift_is_delivered(order_id: int) -> None:
+    """Raise AccessNotReady if the order is a gift that waits for its day."""
+    gift = Gift.objects.waiting().filter(order_id=order_id).first()
+    if gift is None:
+        return
+    day = date_format(gift.deliver_on, r"j \d\e F")
+    raise AccessNotReady(
+        f"El regalo se entrega el {day}: ese día enviaremos el acceso a quien lo recibe.",
+        seconds_left=int(RESEND_COOLDOWN.total_seconds()),
+        attempts_left=MAX_RESENDS,
     )
 
 

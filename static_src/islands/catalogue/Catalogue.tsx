@@ -9,6 +9,7 @@ import type { Academy } from "../../schemas/academy";
 import { type CataloguePage, type CatalogueSubject, QuotedCart } from "../../schemas/catalogue";
 import type { Pricing } from "../../schemas/pricing";
 import { Degree, type University } from "../../schemas/universities";
+import { UnfinishedPurchase } from "../payment/UnfinishedPurchase";
 import { CartPanel, useClearing } from "./CartPanel";
 import { Checkout, useCheckout } from "./Checkout";
 import { Filters } from "./Filters";
@@ -93,6 +94,7 @@ export function Catalogue(props: Props) {
 
   return (
     <>
+      <UnfinishedPurchase />
       <Filters
         universities={universities}
         degrees={degrees.status === "ready" ? degrees.data : []}

@@ -6,7 +6,13 @@ import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import { followPayment } from "../success/paymentResult";
 import { resendEmail, successUrl } from "./checkoutApi";
-import { formatCountdown, RESEND_ATTEMPTS, secondsUntil, waitAfter } from "./countdown";
+import {
+  formatCountdown,
+  notReadyMessage,
+  RESEND_ATTEMPTS,
+  secondsUntil,
+  waitAfter,
+} from "./countdown";
 
 const SEND_FAILED = "Error al enviar email";
 const NOT_SENT = "No se pudo reenviar el email";
@@ -20,6 +26,8 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaymentProps) {
   const [attemptsLeft, setAttemptsLeft] = useState(RESEND_ATTEMPTS);
   const [waitUntil, setWaitUntil] = useState(0);
   const [lastResult, setLastResult] = useState<"sent" | "failed" | null>(null);
+  /** The server's sentence: the mail cannot be sent yet. */
+  const [notYet, setNotYet] = useState("");
   const [sending, setSending] = useState(false);
   const secondsLeft = useSecondsUntil(waitUntil);
 
@@ -27,12 +35,18 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaymentProps) {
     if (sending || secondsLeft > 0 || attemptsLeft === 0) return;
     setSending(true);
     const result = await resendEmail(paymentIntentId).then(
-      (response) => ({ sent: true, response }),
-      (error: unknown) => ({ sent: false, response: waitAfter(error, attemptsLeft) }),
+      (response) => ({ sent: true, notYet: "", response }),
+      (error: unknown) => ({
+        sent: false,
+        notYet: notReadyMessage(error),
+        response: waitAfter(error, attemptsLeft),
+      }),
     );
     setSending(false);
     setAttemptsLeft(result.response.attemptsLeft);
     setWaitUntil(Date.now() + result.response.secondsLeft * 1000);
+    setNotYet(result.notYet);
+    if (result.notYet) return setLastResult(null);
     setLastResult(result.sent ? "sent" : "failed");
     if (!result.sent) toast({ title: SEND_FAILED, text: NOT_SENT, tone: "error" });
   }
@@ -45,6 +59,7 @@ export function Unrecorded({ paymentIntentId, email, academy }: PaymentProps) {
         falta que pagues otra vez.
       </p>
       <div className="notice" aria-live="polite">
+        {notYet && <p>{notYet}</p>}
         {lastResult === "failed" && (
           <p className="field__error">
             {SEND_FAILED}. {NOT_SENT}.

@@ -110,24 +110,27 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
     if (purchase.payment.phase === "unrecorded") onCartChange([]);
   }
 
+  function goToContact() {
+    startAt.current = null;
+    dispatch({ type: "went_back" });
+  }
+
+  const hasStepBefore = purchase.step === "summary" && !isFinished(purchase);
+
   if (!open) return null;
   return (
     <Modal
       title={view.title}
       note={view.stepNumber && <p className="purchase__step">Paso {view.stepNumber} de 2</p>}
       before={
-        purchase.step === "summary" &&
-        !isFinished(purchase) && (
+        hasStepBefore && (
           <button
             type="button"
             className="button button--plain button--icon"
             aria-label="Volver a tus datos"
             data-tooltip="Volver a tus datos"
             disabled={isBusy(purchase)}
-            onClick={() => {
-              startAt.current = null;
-              dispatch({ type: "went_back" });
-            }}
+            onClick={goToContact}
           >
             <BackIcon />
           </button>
@@ -135,6 +138,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
       }
       opener={opener}
       onClose={close}
+      onBack={hasStepBefore ? goToContact : undefined}
       locked={isBusy(purchase)}
       allowTabOut={["confirming", "wallet"].includes(purchase.payment.phase)}
       attributes={{ ...area, className: `purchase purchase--${view.width}` }}

@@ -1,6 +1,12 @@
 import { expect, it } from "vitest";
 import { ApiError } from "../../lib/api";
-import { formatCountdown, RESEND_ATTEMPTS, secondsUntil, waitAfter } from "./countdown";
+import {
+  formatCountdown,
+  notReadyMessage,
+  RESEND_ATTEMPTS,
+  secondsUntil,
+  waitAfter,
+} from "./countdown";
 
 it.each([
   [180, "3:00"],
@@ -41,4 +47,10 @@ it("counts a failed call as an attempt, without a wait", () => {
     secondsLeft: 0,
     attemptsLeft: 2,
   });
+});
+
+it("shows the server's sentence only if the access does not exist yet", () => {
+  const notReady = new ApiError(409, "access_not_ready", "Todavía estamos preparando tu acceso.");
+  expect(notReadyMessage(notReady)).toBe("Todavía estamos preparando tu acceso.");
+  expect(notReadyMessage(new ApiError(502, "provider_error", "No se pudo."))).toBe("");
 });

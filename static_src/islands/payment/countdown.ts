@@ -22,3 +22,8 @@ export function waitAfter(error: unknown, attemptsLeft: number): ResendResponse 
   const response = error instanceof ApiError ? ResendResponse.safeParse(error.data) : null;
   return response?.success ? response.data : { secondsLeft: 0, attemptsLeft: attemptsLeft - 1 };
 }
+
+/** The server's sentence if the access does not exist yet; empty for every other error. */
+export function notReadyMessage(error: unknown): string {
+  return error instanceof ApiError && error.code === "access_not_ready" ? error.message : "";
+}

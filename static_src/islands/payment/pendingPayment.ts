@@ -1,7 +1,8 @@
 /**
  * The order of a payment in progress, stored for this tab. When a bank or Stripe's page sends the
- * buyer back without a payment, /cancel uses it to link to the saved cart. After a payment, /success
- * uses it to let the buyer correct a mistyped address.
+ * buyer back without a payment, /cancel uses it to link to the saved cart. After a reload, the shop
+ * offers to continue with it. After a payment, /success uses it to let the buyer correct a mistyped
+ * address.
  */
 import * as z from "zod/mini";
 import { trySessionStorage } from "../../lib/sessionStorage";
@@ -21,13 +22,19 @@ export function forgetPayment(): void {
   trySessionStorage((storage) => storage.removeItem(KEY));
 }
 
-/** The order that was stored for this payment or order, or null. */
-export function pendingOrder(referenceOrOrderId: string): OrderCredentials | null {
-  const pending = PendingPayment.safeParse(
+/** The stored order. `reference` is the id of its last payment. Null if there is none. */
+export function unfinishedOrder(): (OrderCredentials & { reference: string }) | null {
+  const stored = PendingPayment.safeParse(
     trySessionStorage((storage) => JSON.parse(storage.getItem(KEY) ?? "null")),
   );
-  if (!pending.success) return null;
-  const { reference, orderId, token } = pending.data;
+  return stored.success ? stored.data : null;
+}
+
+/** The order that was stored for this payment or order, or null. */
+export function pendingOrder(referenceOrOrderId: string): OrderCredentials | null {
+  const stored = unfinishedOrder();
+  if (!stored) return null;
+  const { reference, orderId, token } = stored;
   const matches = referenceOrOrderId === reference || referenceOrOrderId === `${orderId}`;
   return matches ? { orderId, token } : null;
 }
@@ -41,7 +48,7 @@ export function cancelUrl(referenceOrOrderId: string): string {
   return order ? `/cancel?${orderQuery(order)}` : "/cancel";
 }
 
-const orderQuery = ({ orderId, token }: OrderCredentials): URLSearchParams =>
+export const orderQuery = ({ orderId, token }: OrderCredentials): URLSearchParams =>
   new URLSearchParams({ order: `${orderId}`, token });
 
 /** The page of the saved order. A reload of /compra loses the cart; this page has its items. */

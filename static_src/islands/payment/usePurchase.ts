@@ -189,6 +189,8 @@ export function usePurchase(
     switch (response.next.kind) {
       case "hosted":
         return redirectToHostedCheckout(response.next.url, response.next.sessionId, response);
+      case "card":
+        return rememberPayment(response.next.paymentIntentId, response);
       case "completed": {
         const { redirect } = response.next;
         const { searchParams } = new URL(redirect, window.location.href);
@@ -207,7 +209,6 @@ export function usePurchase(
       return;
     }
     dispatch({ type: "confirming" });
-    if (purchase.order) rememberPayment(paymentIntentId, purchase.order);
     const outcome = await card.current.confirm(returnUrl(paymentIntentId)).catch(confirmFailed);
     return settle(outcome, paymentIntentId);
   }

@@ -29,6 +29,7 @@ import type { Academy } from "../../schemas/academy";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
 import type { Pricing } from "../../schemas/pricing";
 import type { PaymentDialog } from "../payment/PaymentDialog";
+import { UnfinishedPurchase } from "../payment/UnfinishedPurchase";
 import { savingInWords } from "./saving";
 
 type Props = { subject: CatalogueSubject; pricing: Pricing; academy: Academy };
@@ -90,6 +91,7 @@ export function BuySubject({ subject, pricing, academy }: Props) {
 
   return (
     <>
+      <UnfinishedPurchase />
       <form
         className="card buy"
         aria-labelledby="comprar"

@@ -127,6 +127,22 @@ export function Success(props: Props) {
           {support}
         </Panel>
       );
+    case "refunded": {
+      const { amountCents, access } = result.refund;
+      const isWhole = result.order.status === "refunded";
+      return (
+        <Panel title={isWhole ? "Compra devuelta" : "Compra devuelta en parte"} tone="success">
+          <p>
+            Te hemos devuelto {formatEuros(amountCents)} de los{" "}
+            {formatEuros(result.order.paidCents)} que pagaste. El dinero vuelve por donde se pagó.
+          </p>
+          <p className="notice">{ACCESS_LEFT[access]}</p>
+          <Facts order={result.order} plan={plan} bought={bought} />
+          {access !== "ended" && <div className="payment-result__actions">{classroom}</div>}
+          {support}
+        </Panel>
+      );
+    }
     case "access_failed":
       return (
         <Panel title="Tu pago se ha realizado" tone="warning">
@@ -190,6 +206,12 @@ export function Success(props: Props) {
       );
   }
 }
+
+const ACCESS_LEFT = {
+  kept: "El acceso que dio esta compra sigue abierto.",
+  partly: "Sigue abierto el acceso a lo que no se ha devuelto.",
+  ended: "Esta compra ya no da acceso al aula.",
+};
 
 function giftSentence({ email, deliverOn, status }: NonNullable<OrderByPayment["gift"]>): string {
   if (status === "canceled") return "El regalo se ha anulado.";

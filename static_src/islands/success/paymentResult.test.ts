@@ -37,15 +37,19 @@ describe("the message for an error", () => {
 });
 
 describe("the payment result", () => {
-  it.each(["paid", "paying", "overdue", "partially_refunded", "refunded"])(
-    "is paid for an order that is %s",
-    (status) => {
-      expect(paymentResult(order({ status }), "accepted")).toMatchObject({
-        kind: "paid",
-        access: "preparing",
-      });
-    },
-  );
+  it.each(["paid", "paying", "overdue"])("is paid for an order that is %s", (status) => {
+    expect(paymentResult(order({ status }), "accepted")).toMatchObject({
+      kind: "paid",
+      access: "preparing",
+    });
+  });
+
+  it("says what was returned, and what is left of the access", () => {
+    const refund = { amount: 55, access: "partly" };
+    expect(
+      paymentResult(order({ status: "partially_refunded", refund }), "accepted"),
+    ).toMatchObject({ kind: "refunded", refund: { amountCents: 5500, access: "partly" } });
+  });
 
   it("says whether the credentials were sent or could not be created", () => {
     expect(paymentResult(order({ account_status: "created" }), "accepted")).toMatchObject({

@@ -10,11 +10,15 @@ export type PaymentReference = { sessionId: string; paymentIntentId: string };
 export const referenceId = ({ sessionId, paymentIntentId }: PaymentReference): string =>
   sessionId || paymentIntentId;
 
+type Refund = NonNullable<OrderByPayment["refund"]>;
+
 export type PaymentResult =
   | { kind: "processing" }
   /** The order is paid. `access`: whether the access mail was sent. */
   | { kind: "paid"; order: OrderByPayment; access: "sent" | "preparing" }
   | { kind: "access_failed"; order: OrderByPayment }
+  /** The money was returned, in whole or in part. */
+  | { kind: "refunded"; order: OrderByPayment; refund: Refund }
   /** The shop has received the money, but staff must review the order. */
   | { kind: "under_review"; order: OrderByPayment }
   | { kind: "bank_is_confirming"; order: OrderByPayment }
@@ -50,6 +54,7 @@ export function paymentResult(order: OrderByPayment, completion: Completion): Pa
     if (completion === "not_paid") return { kind: "not_paid" };
     return { kind: "bank_is_confirming", order };
   }
+  if (order.refund) return { kind: "refunded", order, refund: order.refund };
   // The access of a gift is not the buyer's: staff see to it.
   if (order.accountStatus === "failed" && !order.gift) return { kind: "access_failed", order };
   return { kind: "paid", order, access: order.accountStatus === "created" ? "sent" : "preparing" };
