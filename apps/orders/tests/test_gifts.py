@@ -5,6 +5,7 @@ from datetime import date, timedelta
 import pytest
 import time_machine
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from apps.classroom.models import Account, Enrolment, Provisioning
 from apps.core.mail.registry import render_mail
@@ -211,6 +212,18 @@ def test_page_after_the_payment_gets_the_day_and_a_masked_address(api, sandbox):
     }
     assert answer["student"]["email"] == "b•••@example.com"
     assert order.gift.recipient.email == LEO
+
+
+def test_resending_the_access_of_a_later_gift_names_its_day_and_takes_no_attempt(api, sandbox):
+    placed = place_gift(api, deliver_on=f"{today() + timedelta(days=9)}")
+    pay(placed)
+    body = {"payment_intent_id": placed["payment_intent_id"], "resend_email": True}
+
+    status, answer = api.post("complete-payment", body)
+
+    assert (status, answer["code"], answer["attempts_left"]) == (409, "access_not_ready", 3)
+    day = date_format(today() + timedelta(days=9), r"j \d\e F")
+    assert answer["error"].startswith(f"El regalo se entrega el {day}:")
 
 
 def test_asking_for_access_opens_none_to_the_buyer(api, sandbox, work):
