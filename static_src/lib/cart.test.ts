@@ -12,6 +12,7 @@ import {
   toggleAll,
   toggleLesson,
   toPricedItems,
+  withoutUnavailable,
 } from "./cart";
 
 function subjectOf(id: number, statuses: ("active" | "expired")[]): CatalogueSubject {
@@ -68,6 +69,21 @@ describe("ticking lessons", () => {
   it("ignores expired lessons and lessons of another subject", () => {
     expect(toggleLesson([], micro, 13)).toEqual([]);
     expect(toggleLesson([], micro, 21)).toEqual([]);
+  });
+});
+
+describe("a refusal of the server", () => {
+  const active = (subject: CatalogueSubject) => subject.lessons.map((lesson) => lesson.active);
+
+  it("takes the named lesson off sale", () => {
+    const refused = [{ subjectId: 1, lessonId: 12 }];
+    expect(active(withoutUnavailable(micro, refused))).toEqual([true, false, false, true]);
+    expect(active(withoutUnavailable(macro, refused))).toEqual([true, true]);
+  });
+
+  it("takes every lesson off sale if the whole subject cannot be bought", () => {
+    const refused = [{ subjectId: 2, lessonId: null }];
+    expect(active(withoutUnavailable(macro, refused))).toEqual([false, false]);
   });
 });
 

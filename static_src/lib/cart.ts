@@ -84,6 +84,20 @@ export function removeSubject(cart: Cart, subjectId: number): CartLine[] {
   return cart.filter((line) => line.subject.id !== subjectId);
 }
 
+/** The subject without what the server has refused to sell; all of it if `lessonId` is null. */
+export function withoutUnavailable(
+  subject: CatalogueSubject,
+  items: readonly { subjectId: number; lessonId: number | null }[],
+): CatalogueSubject {
+  const refused = items.filter(({ subjectId }) => subjectId === subject.id);
+  const lessons = subject.lessons.map((lesson) =>
+    refused.some(({ lessonId }) => lessonId === null || lessonId === lesson.id)
+      ? { ...lesson, active: false }
+      : lesson,
+  );
+  return { ...subject, lessons };
+}
+
 /** The number of order lines: one for a complete subject, one for each single lesson. */
 export function countLines(cart: Cart): number {
   return cart.reduce((total, line) => total + Math.max(1, line.lessonIds.length), 0);

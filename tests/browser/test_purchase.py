@@ -345,9 +345,33 @@ def test_lesson_that_expired_meanwhile_is_named_and_removed(
     alert = visitor.dialog.get_by_role("alert")
     expect(alert).to_contain_text(f"Ya no se puede comprar:{maths.name}: PEC 1")
     alert.get_by_role("button", name="Quitar del carrito").click()
-    visitor.open_card_form("47,50 €").type_card().pay_button("47,50 €").click()
+    visitor.open_card_form("47,50 €")
+
+    # The card behind the dialog offers it no longer.
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.card(maths)).to_contain_text(re.compile(r"PEC 1\s*Caducada"))
+    expect(visitor.lesson_box(gone)).to_be_disabled()
+    visitor.open_dialog().fill_contact()
+    visitor.tick_boxes().open_card_form("47,50 €").type_card().pay_button("47,50 €").click()
     visitor.expect_success()
     assert [line.lesson for line in only_order(email).lines.all()] == [kept]
+
+
+def test_card_says_that_no_lesson_is_left_after_the_last_one_expired(
+    visitor: Visitor, shelf: Shelf, maths: Subject
+) -> None:
+    visitor.watch.expect(r"status of 409.*/api/process-checkout")
+    visitor.to_step_2(shelf.degree, [maths]).tick_boxes()
+    for lesson in maths.lessons.all():
+        lesson.status = Lesson.Status.EXPIRED
+        lesson.save()
+
+    visitor.pay_button("190,00 €").click()
+    visitor.dialog.get_by_role("button", name="Quitar del carrito").click()
+
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.card(maths).get_by_text("No hay lecciones disponibles")).to_be_visible()
+    expect(visitor.select_all(maths)).to_be_disabled()
 
 
 def test_order_is_paid_by_webhook_when_the_tab_is_closed_after_the_charge(

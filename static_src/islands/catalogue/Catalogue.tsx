@@ -2,11 +2,18 @@ import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react"
 import * as z from "zod/mini";
 import { get } from "../../lib/api";
 import type { BindingQuote } from "../../lib/bindingQuote";
-import { activeLessons, type CartLine, toggleAll, toggleLesson } from "../../lib/cart";
+import {
+  activeLessons,
+  type CartLine,
+  toggleAll,
+  toggleLesson,
+  withoutUnavailable,
+} from "../../lib/cart";
 import { ResourceCache, useResource } from "../../lib/resource";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import { type CataloguePage, type CatalogueSubject, QuotedCart } from "../../schemas/catalogue";
+import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { Degree, type University } from "../../schemas/universities";
 import { UnfinishedPurchase } from "../payment/UnfinishedPurchase";
@@ -68,6 +75,25 @@ export function Catalogue(props: Props) {
     [],
   );
 
+  // Subjects whose prices or lessons the checkout has found changed. Their cards show them so.
+  const [changed, setChanged] = useState<ReadonlyMap<number, CatalogueSubject>>(new Map());
+  const noteChanged = (subjects: CatalogueSubject[]) =>
+    setChanged((before) => new Map([...before, ...subjects.map((one) => [one.id, one] as const)]));
+  const onPriced = (priced: CartLine[]) => {
+    setCart(priced);
+    noteChanged(
+      priced
+        .map(({ subject }) => subject)
+        .filter((subject) => cart.every((line) => line.subject !== subject)),
+    );
+  };
+  const onUnavailable = (items: UnavailableItem[]) =>
+    noteChanged(
+      cart
+        .filter(({ subject }) => items.some(({ subjectId }) => subjectId === subject.id))
+        .map(({ subject }) => withoutUnavailable(subject, items)),
+    );
+
   const clearing = useClearing(cart, setCart);
   const checkout = useCheckout();
   const pay = useRef(checkout.pay);
@@ -107,6 +133,7 @@ export function Catalogue(props: Props) {
           query={query}
           onChange={changeQuery}
           campaign={pricing.campaign}
+          changed={changed}
           cart={cart}
           onToggleLesson={onToggleLesson}
           onToggleAll={onToggleAll}
@@ -128,7 +155,8 @@ export function Catalogue(props: Props) {
         clearing={clearing}
         quoteNotice={quoteNotice}
         cart={cart}
-        onCartChange={setCart}
+        onCartChange={onPriced}
+        onUnavailable={onUnavailable}
         pricing={pricing}
         academy={props.academy}
         bindingQuote={bindingQuote}

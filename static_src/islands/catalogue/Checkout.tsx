@@ -12,6 +12,7 @@ import {
 } from "../../lib/paymentDialog";
 import { quoteCart } from "../../lib/quote";
 import type { Academy } from "../../schemas/academy";
+import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import type { PaymentDialog } from "../payment/PaymentDialog";
 import { CartContents, type Clearing } from "./CartPanel";
@@ -56,6 +57,7 @@ type Props = {
   checkout: CheckoutState;
   cart: CartLine[];
   onCartChange: (cart: CartLine[]) => void;
+  onUnavailable: (items: UnavailableItem[]) => void;
   pricing: Pricing;
   academy: Academy;
   bindingQuote: BindingQuote | null;
@@ -121,6 +123,7 @@ export function Checkout({ checkout, cart, onCartChange, ...props }: Props) {
           opener={button}
           cart={cart}
           onCartChange={onCartChange}
+          onUnavailable={props.onUnavailable}
           pricing={pricing}
           academy={props.academy}
           bindingQuote={bindingQuote}

@@ -36,6 +36,8 @@ const SKELETONS = ["a", "b", "c", "d", "e", "f"];
 
 type CartProps = {
   campaign: Campaign | null;
+  /** Subjects that the checkout has found changed since they were loaded. */
+  changed: ReadonlyMap<number, CatalogueSubject>;
   cart: Cart;
   onToggleLesson: (subject: CatalogueSubject, lessonId: number) => void;
   onToggleAll: (subject: CatalogueSubject) => void;
@@ -174,7 +176,7 @@ function openRequest(event: MouseEvent) {
 
 type PageProps = CartProps & { resource: Resource<CataloguePage>; search: string };
 
-function PageOfSubjects({ resource, search, cart, ...cartProps }: PageProps) {
+function PageOfSubjects({ resource, search, cart, changed, ...cartProps }: PageProps) {
   if (resource.status === "loading") {
     return (
       <>
@@ -216,7 +218,7 @@ function PageOfSubjects({ resource, search, cart, ...cartProps }: PageProps) {
       {resource.data.results.map((subject) => (
         <SubjectCard
           key={subject.id}
-          subject={subject}
+          subject={changed.get(subject.id) ?? subject}
           line={lineOf(cart, subject.id)}
           {...cartProps}
         />

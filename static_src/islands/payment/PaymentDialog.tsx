@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useEffectEvent, useRef, useState } from "react";
 import { bindingPriceOf, cartPriceOptions, NO_CODE_WITH_QUOTE } from "../../lib/bindingPrice";
 import type { BindingQuote } from "../../lib/bindingQuote";
 import "../../lib/buying";
@@ -9,7 +9,7 @@ import { Modal } from "../../lib/modal";
 import { instalmentsRefusal } from "../../lib/quote";
 import { dismissToasts, toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
-import type { SignedInStudent } from "../../schemas/checkout";
+import type { SignedInStudent, UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { ContactStep } from "./ContactStep";
 import { signedInStudent } from "./checkoutApi";
@@ -31,6 +31,8 @@ type Props = {
   opener: RefObject<HTMLElement | null>;
   cart: CartLine[];
   onCartChange(cart: CartLine[]): void;
+  /** The server has refused to sell these items. They are still in the cart. */
+  onUnavailable(items: UnavailableItem[]): void;
   pricing: Pricing;
   academy: Academy;
   /** The binding quote whose link was opened (/compra?presupuesto=…). */
@@ -91,6 +93,11 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
     const fresh = withPrices(cart, purchase.priced.lines);
     if (fresh !== cart) onCartChange(fresh);
   }, [purchase.priced, cart, onCartChange]);
+
+  const reportUnavailable = useEffectEvent(props.onUnavailable);
+  useEffect(() => {
+    if (purchase.notice?.kind === "unavailable") reportUnavailable(purchase.notice.items);
+  }, [purchase.notice]);
 
   // Switch to full payment when the cart no longer qualifies for instalments.
   useEffect(() => {

@@ -14,6 +14,7 @@ import {
   toggleAll,
   toggleLesson,
   toPricedItems,
+  withoutUnavailable,
 } from "../../lib/cart";
 import { campaignName } from "../../lib/discounts";
 import { formatEuros } from "../../lib/money";
@@ -40,7 +41,9 @@ type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
  * dialog. `templates/pages/_buy.html` renders the same HTML on the server. Until this is mounted
  * the server's form opens /compra with the same choice.
  */
-export function BuySubject({ subject, pricing, academy }: Props) {
+export function BuySubject({ pricing, academy, ...props }: Props) {
+  // The checkout may find prices or lessons changed.
+  const [subject, setSubject] = useState(props.subject);
   const [{ cart, single }, setChoice] = useState(() => choiceInPage(subject));
   const [Dialog, setDialog] = useState<Dialog | null>(null);
   const [open, setOpen] = useState(false);
@@ -200,7 +203,11 @@ export function BuySubject({ subject, pricing, academy }: Props) {
           onOpenChange={setOpen}
           opener={button}
           cart={cart}
-          onCartChange={setCart}
+          onCartChange={(priced) => {
+            setCart(priced);
+            if (priced[0]) setSubject(priced[0].subject);
+          }}
+          onUnavailable={(items) => setSubject(withoutUnavailable(subject, items))}
           pricing={pricing}
           academy={academy}
           bindingQuote={null}
