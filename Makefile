@@ -9,8 +9,8 @@ RUN = @exec .venv/bin/python -m tools.dev
 MAKEFLAGS += --jobs=2
 
 .DELETE_ON_ERROR:
-.PHONY: help preflight install run test check test-py test-web test-browser test-stripe test-upgrade format lock \
-	fuzz lighthouse images bench bench-peers drill load cost
+.PHONY: help preflight install run test check test-py test-web test-browser test-stripe \
+	test-moodle test-upgrade format lock fuzz lighthouse images bench bench-peers drill load cost
 
 help:
 	@echo "make run            la tienda entera en esta máquina (PORT=8000)"
@@ -20,6 +20,7 @@ help:
 	@echo "make test-web       las pruebas de TypeScript"
 	@echo "make test-browser   los recorridos en Chromium"
 	@echo "make test-stripe    lo que la tienda espera de Stripe, en una cuenta de prueba real"
+	@echo "make test-moodle    lo que la tienda espera de Moodle, en un Moodle de pruebas real"
 	@echo "make test-upgrade   las pruebas de la versión anterior con el esquema de esta"
 	@echo "make fuzz           miles de peticiones inventadas a partir del esquema de la API"
 	@echo "make drill          simulacros: la tienda de producción, averías, y qué se ha perdido"
@@ -62,7 +63,7 @@ install: .venv/runtime var/static_build/build/manifest.json
 run: install
 	$(RUN) run
 
-test check test-py test-browser test-stripe test-upgrade fuzz lighthouse images bench bench-peers: install .venv/development
+test check test-py test-browser test-stripe test-moodle test-upgrade fuzz lighthouse images bench bench-peers: install .venv/development
 	$(RUN) $@
 
 drill load cost: install .venv/development

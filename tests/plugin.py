@@ -8,6 +8,8 @@
     pytest --stack                the browser tests alone, against the processes of `make run`
     pytest --stripe-account       the provider's contract tests alone, at the real account of
                                   STRIPE_TEST_SECRET_KEY instead of the sandbox
+    pytest --moodle               the classroom's contract tests alone, at the real Moodle of
+                                  MOODLE_TEST_URL instead of the imitation
 
 pytest loads this module with `-p`: the environment must be ready before pytest-django reads the
 settings.
@@ -30,12 +32,14 @@ import pytest
 from tools.dev.moved_clock import moved_clock
 from tools.dev.processes import SetupError
 from tools.dev.stack import use_empty_shop
-from tools.dev.suite import account_key
+from tools.dev.suite import account_key, moodle_site
 
 _clean_up = ExitStack()
 _postgres_only = pytest.StashKey[int]()
 # The key of the account that --stripe-account asks; empty without the option.
 ACCOUNT_KEY = pytest.StashKey[str]()
+# The address and the token of the Moodle that --moodle asks; empty without the option.
+MOODLE_SITE = pytest.StashKey[tuple[str, str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,6 +55,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run the contract tests alone, at a real test account",
     )
+    group.addoption(
+        "--moodle",
+        action="store_true",
+        help="run the classroom's contract tests alone, at a real Moodle",
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,11 +72,14 @@ def pytest_load_initial_conftests(
         os.environ.update(moved_clock(options.as_of - datetime.now(UTC)))
         import_module("tools.dev.moved_clock.sitecustomize")
     early_config.stash[ACCOUNT_KEY] = ""
-    if options.stripe_account:
-        try:
+    early_config.stash[MOODLE_SITE] = ("", "")
+    try:
+        if options.stripe_account:
             early_config.stash[ACCOUNT_KEY] = account_key()
-        except SetupError as error:
-            raise pytest.UsageError(str(error)) from error
+        if options.moodle:
+            early_config.stash[MOODLE_SITE] = moodle_site()
+    except SetupError as error:
+        raise pytest.UsageError(str(error)) from error
     # Fifty threads that wait for one lock take longer where several runs share two cores.
     settings = {"DATABASE_LOCK_TIMEOUT": "60", **_database_settings(options.database)}
     var_dir = Path(_clean_up.enter_context(tempfile.TemporaryDirectory(prefix="academy-tests-")))
@@ -111,6 +123,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_postgres_only] = 0
     config.addinivalue_line("markers", "postgres: about locks and parallelism; skipped on SQLite")
     config.addinivalue_line("markers", "stripe_account: can ask a real account (--stripe-account)")
+    config.addinivalue_line("markers", "moodle_site: can ask a real Moodle (--moodle)")
     config.addinivalue_line("markers", "browser: needs the whole shop and Chromium (--stack)")
     if threading.current_thread() is threading.main_thread():
         # Like Ctrl-C: a run that is terminated stops the servers that it started.
@@ -151,6 +164,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if config.getoption("--database-tests-only") and not _uses_database(item):
             wanted = False
         if config.getoption("--stripe-account") and not item.get_closest_marker("stripe_account"):
+            wanted = False
+        if config.getoption("--moodle") and not item.get_closest_marker("moodle_site"):
             wanted = False
         (chosen if wanted else left_out).append(item)
     if left_out:

@@ -6,8 +6,8 @@ from itertools import pairwise
 from tools.dev.processes import ROOT
 from tools.dev.stack import documented_settings
 
-# Read by `make run` and `make test-stripe` alone, before Django's settings.
-OF_MAKE = {"BIND_HOST", "STRIPE_TEST_SECRET_KEY"}
+# Read by `make run`, `make test-stripe` and `make test-moodle` alone, before Django's settings.
+OF_MAKE = {"BIND_HOST", "STRIPE_TEST_SECRET_KEY", "MOODLE_TEST_URL", "MOODLE_TEST_TOKEN"}
 
 
 def _settings_read() -> set[str]:

@@ -14,6 +14,7 @@ COMMANDS = {
     "test-web": "suite:test_web",
     "test-browser": "suite:test_browser",
     "test-stripe": "suite:test_stripe",
+    "test-moodle": "suite:test_moodle",
     "test-upgrade": "upgrade:test_upgrade",
     "fuzz": "suite:fuzz",
     "lighthouse": "lighthouse:measure",

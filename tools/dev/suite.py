@@ -25,6 +25,7 @@ REPORTS = ROOT / "var" / "test-results"
 SETTINGS = {"DEBUG": "true", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
 BIN, NODE_BIN = Path(sys.executable).parent, ROOT / "node_modules" / ".bin"
 STRIPE_KEY = "STRIPE_TEST_SECRET_KEY"
+MOODLE_SETTINGS = ("MOODLE_TEST_URL", "MOODLE_TEST_TOKEN")
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,13 @@ def test_stripe() -> int:
     return run_all([_pytest("pytest, Stripe", "stripe", *options, env=env)])
 
 
+def test_moodle() -> int:
+    """`make test-moodle`: the classroom's contract, at a real Moodle."""
+    environ.Env.read_env(ROOT / os.environ.get("ENV_FILE", ".env"))
+    env = dict(zip(MOODLE_SETTINGS, moodle_site(), strict=True))
+    return run_all([_pytest("pytest, Moodle", "moodle", "--moodle", "apps", "tests", env=env)])
+
+
 def fuzz() -> int:
     """`make fuzz`: thousands of requests made up from the API's schema."""
     command = _python("-m", "pytest", "--quiet", "tests/contract/test_schema.py")
@@ -161,6 +169,26 @@ def account_key() -> str:
             "cobran y devuelven pagos, y con una clave real lo harían de verdad."
         )
     return key
+
+
+def moodle_site() -> tuple[str, str]:
+    """The address and the token of the Moodle of `make test-moodle`.
+
+    The shop's own Moodle is refused: the tests create and delete users and courses.
+    """
+    address, token = (os.environ.get(name, "").strip().rstrip("/") for name in MOODLE_SETTINGS)
+    if not address or not token:
+        raise SetupError(
+            f"«make test-moodle» necesita en {MOODLE_SETTINGS[0]} la dirección de un Moodle de "
+            f"pruebas y en {MOODLE_SETTINGS[1]} la clave de su servicio web "
+            "(docs/deploy.md, «Moodle as the classroom»)."
+        )
+    if address == os.environ.get("MOODLE_URL", "").strip().rstrip("/"):
+        raise SetupError(
+            f"{MOODLE_SETTINGS[0]} es el Moodle de la tienda: las pruebas crean usuarios y "
+            "matrículas, y necesitan otro."
+        )
+    return address, token
 
 
 def run_all(steps: Sequence[Step]) -> int:

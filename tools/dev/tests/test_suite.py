@@ -126,3 +126,29 @@ def test_make_test_stripe_without_a_key_is_one_sentence():
 
     assert done.returncode == 1
     assert "«make test-stripe» necesita en STRIPE_TEST_SECRET_KEY" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "token", "sentence"),
+    [
+        ("", "abc", "necesita en MOODLE_TEST_URL"),
+        ("https://aula.example", "", "necesita en MOODLE_TEST_URL"),
+        ("https://shop.example/", "abc", "MOODLE_TEST_URL es el Moodle de la tienda"),
+    ],
+)
+def test_the_shop_s_own_moodle_and_missing_settings_are_refused(
+    monkeypatch, address, token, sentence
+):
+    monkeypatch.setenv("MOODLE_URL", "https://shop.example")
+    monkeypatch.setenv("MOODLE_TEST_URL", address)
+    monkeypatch.setenv("MOODLE_TEST_TOKEN", token)
+
+    with pytest.raises(SetupError, match=re.escape(sentence)):
+        suite.moodle_site()
+
+
+def test_another_moodle_is_accepted_with_or_without_a_slash(monkeypatch):
+    monkeypatch.setenv("MOODLE_TEST_URL", "https://aula.example/")
+    monkeypatch.setenv("MOODLE_TEST_TOKEN", " abc ")
+
+    assert suite.moodle_site() == ("https://aula.example", "abc")
