@@ -11,6 +11,7 @@ from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
+from apps.orders.models.statuses import PaymentKind
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import PromoCode
@@ -104,5 +105,9 @@ def _buy(
         )
     ).order
     if pays:
-        payment = ConfirmedPayment(f"pi_ejemplo_{first_name.lower()}", first_payment_cents(order))
+        payment = ConfirmedPayment(
+            f"pi_ejemplo_{first_name.lower()}",
+            first_payment_cents(order),
+            kind=PaymentKind.SAMPLE,
+        )
         mark_paid(order_id=order.pk, payment=payment, actor=ACTOR)

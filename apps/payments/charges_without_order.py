@@ -96,7 +96,13 @@ def report_charges_without_order(charges: Iterable[ProviderCharge]) -> int:
 def _report(charge: ProviderCharge) -> bool:
     """Store and mail one charge. The mail has all facts to recreate the order or to refund it."""
     payment = keep_unmatched_payment(
-        ConfirmedPayment(charge.reference, charge.amount_cents, currency=charge.currency),
+        ConfirmedPayment(
+            charge.reference,
+            charge.amount_cents,
+            currency=charge.currency,
+            kind=charge.kind,
+            succeeded_at=charge.created_at,
+        ),
         reason=f"Cobro de la tienda sin pedido (tenía el número {charge.order_id})",
     )
     mail = queue_mail(

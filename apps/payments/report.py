@@ -76,6 +76,8 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
         currency=payment.currency,
         payment_method=payment.payment_method,
         session=payment.session,
+        kind=payment.kind,
+        succeeded_at=payment.succeeded_at,
     )
     order, row = _order_and_row(payment)
     if order is None:

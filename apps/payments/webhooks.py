@@ -31,10 +31,11 @@ from apps.payments.plan_card import count_refused_setup, record_card
 from apps.payments.redaction import without_secrets
 from apps.payments.refunding import fetch_and_record_dispute, fetch_and_record_refunds
 from apps.payments.report import order_of, report
+from apps.payments.stripe.charges import payment_of_charge
 from apps.payments.stripe.client import PaymentNotFound
 from apps.payments.stripe.events import UNREADABLE, SignedEvent
 from apps.payments.stripe.intents import PaymentIds, ProviderPayment, retrieve_payment
-from apps.payments.stripe.refunds import payment_of
+from apps.payments.stripe.refunds import payment_of_refund
 
 # Minutes until a failed event is retried. After the last retry reconciliation takes over.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
@@ -172,12 +173,19 @@ def _on_refused_setup(payload: dict[str, Any]) -> str:
 
 
 def _on_refund(payload: dict[str, Any]) -> str:
-    """Handle events about refunds and refunded charges. Both name their payment."""
-    sent = payload["data"]["object"]
+    return _record_refunds(payload, payment_of_refund)
+
+
+def _on_refunded_charge(payload: dict[str, Any]) -> str:
+    return _record_refunds(payload, payment_of_charge)
+
+
+def _record_refunds(payload: dict[str, Any], payment_of: Callable[[str], str]) -> str:
+    """Record the refunds of the payment that a refund or a charge belongs to."""
     # An event whose buyer was erased has only the id of its object left.
-    reference = str(sent.get("payment_intent") or "")
+    reference = str(payload["data"]["object"].get("payment_intent") or "")
     try:
-        reference = reference or payment_of(str(sent["id"]))
+        reference = reference or payment_of(_object_id(payload))
         changed = fetch_and_record_refunds(reference)
     except PaymentNotFound:
         return f"{reference}: no es de esta tienda"
@@ -205,7 +213,7 @@ HANDLERS: dict[str, Handler] = {
     "payment_intent.payment_failed": _on_refusal,
     "setup_intent.setup_failed": _on_refused_setup,
     "setup_intent.succeeded": _on_card,
-    "charge.refunded": _on_refund,
+    "charge.refunded": _on_refunded_charge,
     "charge.refund.updated": _on_refund,
     "refund.created": _on_refund,
     "refund.updated": _on_refund,

@@ -31,14 +31,10 @@ def store_in_sandbox(url: str) -> dict[str, int]:
 
 
 def _payments() -> list[dict[str, Any]]:
-    from apps.backoffice.sample_trade.shop import REFERENCE  # Needs the app registry.
-    from apps.core.money import to_cents
+    from apps.core.money import to_cents  # Needs the app registry.
     from apps.orders.models import Payment, Refund
 
-    paid = Payment.objects.filter(
-        reference__startswith=f"pi_{REFERENCE}_",
-        status=Payment.Status.SUCCEEDED,
-    )
+    paid = Payment.objects.filter(kind=Payment.Kind.SAMPLE, status=Payment.Status.SUCCEEDED)
     return [
         {
             "id": payment.reference,

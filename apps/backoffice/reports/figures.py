@@ -1,21 +1,19 @@
 """The figures of one month, in six queries. All amounts are cents."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, Manager, OuterRef, Q, QuerySet, Sum
 
 from apps.backoffice.reports.month import Month
 from apps.backoffice.today.one_statement import Question, answers, cents_of
 from apps.core.dates import today
 from apps.orders.models import Dispute, Instalment, Order, OrderDiscount, OrderLine, Payment, Refund
-from apps.orders.models.statuses import EVER_PAID
+from apps.orders.models.statuses import EVER_PAID, WITHOUT_PROVIDER
 from apps.payments.models import BalanceEntry, Payout
 from apps.pricing.payment_type import PaymentType
 
-# The ids of Stripe's payment intents and charges. Other payments were made without Stripe.
-STRIPE_PREFIXES = ("pi_", "ch_", "py_", "cs_")
 # Stripe's reporting categories (https://docs.stripe.com/reports/reporting-categories).
 CHARGES = ("charge", "charge_failure")
 REFUNDS = ("refund", "refund_failure")
@@ -63,6 +61,8 @@ class Figures:
     refunds_cents: int
     refunds_elsewhere_cents: int
     disputes_cents: int
+    # Payments, refunds and disputes in other currencies, which no figure contains.
+    foreign_count: int
     fees_cents: int
     due: Row
     overdue: Row
@@ -122,15 +122,17 @@ def unmatched_in(month: Month) -> QuerySet[Payment]:
 
 def by_stripe(path: str = "") -> Q:
     """The filter for payments at Stripe. `path` leads to the payment: "payment__"."""
-    made = Q()
-    for prefix in STRIPE_PREFIXES:
-        made |= Q(**{f"{path}reference__startswith": prefix})
-    return made
+    return ~Q(**{f"{path}kind__in": WITHOUT_PROVIDER})
+
+
+def in_euros(rows: Manager[Any]) -> QuerySet[Any]:
+    """These refunds or disputes, if their payment is in euros. Only euros are added up."""
+    return rows.filter(payment__currency="eur")
 
 
 def refunds_at_stripe(month: Month) -> QuerySet[Refund]:
     """Refunds that Stripe made in the month, also those that a bank has sent back since."""
-    return Refund.objects.filter(
+    return in_euros(Refund.objects).filter(
         ~Q(status=Refund.Status.FAILED, reference=""), by_stripe("payment__"),
         created_at__gte=month.start, created_at__lt=month.end,
     )  # fmt: skip
@@ -138,14 +140,14 @@ def refunds_at_stripe(month: Month) -> QuerySet[Refund]:
 
 def refunds_sent_back(month: Month) -> QuerySet[Refund]:
     """Refunds whose money came back to the balance at Stripe in the month."""
-    return Refund.objects.filter(
+    return in_euros(Refund.objects).filter(
         by_stripe("payment__"), sent_back_at__gte=month.start, sent_back_at__lt=month.end
     )
 
 
 def refunds_of_transfers(month: Month) -> QuerySet[Refund]:
     """Refunds of payments without Stripe."""
-    return Refund.objects.filter(
+    return in_euros(Refund.objects).filter(
         ~Q(status=Refund.Status.FAILED), ~by_stripe("payment__"),
         created_at__gte=month.start, created_at__lt=month.end,
     )  # fmt: skip
@@ -153,7 +155,7 @@ def refunds_of_transfers(month: Month) -> QuerySet[Refund]:
 
 def refunds_by_other_means(month: Month) -> QuerySet[Refund]:
     """Refunds that a bank sent back and that staff paid in the month, such as by transfer."""
-    return Refund.objects.filter(
+    return in_euros(Refund.objects).filter(
         by_stripe("payment__"), status=Refund.Status.OUTSIDE,
         settled_at__gte=month.start, settled_at__lt=month.end,
     )  # fmt: skip
@@ -180,6 +182,7 @@ def figures_of(month: Month) -> Figures:
     refunds, sent_back, of_transfers, by_other_means = (cents_of(next(sums)) for _ in range(4))
     refunds -= sent_back
     disputed, won = (cents_of(next(sums)) for _ in range(2))
+    foreign_count = sum(next(sums) for _ in range(3))
     due, overdue = row("Por cobrar"), row("Vencidos sin cobrar")
     funnel = _funnel([next(sums) for _ in range(3)])
     subjects, degrees = _sold(month)
@@ -192,6 +195,7 @@ def figures_of(month: Month) -> Figures:
         refunds_cents=refunds,
         refunds_elsewhere_cents=of_transfers + by_other_means,
         disputes_cents=disputed - won,
+        foreign_count=foreign_count,
         fees_cents=balance.fees,
         due=due,
         overdue=overdue,
@@ -221,8 +225,10 @@ def _questions(month: Month) -> list[Question]:
         status__in=Order.Status.values, created_at__gte=month.start, created_at__lt=month.end
     )
     opened = created.filter(Exists(Payment.objects.filter(order=OuterRef("pk"))))
-    disputes = Dispute.objects.filter(withdrawn_at__gte=month.start, withdrawn_at__lt=month.end)
-    won = Dispute.objects.filter(
+    disputes = in_euros(Dispute.objects).filter(
+        withdrawn_at__gte=month.start, withdrawn_at__lt=month.end
+    )
+    won = in_euros(Dispute.objects).filter(
         status=Dispute.Status.WON, withdrawn_at__isnull=False,
         closed_at__gte=month.start, closed_at__lt=month.end,
     )  # fmt: skip
@@ -236,11 +242,23 @@ def _questions(month: Month) -> list[Question]:
         Question(refunds_by_other_means(month), "SUM", "amount"),
         Question(disputes, "SUM", "amount"),
         Question(won, "SUM", "amount"),
+        *(Question(rows) for rows in _in_other_currencies(month)),
         *_sum_and_count(unpaid_parts),
         Question(created),
         Question(opened),
         Question(created.filter(status__in=EVER_PAID)),
     ]
+
+
+def _in_other_currencies(month: Month) -> Iterator[QuerySet[Any]]:
+    """The month's payments, refunds and disputes that are not in euros."""
+    for rows, moment, currency in (
+        (Payment.objects.filter(status=Payment.Status.SUCCEEDED), "succeeded_at", "currency"),
+        (Refund.objects.money_back(), "created_at", "payment__currency"),
+        (Dispute.objects.all(), "withdrawn_at", "payment__currency"),
+    ):
+        within = Q(**{f"{moment}__gte": month.start, f"{moment}__lt": month.end})
+        yield rows.filter(within, ~Q(**{currency: "eur"}))
 
 
 def _sum_and_count(querysets: Iterable[QuerySet[Any]]) -> list[Question]:

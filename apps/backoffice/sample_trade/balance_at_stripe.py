@@ -36,9 +36,7 @@ def seed_balance() -> None:
 
 
 def _entries() -> Iterator[BalanceEntry]:
-    charged = Payment.objects.filter(
-        reference__startswith=f"pi_{REFERENCE}", status=Payment.Status.SUCCEEDED
-    )
+    charged = Payment.objects.filter(kind=Payment.Kind.SAMPLE, status=Payment.Status.SUCCEEDED)
     for payment in charged:
         cents = to_cents(payment.amount)
         fee = (cents * FEE_PER_MILLE + 500) // 1000 + FIXED_FEE

@@ -19,6 +19,7 @@ def new_payment(
     payment = shop.rows.add(
         Payment(
             order=sale.order,
+            kind=Payment.Kind.SAMPLE if cents else Payment.Kind.FREE,
             reference=reference or shop.reference("pi"),
             amount=to_euros(cents),
             status=Payment.Status.SUCCEEDED,

@@ -16,7 +16,7 @@ from apps.backoffice.sample_trade.mails import write_mails
 from apps.backoffice.sample_trade.opinions import write_opinions
 from apps.backoffice.sample_trade.prices import change_prices
 from apps.backoffice.sample_trade.sales import sell
-from apps.backoffice.sample_trade.shop import REFERENCE, Case, Shop
+from apps.backoffice.sample_trade.shop import Case, Shop
 from apps.backoffice.sample_trade.withdrawals import write_withdrawals
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.services import refresh_counts
@@ -78,7 +78,7 @@ def seed_trade(user: Any) -> int:
 
     `user` is the clerk who made the refunds and changed the prices. Needs the sample catalogue.
     """
-    if Payment.objects.filter(reference__startswith=f"pi_{REFERENCE}_0").exists():
+    if PromoCode.objects.filter(code__in=[code for code, *_ in CODES]).exists():
         return 0
     shop = _open_shop(user)
     chosen = moments(shop.rng, ORDERS - len(LATEST) - len(CASES), now=shop.now)
@@ -151,6 +151,7 @@ def _add_open_cases(shop: Shop) -> None:
     paid_at = shop.now - timedelta(days=2, hours=3)
     shop.rows.add(
         Payment(
+            kind=Payment.Kind.SAMPLE,
             reference=shop.reference("pi"),
             amount=Decimal("228.00"),
             status=Payment.Status.SUCCEEDED,

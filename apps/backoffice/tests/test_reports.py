@@ -14,9 +14,12 @@ from openpyxl import load_workbook
 from apps.backoffice.reports.figures import figures_of
 from apps.backoffice.reports.month import month_of, this_month
 from apps.backoffice.reports.movements import movements, payouts
+from apps.backoffice.today.kept_days import takings_by_day
+from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Dispute, Order, Payment, Refund
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.refunds.sent_back import settle_outside
+from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments import balance_copy
 from apps.payments.balance_copy import fetch_balance
 from apps.payments.models import BalanceEntry, Payout
@@ -43,7 +46,7 @@ def trade(api, sandbox):
     return first, second
 
 
-def make_payment(at, cents, reference, **fields):
+def make_payment(at, cents, reference, *, kind="card", currency="eur", **fields):
     student, _ = Student.objects.get_or_create(email="ana@example.com")
     amount = Decimal(cents) / 100
     order = Order.objects.create(
@@ -51,8 +54,9 @@ def make_payment(at, cents, reference, **fields):
         payment_type="full_payment", status=Order.Status.PAID, paid_at=at, **fields,
     )  # fmt: skip
     return Payment.objects.create(
-        order=order, reference=reference, amount=amount, status="succeeded", succeeded_at=at
-    )
+        order=order, reference=reference, amount=amount, status="succeeded", succeeded_at=at,
+        kind=kind, currency=currency,
+    )  # fmt: skip
 
 
 def test_the_report_of_a_month_equals_the_balance_of_stripe(trade, sandbox):
@@ -105,10 +109,50 @@ def test_a_month_begins_and_ends_at_midnight_in_madrid():
     assert (figures.gross_cents, figures.stripe.count) == (2000, 2)
 
 
+def test_refunds_and_disputes_in_another_currency_are_no_euros(owner):
+    at = datetime(2026, 10, 5, 12, tzinfo=MADRID)
+    for payment, amount in (
+        (make_payment(at, 9000, "pi_euros"), 10),
+        (make_payment(at, 400_000, "pi_pesos", currency="cop"), 3000),
+    ):
+        Refund.objects.create(
+            payment=payment, batch="b", amount=amount, reason="Error", actor="carla",
+            status="succeeded", reference=f"re_{amount}", created_at=at,
+        )  # fmt: skip
+        Dispute.objects.create(
+            payment=payment, reference=f"du_{amount}", amount=amount, status="open", withdrawn_at=at
+        )
+    figures = figures_of(month_of("2026-10"))
+
+    assert (figures.gross_cents, figures.refunds_cents) == (9000, 1000)
+    assert (figures.disputes_cents, figures.foreign_count) == (1000, 3)
+    next_day = at.date() + timezone.timedelta(days=1)
+    assert takings_by_day(at.date(), next_day)[at.date()].net_cents == 8000
+    page = owner.get("/admin/informes?mes=2026-10").content.decode()
+    assert "Sin contar, por estar en otra moneda: 3 movimientos" in page
+
+
+def test_payment_recorded_after_midnight_counts_in_the_month_of_its_success():
+    """Charged on 31 August at 23:59 in Madrid, and reported on 1 September."""
+    success = datetime(2026, 8, 31, 23, 59, tzinfo=MADRID)
+    order = make_payment(success, 9000, "pi_other").order
+    order.status, order.paid_at = "cart", None
+    order.payments.all().delete()
+    order.save()
+    payment = ConfirmedPayment("pi_midnight", 9000, succeeded_at=success)
+    with time_machine.travel(datetime(2026, 9, 1, 0, 1, tzinfo=MADRID), tick=False):
+        mark_paid(order_id=order.pk, payment=payment, actor="Stripe")
+
+    assert figures_of(month_of("2026-08")).gross_cents == 9000
+    assert figures_of(month_of("2026-09")).gross_cents == 0
+    order.refresh_from_db()
+    assert order.paid_at == success
+
+
 def test_payments_and_refunds_without_stripe_have_their_own_lines():
     at = datetime(2026, 10, 5, 12, tzinfo=MADRID)
-    make_payment(at, 0, "free_1")
-    paid = make_payment(at, 9000, "transfer_1")
+    make_payment(at, 0, "one", kind="free")
+    paid = make_payment(at, 9000, "two", kind="transfer")
     by_card = make_payment(at, 5000, "pi_1")
     for payment, amount, status in ((paid, 6, "succeeded"), (by_card, 4, "outside")):
         Refund.objects.create(
@@ -219,7 +263,7 @@ def test_disputes_are_named_without_a_sign(owner):
 def test_chart_of_twelve_months_has_its_amounts_as_text(owner):
     assert '<svg class="chart"' not in owner.get("/admin/informes").content.decode()
     make_payment(datetime(2026, 10, 5, 12, tzinfo=MADRID), 10000, "pi_1")
-    make_payment(datetime(2025, 11, 30, 23, 59, tzinfo=MADRID), 2500, "transfer_1")
+    make_payment(datetime(2025, 11, 30, 23, 59, tzinfo=MADRID), 2500, "transfer_1", kind="transfer")
     make_payment(datetime(2025, 10, 31, 23, 59, tzinfo=MADRID), 90000, "pi_2")
 
     answer = owner.get("/admin/informes?mes=2026-10")

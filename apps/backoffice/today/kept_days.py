@@ -111,9 +111,10 @@ def add_up(days: Collection[date]) -> dict[date, Sums]:
     payments = Payment.objects.filter(
         status=Payment.Status.SUCCEEDED, currency="eur", order__isnull=False
     )
+    refunds = Refund.objects.money_back().filter(payment__currency="eur")
     recovered = paid_after_reminder(since=midnight(min(days)))
     sums = _by_day("paid_cents", payments, "amount", days).union(
-        _by_day("refunded_cents", Refund.objects.money_back(), "amount", days),
+        _by_day("refunded_cents", refunds, "amount", days),
         _by_day("recovered_cents", recovered, "total_amount", days),
         all=True,
     )

@@ -1,7 +1,7 @@
 """Bank transfers that have arrived, as staff record them.
 
-A transfer is a payment of its own: its reference begins with `transfer_`, and nobody looks for it
-at Stripe. The rules are in docs/rules.md, "Orders made by staff".
+A transfer is a payment of its own, of the kind `transfer`, and nobody looks for it at Stripe. The
+rules are in docs/rules.md, "Orders made by staff".
 """
 
 from dataclasses import dataclass
@@ -23,8 +23,7 @@ from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.models import Order, StaffOrder, TransferReceipt
-from apps.orders.models.payment import TRANSFER_PREFIX
-from apps.orders.models.statuses import UNPAID, EventKind
+from apps.orders.models.statuses import UNPAID, EventKind, PaymentKind
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
 
@@ -107,7 +106,7 @@ def receive_transfer(*, order_id: int, arrived: Arrived, form_key: UUID, user: A
     amount = format_euros(arrived.amount_cents)
     reason = f"Transferencia de {amount} del {arrived.received_on:%d/%m/%Y} ({arrived.proof})"
     note(order, kind=EventKind.TRANSFER_RECEIVED, actor=user.get_username(), reason=reason)
-    _settle(order, arrived.amount_cents, f"{TRANSFER_PREFIX}{form_key.hex}", user.get_username())
+    _settle(order, arrived.amount_cents, f"transfer_{form_key.hex}", user.get_username())
     return sentence
 
 
@@ -151,7 +150,7 @@ def _settle(order: Order, cents: int, reference: str, actor: str) -> None:
             )
         return
     if missing:
-        mark_paid(order_id=order.pk, payment=ConfirmedPayment(reference, missing), actor=actor)
+        mark_paid(order_id=order.pk, payment=_transfer(reference, missing), actor=actor)
         # The parts that came before are no misfits any more: together they are the price.
         order.payments.transfers().filter(refunded=0).update(flag="")
     excess = cents - missing
@@ -163,4 +162,8 @@ def _settle(order: Order, cents: int, reference: str, actor: str) -> None:
 
 
 def _record(order: Order, reference: str, cents: int, flag_reason: str) -> None:
-    record_payment(order, None, ConfirmedPayment(reference, cents), flag_reason=flag_reason)
+    record_payment(order, None, _transfer(reference, cents), flag_reason=flag_reason)
+
+
+def _transfer(reference: str, cents: int) -> ConfirmedPayment:
+    return ConfirmedPayment(reference, cents, kind=PaymentKind.TRANSFER)

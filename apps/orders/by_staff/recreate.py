@@ -18,7 +18,7 @@ from apps.orders.gifts.details import GiftDetails
 from apps.orders.ledger.history import note
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, StaffOrder
-from apps.orders.models.statuses import EventKind
+from apps.orders.models.statuses import EventKind, PaymentKind
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.instalment_plan import InstalmentPlan
@@ -131,6 +131,8 @@ def recreate_order(lost: LostOrder, *, actor: str) -> Order:
             lost.paid_cents,
             payment_method=lost.payment_method,
             session=payment.session,
+            kind=PaymentKind(payment.kind),
+            succeeded_at=lost.paid_at,
         ),
         actor=actor,
     )

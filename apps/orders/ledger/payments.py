@@ -1,19 +1,22 @@
 """Payments that have succeeded."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.utils import timezone
 
 from apps.core.money import to_cents, to_euros
 from apps.orders.models import Order, Payment
+from apps.orders.models.statuses import PaymentKind
 
 
 @dataclass(frozen=True)
 class ConfirmedPayment:
     """A payment that the provider reports as succeeded.
 
-    `reference` is its id at the provider, or `free_…` for an order with nothing to pay. `session`
-    is the id of the Checkout Session that it was opened with, if any.
+    `reference` is its id at the provider, or an id of the shop's own for one without the provider.
+    `session` is the id of the Checkout Session that it was opened with, if any. `succeeded_at` is
+    the moment of its success at the provider, or None if it succeeds now.
     """
 
     reference: str
@@ -21,6 +24,13 @@ class ConfirmedPayment:
     currency: str = "eur"
     payment_method: str = ""
     session: str = ""
+    kind: PaymentKind = PaymentKind.CARD
+    succeeded_at: datetime | None = None
+
+    def moment(self) -> datetime:
+        """When it succeeded. Never later than now: the provider's clock may be ahead."""
+        now = timezone.now()
+        return min(self.succeeded_at or now, now)
 
 
 def record_payment(
@@ -37,7 +47,9 @@ def record_payment(
     row.currency = payment.currency
     row.payment_method = payment.payment_method
     row.status = Payment.Status.SUCCEEDED
-    row.succeeded_at = timezone.now()
+    row.kind = payment.kind
+    row.succeeded_at = payment.moment()
+    row.recorded_at = timezone.now()
     row.flag = flag_reason[:200]
     row.save()
     return row

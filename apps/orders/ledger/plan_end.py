@@ -7,6 +7,7 @@ answer is outstanding. If the provider rejects the refund, the plan goes on as b
 from uuid import uuid4
 
 from django.db.models import OuterRef, QuerySet
+from django.db.models.functions import Coalesce
 
 from apps.core.money import to_cents, to_euros
 from apps.orders.ledger.balance import count_refunded, refund_cents
@@ -71,13 +72,19 @@ def refund_late_payments(order: Order, *, end: Refund) -> None:
     If `end` refunds the whole order, that is every such payment. If it only cancels the plan, that
     is every such payment of instalments.
     """
-    late = order.payments.filter(
-        status=Payment.Status.SUCCEEDED,
-        currency="eur",
-        amount__gt=0,
-        succeeded_at__gt=end.created_at,
-        refunds=None,
-    ).exclude(disputes__status__in=DISPUTE_HELD)
+    # A payment that had succeeded before, and was recorded after the confirmation, is not a part of
+    # what the clerk saw and confirmed.
+    late = (
+        order.payments.alias(known_at=Coalesce("recorded_at", "succeeded_at"))
+        .filter(
+            status=Payment.Status.SUCCEEDED,
+            currency="eur",
+            amount__gt=0,
+            known_at__gt=end.created_at,
+            refunds=None,
+        )
+        .exclude(disputes__status__in=DISPUTE_HELD)
+    )
     if not end.ends_order:
         late = late.exclude(instalments=None)
     for payment in late.distinct().order_by("pk"):

@@ -10,10 +10,8 @@ from django.utils import timezone
 
 from apps.orders.models.instalment import Instalment
 from apps.orders.models.order import PRICE, PROVIDER_ID_LENGTH, Order
-from apps.orders.models.statuses import PAYMENT_OPEN, PaymentStatus
+from apps.orders.models.statuses import PAYMENT_OPEN, PaymentKind, PaymentStatus
 
-# Prefix of the reference of a bank transfer that staff have recorded. Stripe knows nothing of it.
-TRANSFER_PREFIX = "transfer_"
 # The buyer's success page shows the last eight characters of the payment's or the session's id.
 END_OF_REFERENCE = Upper(Right("reference", 8))
 END_OF_SESSION = Upper(Right("session", 8))
@@ -29,7 +27,7 @@ class PaymentQuerySet(models.QuerySet["Payment"]):
 
     def transfers(self) -> "PaymentQuerySet":
         """Bank transfers that staff have recorded."""
-        return self.filter(reference__startswith=TRANSFER_PREFIX, status=PaymentStatus.SUCCEEDED)
+        return self.filter(kind=PaymentKind.TRANSFER, status=PaymentStatus.SUCCEEDED)
 
     def ending_in(self, end: str) -> "PaymentQuerySet":
         """Payments whose id, or whose Checkout Session's id, ends in these eight characters."""
@@ -51,6 +49,7 @@ class Payment(models.Model):
     A payment without an order belongs to no order of the shop. It is stored and left alone.
     """
 
+    Kind = PaymentKind
     Status = PaymentStatus
 
     order = models.ForeignKey(
@@ -61,9 +60,17 @@ class Payment(models.Model):
         Instalment, related_name="payments", blank=True, verbose_name="plazos"
     )
     # The provider's id of the payment. A payment on the hosted page has none before the buyer pays:
-    # until then this is the id of its Checkout Session. A free order has an id of the shop's own,
-    # `free_…`, and a bank transfer `transfer_…`.
+    # until then this is the id of its Checkout Session. A free order and a bank transfer have an id
+    # of the shop's own. Nothing is read from an id: `kind` says what the payment is.
     reference = models.CharField("referencia", max_length=PROVIDER_ID_LENGTH, unique=True)
+    kind = models.CharField(
+        "forma",
+        max_length=10,
+        choices=Kind.choices,
+        default=Kind.CARD,
+        db_default=Kind.CARD,
+        editable=False,
+    )
     # The id of the Checkout Session. Empty if the card is typed into the shop's own dialog.
     session = models.CharField(
         "sesión",
@@ -84,7 +91,10 @@ class Payment(models.Model):
     created_at = models.DateTimeField("creado", auto_now_add=True)
     # When reconciliation last looked this payment up at the provider.
     checked_at = models.DateTimeField(null=True, editable=False)
+    # The moment of the success at the provider, which reports and the balance count by.
     succeeded_at = models.DateTimeField("cobrado", null=True, blank=True)
+    # When the shop recorded the success.
+    recorded_at = models.DateTimeField(null=True, editable=False)
 
     objects = PaymentQuerySet.as_manager()
 
@@ -126,7 +136,12 @@ class Payment(models.Model):
     @property
     def is_transfer(self) -> bool:
         """Whether it is a bank transfer, which Stripe knows nothing of."""
-        return self.reference.startswith(TRANSFER_PREFIX)
+        return self.kind == PaymentKind.TRANSFER
+
+    @property
+    def is_free(self) -> bool:
+        """Whether there was nothing to pay."""
+        return self.kind == PaymentKind.FREE
 
     @property
     def is_past_its_time(self) -> bool:

@@ -93,6 +93,22 @@ class PaymentStatus(models.TextChoices):
     CANCELED = "canceled", "Anulado"
 
 
+class PaymentKind(models.TextChoices):
+    """How a payment is made. An open payment is a card's until the provider says otherwise."""
+
+    CARD = "card", "Tarjeta"
+    # Apple Pay, Google Pay, Link, PayPal and what else the provider's account has.
+    WALLET = "wallet", "Cartera digital"
+    TRANSFER = "transfer", "Transferencia"
+    FREE = "free", "Sin coste"
+    SAMPLE = "sample", "De ejemplo"
+
+
+# The provider has no payment of these kinds.
+WITHOUT_PROVIDER = (PaymentKind.TRANSFER, PaymentKind.FREE)
+# The provider can be asked about payments of these kinds.
+AT_PROVIDER = (PaymentKind.CARD, PaymentKind.WALLET)
+
 # The payment can still succeed at the provider.
 PAYMENT_OPEN = (PaymentStatus.OPEN, PaymentStatus.PROCESSING)
 

@@ -4,7 +4,6 @@ import secrets
 
 from django.db import transaction
 from django.db.models import F, Sum
-from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros
@@ -17,15 +16,11 @@ from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
-from apps.orders.models.payment import TRANSFER_PREFIX
-from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind
+from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind, PaymentKind
 from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
 from apps.orders.rewards import service as referrals
 from apps.orders.settlement.gift_delivery import open_access
-
-# Prefix of the payment reference of an order with nothing to pay. It is not sent to Stripe.
-FREE_PREFIX = "free_"
 
 
 @transaction.atomic
@@ -56,8 +51,8 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
         # The order was placed in the instant in which its student was merged.
         order.student = order.student.merged_into
         order.save(update_fields=["student", "updated_at"])
-    _change_to_paid(order, payment, actor=actor)
-    code_used = _settle_conditions(order, is_free=_is_free(payment), actor=actor)
+    _change_to_paid(order, payment, row, actor=actor)
+    code_used = _settle_conditions(order, is_free=row.is_free, actor=actor)
     referrals.give_code(order.student)
     if code_used:
         referrals.earn_reward(order, actor=actor)
@@ -86,24 +81,20 @@ def _misfit(order: Order, payment: ConfirmedPayment) -> str:
 
 def _due_cents(order: Order, payment: ConfirmedPayment) -> int:
     """What a first payment of the order has to be. Transfers may arrive in several parts."""
-    if _is_free(payment):
+    if payment.kind == PaymentKind.FREE:
         return 0
-    if payment.reference.startswith(TRANSFER_PREFIX):
+    if payment.kind == PaymentKind.TRANSFER:
         kept = order.payments.transfers().aggregate(sum=Sum(F("amount") - F("refunded")))["sum"]
         return first_payment_cents(order) - cents_of(kept)
     return first_payment_cents(order)
 
 
-def _is_free(payment: ConfirmedPayment) -> bool:
-    return payment.reference.startswith(FREE_PREFIX)
-
-
-def _change_to_paid(order: Order, payment: ConfirmedPayment, *, actor: str) -> None:
+def _change_to_paid(order: Order, payment: ConfirmedPayment, row: Payment, *, actor: str) -> None:
     """Change the order's status, start its instalments, and flag a payment of an expired order."""
     is_late = order.status == Order.Status.EXPIRED
     if order.in_instalments:
         start_plan(order, payment)
-    order.paid_at = timezone.now()
+    order.paid_at = row.succeeded_at
     change_status(
         order,
         Order.Status.PAYING if order.in_instalments else Order.Status.PAID,
@@ -167,6 +158,7 @@ def complete_free(*, order_id: int, revision: int, actor: str) -> str:
         return order.stripe_payment_intent_id
     if order.revision != revision:
         return ""
-    reference = f"{FREE_PREFIX}{secrets.token_hex(16)}"
-    mark_paid(order_id=order_id, payment=ConfirmedPayment(reference, amount_cents=0), actor=actor)
+    reference = f"free_{secrets.token_hex(16)}"
+    payment = ConfirmedPayment(reference, amount_cents=0, kind=PaymentKind.FREE)
+    mark_paid(order_id=order_id, payment=payment, actor=actor)
     return reference

@@ -27,7 +27,9 @@ def keep_unmatched_payment(payment: ConfirmedPayment, *, reason: str) -> Payment
             "amount": to_euros(payment.amount_cents),
             "currency": payment.currency,
             "status": Payment.Status.SUCCEEDED,
-            "succeeded_at": timezone.now(),
+            "kind": payment.kind,
+            "succeeded_at": payment.moment(),
+            "recorded_at": timezone.now(),
             "flag": reason[:200],
         },
     )[0]

@@ -13,6 +13,7 @@ from django.utils import timezone
 from apps.core.models import Mail
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, PromoUse, ReferralReward
+from apps.orders.models.statuses import PaymentKind
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import mark_canceled
 from apps.pricing.models import PromoCode
@@ -140,7 +141,8 @@ def test_second_order_with_the_same_phone_earns_no_reward(subject, code):
 def test_free_order_earns_no_reward(ana, code):
     cheap = make_subject("Barata", "10.00")
     placed = place_order(cheap, total=0, code=code.code)
-    mark_paid(order_id=placed.order.pk, payment=ConfirmedPayment("free_1", 0), actor="comprador")
+    payment = ConfirmedPayment("one", 0, kind=PaymentKind.FREE)
+    mark_paid(order_id=placed.order.pk, payment=payment, actor="comprador")
 
     assert not ReferralReward.objects.exists()
 

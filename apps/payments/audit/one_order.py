@@ -116,7 +116,7 @@ def _payments(order: Order) -> Iterator[str]:
         else order.total_cents
     )
     # A total below the provider's minimum is not charged (`place.CARD_MINIMUM_CENTS`).
-    is_free = any(row.reference.startswith("free_") for row in counted)
+    is_free = any(row.is_free for row in counted)
     if not counted:
         yield f"está {_status(order)} y no tiene ningún cobro"
     elif amount != due and not is_free:

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from apps.core.money import format_euros, to_cents
 from apps.orders.models import Order, Payment, Refund
+from apps.orders.models.statuses import WITHOUT_PROVIDER
 from apps.payments.audit.charges import unrecorded
 from apps.payments.audit.one_order import succeeded
 from apps.payments.stripe.charges import ProviderCharge, charges_of
@@ -47,8 +48,8 @@ def _charges(customer: str) -> list[ProviderCharge]:
 
 def _is_unknown_to_stripe(payment: Payment) -> bool:
     """Whether Stripe has no charge for it: a free order, a transfer, or sample data."""
-    is_sample = settings.DEBUG and payment.reference.startswith("pi_ejemplo_")
-    return payment.reference.startswith("free_") or payment.is_transfer or is_sample
+    is_sample = settings.DEBUG and payment.kind == Payment.Kind.SAMPLE
+    return payment.kind in WITHOUT_PROVIDER or is_sample
 
 
 def _compare(payment: Payment, charge: ProviderCharge) -> Iterator[str]:

@@ -91,6 +91,7 @@ def charge_saved_card(
         # The student is never redirected. But Stripe refuses to confirm an intent without a return
         # address if one of its methods might redirect.
         "return_url": f"{settings.SITE_URL}{reverse('plazos')}",
+        "expand": ["latest_charge"],
     }
     params["metadata"]["automatic"] = "true"
     try:

@@ -6,7 +6,8 @@ from typing import Any
 
 import stripe
 
-from apps.payments.stripe.client import client, id_of, number_of, provider_errors
+from apps.orders.models.statuses import PaymentKind
+from apps.payments.stripe.client import client, id_of, number_of, path_id, provider_errors
 
 PAGE = 100
 
@@ -29,6 +30,7 @@ class ProviderCharge:
     customer: str
     email: str
     order_id: int | None
+    kind: PaymentKind = PaymentKind.CARD
 
     @property
     def is_refunded(self) -> bool:
@@ -52,7 +54,7 @@ def charges_since(moment: datetime | None) -> list[ProviderCharge]:
 def payment_of_charge(charge_id: str) -> str:
     """The id of a charge's payment intent. Raises ProviderError or PaymentNotFound."""
     with provider_errors():
-        charge = client().v1.charges.retrieve(charge_id)
+        charge = client().v1.charges.retrieve(path_id(charge_id))
     return id_of(charge.payment_intent) or charge.id
 
 
@@ -75,7 +77,22 @@ def _charge(charge: stripe.Charge) -> ProviderCharge:
         customer=id_of(charge.customer),
         email=_email(charge),
         order_id=_order_id(charge),
+        kind=kind_of(charge),
     )
+
+
+def kind_of(charge: stripe.Charge) -> PaymentKind:
+    """Whether the charge was paid by a card or by a wallet, such as Apple Pay, Link or PayPal."""
+    details = charge.payment_method_details
+    if details is None or details.type == "card":
+        card = getattr(details, "card", None)
+        return PaymentKind.WALLET if getattr(card, "wallet", None) else PaymentKind.CARD
+    return PaymentKind.WALLET
+
+
+def success_of(charge: stripe.Charge) -> datetime | None:
+    """When the charge took the money. None if it did not succeed."""
+    return datetime.fromtimestamp(charge.created, UTC) if charge.paid else None
 
 
 def _email(charge: stripe.Charge) -> str:

@@ -4,11 +4,14 @@ Nothing here runs inside a database transaction.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 import stripe
 from django.conf import settings
 
+from apps.orders.models.statuses import PaymentKind
+from apps.payments.stripe.charges import kind_of, success_of
 from apps.payments.stripe.client import (
     DELAYED_METHODS,
     ProviderError,
@@ -88,6 +91,9 @@ class ProviderPayment:
     # The numbers of the instalments that it pays, if any. The attempt belongs to the first.
     instalments: tuple[int, ...] = ()
     attempt: int = 0
+    kind: PaymentKind = PaymentKind.CARD
+    # The moment of the success. None while it has not succeeded.
+    succeeded_at: datetime | None = None
 
     @property
     def is_hosted(self) -> bool:
@@ -167,14 +173,16 @@ def retrieve_payment(payment: HasPaymentIds) -> ProviderPayment:
         if _is_session(payment):
             return payment_of_session(
                 client().v1.checkout.sessions.retrieve(
-                    path_id(payment.session), {"expand": ["payment_intent"]}
+                    path_id(payment.session), {"expand": ["payment_intent.latest_charge"]}
                 )
             )
-        intent = client().v1.payment_intents.retrieve(path_id(payment.reference))
+        intent = client().v1.payment_intents.retrieve(
+            path_id(payment.reference), {"expand": ["latest_charge"]}
+        )
         if not _is_of_a_session(intent):
             return payment_of_intent(intent)
         sessions = client().v1.checkout.sessions.list(
-            {"payment_intent": intent.id, "expand": ["data.payment_intent"]}
+            {"payment_intent": intent.id, "expand": ["data.payment_intent.latest_charge"]}
         )
         return payment_of_session(sessions.data[0]) if sessions.data else payment_of_intent(intent)
 
@@ -210,7 +218,9 @@ def list_intents(customer: str) -> list[ProviderPayment]:
     All payments of later instalments are among them.
     """
     with provider_errors():
-        intents = client().v1.payment_intents.list({"customer": customer, "limit": 100})
+        intents = client().v1.payment_intents.list(
+            {"customer": customer, "limit": 100, "expand": ["data.latest_charge"]}
+        )
         return [
             payment_of_intent(intent)
             for intent in intents.auto_paging_iter()
@@ -226,7 +236,11 @@ def list_payments(customer: str) -> list[ProviderPayment]:
     payments = list_intents(customer)
     with provider_errors():
         sessions = client().v1.checkout.sessions.list(
-            {"customer": customer, "limit": 100, "expand": ["data.payment_intent"]}
+            {
+                "customer": customer,
+                "limit": 100,
+                "expand": ["data.payment_intent.latest_charge"],
+            }
         )
         return payments + [payment_of_session(session) for session in sessions.auto_paging_iter()]
 
@@ -240,6 +254,9 @@ def payment_of_intent(intent: stripe.PaymentIntent) -> ProviderPayment:
     numbers = tuple(number for number in listed if number is not None)
     of_a_plan = bool(numbers) and attempt is not None
     refusal = intent.last_payment_error
+    # Expanded where the payment is fetched. An answer that only opens a payment has no charge.
+    latest = getattr(intent, "latest_charge", None)
+    charge = latest if isinstance(latest, stripe.Charge) else None
     return ProviderPayment(
         reference=intent.id,
         status=STATUS.get(intent.status, "open"),
@@ -260,6 +277,8 @@ def payment_of_intent(intent: stripe.PaymentIntent) -> ProviderPayment:
         refused_card=_fingerprint(refusal),
         instalments=numbers if of_a_plan else (),
         attempt=attempt or 0 if of_a_plan else 0,
+        kind=kind_of(charge) if charge else PaymentKind.CARD,
+        succeeded_at=success_of(charge) if charge else None,
     )
 
 
@@ -296,6 +315,8 @@ def payment_of_session(session: stripe.checkout.Session) -> ProviderPayment:
         session=session.id,
         url=session.url or "",
         expires_at=session.expires_at or 0,
+        kind=known.kind if known else PaymentKind.CARD,
+        succeeded_at=known.succeeded_at if known else None,
     )
 
 

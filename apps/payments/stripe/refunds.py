@@ -153,14 +153,10 @@ def disputes_since(moment: datetime) -> list[tuple[str, ReportedDispute]]:
         return [_dispute(dispute) for dispute in page.auto_paging_iter()]
 
 
-def payment_of(reference: str) -> str:
-    """The payment that a refund or charge belongs to. Raises PaymentNotFound if it has none."""
+def payment_of_refund(reference: str) -> str:
+    """The payment that a refund belongs to. Raises PaymentNotFound if it has none."""
     with provider_errors():
-        # An event whose buyer was erased has only the id of its object left.
-        if reference.startswith(("re_", "pyr_")):
-            payment = id_of(client().v1.refunds.retrieve(path_id(reference)).payment_intent)
-        else:
-            payment = id_of(client().v1.charges.retrieve(path_id(reference)).payment_intent)
+        payment = id_of(client().v1.refunds.retrieve(path_id(reference)).payment_intent)
     if not payment:
         raise PaymentNotFound
     return payment
