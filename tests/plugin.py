@@ -143,8 +143,10 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.WHITENOISE_AUTOREFRESH = True
 
         from tests.helpers.mail_contract import hold_samples_to_builders
+        from tests.helpers.transactions import refuse_locks_outside_transactions
 
         hold_samples_to_builders()
+        refuse_locks_outside_transactions()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

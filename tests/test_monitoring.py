@@ -5,7 +5,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, transaction
 from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
@@ -118,7 +118,8 @@ def test_monitor_names_old_tasks_differences_and_failed_work(monitor):
 @pytest.mark.django_db
 def test_metrics_count_in_the_database_and_name_nobody(monitor, django_assert_max_num_queries):
     order = make_one_of_everything()
-    note(order, kind=EventKind.CARD_REFUSED, actor="Stripe", reason="Tarjeta rechazada")
+    with transaction.atomic():
+        note(order, kind=EventKind.CARD_REFUSED, actor="Stripe", reason="Tarjeta rechazada")
     deliver_mail.enqueue(mail_id=7)
 
     with django_assert_max_num_queries(20):

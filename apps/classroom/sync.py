@@ -13,6 +13,7 @@ from apps.classroom.backends import current_classroom
 from apps.classroom.backends.base import ExternalAccount, Right
 from apps.classroom.models import AccessChange, Account
 from apps.classroom.rights import rights_of
+from apps.core.transactions import require_transaction
 from apps.students.models import Student
 
 
@@ -24,6 +25,7 @@ def queue_sync(
     `order_id` and `reason` are for staff. `moves_account` also gives the account in the classroom
     the student's present address.
     """
+    require_transaction("queue_sync")
     change = AccessChange.objects.create(
         student=student, order_id=order_id, reason=reason, moves_account=moves_account
     )

@@ -8,6 +8,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from apps.core.models import SiteSettings
+from apps.core.transactions import require_transaction
 from apps.invoices.issue import try_to_issue
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.orders.models import Order
@@ -23,6 +24,7 @@ def queue_invoices(order: Order) -> None:
 
     The row is committed with the change, so nothing is lost if the worker is away.
     """
+    require_transaction("queue_invoices")
     PendingInvoice.objects.get_or_create(order=order)
     issue_pending.enqueue(order_id=order.pk)
 

@@ -8,6 +8,7 @@ them gets no further payment to confirm.
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from apps.core.errors import TooManyRequests
@@ -157,6 +158,7 @@ def _part(value: dict[str, Any], name: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
+@transaction.atomic
 def _mail_staff() -> None:
     """Mail staff, once an hour, that no payments are opened because of refused cards."""
     now = timezone.now()

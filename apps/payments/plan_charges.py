@@ -2,7 +2,7 @@
 
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from time import monotonic
 
 from django.utils import timezone
@@ -40,10 +40,11 @@ class Collected:
     refused: int = 0
     noticed: int = 0
     problems: int = 0
+    errors: int = 0
 
     def summary(self) -> str:
         """The counts as a Spanish sentence. Empty if there was nothing to do."""
-        if not any((self.charged, self.refused, self.noticed, self.problems)):
+        if not any(astuple(self)):
             return ""
         text = (
             f"Plazos cobrados: {self.charged}. Rechazados: {self.refused}. "
@@ -51,6 +52,8 @@ class Collected:
         )
         if self.problems:
             text += f" Sin respuesta de Stripe, se repetirán: {self.problems}."
+        if self.errors:
+            text += f" Con un error inesperado, que está en el registro: {self.errors}."
         return text
 
 
@@ -80,7 +83,7 @@ def charge_instalments() -> Collected:
         # An unforeseen error with one instalment must not keep the others from being charged.
         except Exception:
             logger.exception("instalment %s could not be charged", claimed.pk)
-            done.problems += 1
+            done.errors += 1
     for instalment in charges_to_announce():
         if monotonic() - began <= MAX_RUN_SECONDS:
             with suppress(AcademyError):

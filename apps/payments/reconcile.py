@@ -30,7 +30,7 @@ from apps.payments.models import ProviderEvent
 from apps.payments.report import report
 from apps.payments.stripe.client import ProviderBusy
 from apps.payments.stripe.intents import cancel_payment, list_payments, retrieve_payment
-from apps.payments.webhooks import act_on
+from apps.payments.webhooks import act_on, record_failure
 
 logger = logging.getLogger(__name__)
 Row = TypeVar("Row", Payment, Order)
@@ -39,6 +39,8 @@ Row = TypeVar("Row", Payment, Order)
 RESERVATION = timedelta(minutes=30)
 # The worker processes an event within seconds. An older unprocessed one has lost its task.
 LOST_EVENT_AFTER = timedelta(minutes=2)
+# An event that meets an unforeseen error is repeated for so long: until a new release mends it.
+EVENT_REPEATED_FOR = timedelta(days=7)
 # Each cart takes one call to Stripe. All carts of a month would take longer than the 5 minutes
 # between two runs, so most runs look at recent ones only.
 RECENT = timedelta(hours=24)
@@ -54,6 +56,7 @@ class Findings:
     expired: int = 0
     without_order: int = 0
     problems: int = 0
+    errors: int = 0
     postponed: int = 0
 
     def summary(self) -> str:
@@ -68,6 +71,8 @@ class Findings:
             sentences += f" Cobros sin pedido, avisados por correo: {self.without_order}."
         if self.problems:
             sentences += f" Sin respuesta, se repetirán la próxima vez: {self.problems}."
+        if self.errors:
+            sentences += f" Con un error inesperado, que está en el registro: {self.errors}."
         if self.postponed:
             sentences += f" Sin tiempo, quedan para la próxima vez: {self.postponed}."
         return sentences
@@ -129,8 +134,9 @@ def _in_turn(rows: QuerySet[Row], share: Share, findings: Findings) -> Iterator[
 
 
 def _overdue_events(findings: Findings, share: Share) -> None:
+    now = timezone.now()
     overdue = ProviderEvent.objects.filter(
-        processed_at__isnull=True, received_at__lt=timezone.now() - LOST_EVENT_AFTER
+        processed_at__isnull=True, received_at__lt=now - LOST_EVENT_AFTER
     )
     waiting = list(overdue.order_by("attempts", "received_at"))
     for position, event in enumerate(waiting):
@@ -143,9 +149,10 @@ def _overdue_events(findings: Findings, share: Share) -> None:
         except AcademyError as error:
             share.count_problem(error, findings)
         # An unforeseen error with one event must not keep the payments from being checked.
-        except Exception:
+        except Exception as error:
             logger.exception("event %s could not be acted on", event.event_id)
-            findings.problems += 1
+            findings.errors += 1
+            record_failure(event, error, is_last=event.received_at < now - EVENT_REPEATED_FOR)
 
 
 def _open_payments(findings: Findings, share: Share, since: datetime | None) -> None:
@@ -168,7 +175,7 @@ def _open_payments(findings: Findings, share: Share, since: datetime | None) -> 
         # An unforeseen error with one payment or order must not keep the others from being checked.
         except Exception:
             logger.exception("payment %s could not be checked", row.reference)
-            findings.problems += 1
+            findings.errors += 1
 
 
 def _is_outdated(row: Payment, order: Order) -> bool:
@@ -224,7 +231,7 @@ def _lost_answers(findings: Findings, share: Share, since: datetime) -> None:
             share.count_problem(error, findings)
         except Exception:
             logger.exception("the payments of order %s could not be checked", order.pk)
-            findings.problems += 1
+            findings.errors += 1
 
 
 def _stale_reservations(findings: Findings, share: Share) -> None:
@@ -247,7 +254,7 @@ def _stale_reservations(findings: Findings, share: Share) -> None:
             continue
         except Exception:
             logger.exception("the payments of order %s could not be checked", order.pk)
-            findings.problems += 1
+            findings.errors += 1
             continue
         release_reservation(order_id=order.pk)
         findings.released += 1

@@ -35,6 +35,7 @@ class Returned:
     refunds: int = 0
     disputes: int = 0
     problems: int = 0
+    errors: int = 0
 
     def summary(self) -> str:
         """The counts as Spanish sentences. Empty if nothing was done."""
@@ -46,6 +47,8 @@ class Returned:
         )
         if self.problems:
             sentences += f" Sin respuesta de Stripe, se repetirán: {self.problems}."
+        if self.errors:
+            sentences += f" Con un error inesperado, que está en el registro: {self.errors}."
         return sentences
 
 
@@ -55,7 +58,7 @@ def reconcile_returns() -> Returned:
     Safe to run at any time, also in parallel.
     """
     counts = Returned()
-    counts.settled, counts.problems = settle_requested()
+    counts.settled, counts.problems, counts.errors = settle_requested()
     since = timezone.now() - LOOK_BACK
     try:
         refunds = stripe_refunds.refunds_since(since)
@@ -97,5 +100,5 @@ def _run(counts: Returned, record: Callable[[], bool]) -> bool:
     # An unforeseen error with one payment must not keep the others from being recorded.
     except Exception:
         logger.exception("a refund or dispute could not be recorded")
-        counts.problems += 1
+        counts.errors += 1
     return False

@@ -155,9 +155,9 @@ def close_open_payments(order_id: int) -> None:
                 cancel_open_payment(payment)
 
 
-def settle_requested() -> tuple[int, int]:
+def settle_requested() -> tuple[int, int, int]:
     """Settle the refunds that got no answer. Returns how many were settled, and how many not."""
-    settled = problems = 0
+    settled = problems = errors = 0
     waiting = Refund.objects.unanswered().filter(
         Q(created_at__lt=timezone.now() - MIN_AGE) | Q(follows__isnull=False)
     )
@@ -173,8 +173,8 @@ def settle_requested() -> tuple[int, int]:
         # An unforeseen error with one refund must not keep the others from being settled.
         except Exception:
             logger.exception("refund %s could not be settled", refund.pk)
-            problems += 1
-    return settled, problems
+            errors += 1
+    return settled, problems, errors
 
 
 def fetch_and_record_dispute(reference: str) -> bool:

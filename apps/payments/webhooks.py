@@ -80,13 +80,29 @@ def act_on(event: ProviderEvent) -> None:
         return
     handler = HANDLERS.get(event.kind)
     if event.kind == UNREADABLE:
-        outcome = _report_unreadable(event)
-    elif _is_of_other_mode(event):
+        _report_unreadable(event)
+        return
+    if _is_of_other_mode(event):
         outcome = "No se trata: es de otro modo (real o de pruebas)"
     elif handler is None:
         outcome = "Guardado; este tipo no se usa"
     else:
         outcome = handler(event.payload)
+    _mark_processed(event, outcome)
+
+
+def record_failure(event: ProviderEvent, error: Exception, *, is_last: bool) -> None:
+    """Count an attempt that an unforeseen error ended. After the last one, give the event up."""
+    name = type(error).__name__
+    if is_last:
+        _mark_processed(event, f"Abandonado por un error inesperado: {name}")
+        return
+    ProviderEvent.objects.filter(pk=event.pk).update(
+        attempts=F("attempts") + 1, outcome=f"Error inesperado: {name}"
+    )
+
+
+def _mark_processed(event: ProviderEvent, outcome: str) -> None:
     ProviderEvent.objects.filter(pk=event.pk).update(
         processed_at=timezone.now(), attempts=F("attempts") + 1, outcome=outcome[:300]
     )
@@ -97,15 +113,16 @@ def _is_of_other_mode(event: ProviderEvent) -> bool:
     return event.livemode is is_test_shop
 
 
-def _report_unreadable(event: ProviderEvent) -> str:
-    """Mail staff once about a signed body that is no event. It has no other effect."""
+@transaction.atomic
+def _report_unreadable(event: ProviderEvent) -> None:
+    """Mark a signed body that is no event, and mail staff about it once. No other effect."""
     queue_mail(
         key=f"event-unreadable:{event.event_id}",
         template="event_unreadable",
         to=settings.STAFF_EMAIL,
         context={"event_row_id": event.pk},
     )
-    return "No se puede leer: el equipo está avisado"
+    _mark_processed(event, "No se puede leer: el equipo está avisado")
 
 
 def _on_payment(payload: dict[str, Any]) -> str:

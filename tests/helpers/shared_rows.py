@@ -19,6 +19,8 @@ def module_transaction(
     """
     with django_db_blocker.unblock():
         around = transaction.atomic()
+        # It belongs to the tests, like the block of a TestCase (tests/helpers/transactions.py).
+        around._from_testcase = True
         around.__enter__()
     yield django_db_blocker
     with django_db_blocker.unblock():

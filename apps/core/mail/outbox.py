@@ -26,6 +26,7 @@ from apps.core.mail.delivery import (
 from apps.core.mail.registry import NoLongerDue, is_registered, render_mail
 from apps.core.models import Mail
 from apps.core.render_memory import remembering
+from apps.core.transactions import require_transaction
 
 
 def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> Mail | None:
@@ -39,8 +40,7 @@ def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> 
     """
     if not is_registered(template):
         raise LookupError(f"No mail is registered as {template!r}")
-    if not transaction.get_connection().in_atomic_block:
-        raise transaction.TransactionManagementError("queue_mail belongs inside a transaction")
+    require_transaction("queue_mail")
     mail = Mail(key=key, template=template, to=to, context=context, message_id=new_message_id())
     if not insert_new(mail):
         return None

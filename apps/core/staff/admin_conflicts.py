@@ -13,9 +13,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.db import connection
 from django.db.models import Model
 from django.http import HttpRequest
+
+from apps.core.transactions import in_transaction
 
 if TYPE_CHECKING:
     from django.contrib.admin.options import InlineModelAdmin, ModelAdmin
@@ -150,7 +151,7 @@ class GuardsChanges(_ModelAdmin):
     def get_object(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """Lock the row before its values are compared and saved."""
         row = super().get_object(request, *args, **kwargs)
-        if row is None or request.method != "POST" or not connection.in_atomic_block:
+        if row is None or request.method != "POST" or not in_transaction():
             return row
         self.lock_row(row)
         return super().get_object(request, *args, **kwargs)

@@ -13,7 +13,6 @@ from django.core import mail as django_mail
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.db.models import F
-from django.db.transaction import TransactionManagementError
 from django.test import override_settings
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
@@ -107,13 +106,6 @@ def test_a_mail_is_rolled_back_with_its_transaction():
         pay()
     assert not Mail.objects.exists()
     assert not DBTaskResult.objects.exists()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_mail_outside_a_transaction_is_refused():
-    with pytest.raises(TransactionManagementError):
-        queue_mail(key="k", template="greeting", to="a@example.com", context={"name": "Ana"})
-    assert not Mail.objects.exists()
 
 
 @pytest.mark.django_db

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import requests
 import time_machine
+from django.db import transaction
 
 from apps.invoices.checks import configuration_problems
 from apps.invoices.jobs import send_tax_records
@@ -84,7 +85,8 @@ def issue(number, *, kind="F1", lines=((15074, 3166, "general"),), seller=SELLER
         },
         **fields,
     )  # fmt: skip
-    record_issue(invoice)
+    with transaction.atomic():
+        record_issue(invoice)
     return invoice
 
 

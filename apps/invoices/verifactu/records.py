@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from apps.core.money import to_euros
@@ -62,6 +63,7 @@ def _issue_values(invoice: Invoice) -> dict[str, str]:
     }
 
 
+@transaction.atomic
 def record_annulment(invoice: Invoice) -> TaxRecord:
     """Add the record that annuls an invoice which should never have been issued.
 

@@ -334,7 +334,7 @@ def test_friend_code_is_not_locked_next_to_a_typed_code(
     make_promo("DIEZ")
     locked = []
     lock = promo.lock
-    monkeypatch.setattr(promo, "lock", lambda code, order: locked.append(code) or lock(code, order))
+    monkeypatch.setattr(promo, "lock", lambda code, **who: locked.append(code) or lock(code, **who))
 
     cart = in_parts(invited, pair[:1], "172.80", promo_code="DIEZ")
     assert api.checkout(cart)["total_amount"] == 172.8

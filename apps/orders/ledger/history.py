@@ -1,5 +1,6 @@
 """The history of an order and its flag for staff."""
 
+from apps.core.transactions import require_transaction
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
 
@@ -9,6 +10,7 @@ def note(order: Order, *, kind: EventKind, actor: str, reason: str, external_id:
 
     The caller holds the order's lock.
     """
+    require_transaction("note")
     OrderEvent.objects.create(
         order=order, kind=kind, actor=actor[:80], reason=reason[:600], external_id=external_id
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from apps.core.transactions import require_transaction
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
 
@@ -37,6 +38,7 @@ def change_status(
     that the caller has changed and that are saved with the status. Raises ImpossibleTransition for
     a change that TRANSITIONS does not list.
     """
+    require_transaction("change_status")
     if to not in TRANSITIONS[order.status]:
         raise ImpossibleTransition(f"order {order.pk}: {order.status} → {to}")
     before, order.status = order.status, to

@@ -5,6 +5,7 @@ from smtplib import SMTPRecipientsRefused
 
 import pytest
 import time_machine
+from django.db import transaction
 from django.utils import timezone
 
 from apps.classroom.models import Account
@@ -85,7 +86,8 @@ def test_buyer_who_corrects_the_address_to_a_strangers_gets_no_link_to_their_acc
 
 def test_gift_to_the_owner_of_the_friend_code_earns_nothing_and_is_flagged(api, sandbox):
     owner = Student.objects.create(email=LEO)
-    code = give_code(owner)
+    with transaction.atomic():
+        code = give_code(owner)
 
     order = pay(place_gift(api, total="167.40", body={"promo_code": code.code}), cents=16_740)
 

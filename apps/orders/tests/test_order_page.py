@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -185,7 +185,8 @@ def test_erasure_redacts_addresses_and_typed_reasons_in_the_history(client, orde
     order.payments.get().refunds.all().delete()
     Order.objects.update(status="paid")
     StaffOrder.objects.update(reason="Ana Gil está de baja")
-    note(order, kind="made_by_staff", actor="carla", reason="Descuento: Ana Gil está de baja")
+    with transaction.atomic():
+        note(order, kind="made_by_staff", actor="carla", reason="Descuento: Ana Gil está de baja")
     press(client, order, "reenviar_confirmacion")
     press(client, order, "cambiar_correo", email="nueva@example.com")
     erase_all("nueva@example.com")

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import time_machine
 from django.core import mail as django_mail
+from django.db import transaction
 from django.test import Client
 
 from apps.core.models import Mail
@@ -143,7 +144,8 @@ def test_queued_reminder_is_not_sent_after_the_purchase(cart, clock, work):
     clock.shift(24 * HOUR)
     queue_due_reminders()
     order.refresh_from_db()
-    change_status(order, Order.Status.PAID, kind="paid", actor="prueba", reason="Pagado")
+    with transaction.atomic():
+        change_status(order, Order.Status.PAID, kind="paid", actor="prueba", reason="Pagado")
     work()
     assert Mail.objects.get(template="cart_reminder").status == Mail.Status.DROPPED
     assert django_mail.outbox == []

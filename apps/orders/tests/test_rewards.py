@@ -50,9 +50,10 @@ def test_reward_stays_held_while_the_order_is_overdue_or_disputed(subject, code,
         ).referral_reward
     order = reward.order
     if trouble == "overdue":
-        change_status(
-            order, Order.Status.OVERDUE, kind="overdue", actor="sistema", reason="Vencido"
-        )
+        with transaction.atomic():
+            change_status(
+                order, Order.Status.OVERDUE, kind="overdue", actor="sistema", reason="Vencido"
+            )
     else:
         Order.objects.update(disputed_at=timezone.now())
     with time_machine.travel(reward.held_until + timedelta(days=9), tick=False):

@@ -1,6 +1,7 @@
 """The allowed status transitions (docs/rules.md, "Orders and their states"), and no others."""
 
 import pytest
+from django.db import transaction
 
 from apps.orders.ledger.history import flag
 from apps.orders.ledger.states import TRANSITIONS, ImpossibleTransition, change_status
@@ -32,14 +33,15 @@ def order_in(status):
 def test_status_change_is_recorded_with_its_reason_or_refused(before, after):
     order = order_in(before)
     if (before, after) not in ALLOWED:
-        with pytest.raises(ImpossibleTransition):
+        with pytest.raises(ImpossibleTransition), transaction.atomic():
             change_status(order, after, kind="paid", actor="Ana", reason="prueba")
         order.refresh_from_db()
         assert order.status == before
         assert order.events.count() == 0
         return
 
-    change_status(order, after, kind="paid", actor="Ana", reason="prueba")
+    with transaction.atomic():
+        change_status(order, after, kind="paid", actor="Ana", reason="prueba")
 
     order.refresh_from_db()
     event = order.events.get()
@@ -56,8 +58,9 @@ def test_every_order_status_has_its_allowed_transitions():
 def test_first_flag_stays_and_later_flags_are_added_to_the_history():
     order = order_in("paid")
 
-    flag(order, kind="payment_misfit", actor="Stripe", reason="Segundo pago")
-    flag(order, kind="payment_misfit", actor="Stripe", reason="Tercer pago")
+    with transaction.atomic():
+        flag(order, kind="payment_misfit", actor="Stripe", reason="Segundo pago")
+        flag(order, kind="payment_misfit", actor="Stripe", reason="Tercer pago")
 
     order.refresh_from_db()
     assert order.flag == "Segundo pago"

@@ -162,6 +162,19 @@ def test_payments_are_paused_and_staff_mailed_once(api, buy, settings, one_hour)
     assert buy(21)[0] == 200
 
 
+def test_browser_that_reports_a_refusal_pauses_payments_and_mails_staff(
+    api, sandbox, buy, settings
+):
+    settings.REFUSED_CARDS_PER_MINUTE = 1
+    for placed in [buy(number)[1] for number in range(2)]:
+        sandbox.confirm(placed["client_secret"], DECLINED)
+        status, _ = api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
+        assert status == 409
+
+    assert_refused(buy(3), code="payments_paused")
+    assert Mail.objects.filter(template="card_testing").count() == 1
+
+
 def test_saved_cart_needs_no_payment(api, buy):
     _, placed = buy()
     refuse(api, placed, BY_BUYER.times)

@@ -4,12 +4,16 @@ import hashlib
 import hmac
 import json
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.conf import settings
+from django.utils import timezone
 
 from apps.core.models import Mail
+from apps.payments import webhooks
 from apps.payments.models import ProviderEvent
 from apps.payments.reconcile import reconcile
 from tests.helpers.shop import Api
@@ -74,6 +78,28 @@ def test_signed_body_that_is_not_an_event_is_stored_and_reported_once(api, sandb
     work()
 
     assert Mail.objects.filter(template="event_unreadable").count() == 1
+
+
+def test_event_with_an_unforeseen_error_is_named_as_such_and_given_up_after_a_week(
+    api, sandbox, work, monkeypatch
+):
+    def fail(payload):
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(webhooks.HANDLERS, "payment_intent.succeeded", fail)
+    assert deliver_signed(api, {**EVENT, "data": {"object": {"id": "pi_1"}}}) == 200
+    work()
+
+    with time_machine.travel(timezone.now() + timedelta(minutes=3)):
+        summary = reconcile().summary()
+    event = ProviderEvent.objects.get()
+    assert "Con un error inesperado, que está en el registro: 1." in summary
+    assert "Sin respuesta" not in summary
+    assert (event.processed_at, event.outcome) == (None, "Error inesperado: ZeroDivisionError")
+    with time_machine.travel(timezone.now() + timedelta(days=8)):
+        assert [reconcile().errors for _ in range(2)] == [1, 0]
+    event.refresh_from_db()
+    assert event.outcome == "Abandonado por un error inesperado: ZeroDivisionError"
 
 
 @pytest.mark.parametrize("name", UNSTORABLE_BODIES)

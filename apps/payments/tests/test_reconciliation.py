@@ -146,5 +146,5 @@ def test_reconciliation_continues_after_an_unforeseen_error_with_one_payment(
     monkeypatch.setattr(reconcile, "retrieve_payment", retrieve_or_fail)
     findings = reconcile.reconcile()
 
-    assert (findings.payments, findings.problems) == (1, 1)
+    assert (findings.payments, findings.problems, findings.errors) == (1, 0, 1)
     assert Order.objects.get(pk=other["order_id"]).status == "paid"

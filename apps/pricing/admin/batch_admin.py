@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.contrib.admin.widgets import AdminSplitDateTime, AutocompleteSelectMultiple
 from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
-from django.db import connection
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -23,6 +22,7 @@ from apps.core.money_fields import EurosField
 from apps.core.spreadsheets import as_csv, csv_answer
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, links, list_link, moment, money
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.transactions import in_transaction
 from apps.pricing.admin.code_admin import cart_link, worth
 from apps.pricing.code_batches import (
     MOST_CODES,
@@ -185,7 +185,7 @@ class PromoBatchAdmin(AcademyModelAdmin):
     ) -> Any:
         if obj is None:
             kwargs["form"] = _NewBatchForm
-            if request.method == "POST" and connection.in_atomic_block:
+            if request.method == "POST" and in_transaction():
                 # Two clicks at once are handled one after the other.
                 users: Any = get_user_model().objects.select_for_update(no_key=True)
                 list(users.filter(pk=request.user.pk))
