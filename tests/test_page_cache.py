@@ -10,11 +10,14 @@ from django.core.cache import cache
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject, University
+from apps.core import retention
 from apps.core.models import PublicChange, SiteSettings
 from apps.core.page_cache import answers
 from apps.core.page_cache.triggers import shown_tables
+from apps.core.privacy import purge_all
 from apps.pages.exercises import EXERCISES
 from apps.pages.models import Faq
 from apps.pricing.models import Campaign
@@ -158,6 +161,16 @@ def test_counts_of_students_render_no_page_again(subject):
     University.objects.update(students_counted=7)
 
     assert changes == (PublicChange.objects.count(), PublicChange.objects.last().pk)
+
+
+def test_nightly_purge_keeps_the_newest_changes(monkeypatch):
+    monkeypatch.setattr(retention, "KEPT_CHANGES", 3)
+    for _ in range(5):
+        newest = PublicChange.objects.create()
+    purge_all(timezone.now())
+
+    kept = PublicChange.objects.order_by("pk").values_list("pk", flat=True)
+    assert list(kept) == [newest.pk - 2, newest.pk - 1, newest.pk]
 
 
 def test_rolled_back_change_is_not_recorded(subject):

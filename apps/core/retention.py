@@ -12,8 +12,8 @@ from apps.core.privacy import register_retention
 # The same period as the provider's events, which the mails refer to.
 MAIL_RETENTION = timedelta(days=396)
 TASK_RETENTION = timedelta(days=30)
-# Processes ask for changes twice a second.
-CHANGE_RETENTION = timedelta(days=1)
+# Enough for every change that is committed while old ones are deleted, and quickly counted.
+KEPT_CHANGES = 1_000
 
 
 def _purge_mails(now: datetime) -> int:
@@ -33,11 +33,14 @@ def _purge_tasks(now: datetime) -> int:
 
 
 def _purge_changes(now: datetime) -> int:
-    return PublicChange.objects.filter(at__lt=now - CHANGE_RETENTION).delete()[0]
+    newest = PublicChange.objects.order_by("pk").last()
+    if newest is None:
+        return 0
+    return PublicChange.objects.filter(pk__lte=newest.pk - KEPT_CHANGES).delete()[0]
 
 
 def register() -> None:
     register_retention("Correos de más de 13 meses", _purge_mails)
     register_retention("Sesiones caducadas", _purge_sessions)
     register_retention("Tareas terminadas hace más de 30 días", _purge_tasks)
-    register_retention("Cambios de las páginas públicas de ayer", _purge_changes)
+    register_retention("Cambios de las páginas públicas, salvo los 1.000 últimos", _purge_changes)

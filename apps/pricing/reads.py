@@ -18,8 +18,9 @@ def banner_today() -> CampaignTerms | None:
 
 @remembered
 def calculator_campaigns() -> list[Campaign]:
-    """All campaigns of the calculator, for the table of discounts."""
-    return list(Campaign.objects.filter(active=True, calculator=True))
+    """The campaigns of the calculator that have not ended for good, for the table of discounts."""
+    campaigns = Campaign.objects.filter(active=True, calculator=True)
+    return list(campaigns.exclude(last_on__lt=today()))
 
 
 @remembered

@@ -50,7 +50,7 @@ def moved_date(by: timedelta) -> str:
         const Real = Date, ahead = {by / timedelta(milliseconds=1):.0f};
         window.Date = class Date extends Real {{
             constructor(...given) {{ given.length ? super(...given) : super(Real.now() + ahead); }}
-            static now() {{ return Real.now() + ahead; }}
+            static now = () => Real.now() + ahead;
         }};
     }}"""
 

@@ -65,9 +65,9 @@ def make_one_of_everything():
     )
     promo.subjects.add(subject)
     PromoBatch.objects.create(name=f"Tanda {n}", pattern="FERIA-######")
+    # It has ended: the prices of a test depend on no campaign that happens to run.
     Campaign.objects.create(
-        name=f"Campaña {n}", percent=20, first_month=8, first_day=1, last_month=8, last_day=31,
-        cart=True,
+        name=f"Campaña {n}", percent=20, first_on="2025-08-01", last_on="2025-08-31", cart=True,
     )  # fmt: skip
     order = Order.objects.create(
         student=student, email=student.email, phone=student.phone, total_amount=Decimal("187.00"),

@@ -17,6 +17,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 MOST_QUERIES = 12
 # A table of this many rows is large.
@@ -24,6 +25,14 @@ LARGE = 5_000
 # The most rows of a large table that one step of a query may read. A list counts its rows up to a
 # limit below this (`core.staff.admin_base.BoundedPaginator`), and a page shows 50.
 MOST_ROWS = 2_500
+
+
+def earlier(apart: str) -> str:
+    """The SQL expression of a moment for copy n: n times that much before now, as in "1 hour".
+
+    Now is the time of the tests, which `--as-of` moves; that of PostgreSQL stays.
+    """
+    return f"timestamptz '{timezone.now().isoformat()}' - n * interval '{apart}'"
 
 
 def multiply(row: Model, times: int, **columns: str) -> int:

@@ -31,7 +31,7 @@ from apps.orders.models import Order, Payment
 from tests.helpers.completion import deliver, event_body
 from tests.helpers.factories import checkout_body, whole
 from tests.helpers.one_of_everything import make_one_of_everything
-from tests.helpers.query_plans import multiply
+from tests.helpers.query_plans import earlier, multiply
 from tests.helpers.shop import Api
 from tools.dev.bench_table import Row
 
@@ -39,7 +39,7 @@ SMALL_SUBJECTS, LARGE_SUBJECTS = 1_000, 100_000
 SMALL_ORDERS, LARGE_ORDERS = 1_000, 1_000_000
 TIMES = 40
 GOAL = 1.5
-EARLIER = "now() - n * interval '20 seconds'"
+EARLIER = earlier("20 seconds")
 
 # Asks for the page or answer with this number. django-stubs has its own type of test responses.
 Request = Callable[[int], Any]

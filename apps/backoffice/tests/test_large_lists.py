@@ -19,11 +19,11 @@ from apps.payments.models import ProviderEvent
 from apps.students.models import Consent, SignIn, Student
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything
-from tests.helpers.query_plans import bounded_reads, multiply
+from tests.helpers.query_plans import bounded_reads, earlier, multiply
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres]
 MANY = 20_000
-HOURS_AGO = "now() - n * interval '1 hour'"
+HOURS_AGO = earlier("1 hour")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def many(carla):
         Consent.objects.first(), MANY, order_id=f"{orders} + n", student_id=f"{students} + n",
         accepted_at=HOURS_AGO,
     )  # fmt: skip
-    multiply(order.instalments.first(), MANY, **of_order, due_on="current_date - n / 24")
+    multiply(order.instalments.first(), MANY, **of_order, due_on=f"({HOURS_AGO})::date")
     multiply(order.promo_uses.first(), MANY, **of_order, reserved_at=HOURS_AGO)
     multiply(AccessChange.objects.first(), MANY, **of_order, created_at=HOURS_AGO)
     multiply(ProviderEvent.objects.first(), MANY, event_id="'evt_many' || n", received_at=HOURS_AGO)

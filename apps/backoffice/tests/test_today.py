@@ -26,7 +26,7 @@ from apps.orders.models import (
     Refund,
 )
 from tests.helpers.one_of_everything import make_one_of_everything
-from tests.helpers.query_plans import bounded_reads, multiply
+from tests.helpers.query_plans import bounded_reads, earlier, multiply
 
 pytestmark = pytest.mark.django_db
 
@@ -244,7 +244,7 @@ def test_order_that_never_got_a_provisioning_is_an_open_task(client):
 def test_start_page_reads_large_tables_by_index_in_12_queries(client):
     order = make_work()
     Order.objects.update(flag="", disputed_at=None)
-    year = "now() - n * interval '25 minutes'"
+    year = earlier("25 minutes")
     orders = multiply(
         order, 20_000, idempotency_id="gen_random_uuid()", order_key_digest="NULL",
         paid_at=year, created_at=year,

@@ -13,7 +13,7 @@ from apps.core.models import Mail
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
-from tests.helpers.query_plans import LARGE, bounded_reads, multiply
+from tests.helpers.query_plans import LARGE, bounded_reads, earlier, multiply
 
 PASSWORD = "marea-alta-42"
 
@@ -43,7 +43,7 @@ def test_list_of_enrolments_reads_neither_all_of_them_nor_all_degrees(admin_clie
     )  # fmt: skip
     multiply(
         enrolment, 2 * LARGE, student_id=f"{students} + n",
-        granted_at="now() - n * interval '1 hour'",
+        granted_at=earlier("1 hour"),
     )  # fmt: skip
     degree = enrolment.subject.degree
     multiply(
@@ -63,7 +63,7 @@ def test_list_of_enrolments_reads_neither_all_of_them_nor_all_degrees(admin_clie
 def test_list_of_provisionings_reads_the_newest_by_index(admin_client):
     provisioning = Provisioning.objects.get(order_id=make_one_of_everything().pk)
     multiply(
-        provisioning, 2 * LARGE, order_id="1000 + n", created_at="now() - n * interval '1 hour'",
+        provisioning, 2 * LARGE, order_id="1000 + n", created_at=earlier("1 hour"),
     )  # fmt: skip
     admin_client.get("/admin/")
 

@@ -1,7 +1,7 @@
 """The calculator, the plan preview, the forms' notes and the 500 page."""
 
 import re
-from datetime import datetime
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -11,6 +11,7 @@ from django.test import Client
 
 from apps.pages.calculator_props import calculator_props
 from apps.pages.plan_preview import preview_props
+from apps.pricing.models import Campaign
 from apps.pricing.seed import seed_campaigns
 
 pytestmark = pytest.mark.django_db
@@ -63,12 +64,17 @@ def test_plan_preview_has_5_pecs_with_8_videos_and_50_questions_and_an_exam_with
         assert all(document["pages"] > 0 for document in item["documents"])
 
 
+def words_of(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", html).replace("\xa0", " ").split())
+
+
 def test_discounts_section_shows_volume_full_payment_date_and_referral_discounts(
     client: Client,
 ) -> None:
     seed_campaigns()
-    html = client.get("/precios").content.decode()
-    text = " ".join(re.sub(r"<[^>]+>", " ", html).replace("\xa0", " ").split())
+    with time_machine.travel("2026-11-21T10:00:00+01:00", tick=False):
+        html = client.get("/precios").content.decode()
+    text = words_of(html)
     for words in (
         "Código personal del 5 %",
         "Agosto Hasta el 31 de agosto −20 %",
@@ -81,6 +87,24 @@ def test_discounts_section_shows_volume_full_payment_date_and_referral_discounts
         assert words in text, words
     for anchor in ("presupuesto", "calculadora", "descuentos"):
         assert f'id="{anchor}"' in html
+
+
+def test_discounts_section_marks_the_running_campaign_and_drops_one_that_has_ended(
+    client: Client,
+) -> None:
+    seed_campaigns()
+    Campaign.objects.create(
+        name="Rebajas", percent=30, first_on=date(2027, 8, 20), last_on=date(2027, 8, 22)
+    )
+    with time_machine.travel("2027-08-22T23:59:00+02:00", tick=False):
+        sale = words_of(client.get("/precios").content.decode())
+    with time_machine.travel("2027-08-23T00:00:00+02:00", tick=False):
+        after = words_of(client.get("/precios").content.decode())
+
+    assert "Rebajas Ahora Hasta el 22 de agosto de 2027 −30 %" in sale
+    assert "Agosto Hasta el 31 de agosto −20 %" in sale
+    assert "Rebajas" not in after
+    assert "Agosto Ahora Hasta el 31 de agosto −20 %" in after
 
 
 def test_prices_page_has_the_anchors_presupuesto_calculadora_and_descuentos(client: Client) -> None:
