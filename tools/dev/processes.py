@@ -132,8 +132,21 @@ def is_free(port: int, host: str = "127.0.0.1") -> bool:
     return True
 
 
+_reserved: list[socket.socket] = []
+
+
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port of 127.0.0.1 that nobody listens on, and that nobody else is given.
+
+    On Linux this process keeps a socket bound to it, which does not listen: the kernel gives the
+    port to no other process, and a server that asks for it by number gets it.
+    """
+    probe = socket.socket()
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    probe.bind(("127.0.0.1", 0))
+    port = int(probe.getsockname()[1])
+    if sys.platform == "linux":
+        _reserved.append(probe)
+    else:  # Elsewhere the bound socket would keep the server out.
+        probe.close()
+    return port

@@ -169,12 +169,27 @@ def test_taken_port_is_one_sentence(kept, taken, monkeypatch):
     assert kept == []
 
 
-def test_sandbox_takes_another_port_if_the_next_one_is_taken(kept, taken, monkeypatch):
-    monkeypatch.setenv("PORT", str(taken - 1))
+@pytest.fixture
+def before_taken() -> Iterator[int]:
+    """A free port that nobody else is given; a server listens on the next one."""
+    while True:
+        port = free_port()
+        with socket.socket() as server:
+            try:
+                server.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            server.listen()
+            yield port
+            return
+
+
+def test_sandbox_takes_another_port_if_the_next_one_is_taken(kept, before_taken, monkeypatch):
+    monkeypatch.setenv("PORT", str(before_taken))
 
     run.configure()
 
-    assert os.environ["SANDBOX_PORT"] not in {str(taken), str(taken - 1)}
+    assert os.environ["SANDBOX_PORT"] not in {str(before_taken), str(before_taken + 1)}
     assert os.environ["DEBUG"] == "true"
 
 
