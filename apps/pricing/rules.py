@@ -332,11 +332,13 @@ def quote_mismatch(
     chosen: Sequence[tuple[int, Item]],
     *,
     payment_type: PaymentType,
+    campaign: CampaignTerms | None,
 ) -> QuoteMismatch | None:
     """Return why a quote does not bind for a cart, or None if it binds.
 
     `chosen` has the subject id and the item of each line. The caller checks that the quote has not
-    expired and has not been used. A quote above the sum of today's prices has nothing to take off.
+    expired and has not been used. A quote never costs more than the same cart without it, today's
+    campaign and discounts included.
     """
     ids = [subject_id for subject_id, _ in chosen]
     all_complete = all(item.complete for _, item in chosen)
@@ -344,7 +346,9 @@ def quote_mismatch(
         return "other_subjects"
     if payment_type != terms.payment_type:
         return "other_payment_type"
-    if sum(item.price_cents for _, item in chosen) < terms.price_cents:
+    items = [item for _, item in chosen]
+    today = quote_cart(items, payment_type=payment_type, campaign=campaign)
+    if today.total_cents < terms.price_cents:
         return "cheaper_today"
     return None
 

@@ -4,8 +4,10 @@
  */
 
 import type { PaymentType } from "../schemas/paymentType";
+import type { Pricing } from "../schemas/pricing";
 import type { BindingQuote } from "./bindingQuote";
-import type { Cart } from "./cart";
+import { type Cart, toPricedItems } from "./cart";
+import { quoteCart } from "./quote";
 
 /**
  * The binding price, or a notice that says why the quote does not bind. Both null without a quote.
@@ -16,22 +18,23 @@ export const NO_CODE_WITH_QUOTE =
   "El precio de tu presupuesto no admite además un código promocional.";
 
 export function bindingPriceOf(
+  pricing: Pricing,
   bindingQuote: BindingQuote | null,
   cart: Cart,
   paymentType: PaymentType,
 ): BindingPrice {
-  return bindingQuote && cart.length > 0
-    ? bindingQuote.priceFor(cart, paymentType)
-    : { bindingCents: null, notice: null };
+  if (!bindingQuote || cart.length === 0) return { bindingCents: null, notice: null };
+  const today = quoteCart(pricing, toPricedItems(cart), { paymentType, promo: null });
+  return bindingQuote.priceFor(cart, paymentType, today.totalCents);
 }
 
 /**
  * The options for pricing the cart before the visitor has chosen a payment type: the quote's
  * payment type while its price binds, else full payment.
  */
-export function cartPriceOptions(bindingQuote: BindingQuote | null, cart: Cart) {
+export function cartPriceOptions(pricing: Pricing, bindingQuote: BindingQuote | null, cart: Cart) {
   const quotedType = bindingQuote?.paymentType ?? "full_payment";
-  const binding = bindingPriceOf(bindingQuote, cart, quotedType);
+  const binding = bindingPriceOf(pricing, bindingQuote, cart, quotedType);
   const paymentType: PaymentType = binding.bindingCents === null ? "full_payment" : quotedType;
   return { ...binding, paymentType, promo: null };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { subject } from "../islands/payment/fixtures";
+import { PRICING, subject } from "../islands/payment/fixtures";
 import type { PaymentType } from "../schemas/paymentType";
 import { bindingPriceOf, cartPriceOptions } from "./bindingPrice";
 import { makeBindingQuote } from "./bindingQuote";
@@ -20,7 +20,7 @@ const AS_QUOTED = [complete(1), complete(2)];
 
 describe("the binding price of a quote", () => {
   it("is the quoted price for exactly the quoted subjects and payment type", () => {
-    expect(bindingPriceOf(QUOTE, AS_QUOTED, "full_payment")).toEqual({
+    expect(bindingPriceOf(PRICING, QUOTE, AS_QUOTED, "full_payment")).toEqual({
       bindingCents: 36_500,
       notice: null,
     });
@@ -39,10 +39,10 @@ describe("the binding price of a quote", () => {
       "lower prices",
       [complete(1, 100), complete(2, 100)],
       "full_payment",
-      /es menor que tu presup/,
+      /cuesta menos que en tu presup/,
     ],
   ])("is replaced by a notice when the cart has %s", (_, cart, paymentType, message) => {
-    const bound = bindingPriceOf(QUOTE, cart, paymentType);
+    const bound = bindingPriceOf(PRICING, QUOTE, cart, paymentType);
     expect(bound.bindingCents).toBeNull();
     expect(bound.notice).toMatch(message);
     expect(bound.notice).toMatch(/Se aplican los precios de hoy\.$/);
@@ -50,22 +50,22 @@ describe("the binding price of a quote", () => {
 
   it("is absent without a quote and while the cart is empty", () => {
     const nothing = { bindingCents: null, notice: null };
-    expect(bindingPriceOf(null, AS_QUOTED, "full_payment")).toEqual(nothing);
-    expect(bindingPriceOf(QUOTE, [], "full_payment")).toEqual(nothing);
+    expect(bindingPriceOf(PRICING, null, AS_QUOTED, "full_payment")).toEqual(nothing);
+    expect(bindingPriceOf(PRICING, QUOTE, [], "full_payment")).toEqual(nothing);
   });
 });
 
 it("prices the cart with the quoted payment type while the quote binds, else with full payment", () => {
   const byInstalments = makeBindingQuote("3.firma", { ...TERMS, paymentType: "installment" });
-  expect(cartPriceOptions(byInstalments, AS_QUOTED)).toMatchObject({
+  expect(cartPriceOptions(PRICING, byInstalments, AS_QUOTED)).toMatchObject({
     paymentType: "installment",
     bindingCents: 36_500,
   });
-  expect(cartPriceOptions(byInstalments, [complete(1)])).toMatchObject({
+  expect(cartPriceOptions(PRICING, byInstalments, [complete(1)])).toMatchObject({
     paymentType: "full_payment",
     bindingCents: null,
   });
-  expect(cartPriceOptions(null, AS_QUOTED)).toMatchObject({
+  expect(cartPriceOptions(PRICING, null, AS_QUOTED)).toMatchObject({
     paymentType: "full_payment",
     notice: null,
   });

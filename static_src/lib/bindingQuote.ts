@@ -23,7 +23,8 @@ export type BindingQuote = {
   priceCents: number;
   /** For example "hasta el 5 de diciembre de 2026, con pago completo". */
   conditions: string;
-  priceFor(cart: Cart, paymentType: PaymentType): BindingPrice;
+  /** `todayCents` is what the cart costs today without the quote: it never costs more than that. */
+  priceFor(cart: Cart, paymentType: PaymentType, todayCents: number): BindingPrice;
 };
 
 const TODAY = "Se aplican los precios de hoy.";
@@ -41,8 +42,8 @@ export function makeBindingQuote(
     paymentType,
     priceCents,
     conditions: `hasta el ${lastDay.format(validUntil)}, ${how}`,
-    priceFor(cart, chosenType) {
-      const mismatch = quoteMismatch(terms, cartSubjects(cart), chosenType);
+    priceFor(cart, chosenType, todayCents) {
+      const mismatch = quoteMismatch(terms, cartSubjects(cart), chosenType, todayCents);
       return mismatch
         ? { bindingCents: null, notice: `${mismatchMessage(mismatch, paymentType)} ${TODAY}` }
         : { bindingCents: priceCents, notice: null };
@@ -56,16 +57,16 @@ export function makeBindingQuote(
  */
 export function quoteMismatch(
   quoted: BindingQuoteTerms,
-  chosen: readonly { subjectId: number; priceCents: number; complete: boolean }[],
+  chosen: readonly { subjectId: number; complete: boolean }[],
   paymentType: PaymentType,
+  todayCents: number,
 ): QuoteMismatch | null {
   const ids = chosen.map(({ subjectId }) => subjectId);
   const same =
     ids.length === quoted.subjectIds.length && quoted.subjectIds.every((id) => ids.includes(id));
   if (!same || !chosen.every(({ complete }) => complete)) return "other_subjects";
   if (paymentType !== quoted.paymentType) return "other_payment_type";
-  const today = chosen.reduce((sum, { priceCents }) => sum + priceCents, 0);
-  return today < quoted.priceCents ? "cheaper_today" : null;
+  return todayCents < quoted.priceCents ? "cheaper_today" : null;
 }
 
 /**
@@ -74,7 +75,6 @@ export function quoteMismatch(
 function cartSubjects(cart: Cart) {
   return cart.map(({ subject, lessonIds }) => ({
     subjectId: subject.id,
-    priceCents: subject.finalPriceCents,
     complete: lessonIds.length === 0,
   }));
 }
@@ -86,6 +86,6 @@ function mismatchMessage(mismatch: QuoteMismatch, quoted: PaymentType): string {
     case "other_payment_type":
       return `El precio de tu presupuesto es para ${quoted === "full_payment" ? "el pago completo" : "el pago a plazos"}.`;
     case "cheaper_today":
-      return "Hoy la suma de los precios es menor que tu presupuesto.";
+      return "Hoy tu compra cuesta menos que en tu presupuesto.";
   }
 }

@@ -50,6 +50,7 @@ const Golden = z.object({
       }),
       cart: z.array(z.tuple([z.number(), cents, z.boolean()])),
       payment_type: PaymentType,
+      campaign: z.optional(z.string()),
       mismatch: z.nullable(z.string()),
     }),
   ),
@@ -136,20 +137,27 @@ describe("the golden cases shared with the server", () => {
     expect(dueNowCents(pricing, quote.totalCents, paymentType)).toBe(wanted.due_now);
   });
 
-  it.each(golden.offers)("binding quote: $name", ({ quoted, cart, payment_type, mismatch }) => {
-    const terms = {
-      subjectIds: quoted.subjects,
-      paymentType: quoted.payment_type,
-      priceCents: quoted.price,
-    };
-    const chosen = cart.map(([subjectId, priceCents, complete]) => ({
-      subjectId,
-      priceCents,
-      complete,
-    }));
+  it.each(golden.offers)(
+    "binding quote: $name",
+    ({ quoted, cart, payment_type, campaign, mismatch }) => {
+      const terms = {
+        subjectIds: quoted.subjects,
+        paymentType: quoted.payment_type,
+        priceCents: quoted.price,
+      };
+      const chosen = cart.map(([subjectId, priceCents, complete]) => ({
+        subjectId,
+        priceCents,
+        complete,
+      }));
+      const today = quoteCart(pricingWith(campaign ?? null), chosen, {
+        paymentType: payment_type,
+        promo: null,
+      });
 
-    expect(quoteMismatch(terms, chosen, payment_type)).toBe(mismatch);
-  });
+      expect(quoteMismatch(terms, chosen, payment_type, today.totalCents)).toBe(mismatch);
+    },
+  );
 
   it.each(golden.calculator)("calculator: $name", (wanted) => {
     const quote = quoteCalculator(pricingWith(wanted.campaign), wanted.subject_prices, {

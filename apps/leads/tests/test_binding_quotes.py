@@ -15,6 +15,7 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, PromoUse, UsedQuote
 from apps.orders.promo import uses as promo
 from apps.orders.settlement.mark_paid import mark_paid
+from apps.payments.reconcile import reconcile
 from apps.pricing.models import Campaign
 from apps.students.models import Student
 from tests.helpers.devices import know_device
@@ -37,6 +38,7 @@ OTHER_SUBJECTS = (
     "El precio de tu presupuesto es para exactamente sus asignaturas, completas. "
     "Se aplican los precios de hoy."
 )
+CHEAPER_TODAY = "Hoy tu compra cuesta menos que en tu presupuesto. Se aplican los precios de hoy."
 USED = "Este presupuesto ya se usó en una compra. Se aplican los precios de hoy."
 
 
@@ -184,7 +186,49 @@ def test_todays_prices_apply_if_they_are_below_the_quote(api, sandbox, pair):
 
     answer = api.checkout(body(quote, whole(pair[0]), total="150.00", payment_type="installment"))
 
-    assert answer["quote_notice"].startswith("Hoy la suma de los precios es menor")
+    assert answer["quote_notice"] == CHEAPER_TODAY
+
+
+def test_campaign_of_the_cart_is_charged_if_it_makes_the_cart_cheaper_than_the_quote(
+    api, sandbox, pair
+):
+    quote = make_quote(api, *pair, fullPayment=True)
+    Campaign.objects.create(
+        name="Rebajas", percent=20, first_on="2020-01-01", last_on="2099-12-31",
+        calculator=False, prices_include_it=False,
+    )  # fmt: skip
+    asked = body(quote, *map(whole, pair), total="343.50")
+    status, refusal = api.post("process-checkout", asked)
+    assert (status, refusal["code"]) == (409, "price_changed")
+    assert refusal["total_amount"] == 268.12
+
+    answer = api.checkout({**asked, "total_amount": "268.12"})
+
+    assert (answer["quote_notice"], answer["amount"]) == (CHEAPER_TODAY, 268.12)
+    assert sandbox.payment(answer["payment_intent_id"])["amount"] == 26812
+    assert Order.objects.get().quote_number is None
+
+
+def test_todays_price_is_charged_if_it_is_lower_by_the_rounding_of_the_quote(api, sandbox, pair):
+    pair[0].final_price = Decimal("189.99")
+    pair[0].save()
+    quote = make_quote(api, pair[0], fullPayment=True)
+    assert quote.binding_price == Decimal("180.99")
+
+    answer = api.checkout(body(quote, whole(pair[0]), total="180.49"))
+
+    assert (answer["quote_notice"], answer["amount"]) == (CHEAPER_TODAY, 180.49)
+
+
+def test_open_payment_at_the_quoted_price_is_canceled_when_today_is_cheaper(api, sandbox, pair):
+    quote = make_quote(api, *pair, fullPayment=True)
+    placed = api.checkout(body(quote, *map(whole, pair), total="343.50"))
+    pair[0].final_price = Decimal("100.00")
+    pair[0].save()
+
+    reconcile()
+
+    assert sandbox.payment(placed["payment_intent_id"])["status"] == "canceled"
 
 
 @pytest.mark.parametrize("key", ["1.x", "0", "\U0001f600", "x" * 200], ids=ascii)

@@ -18,6 +18,7 @@ from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.promo_checks import BuyerRefused, PromoRefused, check_buyer, check_uses_left
+from apps.pricing.reads import campaign_today
 from apps.pricing.rules import QuoteTerms, quote_mismatch
 
 TODAY = "Se aplican los precios de hoy."
@@ -27,7 +28,7 @@ MISMATCHES = {
     "other_subjects": (
         "El precio de tu presupuesto es para exactamente sus asignaturas, completas. " + TODAY
     ),
-    "cheaper_today": f"Hoy la suma de los precios es menor que tu presupuesto. {TODAY}",
+    "cheaper_today": f"Hoy tu compra cuesta menos que en tu presupuesto. {TODAY}",
 }
 PAYMENT_TYPES = {
     PaymentType.FULL: "el pago completo",
@@ -160,11 +161,14 @@ def binding_price(
                 terms.subject_ids, terms.payment_type, terms.price_cents + quote.friend_cents
             )
     mismatch = quote_mismatch(
-        terms, [(line.subject.pk, line.item) for line in lines], payment_type=payment_type
+        terms,
+        [(line.subject.pk, line.item) for line in lines],
+        payment_type=payment_type,
+        campaign=campaign_today(),
     )
     if mismatch == "other_payment_type":
         how = PAYMENT_TYPES[terms.payment_type]
         return BindingPrice(notice=f"El precio de tu presupuesto es para {how}. {TODAY}")
     if mismatch is not None:
-        return BindingPrice(notice=MISMATCHES[mismatch])
+        return BindingPrice(notice=MISMATCHES[mismatch], buyer_refused=buyer_refused)
     return BindingPrice(quote, terms.price_cents, friend_code, notice, buyer_refused)

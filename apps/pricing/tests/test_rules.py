@@ -76,7 +76,13 @@ def test_quote_binds_only_for_its_subjects_and_payment_type(case):
     terms = QuoteTerms(frozenset(quoted["subjects"]), quoted["payment_type"], quoted["price"])
     chosen = [(subject_id, Item(cents, complete)) for subject_id, cents, complete in case["cart"]]
 
-    assert quote_mismatch(terms, chosen, payment_type=case["payment_type"]) == case["mismatch"]
+    mismatch = quote_mismatch(
+        terms,
+        chosen,
+        payment_type=case["payment_type"],
+        campaign=campaign_terms(case.get("campaign")),
+    )
+    assert mismatch == case["mismatch"]
 
 
 @pytest.mark.parametrize("cents", [-1, 19201])

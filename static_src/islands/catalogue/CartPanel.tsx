@@ -233,7 +233,7 @@ function Totals({
   quoteNotice,
 }: Pick<Props, "cart" | "pricing" | "bindingQuote" | "quoteNotice">) {
   const items = toPricedItems(cart);
-  const terms = cartPriceOptions(bindingQuote, cart);
+  const terms = cartPriceOptions(pricing, bindingQuote, cart);
   const notice = terms.notice ?? quoteNotice;
   const quote = quoteCart(pricing, items, terms);
   const byInstalments = quoteCart(pricing, items, { paymentType: "installment", promo: null });

@@ -74,7 +74,8 @@ export function Checkout({ checkout, cart, onCartChange, ...props }: Props) {
   const cartIsInView = useWideScreen();
   const count = countLines(cart);
   const total = formatEuros(
-    quoteCart(pricing, toPricedItems(cart), cartPriceOptions(bindingQuote, cart)).totalCents,
+    quoteCart(pricing, toPricedItems(cart), cartPriceOptions(pricing, bindingQuote, cart))
+      .totalCents,
   );
   const itemCount = count === 1 ? "1 artículo" : `${count} artículos`;
 

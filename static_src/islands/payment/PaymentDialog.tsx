@@ -62,7 +62,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
   useEffect(() => {
     if (student === undefined) return;
     // While the cart is as quoted, start with the quote's payment type.
-    const { paymentType } = cartPriceOptions(bindingQuote, cart);
+    const { paymentType } = cartPriceOptions(pricing, bindingQuote, cart);
     const quoted = bindingQuote && { key: bindingQuote.key, paymentType };
     dispatch({ type: "reset", student: prefill(student) ?? quotedContact(), quoted });
     linkCode.current = code;
@@ -70,6 +70,7 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
 
   // A binding price cannot be combined with a promo code: remove the code and say so.
   const { bindingCents } = bindingPriceOf(
+    pricing,
     purchase.quote ? bindingQuote : null,
     cart,
     purchase.paymentType,

@@ -1,23 +1,18 @@
 import { NO_CODE_WITH_QUOTE } from "../../lib/bindingPrice";
 import type { BindingQuote } from "../../lib/bindingQuote";
-import { formatEuros } from "../../lib/money";
 
 type Props = {
   bindingQuote: BindingQuote;
-  /** The price of the cart without the quote. */
-  todayCents: number;
   disabled: boolean;
   onGiveUp(): void;
 };
 
 /** Shown instead of the promo field: the quote's price, and a button to use today's prices. */
-export function QuotedPrice({ bindingQuote, todayCents, disabled, onGiveUp }: Props) {
+export function QuotedPrice({ bindingQuote, disabled, onGiveUp }: Props) {
   return (
     <div className="notice">
       <p>
         El precio de tu presupuesto vale {bindingQuote.conditions}. {NO_CODE_WITH_QUOTE}
-        {todayCents < bindingQuote.priceCents &&
-          ` Hoy, sin tu presupuesto, esta compra cuesta ${formatEuros(todayCents)}.`}
       </p>
       <button type="button" className="button button--plain" disabled={disabled} onClick={onGiveUp}>
         Usar los precios de hoy

@@ -98,9 +98,6 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
         {appliedQuote ? (
           <QuotedPrice
             bindingQuote={appliedQuote}
-            todayCents={
-              estimateOrder(pricing, cart, { paymentType, promo, quote: null }).totalCents
-            }
             disabled={busy}
             onGiveUp={() => dispatch({ type: "quote_given_up" })}
           />

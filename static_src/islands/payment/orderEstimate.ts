@@ -26,6 +26,7 @@ export function estimateOrder(
   bindingQuote: BindingQuote | null = null,
 ): PricedOrder {
   const { bindingCents, notice } = bindingPriceOf(
+    pricing,
     quote === null ? null : bindingQuote,
     cart,
     paymentType,
