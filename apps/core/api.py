@@ -81,8 +81,9 @@ def _validation_failure(error: exceptions.ValidationError) -> Response:
     messages = list(islice(_messages(error.detail), MAX_ERRORS))
     fields: dict[str, list[str]] = {}
     for path, message in messages:
-        if path:
-            fields.setdefault(path, []).append(message)
+        # Two validators of a field may say the same.
+        if path and message not in fields.setdefault(path, []):
+            fields[path].append(message)
     first = messages[0][1] if messages else "Los datos no son válidos."
     return failure(first, code="invalid", status=status.HTTP_400_BAD_REQUEST, fields=fields)
 

@@ -3,12 +3,14 @@
 from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
+from django.core.validators import RegexValidator
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from apps.catalogue.serializers import CatalogueSubjectOut
 from apps.core.errors import TooLarge
+from apps.core.fields import VisibleCharField
 from apps.leads import attachments
 from apps.leads.careers import CAREERS
 from apps.leads.quotes import Budget
@@ -26,6 +28,8 @@ ALL_FIELDS_REQUIRED = "Por favor, completa todos los campos"
 PHONE_INVALID = "Por favor, introduce un teléfono válido"
 MAX_SUBJECTS = PRICING.calculator_max_subjects
 MIN_PHONE = 9
+# The shortest phone numbers of a country have six digits.
+_PHONE = r"^\s*\+?(?:[\s().\-/]*[0-9]){6,}[\s().\-/]*$"
 
 
 def missing(sentence: str) -> dict[str, Any]:
@@ -40,9 +44,19 @@ def too_long(subject: str) -> dict[str, Any]:
 def text(sentence: str, *, max_length: int) -> serializers.CharField:
     """Return a required text field. `sentence` is its message, as in "El nombre es obligatorio"."""
     subject, _, _ = sentence.partition(" es ")
-    return serializers.CharField(
+    return VisibleCharField(
         max_length=max_length, error_messages={**missing(sentence), **too_long(subject)}
     )
+
+
+class PhoneField(serializers.CharField):
+    """A phone number: a plus sign, digits and what people write between them."""
+
+    def __init__(self, **options: Any) -> None:
+        words = {**missing(PHONE_REQUIRED), **too_long("El teléfono")}
+        super().__init__(max_length=30, **{"error_messages": words, **options})
+        # After the check of the length: the first message is the one of the whole answer.
+        self.validators.append(RegexValidator(_PHONE, PHONE_INVALID))
 
 
 def email(required: str = EMAIL_REQUIRED, *, invalid: str = EMAIL_INVALID) -> Any:
@@ -82,19 +96,12 @@ class ContactInput(FormInput):
     email = email()
     message = text("El mensaje es obligatorio", max_length=5000)
     privacyAccepted = AcceptedField("Debes aceptar la política de privacidad")
-    phone = serializers.CharField(
-        max_length=30,
-        required=False,
-        allow_blank=True,
-        allow_null=True,
-        default="",
-        error_messages=too_long("El teléfono"),
-    )
+    phone = PhoneField(required=False, allow_blank=True, allow_null=True, default="")
 
 
 class DiscountInput(FormInput):
     acceptTerms = AcceptedField(TERMS_REQUIRED)
-    phone = text(PHONE_REQUIRED, max_length=30)
+    phone = PhoneField()
     email = email()
     career = serializers.ChoiceField(
         list(CAREERS.items()),
@@ -104,7 +111,7 @@ class DiscountInput(FormInput):
 
 class FreeSubjectInput(FormInput):
     email = email()
-    phone = text(PHONE_REQUIRED, max_length=30)
+    phone = PhoneField()
     career = text(CAREER_REQUIRED, max_length=160)
     acceptTerms = AcceptedField(TERMS_REQUIRED)
 
@@ -112,7 +119,7 @@ class FreeSubjectInput(FormInput):
 class SubjectRequestInput(FormInput):
     name = text(NAME_REQUIRED, max_length=120)
     email = email(invalid="Email inválido")
-    phone = text(PHONE_REQUIRED, max_length=30)
+    phone = PhoneField()
     university = text("La universidad es obligatoria", max_length=160)
     career = text(CAREER_REQUIRED, max_length=160)
     subjectName = text("El nombre de asignatura es obligatorio", max_length=160)
@@ -211,8 +218,7 @@ class BudgetResult(serializers.Serializer[dict[str, Any]]):
 
 class BudgetInput(FormInput):
     email = email(ALL_FIELDS_REQUIRED)
-    phone = serializers.CharField(
-        max_length=30,
+    phone = PhoneField(
         min_length=MIN_PHONE,
         error_messages={
             **missing(ALL_FIELDS_REQUIRED),

@@ -21,7 +21,10 @@ PHONE = {**REQUIRED, "max_length": "El teléfono no puede tener más de {max_len
 _PREFIX = re.compile(
     r"\+(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|[2-9][0-9]{2})"
 )
+_SPAIN = "+34"
 _SHORTEST_PHONE = 9
+_LONGEST_PHONE = 15
+_NO_PHONE = "Por favor, introduce un teléfono válido"
 # A plain address. Django's validator also accepts quoted names, addresses of hosts and `localhost`,
 # which the shop's form refuses as typing errors.
 _PLAIN_ADDRESS = re.compile(r"[!#-~]+@[^\[\]\"]+\.[^\[\]\"]+")
@@ -34,19 +37,33 @@ def check_email(value: str) -> None:
 
 
 def clean_phone(value: str) -> str:
-    """E.164 from the form's text: a country prefix, then at least 9 digits; at most 15 in all.
+    """E.164 from the form's text: a country prefix and the number, at most 15 digits in all.
 
-    Raises ValidationError. A number without a prefix is Spanish. Step 1 of the payment dialog has
-    the same rules (`static_src/islands/payment/contact.ts`); `contact_cases.json` tests both.
+    A Spanish number has at least 9 digits after the prefix; with another prefix, at least 9 with
+    it: numbers of Andorra and Costa Rica are shorter. A number without a prefix is Spanish. Raises
+    ValidationError. Step 1 of the payment dialog has the same rules
+    (`static_src/islands/payment/contact.ts`); `contact_cases.json` tests both.
     """
     compact = re.sub(r"[\s().-]", "", value)
+    if compact.startswith("00"):
+        compact = f"+{compact[2:]}"
     if re.fullmatch(r"[0-9]{9}", compact):
-        compact = f"+34{compact}"
-    prefix = _PREFIX.match(compact)
-    if (
-        not re.fullmatch(r"\+[0-9]{10,15}", compact)
-        or prefix is None
-        or len(compact) - prefix.end() < _SHORTEST_PHONE
-    ):
-        raise serializers.ValidationError("El teléfono debe tener al menos 9 dígitos")
+        compact = f"{_SPAIN}{compact}"
+    if problem := _phone_problem(compact):
+        raise serializers.ValidationError(problem)
     return compact
+
+
+def _phone_problem(compact: str) -> str | None:
+    if not re.fullmatch(r"\+?[0-9]+", compact):
+        return _NO_PHONE
+    digits = compact.lstrip("+")
+    if len(digits) > _LONGEST_PHONE:
+        return f"El teléfono, con su prefijo, puede tener como mucho {_LONGEST_PHONE} dígitos"
+    prefix = _PREFIX.match(compact)
+    counted = digits[2:] if prefix and prefix[0] == _SPAIN else digits
+    if len(counted) < _SHORTEST_PHONE:
+        return f"El teléfono debe tener al menos {_SHORTEST_PHONE} dígitos"
+    if not compact.startswith("+"):
+        return "Escribe el teléfono con el prefijo de tu país, como +34 600 123 123"
+    return None if prefix else "Ese prefijo no existe. El de España es +34."

@@ -6,8 +6,10 @@ from uuid import UUID
 
 from rest_framework import serializers
 
+from apps.core.fields import VisibleCharField
 from apps.core.identity import email_identity
 from apps.core.money import to_cents
+from apps.orders.checkout.acceptances import EARLIER, NEEDED
 from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.checkout.request import Checkout
 from apps.orders.contact_rules import EMAIL, PHONE, REQUIRED, check_email, clean_phone
@@ -83,10 +85,10 @@ class CheckoutInput(serializers.Serializer[Checkout]):
     adultConfirmed = serializers.BooleanField(required=False, default=False)
     withdrawalWaived = serializers.BooleanField(required=False, default=False)
     remindersAccepted = serializers.BooleanField(required=False, default=False)
-    first_name = serializers.CharField(
+    first_name = VisibleCharField(
         max_length=80, required=False, allow_blank=True, allow_null=True, default=""
     )
-    last_name = serializers.CharField(
+    last_name = VisibleCharField(
         max_length=120, required=False, allow_blank=True, allow_null=True, default=""
     )
     save_for_later = serializers.BooleanField(required=False, default=False)
@@ -130,6 +132,15 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         help_text="Las casillas son las que acompañan a las carteras (Apple Pay, Google Pay, "
         "Link…), cuyo texto es otro.",
     )
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Report boxes that are not ticked beside the other errors, not after them."""
+        try:
+            return super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            if isinstance(error.detail, dict) and isinstance(data, dict):
+                error.detail |= _boxes_to_tick(data)
+            raise
 
     def validate_phone(self, value: str) -> str:
         return clean_phone(value)
@@ -179,6 +190,22 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             gift=to_gift(data.get("gift")),
             keeps_gift="gift" not in data,
         )
+
+
+def _boxes_to_tick(data: dict[str, Any]) -> dict[str, Any]:
+    """The messages for the boxes that are missing in the unchecked body of process-checkout.
+
+    Only `check_acceptances` knows what was accepted earlier, for the order that is taken up.
+    """
+    kinds = set(EARLIER if _is_ticked(data, "save_for_later") else NEEDED)
+    if data.get("recovery_order_id") is not None:
+        kinds -= set(EARLIER)
+    boxes = [box for kind, box in NEEDED.items() if kind in kinds]
+    return {field: [sentence] for field, sentence in boxes if not _is_ticked(data, field)}
+
+
+def _is_ticked(data: dict[str, Any], field: str) -> bool:
+    return str(data.get(field)).lower() in serializers.BooleanField.TRUE_VALUES
 
 
 class PromoInput(serializers.Serializer[dict[str, Any]]):

@@ -65,6 +65,8 @@ ORDER = {
     ],
 }
 CHECKS = [(path, *check) for path, checks in ORDER.items() for check in checks] + [
+    *((path, "phone", "no", BAD_PHONE) for path in FORMS),
+    ("send-contact-email", "name", "\u200b\u3164\u2060", NAME),
     ("send-contact-email", "email", "bruno", BAD_EMAIL),
     ("send-contact-email", "email", "a@example.com, b@example.com", BAD_EMAIL),
     ("send-discount-email", "email", "bruno@", BAD_EMAIL),
@@ -155,11 +157,12 @@ LENGTHS = [
 
 @pytest.mark.parametrize(("path", "field", "most", "said"), LENGTHS)
 def test_too_long_text_has_its_own_message(api, path, field, most, said):
-    error, fields = refused(*api.post(path, {**FORMS[path], field: "x" * (most + 1)}))
+    letter = "6" if field == "phone" else "x"
+    error, fields = refused(*api.post(path, {**FORMS[path], field: letter * (most + 1)}))
 
     assert error == said
     assert fields == {field: [said]}
-    assert api.post(path, {**FORMS[path], field: "x" * most})[0] == 200
+    assert api.post(path, {**FORMS[path], field: letter * most})[0] == 200
 
 
 @pytest.mark.parametrize("path", FORMS)

@@ -17,18 +17,18 @@ NEEDED = {
         "Debes aceptar el acceso inmediato y la pérdida del derecho de desistimiento",
     ),
 }
+# These may have been accepted earlier, for the same order and the same versions of the texts.
+EARLIER = (Consent.Kind.TERMS, Consent.Kind.PRIVACY)
 
 
 def check_acceptances(checkout: Checkout, order: Order | None) -> None:
     """Raise Invalid if the buyer has not ticked all the boxes they have to.
 
-    Terms and privacy may have been accepted earlier, for the same order and the same versions of
-    the texts. The declaration of age and the waiver of withdrawal are needed with each payment
+    The declaration of age and the waiver of withdrawal are needed with each payment
     (docs/rules.md, "Consents and legal texts").
     """
     kept = accepted_current(order.pk) if order is not None else set()
-    needed = [Consent.Kind.TERMS, Consent.Kind.PRIVACY]
-    missing = [k for k in needed if k not in checkout.accepted and k not in kept]
+    missing = [kind for kind in EARLIER if kind not in checkout.accepted | kept]
     if not checkout.save_for_later:
         always = [Consent.Kind.ADULT, Consent.Kind.WITHDRAWAL]
         missing += [kind for kind in always if kind not in checkout.accepted]

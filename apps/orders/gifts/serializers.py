@@ -5,19 +5,20 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.core.dates import today
+from apps.core.fields import VisibleCharField
 from apps.orders.contact_rules import EMAIL, REQUIRED, check_email
 from apps.orders.gifts.details import GiftDetails, check_day, check_words
 from apps.orders.models.gift import MESSAGE_LENGTH, NAME_LENGTH
 
 
 class GiftInput(serializers.Serializer[GiftDetails]):
-    sender = serializers.CharField(
+    sender = VisibleCharField(
         max_length=NAME_LENGTH,
         error_messages={**REQUIRED, "blank": "Escribe quién lo regala."},
         validators=[check_words],
         help_text="Quién lo regala, como lo leerá quien lo recibe.",
     )
-    name = serializers.CharField(
+    name = VisibleCharField(
         max_length=NAME_LENGTH,
         required=False,
         allow_blank=True,
@@ -65,6 +66,6 @@ class PaidGiftOutput(serializers.Serializer[dict[str, Any]]):
 class RecoverGiftOutput(serializers.Serializer[dict[str, Any]]):
     email = serializers.CharField()
     name = serializers.CharField()
-    sender = serializers.CharField()
+    sender = VisibleCharField()
     deliver_on = serializers.DateField()
     message = serializers.CharField()

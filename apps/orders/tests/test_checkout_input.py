@@ -42,7 +42,9 @@ def test_checkout_requires_each_consent(api, field, sentence):
     [
         ("+34600123123", "+34600123123"),
         ("600 123 123", "+34600123123"),
+        ("0034 600-123-123", "+34600123123"),
         ("+351 912345678", "+351912345678"),
+        ("+376 123456", "+376123456"),
     ],
 )
 def test_phone_is_stored_in_e164_format(api, sandbox, phone, stored):
@@ -104,9 +106,49 @@ def test_phone_in_non_ascii_digits_is_refused(api):
 
     assert (status, answer["fields"]) == (
         400,
-        {"phone": ["El teléfono debe tener al menos 9 dígitos"]},
+        {"phone": ["Por favor, introduce un teléfono válido"]},
     )
     assert Order.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("phone", "sentence"),
+    [
+        ("no", "Por favor, introduce un teléfono válido"),
+        ("60012312", "El teléfono debe tener al menos 9 dígitos"),
+        ("+376 12345", "El teléfono debe tener al menos 9 dígitos"),
+        ("+34" + "6" * 17, "El teléfono, con su prefijo, puede tener como mucho 15 dígitos"),
+        ("+0 600123123", "Ese prefijo no existe. El de España es +34."),
+        ("6001231234", "Escribe el teléfono con el prefijo de tu país, como +34 600 123 123"),
+    ],
+)
+def test_refused_phone_says_what_is_wrong_with_it(api, phone, sentence):
+    status, answer = api.post("process-checkout", checkout_body(total="1.00", phone=phone))
+
+    assert (status, answer["fields"]["phone"]) == (400, [sentence])
+
+
+def test_missing_boxes_are_reported_beside_invalid_contact_data(api):
+    boxes = ("termsAccepted", "privacyAccepted", "adultConfirmed", "withdrawalWaived")
+    body = checkout_body(
+        whole(make_subject()), total="182.40", email="a na@b.es", phone="1", **dict.fromkeys(boxes)
+    )
+
+    status, answer = api.post("process-checkout", body)
+
+    assert status == 400
+    assert set(answer["fields"]) == {"email", "phone", *boxes}
+    assert answer["fields"]["email"] == ["Por favor, introduce un email válido"]
+    assert answer["error"] == "Por favor, introduce un email válido"
+
+
+def test_boxes_accepted_earlier_are_not_reported_for_a_known_order(api):
+    body = checkout_body(total="1.00", phone="1", recovery_order_id=7, token="x")
+    body |= {"termsAccepted": False, "privacyAccepted": False, "adultConfirmed": False}
+
+    _, answer = api.post("process-checkout", body)
+
+    assert set(answer["fields"]) == {"phone", "items", "adultConfirmed"}
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,18 @@ describe("the contact step", () => {
       expect([prefix, phone, problem({ prefix, phone })]).not.toEqual([prefix, phone, []]);
   });
 
-  it("requires a phone of at least 9 digits, not counting the prefix", () => {
+  it("requires a Spanish phone of at least 9 digits, not counting the prefix", () => {
     expect(contactErrors({ ...ANA, phone: "60012312" }).phone).toBe(
       "El teléfono debe tener al menos 9 dígitos.",
     );
     expect(contactErrors({ ...ANA, phone: "600123123" }).phone).toBeUndefined();
+  });
+
+  it("counts the whole number of another country, because some are shorter than 9 digits", () => {
+    expect(contactErrors({ ...ANA, prefix: "376", phone: "123456" })).toEqual({});
+    expect(contactErrors({ ...ANA, prefix: "376", phone: "12345" }).phone).toBe(
+      "El teléfono, con su prefijo, debe tener al menos 9 dígitos.",
+    );
   });
 
   it("requires the terms and the privacy policy to be accepted", () => {

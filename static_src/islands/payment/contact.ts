@@ -87,10 +87,13 @@ export function contactErrors(contact: Contact): ContactErrors {
     errors.prefix = "Ese prefijo no existe. El de España es 34.";
   }
   const count = digits(contact.phone).length;
+  const withPrefix = contact.prefix.length + count;
+  const isSpanish = contact.prefix === EMPTY_CONTACT.prefix;
   if (!contact.phone) errors.phone = "Escribe tu teléfono.";
-  else if (count < PHONE_DIGITS) {
-    errors.phone = `El teléfono debe tener al menos ${PHONE_DIGITS} dígitos.`;
-  } else if (contact.prefix.length + count > E164_DIGITS) {
+  else if ((isSpanish ? count : withPrefix) < PHONE_DIGITS) {
+    const what = isSpanish ? "El teléfono" : "El teléfono, con su prefijo,";
+    errors.phone = `${what} debe tener al menos ${PHONE_DIGITS} dígitos.`;
+  } else if (withPrefix > E164_DIGITS) {
     errors.phone = `El teléfono, con su prefijo, puede tener como mucho ${E164_DIGITS} dígitos.`;
   }
   if (!contact.termsAccepted) errors.termsAccepted = "Debes aceptar los términos y condiciones.";
