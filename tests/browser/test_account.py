@@ -46,7 +46,6 @@ def test_student_signs_in_sees_the_order_and_starts_the_next_purchase_at_step_2(
 
     sign_in(visitor)
     page = visitor.page
-    visitor.assert_accessible()
     card = page.get_by_role("article").filter(has_text=f"Pedido n.º {order.pk}")
     expect(card).to_contain_text(maths.name)
     expect(card).to_contain_text("182,40 €")

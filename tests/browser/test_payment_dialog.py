@@ -29,31 +29,24 @@ def at_step_2(at_step_1: Visitor) -> Visitor:
 # ---------------------------------------------------------------- step 1
 
 
-def test_step_1_has_email_prefix_phone_terms_and_privacy(at_step_1: Visitor) -> None:
-    expect(at_step_1.dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
+def test_step_1_asks_for_email_phone_of_9_digits_and_both_acceptances(at_step_1: Visitor) -> None:
+    form = at_step_1.dialog
+    expect(form.get_by_role("heading", name="Tus datos")).to_be_focused()
     expect(at_step_1.field("Email")).to_have_value("")
     expect(at_step_1.field("Prefijo")).to_have_value("34")
     expect(at_step_1.field("Teléfono")).to_have_value("")
-    expect(at_step_1.terms).not_to_be_checked()
-    expect(at_step_1.privacy).not_to_be_checked()
     for box, path in ((at_step_1.terms, "/terminos"), (at_step_1.privacy, "/privacidad")):
+        expect(box).not_to_be_checked()
         link = box.locator("xpath=..").get_by_role("link")
         expect(link).to_have_attribute("href", path)
         expect(link).to_have_attribute("target", "_blank")
-
-
-def test_phone_keeps_digits_only_and_prefix_keeps_at_most_3_digits(
-    at_step_1: Visitor,
-) -> None:
     at_step_1.field("Prefijo").fill("")
     at_step_1.field("Prefijo").press_sequentially("+3 5a17")
     expect(at_step_1.field("Prefijo")).to_have_value("351")
+    at_step_1.field("Prefijo").fill("34")
     at_step_1.field("Teléfono").press_sequentially("600 12-3a1.23")
     expect(at_step_1.field("Teléfono")).to_have_value("600123123")
-
-
-def test_step_2_needs_email_phone_of_9_digits_and_both_acceptances(at_step_1: Visitor) -> None:
-    form = at_step_1.dialog
+    at_step_1.field("Teléfono").fill("")
     go_on = form.get_by_role("button", name="Continuar")
 
     def missing(sentence: str) -> None:
@@ -83,6 +76,13 @@ def test_step_2_needs_email_phone_of_9_digits_and_both_acceptances(at_step_1: Vi
     at_step_1.field("Email").fill(at_step_1.email)
     go_on.click()
     at_step_1.expect_step_2()
+    form.get_by_role("button", name="Volver a tus datos").click()
+    expect(form.get_by_role("heading", name="Tus datos")).to_be_focused()
+    expect(at_step_1.field("Email")).to_have_value(at_step_1.email)
+    expect(at_step_1.field("Teléfono")).to_have_value("600123123")
+    at_step_1.page.keyboard.press("Escape")
+    expect(form).to_have_count(0)
+    expect(at_step_1.cart_button).to_be_focused()
 
 
 # ---------------------------------------------------------------- navigation and layout
@@ -111,23 +111,6 @@ def test_closing_the_dialog_resets_everything_except_the_cart(at_step_2: Visitor
     expect(at_step_2.pay_button("190,00 €")).to_be_disabled()
 
 
-def test_back_button_returns_to_step_1_and_keeps_the_input(at_step_2: Visitor) -> None:
-    at_step_2.dialog.get_by_role("button", name="Volver a tus datos").click()
-
-    expect(at_step_2.dialog.get_by_role("heading", name="Tus datos")).to_be_focused()
-    expect(at_step_2.field("Email")).to_have_value(at_step_2.email)
-    expect(at_step_2.field("Teléfono")).to_have_value("600123123")
-    at_step_2.dialog.get_by_role("button", name="Continuar").click()
-    at_step_2.expect_step_2()
-
-
-def test_escape_closes_the_dialog_and_focuses_the_cart_button(at_step_1: Visitor) -> None:
-    at_step_1.page.keyboard.press("Escape")
-
-    expect(at_step_1.dialog).to_have_count(0)
-    expect(at_step_1.cart_button).to_be_focused()
-
-
 def test_focus_stays_inside_the_dialog(at_step_1: Visitor) -> None:
     for key in ("Tab", "Shift+Tab"):
         for _ in range(14):
@@ -147,7 +130,7 @@ def two_columns(visitor: Visitor) -> bool:
     return beside
 
 
-def test_step_2_has_two_columns_on_a_wide_screen(at_step_2: Visitor) -> None:
+def test_step_2_has_two_columns_on_a_wide_screen_and_fills_a_narrow_one(at_step_2: Visitor) -> None:
     assert two_columns(at_step_2)
     expect(at_step_2.dialog).not_to_have_css("width", "1440px")
     promo = at_step_2.field("Código promocional").bounding_box()
@@ -159,42 +142,18 @@ def test_step_2_has_two_columns_on_a_wide_screen(at_step_2: Visitor) -> None:
     assert promo["x"] + promo["width"] <= payment["x"]
     assert types["x"] + types["width"] <= payment["x"]
 
-
-def test_dialog_fills_the_screen_of_a_phone(phone: Visitor, maths: Subject) -> None:
-    phone.to_step_2(maths.degree, [maths])
-
-    assert phone.dialog.bounding_box() == {"x": 0, "y": 0, "width": 390, "height": 844}
-    assert not two_columns(phone)
-
-
-def test_dialog_switches_to_the_mobile_layout_below_768_px(at_step_2: Visitor) -> None:
-    at_step_2.page.set_viewport_size({"width": 767, "height": 1024})
-    expect(at_step_2.dialog).to_have_css("width", "767px")
-    assert at_step_2.dialog.bounding_box() == {"x": 0, "y": 0, "width": 767, "height": 1024}
-    assert not two_columns(at_step_2)
-
+    for width, height in ((390, 844), (767, 1024)):
+        at_step_2.page.set_viewport_size({"width": width, "height": height})
+        expect(at_step_2.dialog).to_have_css("width", f"{width}px")
+        whole = {"x": 0, "y": 0, "width": width, "height": height}
+        assert at_step_2.dialog.bounding_box() == whole
+        assert not two_columns(at_step_2)
     at_step_2.page.set_viewport_size({"width": 768, "height": 1024})
     expect(at_step_2.dialog).not_to_have_css("width", "768px")
     assert two_columns(at_step_2)
 
 
 # ---------------------------------------------------------------- paying
-
-
-def test_pay_is_disabled_until_age_18_and_withdrawal_checkboxes_are_ticked(
-    at_step_2: Visitor,
-) -> None:
-    pay = at_step_2.pay_button("190,00 €")
-
-    expect(at_step_2.adult).not_to_be_checked()
-    expect(pay).to_be_disabled()
-    at_step_2.adult.check()
-    expect(pay).to_be_disabled()
-    at_step_2.waiver.check()
-    expect(pay).to_be_enabled()
-    at_step_2.adult.uncheck()
-    expect(pay).to_be_disabled()
-    expect(at_step_2.dialog.get_by_text("pedido con obligación de pago")).to_be_visible()
 
 
 def test_instalments_option_says_why_it_is_unavailable(visitor: Visitor, maths: Subject) -> None:
@@ -206,39 +165,56 @@ def test_instalments_option_says_why_it_is_unavailable(visitor: Visitor, maths: 
     expect(visitor.dialog.get_by_text(sentence, exact=True)).to_be_visible()
 
 
-def test_pressing_pay_requests_a_client_secret_and_then_shows_the_card_form(
+def test_pay_asks_for_both_boxes_a_payment_and_a_ready_and_complete_card_form(
     at_step_2: Visitor,
 ) -> None:
-    held: list[Route] = []
-    at_step_2.page.route(CHECKOUT, lambda route: held.append(route))
-    at_step_2.tick_boxes().pay_button("190,00 €").click()
+    pay = at_step_2.pay_button("190,00 €")
+    expect(at_step_2.adult).not_to_be_checked()
+    expect(pay).to_be_disabled()
+    at_step_2.adult.check()
+    expect(pay).to_be_disabled()
+    at_step_2.waiver.check()
+    expect(pay).to_be_enabled()
+    at_step_2.adult.uncheck()
+    expect(pay).to_be_disabled()
+    expect(at_step_2.dialog.get_by_text("pedido con obligación de pago")).to_be_visible()
 
+    # The purchase cannot be changed while the payment is being prepared.
+    prepared: list[Route] = []
+    at_step_2.page.route(CHECKOUT, lambda route: prepared.append(route))
+    at_step_2.tick_boxes().pay_button("190,00 €").click()
     expect(at_step_2.dialog.get_by_text(PREPARING, exact=True)).to_be_visible()
     expect(at_step_2.page.locator(CARD_FRAME)).to_have_count(0)
-    # The purchase cannot be changed while the payment is being prepared.
     expect(at_step_2.dialog.get_by_role("button", name="Cerrar")).to_be_disabled()
     at_step_2.page.keyboard.press("Escape")
     expect(at_step_2.dialog).to_be_visible()
-    held[0].continue_()
-    at_step_2.expect_card_form()
-    expect(at_step_2.dialog.get_by_text(PREPARING, exact=True)).to_have_count(0)
 
-
-def test_card_form_that_is_not_ready_refuses_to_submit(
-    at_step_2: Visitor,
-) -> None:
     held: list[Route] = []
     at_step_2.page.route("**/v3/frame/payment", lambda route: held.append(route))
-    at_step_2.tick_boxes().pay_button("190,00 €").click()
+    prepared[0].continue_()
     expect(at_step_2.page.locator(CARD_FRAME)).to_be_attached()
+    expect(at_step_2.dialog.get_by_text(PREPARING, exact=True)).to_have_count(0)
 
     at_step_2.pay_button("190,00 €").click()
 
     expect(at_step_2.toast("Error", "El formulario de pago no está listo...")).to_be_visible()
     held[0].continue_()
     at_step_2.expect_card_form()
-    at_step_2.type_card().pay_button("190,00 €").click()
-    at_step_2.expect_success()
+
+    confirmations = at_step_2.responses_of("/v1/payment_methods")
+    at_step_2.pay_button("190,00 €").click()
+    sentence = "Revisa los datos de la tarjeta: falta alguno o no es correcto."
+    expect(at_step_2.toast("Error en el pago", sentence)).to_be_visible()
+    expect(at_step_2.card_form.get_by_label("Número de tarjeta")).to_be_focused()
+    assert confirmations == []
+
+    # Another way to pay needs another payment, and not the key again.
+    keys = at_step_2.responses_of("/api/get-stripe-public-key")
+    at_step_2.page.unroute(CHECKOUT)
+    at_step_2.page.unroute("**/v3/frame/payment")
+    at_step_2.dialog.get_by_role("radio", name="3 plazos").check()
+    at_step_2.open_card_form("66,68 €")
+    assert keys == []
 
 
 def test_card_form_that_fails_to_load_shows_an_error(at_step_2: Visitor) -> None:
@@ -249,18 +225,6 @@ def test_card_form_that_fails_to_load_shows_an_error(at_step_2: Visitor) -> None
 
     alert = at_step_2.dialog.get_by_role("alert")
     expect(alert).to_contain_text("Error al cargar el formulario de pago")
-
-
-def test_incomplete_card_data_are_not_submitted(at_step_2: Visitor) -> None:
-    at_step_2.tick_boxes().open_card_form("190,00 €")
-    confirmations = at_step_2.responses_of("/v1/payment_methods")
-
-    at_step_2.pay_button("190,00 €").click()
-
-    sentence = "Revisa los datos de la tarjeta: falta alguno o no es correcto."
-    expect(at_step_2.toast("Error en el pago", sentence)).to_be_visible()
-    expect(at_step_2.card_form.get_by_label("Número de tarjeta")).to_be_focused()
-    assert confirmations == []
 
 
 # ---------------------------------------------------------------- errors
@@ -314,16 +278,6 @@ def test_missing_payment_key_shows_an_error_and_the_retry_button_reloads_the_pag
     # A reload of /compra would lose the cart: the saved order opens in its place.
     expect(visitor.page).to_have_url(re.compile("/complete-payment"))
     expect(visitor.page.get_by_role("region", name="Tu matrícula")).to_contain_text("190,00 €")
-
-
-def test_payment_key_is_fetched_once_and_cached(visitor: Visitor, maths: Subject) -> None:
-    keys = visitor.responses_of("/api/get-stripe-public-key")
-    visitor.to_step_2(maths.degree, [maths]).tick_boxes().open_card_form("190,00 €")
-
-    visitor.dialog.get_by_role("radio", name="3 plazos").check()
-    visitor.open_card_form("66,68 €")
-
-    assert len(keys) == 1
 
 
 def test_unavailable_provider_shows_no_se_pudo_preparar_el_pago_and_the_next_attempt_pays(
@@ -391,15 +345,3 @@ def test_response_with_a_url_redirects_to_it(at_step_2: Visitor) -> None:
     at_step_2.tick_boxes().pay_button("190,00 €").click()
 
     expect(at_step_2.page).to_have_url(re.compile("alojada=1"))
-
-
-def test_phone_shows_the_notice_of_a_changed_price_in_view(phone: Visitor, maths: Subject) -> None:
-    phone.watch.expect(r"status of 409.*/api/process-checkout")
-    phone.to_step_2(maths.degree, [maths]).tick_boxes()
-    maths.final_price = 210
-    maths.save()
-
-    phone.press(phone.pay_button("190,00 €"))
-
-    notice = phone.dialog.get_by_role("alert").filter(has_text="El precio ha cambiado.")
-    expect(notice).to_be_in_viewport(ratio=1)

@@ -14,6 +14,15 @@ from tests.browser.visitor import Visitor
 from tests.helpers.factories import make_promo
 
 VALIDATE = "**/api/validate-promo-code"
+NO_REASON = {
+    "is_valid": False,
+    "discount_amount": 0,
+    "discount_type": None,
+    "valor_descuento": 0,
+    "code": "RARO",
+    "is_referral_code": False,
+    "error_message": None,
+}
 
 
 @pytest.fixture
@@ -25,26 +34,6 @@ def refusal(buyer: Visitor) -> Locator:
     """The message below the field."""
     described_by = buyer.field("Código promocional").get_attribute("aria-describedby")
     return buyer.page.locator(f"[id='{described_by}']")
-
-
-def test_promo_code_is_trimmed_and_uppercased_before_sending(buyer: Visitor) -> None:
-    with buyer.page.expect_request(VALIDATE) as sent:
-        buyer.apply_code("  bienvenida10 ")
-
-    assert json.loads(sent.value.post_data or "")["code"] == "BIENVENIDA10"
-
-
-def test_empty_or_blank_promo_code_cannot_be_sent(buyer: Visitor) -> None:
-    apply = buyer.dialog.get_by_role("button", name="Aplicar")
-
-    expect(apply).to_be_disabled()
-    buyer.field("Código promocional").fill("   ")
-    expect(apply).to_be_disabled()
-    asked = buyer.responses_of("/api/validate-promo-code")
-    buyer.field("Código promocional").press("Enter")
-    buyer.apply_code("BIENVENIDA10")
-    expect(buyer.toast("¡Código aplicado!")).to_be_visible()
-    assert len(asked) == 1
 
 
 def test_promo_code_reserved_by_this_order_can_be_removed_and_applied_again(
@@ -60,16 +49,51 @@ def test_promo_code_reserved_by_this_order_can_be_removed_and_applied_again(
     buyer.open_card_form("171,00 €")
 
 
-def test_invalid_promo_code_is_refused_then_another_is_applied_and_removed(buyer: Visitor) -> None:
+def test_each_refusal_has_its_message_and_a_typed_code_is_tidied_applied_and_removed(
+    buyer: Visitor,
+) -> None:
     summary = buyer.dialog.locator("dl")
+    apply = buyer.dialog.get_by_role("button", name="Aplicar")
+    asked = buyer.responses_of("/api/validate-promo-code")
+    expect(apply).to_be_disabled()
+    buyer.field("Código promocional").fill("   ")
+    expect(apply).to_be_disabled()
+    buyer.field("Código promocional").press("Enter")
 
-    buyer.apply_code("NOEXISTE")
-    expect(buyer.toast("Código inválido", "Este código no existe.")).to_be_visible()
-    expect(refusal(buyer)).to_have_text("Este código no existe.")
+    refusals = {
+        "NOEXISTE": "Este código no existe.",
+        "PAUSADO10": "Este código ya no está activo.",
+        "PRONTO15": "Este código todavía no es válido.",
+        "NAVIDAD2024": "Este código ha caducado.",
+        "AGOTADO5": "Este código ya se ha usado el máximo de veces.",
+        "MINIMO300": "Este código necesita un carrito de al menos 300,00 €.",
+        "SOLODERECHO": "Este código no es válido para las asignaturas de tu carrito.",
+    }
+    for code, sentence in refusals.items():
+        buyer.apply_code(code)
+        expect(buyer.toast("Código inválido", sentence)).to_be_visible()
+        expect(refusal(buyer)).to_have_text(sentence)
     expect(buyer.field("Código promocional")).to_have_attribute("aria-invalid", "true")
     expect(buyer.pay_button("190,00 €")).to_be_attached()
+    assert len(asked) == len(refusals)
 
+    # An answer without a reason, and none.
+    buyer.page.route(VALIDATE, lambda route: route.fulfill(json=NO_REASON))
+    buyer.apply_code("RARO")
+    toast = buyer.toast("Código inválido", "El código promocional no es válido")
+    expect(toast).to_be_visible()
+    buyer.page.unroute(VALIDATE)
+    buyer.watch.expect("net::ERR_FAILED.*/api/validate-promo-code")
+    buyer.page.route(VALIDATE, lambda route: route.abort())
     buyer.apply_code("BIENVENIDA10")
+    sentence = "No se pudo validar el código. Inténtalo de nuevo."
+    expect(buyer.toast(sentence)).to_be_visible()
+    expect(refusal(buyer)).to_have_text(sentence)
+    buyer.page.unroute(VALIDATE)
+
+    with buyer.page.expect_request(VALIDATE) as sent:
+        buyer.apply_code("  bienvenida10 ")
+    assert json.loads(sent.value.post_data or "")["code"] == "BIENVENIDA10"
     expect(buyer.toast("¡Código aplicado!")).to_be_visible()
     expect(summary).to_contain_text("Código promocional−19,00 €")
     expect(buyer.pay_button("171,00 €")).to_be_attached()
@@ -81,50 +105,6 @@ def test_invalid_promo_code_is_refused_then_another_is_applied_and_removed(buyer
     expect(summary).not_to_contain_text("Código promocional")
     expect(buyer.pay_button("190,00 €")).to_be_attached()
     expect(buyer.field("Código promocional")).to_be_focused()
-
-
-def test_each_reason_for_refusing_a_promo_code_has_its_own_message(buyer: Visitor) -> None:
-    for code, sentence in (
-        ("PAUSADO10", "Este código ya no está activo."),
-        ("PRONTO15", "Este código todavía no es válido."),
-        ("NAVIDAD2024", "Este código ha caducado."),
-        ("AGOTADO5", "Este código ya se ha usado el máximo de veces."),
-        ("MINIMO300", "Este código necesita un carrito de al menos 300,00 €."),
-        ("SOLODERECHO", "Este código no es válido para las asignaturas de tu carrito."),
-    ):
-        buyer.apply_code(code)
-
-        expect(buyer.toast("Código inválido", sentence)).to_be_visible()
-        expect(refusal(buyer)).to_have_text(sentence)
-
-
-def test_refused_promo_code_without_a_reason_gets_the_general_message(buyer: Visitor) -> None:
-    answer = {
-        "is_valid": False,
-        "discount_amount": 0,
-        "discount_type": None,
-        "valor_descuento": 0,
-        "code": "RARO",
-        "is_referral_code": False,
-        "error_message": None,
-    }
-    buyer.page.route(VALIDATE, lambda route: route.fulfill(json=answer))
-
-    buyer.apply_code("RARO")
-
-    toast = buyer.toast("Código inválido", "El código promocional no es válido")
-    expect(toast).to_be_visible()
-
-
-def test_failed_promo_code_validation_shows_an_error(buyer: Visitor) -> None:
-    buyer.watch.expect("net::ERR_FAILED.*/api/validate-promo-code")
-    buyer.page.route(VALIDATE, lambda route: route.abort())
-
-    buyer.apply_code("BIENVENIDA10")
-
-    sentence = "No se pudo validar el código. Inténtalo de nuevo."
-    expect(buyer.toast(sentence)).to_be_visible()
-    expect(refusal(buyer)).to_have_text(sentence)
 
 
 def test_promo_code_that_expires_meanwhile_is_removed_at_the_payment(

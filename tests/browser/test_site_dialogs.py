@@ -127,24 +127,6 @@ def test_minimising_help_by_button_or_escape_focuses_its_button(
     expect(button).to_be_focused()
 
 
-def test_submit_button_gets_the_focus_after_a_failed_sending(visitor: Visitor) -> None:
-    visitor.watch.expect("500")
-    visitor.watch.expect("ApiError")
-    visitor.page.goto("/precios#descuentos")
-    visitor.press(visitor.page.get_by_text("Solicitar mi descuento"))
-    failed = {"status": 500, "body": "<h1>no</h1>"}
-    visitor.page.route("**/api/send-discount-email", lambda route: route.fulfill(**failed))
-    visitor.field("Teléfono").fill("600123123")
-    visitor.field("Email").fill(visitor.email)
-    visitor.field("Carrera").select_option("otras")
-    visitor.tick(visitor.dialog.get_by_role("checkbox"))
-    send = visitor.dialog.get_by_role("button", name="Solicitar descuento")
-    send.click()
-
-    expect(visitor.page.locator(".toast")).to_be_visible()
-    expect(send).to_be_focused()
-
-
 # ---------------------------------------------------------------- toasts on a phone
 def covered(phone: Visitor, target: Locator) -> bool:
     """Whether a toast covers the target."""

@@ -21,7 +21,6 @@ def sign_in(page, name, password):
 
 def test_invited_person_chooses_a_password_and_sees_their_part_of_today(visitor, phone):
     page, address = visitor.page, f"eva.{uuid4().hex[:8]}@example.com"
-    visitor.watch.expect("Applying inline style")  # axe does so to measure the colours.
     sign_in(page, ADMIN_NAME, ADMIN_PASSWORD)
     expect(page.get_by_role("heading", name="Recaudación")).to_be_visible()
     visitor.assert_accessible()

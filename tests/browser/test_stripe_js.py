@@ -1,5 +1,6 @@
 """The Stripe sandbox's Stripe.js with the unchanged package `@stripe/react-stripe-js`, in Chromium.
 
+Cards that pay, are declined or challenged: the shop's own journeys (test_purchase.py).
 The page is not the shop's: it has its own origin and the strictest content security policy.
 """
 
@@ -12,9 +13,9 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-import stripe
 from playwright.sync_api import Browser, Frame, FrameLocator, Page, expect
 
+from tests.browser.visitor import AXE
 from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
 
 pytestmark = pytest.mark.browser
@@ -198,34 +199,6 @@ def checkout(browser: Browser, site: str, sandbox: SandboxProcess) -> Iterator[C
     assert [line for line in errors if "status of 402" not in line] == []
 
 
-def test_card_payment_succeeds(checkout: Checkout) -> None:
-    checkout.open().type_card("4242424242424242")
-
-    expect(checkout.card.get_by_label("Número de tarjeta")).to_have_value("4242 4242 4242 4242")
-    expect(checkout.card.get_by_label("Fecha de caducidad")).to_have_value("12 / 34")
-    expect(checkout.page.locator("#state")).to_have_text("complete")
-    checkout.pay().expect_outcome("succeeded")
-    assert checkout.status() == "succeeded"
-
-
-def test_declined_card_shows_a_spanish_message_and_another_card_pays(checkout: Checkout) -> None:
-    checkout.open().type_card("4000000000009995").pay()
-
-    checkout.expect_outcome("Tu tarjeta no tiene fondos suficientes. Prueba con otra tarjeta.")
-    assert checkout.status() == "requires_payment_method"
-    checkout.type_card("4242424242424242").pay().expect_outcome("succeeded")
-
-
-def test_accepted_3d_secure_challenge_pays(checkout: Checkout) -> None:
-    checkout.open().type_card("4000002760003184").pay()
-
-    expect(checkout.challenge.get_by_text("123,45")).to_be_visible()
-    assert checkout.status() == "requires_action"
-    checkout.challenge.get_by_role("button", name="Autorizar pago").click()
-    checkout.expect_outcome("succeeded")
-    expect(checkout.page.locator(CHALLENGE)).to_have_count(0)
-
-
 def test_payment_with_an_opaque_id_is_authorised_and_paid(
     checkout: Checkout, sandbox: SandboxProcess
 ) -> None:
@@ -239,22 +212,6 @@ def test_payment_with_an_opaque_id_is_authorised_and_paid(
         sandbox.control("POST", "ids", {"style": "plain"})
     assert not opaque.intent.id.removeprefix("pi_").isalnum()
     assert opaque.status() == "succeeded"
-
-
-def test_rejected_3d_secure_challenge_asks_for_another_card(checkout: Checkout) -> None:
-    checkout.open().type_card("4000002760003184").pay()
-
-    # By keyboard: the focus is on the heading inside the challenge's frame.
-    expect(checkout.challenge.get_by_role("heading")).to_be_focused()
-    checkout.page.keyboard.press("Tab")
-    checkout.page.keyboard.press("Tab")
-    expect(checkout.challenge.get_by_role("button", name="Rechazar")).to_be_focused()
-    checkout.page.keyboard.press("Enter")
-    checkout.expect_outcome(
-        "No hemos podido autenticar tu método de pago. Elige otro método de pago e inténtalo de "
-        "nuevo."
-    )
-    assert checkout.status() == "requires_payment_method"
 
 
 def test_card_is_saved_with_a_setup_intent_and_3d_secure(checkout: Checkout) -> None:
@@ -276,18 +233,6 @@ def test_card_is_saved_with_a_setup_intent_and_3d_secure(checkout: Checkout) -> 
     )
 
 
-def test_setup_redirects_to_the_return_url_with_its_secret(checkout: Checkout) -> None:
-    setup = checkout.api.v1.setup_intents.create({})
-    checkout.address = checkout.address_for(setup.client_secret)
-
-    checkout.open("&redirect=always").type_card("4242424242424242").pay()
-
-    checkout.page.wait_for_url(
-        f"{checkout.site}/success?setup_intent={setup.id}"
-        f"&setup_intent_client_secret={setup.client_secret}&redirect_status=succeeded"
-    )
-
-
 def test_invalid_input_is_shown_at_its_field_and_nothing_is_sent(checkout: Checkout) -> None:
     checkout.open().type_card("4242424242424241", "0120", "12").pay()
 
@@ -303,26 +248,17 @@ def test_invalid_input_is_shown_at_its_field_and_nothing_is_sent(checkout: Check
     assert checkout.status() == "requires_payment_method"
 
 
-def test_tab_moves_through_the_fields_and_out_of_the_frame(checkout: Checkout) -> None:
+def test_card_number_never_reaches_the_page_and_tab_leaves_the_frame(checkout: Checkout) -> None:
     checkout.open().page.locator("#before").focus()
-
     for label in ("Número de tarjeta", "Fecha de caducidad", "CVC"):
         checkout.page.keyboard.press("Tab")
         expect(checkout.card.get_by_label(label)).to_be_focused()
     checkout.page.keyboard.press("Tab")
     expect(checkout.page.locator("#pay")).to_be_focused()
-
-
-def test_finished_payment_reports_a_load_error(checkout: Checkout) -> None:
-    checkout.api.v1.payment_intents.cancel(checkout.intent.id)
-
-    checkout.page.goto(checkout.address)
-
-    expect(checkout.page.locator("#state")).to_have_text("Este pago ya no se puede confirmar.")
-
-
-def test_card_number_never_reaches_the_page(checkout: Checkout) -> None:
-    checkout.open().type_card("4242424242424242")
+    checkout.type_card("4242424242424242")
+    expect(checkout.card.get_by_label("Número de tarjeta")).to_have_value("4242 4242 4242 4242")
+    expect(checkout.card.get_by_label("Fecha de caducidad")).to_have_value("12 / 34")
+    expect(checkout.page.locator("#state")).to_have_text("complete")
 
     assert checkout.page.evaluate("Object.keys(window).filter(k => /stripe/i.test(k))") == [
         "Stripe"
@@ -333,40 +269,35 @@ def test_card_number_never_reaches_the_page(checkout: Checkout) -> None:
         checkout.page.evaluate("document.querySelector('iframe').contentWindow.document")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_frames_are_accessible(checkout: Checkout, scheme: str) -> None:
-    checkout.page.emulate_media(color_scheme=scheme)
-    axe = (ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text()
-    checkout.open("&dark=1" if scheme == "dark" else "").type_card("4000002760003184", "0120")
-    checkout.card.get_by_label("CVC").blur()
-    card_frame = next(frame for frame in checkout.page.frames if "/v3/frame/payment" in frame.url)
+def test_frames_are_accessible(checkout: Checkout) -> None:
+    axe = AXE.read_text()
     # The frame is transparent and a part of the page: what lies behind it, dark or not, and the
     # page's heading are out of axe's sight from in there.
-    of_the_page = ["page-has-heading-one", *(["color-contrast"] if scheme == "dark" else [])]
-    assert _violations(card_frame, axe, without=of_the_page) == []
+    for scheme, of_the_page in (
+        ("dark", ["page-has-heading-one", "color-contrast"]),
+        ("light", ["page-has-heading-one"]),
+    ):
+        checkout.page.emulate_media(color_scheme=scheme)
+        checkout.open("&dark=1" if scheme == "dark" else "").type_card("4000002760003184", "0120")
+        checkout.card.get_by_label("CVC").blur()
+        [card_frame] = [one for one in checkout.page.frames if "/v3/frame/payment" in one.url]
+        assert _violations(card_frame, axe, without=of_the_page) == []
 
     checkout.type_card("4000002760003184").pay()
     checkout.challenge.get_by_role("button", name="Autorizar pago").wait_for()
-    challenge = next(frame for frame in checkout.page.frames if "/v3/challenge/" in frame.url)
-    assert _violations(challenge, axe) == []
+    [challenge] = [one for one in checkout.page.frames if "/v3/challenge/" in one.url]
+    for scheme in ("light", "dark"):
+        checkout.page.emulate_media(color_scheme=scheme)
+        assert _violations(challenge, axe) == []
 
 
 def _violations(frame: Frame, axe: str, without: Sequence[str] = ()) -> list[str]:
-    frame.evaluate(axe)
+    if not frame.evaluate("'axe' in window"):
+        frame.evaluate(axe)
     options = json.dumps({"rules": {rule: {"enabled": False} for rule in without}})
     run = f"axe.run({options}).then(result => JSON.stringify(result.violations))"
     found = json.loads(frame.evaluate(run))
     return [f"{rule['id']}: {node['html']}" for rule in found for node in rule["nodes"]]
-
-
-def test_official_library_retrieves_the_payment(checkout: Checkout) -> None:
-    checkout.open().type_card("4242424242424242").pay().expect_outcome("succeeded")
-
-    intent = checkout.api.v1.payment_intents.retrieve(
-        checkout.intent.id, {"expand": ["latest_charge"]}
-    )
-    assert isinstance(intent.latest_charge, stripe.Charge)
-    assert intent.latest_charge.payment_method_details.card.last4 == "4242"
 
 
 def test_open_3d_secure_challenge_continues_after_a_reload(checkout: Checkout) -> None:
@@ -388,13 +319,21 @@ def test_open_3d_secure_challenge_continues_after_a_reload(checkout: Checkout) -
     assert result["paymentIntent"]["status"] == "succeeded"
 
 
-def test_payment_may_end_in_a_redirect(checkout: Checkout) -> None:
-    checkout.page.goto(checkout.address + "&redirect=always")
-    checkout.type_card("4242424242424242").pay()
+def test_payment_and_setup_may_end_in_a_redirect_and_a_finished_payment_is_a_load_error(
+    checkout: Checkout,
+) -> None:
+    setup = checkout.api.v1.setup_intents.create({})
+    for kind, intent in (("payment_intent", checkout.intent), ("setup_intent", setup)):
+        secret = intent.client_secret
+        checkout.address = checkout.address_for(secret)
+        checkout.open("&redirect=always").type_card("4242424242424242").pay()
+        checkout.page.wait_for_url(
+            f"{checkout.site}/success?{kind}={intent.id}&{kind}_client_secret={secret}"
+            "&redirect_status=succeeded"
+        )
 
-    checkout.page.wait_for_url("**/success?*")
-    assert f"payment_intent={checkout.intent.id}" in checkout.page.url
-    assert "redirect_status=succeeded" in checkout.page.url
+    checkout.page.goto(checkout.address_for(checkout.intent.client_secret))
+    expect(checkout.page.locator("#state")).to_have_text("Este pago ya no se puede confirmar.")
 
 
 def test_legacy_card_element_calls_work(checkout: Checkout) -> None:

@@ -47,14 +47,6 @@ def maths(shelf: Shelf) -> Subject:
     return shelf.put("Cálculo", "200.00", lessons=3)
 
 
-@pytest.fixture(params=["desktop", "phone"])
-def buyer(request: pytest.FixtureRequest) -> Visitor:
-    """A visitor with a wallet, on a desktop computer and on a phone."""
-    name = {"desktop": "visitor", "phone": "phone"}[request.param]
-    visitor: Visitor = request.getfixturevalue(name)
-    return visitor
-
-
 @pytest.fixture(autouse=True)
 def _restore_sandbox() -> Iterator[None]:
     yield
@@ -93,18 +85,18 @@ def authorize(visitor: Visitor, euros: str, *, card: str = GOOD_CARD, contact: b
 
 
 def test_wallet_pays_from_the_cart_in_two_presses(
-    buyer: Visitor, maths: Subject, email: str
+    phone: Visitor, maths: Subject, email: str
 ) -> None:
-    buyer.open_catalogue(maths.degree).fill_cart([maths])
-    buyer.open_dialog()
-    expect(buyer.dialog).to_contain_text(re.compile(f"{maths.name}.*{nbsp('Total: 190,00 €')}"))
-    buyer.tick_boxes()
-    said = buyer.dialog.locator("label", has=buyer.adult).inner_text()
-    buyer.assert_accessible()
+    phone.open_catalogue(maths.degree).fill_cart([maths])
+    phone.open_dialog()
+    expect(phone.dialog).to_contain_text(re.compile(f"{maths.name}.*{nbsp('Total: 190,00 €')}"))
+    phone.tick_boxes()
+    said = phone.dialog.locator("label", has=phone.adult).inner_text()
+    phone.assert_accessible()
 
-    authorize(buyer, "190,00 €")
+    authorize(phone, "190,00 €")
 
-    buyer.expect_success()
+    phone.expect_success()
     order = only_order(email)
     assert order.status == Order.Status.PAID
     assert order.total_amount == Decimal("190.00")
@@ -145,18 +137,17 @@ def test_wallet_opens_only_after_the_boxes_are_ticked(
 
 
 def test_wallet_above_the_card_form_uses_the_contact_data_of_step_1(
-    buyer: Visitor, maths: Subject, email: str
+    visitor: Visitor, maths: Subject, email: str
 ) -> None:
-    buyer.to_step_2(maths.degree, [maths])
-    buyer.press(wallet(buyer))
-    expect(buyer.adult).to_be_focused()
-    buyer.tick_boxes()
-    buyer.open_card_form("190,00 €")
-    buyer.assert_accessible()
+    visitor.to_step_2(maths.degree, [maths])
+    visitor.press(wallet(visitor))
+    expect(visitor.adult).to_be_focused()
+    visitor.tick_boxes()
+    visitor.open_card_form("190,00 €")
 
-    authorize(buyer, "190,00 €", contact=False)
+    authorize(visitor, "190,00 €", contact=False)
 
-    buyer.expect_success()
+    visitor.expect_success()
     order = only_order(email)
     assert order.status == Order.Status.PAID
     # The card form and the wallet share one payment.
@@ -181,22 +172,22 @@ def test_canceled_sheet_leaves_everything_as_it_was(
 
 
 def test_declined_wallet_shows_the_sentence_of_the_card_form_and_the_card_form(
-    buyer: Visitor, maths: Subject, email: str
+    phone: Visitor, maths: Subject, email: str
 ) -> None:
-    buyer.watch.expect("status of 402.*/confirm")
-    buyer.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+    phone.watch.expect("status of 402.*/confirm")
+    phone.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
 
-    authorize(buyer, "190,00 €", card=DECLINED_CARD)
+    authorize(phone, "190,00 €", card=DECLINED_CARD)
 
-    buyer.expect_step_2()
-    buyer.expect_declined(BANK_SAID_NO)
-    expect(buyer.dialog).to_contain_text(email)
-    buyer.expect_card_form()
+    phone.expect_step_2()
+    phone.expect_declined(BANK_SAID_NO)
+    expect(phone.dialog).to_contain_text(email)
+    phone.expect_card_form()
     # Step 2 asks for its own boxes.
-    expect(buyer.adult).not_to_be_checked()
-    buyer.tick_boxes()
-    authorize(buyer, "190,00 €", contact=False)
-    buyer.expect_success()
+    expect(phone.adult).not_to_be_checked()
+    phone.tick_boxes()
+    authorize(phone, "190,00 €", contact=False)
+    phone.expect_success()
     order = only_order(email)
     assert [payment["status"] for payment in payments_at_provider(order)] == ["succeeded"]
 
@@ -347,22 +338,22 @@ def test_keyboard_alone_pays_by_wallet(visitor: Visitor, maths: Subject, email: 
 
 
 def test_without_a_wallet_nothing_is_shown_and_nothing_moves(
-    buyer: Visitor, maths: Subject
+    visitor: Visitor, maths: Subject
 ) -> None:
     switch_wallet(available=False)
-    buyer.open_catalogue(maths.degree).fill_cart([maths])
-    with buyer.page.expect_response("**/v3/frame/express"):
-        buyer.open_dialog()
-    expect(buyer.page.locator(WALLET_FRAME)).to_be_attached()
-    expect(buyer.box("He leído y acepto")).to_have_count(0)
-    expect(buyer.dialog.get_by_text("Pedido con obligación de pago.")).to_have_count(0)
-    lead = buyer.dialog.get_by_text("Te enviaremos a este email").bounding_box()
-    body = buyer.dialog.locator(".modal__body").bounding_box()
+    visitor.open_catalogue(maths.degree).fill_cart([maths])
+    with visitor.page.expect_response("**/v3/frame/express"):
+        visitor.open_dialog()
+    expect(visitor.page.locator(WALLET_FRAME)).to_be_attached()
+    expect(visitor.box("He leído y acepto")).to_have_count(0)
+    expect(visitor.dialog.get_by_text("Pedido con obligación de pago.")).to_have_count(0)
+    lead = visitor.dialog.get_by_text("Te enviaremos a este email").bounding_box()
+    body = visitor.dialog.locator(".modal__body").bounding_box()
     assert lead is not None
     assert body is not None
     assert lead["y"] - body["y"] < 30
-    buyer.fill_contact()
-    expect(buyer.dialog.get_by_text("o con tarjeta", exact=True)).to_have_count(0)
+    visitor.fill_contact()
+    expect(visitor.dialog.get_by_text("o con tarjeta", exact=True)).to_have_count(0)
 
 
 def test_wallet_does_not_push_down_a_form_that_is_being_filled_in(
