@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from django.utils import timezone
 from playwright.sync_api import Route, expect
 
@@ -15,23 +14,19 @@ from tests.helpers.factories import make_promo, single, whole
 RECOVER = "**/api/orders/recover?*"
 
 
-@pytest.mark.parametrize(
-    ("query", "sentence"),
-    [
+def test_recovery_link_without_order_or_token_or_with_a_bad_order_id_shows_an_error_card(
+    visitor: Visitor,
+) -> None:
+    for query, sentence in (
         ("", "Enlace de recuperación inválido"),
         ("?order=12", "Enlace de recuperación inválido"),
         ("?token=abc", "Enlace de recuperación inválido"),
         ("?order=doce&token=abc", "ID de orden inválido"),
         ("?order=1.5&token=abc", "ID de orden inválido"),
-    ],
-)
-def test_recovery_link_without_order_or_token_or_with_a_bad_order_id_shows_an_error_card(
-    visitor: Visitor, query: str, sentence: str
-) -> None:
-    visitor.page.goto(f"/complete-payment{query}")
-
-    card = visitor.page.get_by_role("alert")
-    expect(card.get_by_role("heading")).to_have_text(sentence)
+    ):
+        visitor.page.goto(f"/complete-payment{query}")
+        card = visitor.page.get_by_role("alert")
+        expect(card.get_by_role("heading")).to_have_text(sentence)
     card.get_by_role("link", name="Volver al inicio").click()
     expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
 

@@ -90,10 +90,25 @@ def test_wallet_pays_from_the_cart_in_two_presses(
     phone.open_catalogue(maths.degree).fill_cart([maths])
     phone.open_dialog()
     expect(phone.dialog).to_contain_text(re.compile(f"{maths.name}.*{nbsp('Total: 190,00 €')}"))
-    phone.tick_boxes()
+    # The wallet opens only after the boxes are ticked.
+    phone.press(wallet(phone))
+    expect(phone.adult).to_be_focused()
+    expect(phone.dialog.get_by_text(TICK_THIS_BOX)).to_have_count(2)
+    phone.tick(phone.adult)
+    phone.press(wallet(phone))
+    expect(phone.waiver).to_be_focused()
+    expect(phone.dialog.get_by_text(TICK_THIS_BOX)).to_have_count(1)
+    expect(phone.page.locator(SHEET_FRAME)).to_have_count(0)
+    phone.tick(phone.waiver)
     said = phone.dialog.locator("label", has=phone.adult).inner_text()
     phone.assert_accessible()
 
+    # A canceled sheet leaves everything as it was.
+    phone.press(open_wallet(phone, "190,00 €").get_by_role("button", name="Cancelar"))
+    expect(phone.page.locator(SHEET_FRAME)).to_have_count(0)
+    expect(phone.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
+    expect(phone.adult).to_be_checked()
+    assert not orders_of(email)
     authorize(phone, "190,00 €")
 
     phone.expect_success()
@@ -117,25 +132,6 @@ def test_wallet_pays_from_the_cart_in_two_presses(
     assert said == WALLET_WORDINGS[Consent.Kind.ADULT]
 
 
-def test_wallet_opens_only_after_the_boxes_are_ticked(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
-    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
-    expect(visitor.adult).not_to_be_checked()
-    expect(visitor.waiver).not_to_be_checked()
-
-    visitor.press(wallet(visitor))
-
-    expect(visitor.adult).to_be_focused()
-    expect(visitor.dialog.get_by_text(TICK_THIS_BOX)).to_have_count(2)
-    visitor.tick(visitor.adult)
-    visitor.press(wallet(visitor))
-    expect(visitor.waiver).to_be_focused()
-    expect(visitor.dialog.get_by_text(TICK_THIS_BOX)).to_have_count(1)
-    expect(visitor.page.locator(SHEET_FRAME)).to_have_count(0)
-    assert not orders_of(email)
-
-
 def test_wallet_above_the_card_form_uses_the_contact_data_of_step_1(
     visitor: Visitor, maths: Subject, email: str
 ) -> None:
@@ -156,22 +152,7 @@ def test_wallet_above_the_card_form_uses_the_contact_data_of_step_1(
     assert privacy.wording == "Acepto la política de privacidad"
 
 
-def test_canceled_sheet_leaves_everything_as_it_was(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
-    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
-    open_wallet(visitor, "190,00 €").get_by_role("button", name="Cancelar").click()
-
-    expect(visitor.page.locator(SHEET_FRAME)).to_have_count(0)
-    expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
-    expect(visitor.adult).to_be_checked()
-    assert not orders_of(email)
-    authorize(visitor, "190,00 €")
-    visitor.expect_success()
-    assert only_order(email).status == Order.Status.PAID
-
-
-def test_declined_wallet_shows_the_sentence_of_the_card_form_and_the_card_form(
+def test_declined_wallet_shows_the_sentence_of_the_card_form_and_another_card_is_challenged(
     phone: Visitor, maths: Subject, email: str
 ) -> None:
     phone.watch.expect("status of 402.*/confirm")
@@ -186,20 +167,12 @@ def test_declined_wallet_shows_the_sentence_of_the_card_form_and_the_card_form(
     # Step 2 asks for its own boxes.
     expect(phone.adult).not_to_be_checked()
     phone.tick_boxes()
-    authorize(phone, "190,00 €", contact=False)
+    authorize(phone, "190,00 €", card=CHALLENGED_CARD, contact=False)
+    phone.press(phone.challenge.get_by_role("button", name="Autorizar pago"))
     phone.expect_success()
     order = only_order(email)
+    assert order.status == Order.Status.PAID
     assert [payment["status"] for payment in payments_at_provider(order)] == ["succeeded"]
-
-
-def test_bank_authenticates_a_wallet_payment(visitor: Visitor, maths: Subject, email: str) -> None:
-    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
-
-    authorize(visitor, "190,00 €", card=CHALLENGED_CARD)
-
-    visitor.challenge.get_by_role("button", name="Autorizar pago").click()
-    visitor.expect_success()
-    assert only_order(email).status == Order.Status.PAID
 
 
 def test_price_that_changed_meanwhile_is_shown_and_nothing_is_charged(
@@ -261,14 +234,23 @@ def test_instalments_by_wallet_save_its_card_for_the_later_charges(
     assert order.card_reference == payment["payment_method"]
 
 
-def test_provider_that_is_away_is_reported_as_with_a_card(
+def test_lost_connection_and_a_provider_that_is_away_are_reported_as_with_a_card(
     visitor: Visitor, maths: Subject, email: str
 ) -> None:
+    visitor.watch.expect("request: .*/api/process-checkout")
     visitor.watch.expect("status of 502.*/api/process-checkout")
+    visitor.watch.expect("net::ERR_CONNECTION_FAILED")
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
+    visitor.page.route("**/api/process-checkout", lambda route: route.abort("connectionfailed"))
+    authorize(visitor, "190,00 €")
+    lost = "La conexión no responde. No se ha cobrado nada: compruébala e inténtalo otra vez."
+    expect(visitor.toast("Error en el pago", lost)).to_be_visible()
+    assert not orders_of(email)
+    visitor.page.unroute("**/api/process-checkout")
+    visitor.tick_boxes()
     set_fault(calls="POST /v1/payment_intents", do="error_500", nth=[1, 2])
 
-    authorize(visitor, "190,00 €")
+    authorize(visitor, "190,00 €", contact=False)
 
     sentence = "No se pudo preparar el pago. Inténtalo de nuevo."
     expect(visitor.toast("Error", sentence)).to_be_visible()
@@ -277,20 +259,6 @@ def test_provider_that_is_away_is_reported_as_with_a_card(
     authorize(visitor, "190,00 €", contact=False)
     visitor.expect_success()
     assert only_order(email).status == Order.Status.PAID
-
-
-def test_lost_connection_is_reported_as_with_a_card(
-    visitor: Visitor, maths: Subject, email: str
-) -> None:
-    visitor.watch.expect("/api/process-checkout")
-    visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog().tick_boxes()
-    visitor.page.route("**/api/process-checkout", lambda route: route.abort("connectionfailed"))
-
-    authorize(visitor, "190,00 €")
-
-    sentence = "La conexión no responde. No se ha cobrado nada: compruébala e inténtalo otra vez."
-    expect(visitor.toast("Error en el pago", sentence)).to_be_visible()
-    assert not orders_of(email)
 
 
 def test_unusable_phone_of_the_wallet_is_corrected_in_step_1(
