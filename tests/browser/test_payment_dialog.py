@@ -182,7 +182,8 @@ def test_pay_asks_for_both_boxes_a_payment_and_a_ready_and_complete_card_form(
     # The purchase cannot be changed while the payment is being prepared.
     prepared: list[Route] = []
     at_step_2.page.route(CHECKOUT, lambda route: prepared.append(route))
-    at_step_2.tick_boxes().pay_button("190,00 €").click()
+    at_step_2.adult.check()
+    pay.click()
     expect(at_step_2.dialog.get_by_text(PREPARING, exact=True)).to_be_visible()
     expect(at_step_2.page.locator(CARD_FRAME)).to_have_count(0)
     expect(at_step_2.dialog.get_by_role("button", name="Cerrar")).to_be_disabled()

@@ -267,6 +267,10 @@ def test_home_has_the_same_calculator(visitor: Visitor, shelf: Shelf, micro: Sub
     assert calculator.lines() == ["Precio base 192,00 €", "Precio final 192,00 €"]
 
 
+def answering(status: int, body: str) -> Callable[[Route], None]:
+    return lambda route: route.fulfill(status=status, body=body)
+
+
 LIMIT = '{"success": false, "error": "Demasiadas solicitudes.", "code": "too_many_requests"}'
 
 
@@ -299,8 +303,7 @@ def test_budget_that_is_not_sent_shows_the_reason_and_the_result_stays_blurred(
         (429, LIMIT, "Demasiadas solicitudes."),
         (500, "<h1>no</h1>", "Error al enviar el presupuesto"),
     ):
-        answer = {"status": status, "body": body}
-        visitor.page.route(f"**{BUDGET}", lambda route, answer=answer: route.fulfill(**answer))
+        visitor.page.route(f"**{BUDGET}", answering(status, body))
         calculator.send(visitor.email)
         expect(visitor.toast("Error", sentence)).to_be_visible()
         expect(calculator.button("Enviar presupuesto")).to_be_enabled()
