@@ -63,6 +63,7 @@ SEPTEMBER_QUOTE = (
     "Precio final 182,50 €",
 )
 MONTHS = {
+    "august": Month((8, 15, 12, 0), **AUGUST),
     "the last minutes of august": Month((8, 31, 23, 50), **AUGUST),
     "september": Month((9, 15, 12, 0), "", SEPTEMBER_QUOTE, PLAIN_CART),
 }

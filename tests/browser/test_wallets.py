@@ -255,7 +255,6 @@ def test_lost_connection_and_a_provider_that_is_away_are_reported_as_with_a_card
     sentence = "No se pudo preparar el pago. Inténtalo de nuevo."
     expect(visitor.toast("Error", sentence)).to_be_visible()
     expect(visitor.dialog.get_by_role("alert")).to_have_text(sentence)
-    visitor.tick_boxes()
     authorize(visitor, "190,00 €", contact=False)
     visitor.expect_success()
     assert only_order(email).status == Order.Status.PAID
