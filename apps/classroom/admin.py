@@ -20,6 +20,7 @@ from apps.classroom.models import (
     Provisioning,
     Semester,
 )
+from apps.classroom.moodle_pages import moodle_urls
 from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import retry_change
 from apps.core.staff.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
@@ -223,6 +224,9 @@ class MoodleCourseAdmin(AcademyModelAdmin):
     search_fields = ("subject__name", "shortname", "full_name")
     autocomplete_fields = ("subject", "lesson")
     readonly_fields = ("full_name", "course_id")
+
+    def get_urls(self) -> list[URLPattern]:
+        return [*moodle_urls(self.admin_site), *super().get_urls()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -273,6 +273,7 @@ class MoodleCourse(models.Model):
         verbose_name = "curso de Moodle"
         verbose_name_plural = "cursos de Moodle"
         ordering = ("subject__name_sort", "pk")
+        permissions = (("check_moodle", "Puede comprobar si Moodle está listo"),)
         constraints = (
             models.UniqueConstraint(
                 fields=("subject",), condition=Q(lesson__isnull=True), name="moodle_course_subject"

@@ -47,15 +47,10 @@ def read_lines(data: bytes, name: str) -> list[Line]:
 
     Raises BadFile with all unknown columns and all lines with too many cells.
     """
-    match PurePath(name).suffix.lower():
-        case ".csv":
-            lines = _by_header(_csv_rows(data), unit="línea")
-        case ".xlsx":
-            lines = _by_header(_xlsx_rows(data), unit="fila")
-        case ".json":
-            lines = _json_lines(data)
-        case _:
-            raise BadFile(FileError("El archivo debe ser .csv, .xlsx o .json."))
+    if PurePath(name).suffix.lower() == ".json":
+        lines = _json_lines(data)
+    else:
+        lines = _by_header(*read_table(data, name))
     errors = FileErrors()
     for line in lines:
         for column, text in line.cells.items():
@@ -67,12 +62,22 @@ def read_lines(data: bytes, name: str) -> list[Line]:
     return lines
 
 
+def read_table(data: bytes, name: str) -> tuple[Iterator[tuple[int, Sequence[str]]], str]:
+    """The numbered rows of a .csv or .xlsx file, and what its rows are called in messages."""
+    match PurePath(name).suffix.lower():
+        case ".csv":
+            return _csv_rows(data), "línea"
+        case ".xlsx":
+            return _xlsx_rows(data), "fila"
+    raise BadFile(FileError("El archivo debe ser .csv, .xlsx o .json."))
+
+
 def is_storable(text: str) -> bool:
     """Whether databases store the text: it has no NUL and no lone surrogate."""
     return _UNSTORABLE.search(text) is None
 
 
-def _by_header(rows: Iterable[tuple[int, Sequence[str]]], *, unit: str) -> list[Line]:
+def _by_header(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> list[Line]:
     numbered = iter(rows)
     first = next(((number, row) for number, row in numbered if any(row)), None)
     if first is None:
@@ -128,7 +133,7 @@ def _decoded(data: bytes) -> str:
         raise BadFile(FileError(_NOT_UTF8, place=f"línea {line}")) from None
 
 
-def _csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
+def _csv_rows(data: bytes) -> Iterator[tuple[int, Sequence[str]]]:
     text = _decoded(data)
     head, _, rest = text.partition("\n")
     skipped = 0
@@ -157,7 +162,7 @@ def _without_apostrophe(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
-def _xlsx_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
+def _xlsx_rows(data: bytes) -> Iterator[tuple[int, Sequence[str]]]:
     # Imported here because openpyxl takes 5 MB of each process that imports it.
     from openpyxl import load_workbook
     from openpyxl.utils.exceptions import InvalidFileException

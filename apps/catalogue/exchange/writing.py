@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import PurePath
 from typing import Any
@@ -36,7 +36,7 @@ def write_catalogue(name: str, on_progress: Callable[[int], object] = lambda _: 
     rows = catalogue_rows(on_progress)
     match PurePath(name).suffix.lower():
         case ".csv":
-            return _csv(rows)
+            return write_csv(rows)
         case ".xlsx":
             return _xlsx(rows)
         case ".json":
@@ -74,12 +74,12 @@ def _cells(rows: QuerySet[Any], parent: str) -> dict[int, list[tuple[int, Row]]]
     return cells_by_parent
 
 
-def _csv(rows: Iterator[Row]) -> bytes:
+def write_csv(rows: Iterable[Row], titles: Sequence[str] = TITLES) -> bytes:
     """Write CSV as Spanish Excel does: semicolons, decimal commas and a byte order mark."""
     data = io.BytesIO()
     text = io.TextIOWrapper(data, encoding="utf-8-sig", newline="")
     writer = csv.writer(text, delimiter=";")
-    writer.writerow(TITLES)
+    writer.writerow(titles)
     writer.writerows([_csv_cell(cell) for cell in row] for row in rows)
     text.flush()
     return data.getvalue()

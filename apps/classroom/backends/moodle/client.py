@@ -1,7 +1,7 @@
 """Calls of Moodle's web services over REST.
 
-The token must be allowed to call the functions used in this package. Moodle returns errors with
-status 200: an answer with the key `exception` is an error.
+The token must be allowed to call `FUNCTIONS`. Moodle returns errors with status 200: an answer with
+the key `exception` is an error.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,19 @@ from django.utils.html import strip_tags
 from apps.classroom.backends.base import ClassroomError
 
 TIMEOUT_S = 20
+# The functions of Moodle's web services that this package calls.
+FUNCTIONS = (
+    "core_course_get_courses_by_field",
+    "core_enrol_get_enrolled_users_with_capability",
+    "core_enrol_get_users_courses",
+    "core_user_create_users",
+    "core_user_get_course_user_profiles",
+    "core_user_get_users",
+    "core_user_get_users_by_field",
+    "core_user_update_users",
+    "enrol_manual_enrol_users",
+    "enrol_manual_unenrol_users",
+)
 
 
 class MoodleError(ClassroomError):

@@ -1,0 +1,123 @@
+"""The admin pages of a Moodle classroom: is it ready, and the list of its courses."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+
+from apps.catalogue.exchange.file_errors import BadFile
+from apps.classroom.backends.moodle.check import Report, check_moodle
+from apps.classroom.backends.moodle.client import MoodleError
+from apps.classroom.backends.moodle.setup_script import setup_script
+from apps.classroom.course_list import read_course_list, write_course_list
+from apps.classroom.models import MoodleCourse
+
+# Moodle takes about 0.1 s for each. The command has no limit.
+MOST_ITEMS = 100
+MOST_BYTES = 5_000_000
+
+
+class CourseListForm(forms.Form):
+    file = forms.FileField(label="Archivo", max_length=200)
+
+    def clean_file(self) -> UploadedFile[bytes]:
+        file: UploadedFile[bytes] = self.cleaned_data["file"]
+        if (file.size or 0) > MOST_BYTES:
+            raise forms.ValidationError("El archivo es demasiado grande: aquí caben 5 MB.")
+        return file
+
+
+def moodle_urls(site: admin.AdminSite) -> list[URLPattern]:
+    prefix = "classroom_moodlecourse"
+    return [
+        path("comprobar/", site.admin_view(check), name=f"{prefix}_check"),
+        path("guion/", site.admin_view(script), name=f"{prefix}_script"),
+        path("lista/", site.admin_view(upload), name=f"{prefix}_list"),
+        path("lista.csv", site.admin_view(download), name=f"{prefix}_csv"),
+    ]
+
+
+def may_check(request: HttpRequest) -> bool:
+    return request.user.has_perm("classroom.check_moodle")
+
+
+def may_upload(request: HttpRequest) -> bool:
+    """The list adds and changes rows."""
+    return request.user.has_perms(["classroom.add_moodlecourse", "classroom.change_moodlecourse"])
+
+
+def check(request: HttpRequest) -> HttpResponse:
+    """Ask Moodle with POST: a page that is only opened asks nothing."""
+    if not may_check(request):
+        raise PermissionDenied
+    report: Report | None = None
+    if request.method == "POST":
+        report = check_moodle(most_items=MOST_ITEMS)
+    return _page(request, "classroom/moodle_check.html", "Comprobar Moodle", report=report)
+
+
+def script(request: HttpRequest) -> HttpResponse:
+    """Download the script that prepares a Moodle. It holds no secret."""
+    if not may_check(request):
+        raise PermissionDenied
+    headers = {"Content-Disposition": 'attachment; filename="academia.php"'}
+    return HttpResponse(setup_script(), content_type="text/plain; charset=utf-8", headers=headers)
+
+
+def upload(request: HttpRequest) -> HttpResponse:
+    if not may_upload(request):
+        raise PermissionDenied
+    form = CourseListForm(request.POST or None, request.FILES or None)
+    errors: list[str] = []
+    if request.method == "POST" and form.is_valid():
+        file = form.cleaned_data["file"]
+        try:
+            count = read_course_list(file.read(), file.name)
+        except BadFile as error:
+            errors = error.lines
+        except MoodleError as error:
+            errors = [str(error)]
+        else:
+            sentence = f"Lista de cursos de Moodle: {count} cambiados."
+            _log(request, file.name, sentence)
+            messages.success(request, sentence)
+            return redirect("admin:classroom_moodlecourse_changelist")
+    return _page(
+        request, "classroom/moodle_course_list.html", "Lista de cursos", form=form, errors=errors
+    )
+
+
+def download(request: HttpRequest) -> HttpResponse:
+    if not request.user.has_perm("classroom.view_moodlecourse"):
+        raise PermissionDenied
+    name = f"cursos-de-moodle-{timezone.localdate():%Y-%m-%d}.csv"
+    return HttpResponse(
+        write_course_list(),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def _log(request: HttpRequest, name: str, sentence: str) -> None:
+    staff: Any = request.user
+    LogEntry.objects.create(
+        user=staff,
+        content_type=ContentType.objects.get_for_model(MoodleCourse),
+        object_repr=name[:200],
+        action_flag=CHANGE,
+        change_message=sentence,
+    )
+
+
+def _page(request: HttpRequest, template: str, title: str, **context: Any) -> TemplateResponse:
+    site = admin.site.each_context(request)
+    return TemplateResponse(request, template, {**site, "title": title, **context})
