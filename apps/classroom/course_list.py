@@ -63,8 +63,7 @@ def read_course_list(data: bytes, name: str) -> int:
     with transaction.atomic():
         for item, (shortname, _) in changed.items():
             MoodleCourse.objects.update_or_create(
-                subject_id=item.subject_id,
-                lesson_id=item.lesson_id,
+                **item._asdict(),
                 defaults={
                     "shortname": shortname,
                     "course_id": found[shortname]["id"],
