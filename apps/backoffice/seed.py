@@ -3,22 +3,19 @@
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.utils import timezone
 
+from apps.backoffice.sample.shop import save_cart
 from apps.catalogue.models import Subject
 from apps.core.money import to_euros
-from apps.orders.checkout.cart import CheckoutItem, resolve
-from apps.orders.checkout.place import place
-from apps.orders.checkout.request import Checkout
+from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
 from apps.orders.models.statuses import PaymentKind
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import PromoCode
-from apps.pricing.payment_type import PaymentType
-from apps.pricing.reads import campaign_today
-from apps.pricing.rules import PRICING, quote_cart
-from apps.students.models import Consent
+from apps.pricing.rules import PRICING
 from apps.students.services import find_or_create_student
 
 ADMIN_NAME, ADMIN_PASSWORD = "admin", "academia-demo"
@@ -62,8 +59,8 @@ def seed_orders() -> None:
         },
     )
 
-    _buy("Ana", "Muñoz", "+34600000001", [*whole[:2], one_lesson], promo_code="AGOTADO5")
-    _buy("Bruno", "Ibáñez", "+34600000002", whole[3:6], payment_type=PaymentType.INSTALMENTS)
+    _buy("Ana", "Muñoz", "+34600000001", [*whole[:2], one_lesson], code="AGOTADO5")
+    _buy("Bruno", "Ibáñez", "+34600000002", whole[3:6], plan=True)
     _buy("Carla", "Peña", "+34600000003", [one_lesson], pays=False)
 
 
@@ -77,33 +74,15 @@ def _buy(
     phone: str,
     items: list[CheckoutItem],
     *,
-    payment_type: PaymentType = PaymentType.FULL,
-    promo_code: str = "",
+    plan: bool = False,
+    code: str = "",
     pays: bool = True,
 ) -> None:
     email = _email(first_name)
     if Order.objects.filter(email=email).exists():
         return
-    promo = PromoCode.objects.with_code(promo_code).first()
-    quote = quote_cart(
-        [line.item for line in resolve(items)],
-        payment_type=payment_type,
-        campaign=campaign_today(),
-        promo=promo.terms() if promo else None,
-    )
-    order = place(
-        Checkout(
-            email=email,
-            phone=phone,
-            payment_type=payment_type,
-            items=tuple(items),
-            expected_total_cents=quote.total_cents,
-            accepted=frozenset(Consent.Kind),
-            promo_code=promo_code,
-            first_name=first_name,
-            last_name=last_name,
-        )
-    ).order
+    who = {"email": email, "phone": phone, "first_name": first_name, "last_name": last_name}
+    order = save_cart(timezone.now(), items, who=who, plan=plan, code=code)
     if pays:
         payment = ConfirmedPayment(
             f"pi_ejemplo_{first_name.lower()}",

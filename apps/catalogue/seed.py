@@ -16,7 +16,10 @@ LESSON_PRICE = Decimal("55.00")
 PRICES_PER_PEC = ("39.00", "42.00", "48.00", "39.00", "45.00", "40.50", "46.00", "39.00", "44.90")
 LESSON_COUNTS = (5, 6, 4, 5, 3, 6, 5, 2, 6, 4, 0, 5, 1)
 DISCOUNTS = (0, 0, 10, 0, 20, 0, 0, 15)
-ENROLLED = (480, 212, 96, 341, 57, 158, 24, 275, 133, 12, 96)
+# They fit the "+400 estudiantes" of the home page (`pages.claims`): no subject has more students
+# than its degree, and all degrees together have about as many as the university.
+ENROLLED = (45, 20, 9, 31, 6, 15, 3, 25, 12, 2, 9)
+STUDENTS = 440
 TITLES = ("PEC 1", "PEC 2", "PEC 3", "PEC 4", "PEC 5", "Examen")
 # Every 45th subject has expired lessons only: the admin shows it, the shop does not.
 ALL_EXPIRED_EVERY = 45
@@ -37,7 +40,7 @@ def seed_catalogue() -> None:
             defaults={
                 "name": name,
                 "status": University.Status.OPEN if is_open else University.Status.COMING_SOON,
-                "students_offset": 2400 if is_open else 0,
+                "students_offset": STUDENTS if is_open else 0,
                 "is_sample": True,
             },
         )
@@ -49,7 +52,7 @@ def seed_catalogue() -> None:
             name=name,
             acronym=acronym,
             number_of_courses=4,
-            students_offset=180 + 35 * number,
+            students_offset=52 - 2 * number,
         )
         for number, (name, acronym, _) in enumerate(DEGREES)
         if name not in present
@@ -81,7 +84,7 @@ def _subject(number: int, degree: Degree, name: str) -> Subject:
         total_discounts=DISCOUNTS[number % len(DISCOUNTS)],
         complete_only=is_complete_only(number),
         videos_count=videos_of(number),
-        enrolled_offset=ENROLLED[number % len(ENROLLED)] - 3 * (number // len(ENROLLED)),
+        enrolled_offset=max(0, ENROLLED[number % len(ENROLLED)] - number // len(ENROLLED)),
     )
 
 

@@ -56,7 +56,7 @@ def _payments() -> list[dict[str, Any]]:
 
 
 def _saved_cards() -> list[dict[str, str]]:
-    from apps.backoffice.sample_trade.shop import REFERENCE  # Needs the app registry.
+    from apps.backoffice.sample.shop import REFERENCE  # Needs the app registry.
     from apps.orders.models import Order
 
     orders = Order.objects.filter(customer_reference__startswith=f"cus_{REFERENCE}_")

@@ -4,7 +4,6 @@ from typing import Any
 
 from csp.decorators import csp_update
 from django.contrib import admin, messages
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
@@ -38,11 +37,10 @@ from apps.orders.admin_pages.rows import (
 from apps.orders.back_office.buttons import button_urls
 from apps.orders.back_office.order_page import order_page, state_of
 from apps.orders.back_office.staff_order_pages import staff_order_urls
-from apps.orders.ledger.history import note
+from apps.orders.ledger.history import attend_flags
 from apps.orders.models import (
     Order,
 )
-from apps.orders.models.statuses import EventKind
 from apps.pricing.models import PromoCode
 
 HOW_TO_SETTLE = (
@@ -234,21 +232,9 @@ class OrderAdmin(ReadOnlyAdmin):
 
     @admin.action(description="Dar por atendido el aviso", permissions=["attend"])
     def attended(self, request: HttpRequest, orders: QuerySet[Order]) -> None:
-        flagged = orders.exclude(flag="")
-        with transaction.atomic():
-            rows = list(
-                Order.objects.select_for_update(no_key=True).filter(pk__in=flagged.values("pk"))
-            )
-            for order in rows:
-                note(
-                    order,
-                    kind=EventKind.ATTENDED,
-                    actor=request.user.get_username(),
-                    reason=f"Atendido: {order.flag}",
-                )
-                order.flag = ""
-                order.save(update_fields=["flag", "updated_at"])
-        self.message_user(request, f"Avisos atendidos: {len(rows)}.", messages.INFO)
+        numbers = list(orders.values_list("pk", flat=True))
+        count = attend_flags(numbers, actor=request.user.get_username())
+        self.message_user(request, f"Avisos atendidos: {count}.", messages.INFO)
 
     def has_attend_permission(self, request: HttpRequest) -> bool:
         # An order has no edit form, so its change permission controls this action.

@@ -1,5 +1,9 @@
 """The history of an order and its flag for staff."""
 
+from collections.abc import Iterable
+
+from django.db import transaction
+
 from apps.core.transactions import require_transaction
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
@@ -30,3 +34,15 @@ def flag(order: Order, *, kind: EventKind, actor: str, reason: str) -> None:
     if not order.flag:
         order.flag = reason[:200]
         order.save(update_fields=["flag", "updated_at"])
+
+
+@transaction.atomic
+def attend_flags(order_ids: Iterable[int], *, actor: str) -> int:
+    """Clear the flags of these orders, which staff have attended to. Returns how many had one."""
+    orders = Order.objects.select_for_update(no_key=True).exclude(flag="").order_by("pk")
+    rows = list(orders.filter(pk__in=order_ids))
+    for order in rows:
+        note(order, kind=EventKind.ATTENDED, actor=actor, reason=f"Atendido: {order.flag}")
+        order.flag = ""
+        order.save(update_fields=["flag", "updated_at"])
+    return len(rows)

@@ -1,4 +1,6 @@
-"""Invented people and texts for the sample trade, always the same ones."""
+"""Invented people and texts of the sample shop, always the same ones."""
+
+import unicodedata
 
 FIRST_NAMES = (
     "Lucía", "Marta", "Nerea", "Álvaro", "Paula", "Sergio", "Inés", "Hugo", "Rocío", "Adrián",
@@ -65,10 +67,20 @@ NOTES = (
     "Ya es alumna, lo miró en el aula.",
 )
 
-REFUND_REASONS = (
-    "Se equivocó de asignatura",
-    "Desistimiento dentro de plazo",
-    "Cambio de universidad",
-    "No se abre el semestre que necesita",
-    "Compra repetida",
-)
+
+def person(number: int) -> dict[str, str]:
+    """Names and contact data. example.com receives no mail."""
+    first = FIRST_NAMES[number * 7 % len(FIRST_NAMES)]
+    last = LAST_NAMES[number % len(LAST_NAMES)]
+    second = LAST_NAMES[(number * 13 + 5) % len(LAST_NAMES)]
+    return {
+        "first_name": first,
+        "last_name": f"{last} {second}",
+        "email": f"{_plain(first)}.{_plain(last)}{number}@example.com",
+        "phone": f"+34600{number:06d}",
+    }
+
+
+def _plain(name: str) -> str:
+    text = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return text.lower().replace(" ", "")

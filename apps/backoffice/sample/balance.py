@@ -1,12 +1,14 @@
-"""The sample trade's movements of the balance at Stripe, and a payout to the bank every Monday."""
+"""The sample shop's movements of the balance at Stripe, and a payout to the bank every Monday.
+
+Written directly: only Stripe makes them, and the sandbox need not run while the shop is seeded.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, time, timedelta
 
 from django.utils import timezone
 
-from apps.backoffice.sample_trade.insertion import Rows
-from apps.backoffice.sample_trade.shop import REFERENCE
+from apps.backoffice.sample.shop import REFERENCE
 from apps.core.money import to_cents
 from apps.orders.models import Dispute, Payment, Refund
 from apps.payments.models import BalanceEntry, Payout
@@ -27,12 +29,11 @@ def seed_balance() -> None:
     )
     missing = [entry for entry in _entries() if (entry.kind, entry.source) not in known]
     missing.sort(key=lambda entry: (entry.created_at, entry.source))
-    rows = Rows()
     for number, entry in enumerate(missing, start=len(known) + 1):
         entry.reference = f"txn_{REFERENCE}_{number:05d}"
-        rows.add(entry)
-    _pay_out(rows, missing)
-    rows.insert(Payout, BalanceEntry)
+    payouts, own = _pay_out(missing)
+    Payout.objects.bulk_create(payouts)
+    BalanceEntry.objects.bulk_create([*missing, *own])
 
 
 def _entries() -> Iterator[BalanceEntry]:
@@ -66,8 +67,13 @@ def _entry(
     )
 
 
-def _pay_out(rows: Rows, entries: list[BalanceEntry]) -> None:
-    """Pay each week's movements out on the Monday after, as long as it has come."""
+def _pay_out(entries: list[BalanceEntry]) -> tuple[list[Payout], list[BalanceEntry]]:
+    """Pay each week's movements out on the Monday after, if it has come.
+
+    Returns the payouts, and the movement of the balance that each of them is.
+    """
+    payouts: list[Payout] = []
+    own: list[BalanceEntry] = []
     weeks: dict[datetime, list[BalanceEntry]] = {}
     for entry in entries:
         weeks.setdefault(_next_payout(entry.created_at), []).append(entry)
@@ -79,29 +85,31 @@ def _pay_out(rows: Rows, entries: list[BalanceEntry]) -> None:
         if moment > now or cents <= 0:
             continue
         name = carried[0].reference.removeprefix("txn_")
-        payout = rows.add(
-            Payout(
-                reference=f"po_{name}",
-                amount_cents=cents,
+        payout = Payout(
+            reference=f"po_{name}",
+            amount_cents=cents,
+            currency="eur",
+            status="paid",
+            arrives_on=timezone.localdate(moment + ON_THE_WAY),
+            created_at=moment,
+        )
+        payouts.append(payout)
+        own.append(
+            BalanceEntry(
+                reference=f"txn_{name}_payout",
+                kind="payout",
+                amount_cents=-cents,
+                fee_cents=0,
+                net_cents=-cents,
                 currency="eur",
-                status="paid",
-                arrives_on=timezone.localdate(moment + ON_THE_WAY),
+                source=payout.reference,
                 created_at=moment,
             )
         )
-        own = BalanceEntry(
-            reference=f"txn_{name}_payout",
-            kind="payout",
-            amount_cents=-cents,
-            fee_cents=0,
-            net_cents=-cents,
-            currency="eur",
-            source=payout.reference,
-            created_at=moment,
-        )
-        for entry in (*carried, rows.add(own)):
+        for entry in (*carried, own[-1]):
             entry.payout = payout
         carried = []
+    return payouts, own
 
 
 def _next_payout(at: datetime) -> datetime:

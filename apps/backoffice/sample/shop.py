@@ -1,0 +1,321 @@
+"""What buyers, their bank and the staff of the sample shop do, through the shop's services.
+
+Written directly, because a service would leave this machine or does not exist:
+- mails are marked as sent, and the tasks of the past are deleted (`close`): nobody gets a mail;
+- customer and card of a plan, which Stripe would have created;
+- a mail that bounced and an access that failed, which a mail server and a classroom would refuse.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from django.db.models import F
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from apps.backoffice.sample.clock import clock_at, local
+from apps.backoffice.sample.words import person
+from apps.catalogue.models import Subject
+from apps.classroom.models import AccessChange, Provisioning
+from apps.classroom.provisioning import provision
+from apps.classroom.sync import sync_classroom
+from apps.core.models import Mail
+from apps.orders.checkout.cart import CheckoutItem, resolve
+from apps.orders.checkout.place import place
+from apps.orders.checkout.request import Checkout
+from apps.orders.gifts.details import GiftDetails
+from apps.orders.ledger.payments import ConfirmedPayment
+from apps.orders.models import Instalment, Order, Payment, Refund
+from apps.orders.models.statuses import DisputeStatus, PaymentKind, RefundStatus, RefusalKind
+from apps.orders.plan.by_hand import begin_by_hand
+from apps.orders.plan.charging import begin_charge, claim
+from apps.orders.plan.notices import NOTICE_DAYS, send_notice
+from apps.orders.plan.outcomes import mark_instalments_paid
+from apps.orders.plan.refusals import record_refusal
+from apps.orders.plan.schedule import first_payment_cents
+from apps.orders.refunds.available import refundable_cents
+from apps.orders.refunds.disputes import ReportedDispute, record_dispute
+from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.record import ReportedRefund, record_refunds
+from apps.orders.refunds.request import request_refund
+from apps.orders.settlement.mark_paid import complete_free, mark_paid
+from apps.payments.plan_charges import RUNNER
+from apps.payments.refunding import PROVIDER
+from apps.pricing.models import PromoCode
+from apps.pricing.payment_type import PaymentType
+from apps.pricing.reads import campaign_today
+from apps.pricing.rules import quote_cart
+from apps.students.models import Consent, Student
+
+# A part of all names that Stripe would have given.
+REFERENCE = "ejemplo"
+CARD = "Visa terminada en 4242"
+CHARGED_AT = (6, 10)
+
+
+@dataclass
+class SampleShop:
+    """The shop at `now`, the moment when the sample is made. `clerk` acts for the staff."""
+
+    clerk: Any
+    now: datetime = field(default_factory=timezone.now)
+    # The order of the student whose friend code others buy with.
+    friend: Order = field(default_factory=Order)
+    subjects: dict[str, list[Subject]] = field(default_factory=dict)
+    _people: Any = field(default_factory=lambda: count(1))
+    _references: Any = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        for subject in Subject.objects.on_sale().select_related("degree").order_by("pk"):
+            self.subjects.setdefault(subject.degree.name, []).append(subject)
+        self._mails = set(Mail.objects.values_list("pk", flat=True))
+        self._tasks = set(DBTaskResult.objects.values_list("pk", flat=True))
+
+    @property
+    def today(self) -> date:
+        return self.day_of(self.now)
+
+    @staticmethod
+    def day_of(moment: datetime) -> date:
+        return timezone.localdate(moment)
+
+    def person(self) -> dict[str, str]:
+        return person(next(self._people))
+
+    def reference(self, prefix: str = "pi") -> str:
+        return f"{prefix}_{REFERENCE}_{next(self._references):05d}"
+
+    def payment(self, cents: int) -> ConfirmedPayment:
+        """A payment of the kind that Stripe does not know."""
+        return ConfirmedPayment(self.reference(), cents, kind=PaymentKind.SAMPLE)
+
+    def cart(self, degree: str, first: int, size: int = 1) -> list[CheckoutItem]:
+        """Complete subjects of a degree; with `size` 0 one lesson of the first that sells them."""
+        subjects = self.subjects[degree]
+        if size:
+            return [CheckoutItem(row.pk) for row in subjects[first : first + size]]
+        subject = [row for row in subjects if not row.complete_only][first]
+        lesson = subject.lessons.filter(status="active").order_by("position")[0]
+        return [CheckoutItem(subject.pk, (lesson.pk,))]
+
+    def save(
+        self,
+        at: datetime,
+        items: Sequence[CheckoutItem],
+        *,
+        who: Student | None = None,
+        **how: Any,
+    ) -> Order:
+        """A new buyer, or the student `who`, places an order that nobody has paid yet: a cart."""
+        names = ("email", "phone", "first_name", "last_name")
+        known = {name: getattr(who, name) for name in names} if who else self.person()
+        return save_cart(at, items, who=known, **how)
+
+    def buy(
+        self, at: datetime, items: Sequence[CheckoutItem], *, works: bool = True, **how: Any
+    ) -> Order:
+        """Place an order and pay it, or its first instalment, four minutes later.
+
+        The access is provided at once if the classroom `works`.
+        """
+        order = self.save(at, items, **how)
+        paid_at = at + timedelta(minutes=4)
+        if order.total_cents == 0:
+            with clock_at(paid_at):
+                complete_free(order_id=order.pk, revision=order.revision, actor="comprador")
+        else:
+            self.pay(order, paid_at, first_payment_cents(order))
+        if works:
+            self.work(order, paid_at + timedelta(seconds=5))
+        order.refresh_from_db()
+        return order
+
+    def pay(self, order: Order, at: datetime, cents: int) -> Payment:
+        """The buyer pays by card. A plan saves the card for its other instalments."""
+        payment = self.payment(cents)
+        if order.in_instalments:
+            payment = replace(payment, payment_method=self.reference("pm"))
+            customer = self.reference("cus")
+            Order.objects.filter(pk=order.pk).update(customer_reference=customer, card_label=CARD)
+        with clock_at(at):
+            mark_paid(order_id=order.pk, payment=payment, actor=PROVIDER)
+        return Payment.objects.get(reference=payment.reference)
+
+    def work(self, order: Order, at: datetime) -> None:
+        """What the worker of the classroom does for the order."""
+        with clock_at(at):
+            provision.func(order_id=order.pk)
+            for change in AccessChange.objects.filter(order_id=order.pk, status=AccessChange.OPEN):
+                sync_classroom.func(change_id=change.pk)
+
+    def run_plan(self, order: Order, *, declines: int = 0, by_hand: bool = False) -> None:
+        """Announce and charge the instalments that are due until now.
+
+        The bank declines the first `declines` charges. `by_hand`: the student pays the rest instead
+        of the first automatic charge.
+        """
+        due = order.instalments.filter(status=Instalment.Status.DUE).order_by("number")
+        while (row := due.first()) and row.charge_on:
+            if not row.first_refused_on:
+                with clock_at(min(local(row.due_on - timedelta(days=NOTICE_DAYS), 6), self.now)):
+                    send_notice(row.pk)
+            at = local(row.charge_on, *CHARGED_AT)
+            if at > self.now:
+                return
+            if by_hand:
+                self._pay_by_hand(order, row, at)
+            else:
+                self._charge(row, at, is_declined=declines > 0)
+            declines -= 1
+            self.work(order, at)
+
+    def _charge(self, row: Instalment, at: datetime, *, is_declined: bool) -> None:
+        payment = self.payment(row.amount_cents)
+        with clock_at(at):
+            claimed = claim(row.pk)
+            charge = begin_charge(claimed) if claimed else None
+            assert charge is not None, "the instalment is due"  # noqa: S101
+            if is_declined:
+                kind = RefusalKind.INSUFFICIENT_FUNDS
+                record_refusal(
+                    order_id=row.order_id,
+                    number=row.number,
+                    attempt=charge.number,
+                    reference=payment.reference,
+                    refusal=kind,
+                    code=kind.value,
+                    actor=RUNNER,
+                )
+            else:
+                mark_instalments_paid(
+                    order_id=row.order_id,
+                    numbers=[row.number],
+                    attempt=charge.number,
+                    payment=payment,
+                    actor=RUNNER,
+                )
+
+    def _pay_by_hand(self, order: Order, row: Instalment, at: datetime) -> None:
+        with clock_at(at):
+            made = begin_by_hand(order_id=order.pk, first=row.number, everything=True)
+            mark_instalments_paid(
+                order_id=order.pk,
+                numbers=made.numbers,
+                attempt=made.attempt,
+                payment=self.payment(made.amount_cents),
+                actor=PROVIDER,
+            )
+
+    def refund(
+        self, order: Order, at: datetime, reason: str, cents: int | None = None, **effects: Any
+    ) -> list[Refund]:
+        """A clerk refunds `cents`, or all that is left, and Stripe answers seconds later."""
+        with clock_at(at):
+            most = refundable_cents(order)
+            ids = request_refund(
+                order_id=order.pk,
+                request=RefundRequest(most if cents is None else cents, reason, **effects),
+                batch=uuid4().hex,
+                user=self.clerk,
+                seen_cents=most,
+            )
+        refunds = list(Refund.objects.filter(pk__in=ids).order_by("pk"))
+        for row in refunds:
+            report = ReportedRefund(
+                self.reference("re"), row.amount_cents, RefundStatus.SUCCEEDED, row.key_id
+            )
+            with clock_at(at + timedelta(seconds=5)):
+                record_refunds(payment_id=row.payment_id, reports=[report], provider=PROVIDER)
+        self.work(order, at + timedelta(seconds=9))
+        order.refresh_from_db()
+        return refunds
+
+    def dispute(
+        self,
+        order: Order,
+        at: datetime,
+        *,
+        respond_by: datetime,
+        decided: DisputeStatus | None = None,
+        decided_at: datetime | None = None,
+    ) -> None:
+        """The cardholder disputes the first payment. The bank may have `decided`."""
+        payment = order.payments.order_by("pk")[0]
+        reference = self.reference("dp")
+        states = [(DisputeStatus.OPEN, at)]
+        if decided and decided_at:
+            states.append((decided, decided_at))
+        for status, moment in states:
+            report = ReportedDispute(
+                reference=reference,
+                amount_cents=first_payment_cents(order),
+                status=status,
+                reason="El titular no reconoce el cargo",
+                opened_at=at,
+                respond_by=respond_by,
+            )
+            with clock_at(moment):
+                record_dispute(payment_id=payment.pk, report=report, provider=PROVIDER)
+            self.work(order, moment + timedelta(seconds=5))
+
+    def fail_access(self, order: Order, problem: str) -> None:
+        Provisioning.objects.filter(order_id=order.pk).update(
+            status=Provisioning.Status.FAILED, attempts=5, last_error=problem
+        )
+
+    def bounce(self, order: Order, problem: str) -> None:
+        """The mail with the access comes back from the student's mail server."""
+        self._mails_made().filter(to=order.email, template="classroom_access").update(
+            status=Mail.Status.FAILED, attempts=1, last_error=problem
+        )
+
+    def close(self) -> None:
+        """Mark the sample's mails as sent, and delete the tasks that would send them."""
+        DBTaskResult.objects.exclude(pk__in=self._tasks).delete()
+        self._mails_made().filter(status=Mail.Status.QUEUED).update(
+            status=Mail.Status.SENT,
+            attempts=1,
+            sent_at=F("created_at") + timedelta(seconds=4),
+        )
+
+    def _mails_made(self) -> Any:
+        return Mail.objects.exclude(pk__in=self._mails)
+
+
+def save_cart(
+    at: datetime,
+    items: Sequence[CheckoutItem],
+    *,
+    who: dict[str, str],
+    plan: bool = False,
+    code: str = "",
+    gift: GiftDetails | None = None,
+) -> Order:
+    """Place an order at the prices of this moment."""
+    payment_type = PaymentType.INSTALMENTS if plan else PaymentType.FULL
+    promo = PromoCode.objects.with_code(code).first()
+    with clock_at(at):
+        quote = quote_cart(
+            [line.item for line in resolve(items)],
+            payment_type=payment_type,
+            campaign=campaign_today(),
+            promo=promo.terms() if promo else None,
+        )
+        checkout = Checkout(
+            payment_type=payment_type,
+            items=tuple(items),
+            expected_total_cents=quote.total_cents,
+            accepted=frozenset(Consent.Kind),
+            promo_code=code,
+            gift=gift,
+            keeps_gift=False,
+            email=who["email"],
+            phone=who["phone"],
+            first_name=who["first_name"],
+            last_name=who["last_name"],
+        )
+        return place(checkout).order
