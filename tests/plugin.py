@@ -17,6 +17,7 @@ settings.
 
 import os
 import signal
+import sys
 import tempfile
 import threading
 import warnings
@@ -36,6 +37,8 @@ from tools.dev.suite import account_key, moodle_site
 
 _clean_up = ExitStack()
 _postgres_only = pytest.StashKey[int]()
+# Whether this process is the run: not a worker of pytest-xdist, nor started by a test.
+_is_run = pytest.StashKey[bool]()
 # The key of the account that --stripe-account asks; empty without the option.
 ACCOUNT_KEY = pytest.StashKey[str]()
 # The address and the token of the Moodle that --moodle asks; empty without the option.
@@ -66,6 +69,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None]:
+    # As in tools.dev.processes.start. Without bytecode each run compiles all tests for ten seconds.
+    sys.dont_write_bytecode = False
+    os.environ["PYTHONDONTWRITEBYTECODE"] = ""
     options = parser.parse_known_args(args)
     # A worker of pytest-xdist has the option as well, and has inherited the clock.
     if options.as_of and "MOVED_CLOCK" not in os.environ:
@@ -93,6 +99,9 @@ def pytest_load_initial_conftests(
     else:
         # Only its own tests keep pages.
         settings["PAGE_CACHE"] = "false"
+    # The workers of pytest-xdist inherit the folder of the process that has started them.
+    os.environ.setdefault("TEST_RUN_DIR", str(var_dir))
+    early_config.stash[_is_run] = os.environ["TEST_RUN_DIR"] == str(var_dir)
     use_empty_shop(var_dir, **settings)
     return (yield)
 
@@ -143,13 +152,19 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.WHITENOISE_AUTOREFRESH = True
 
         from tests.helpers.mail_contract import hold_samples_to_builders
+        from tests.helpers.migrated_database import copy_migrated_database
         from tests.helpers.transactions import refuse_locks_outside_transactions
 
         hold_samples_to_builders()
         refuse_locks_outside_transactions()
+        copy_migrated_database(Path(os.environ["TEST_RUN_DIR"]))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if config.stash[_is_run]:
+        from tests.helpers.migrated_database import drop_template
+
+        drop_template(Path(os.environ["TEST_RUN_DIR"]))
     _clean_up.close()
 
 

@@ -1,0 +1,116 @@
+"""The test database as a copy: all migrations take seconds, and a copy of their result does not.
+
+SQLite's result is kept in `var` between runs, under a name made of the migrations. PostgreSQL's is
+a template database of one run, for the workers of pytest-xdist. Neither has sent post_migrate,
+which writes what the code of today says: Django sends it for each copy.
+"""
+
+import fcntl
+import hashlib
+import inspect
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import django
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+
+from tools.dev.processes import ROOT
+
+PREFIX = "migrated-"
+# A database in memory lives as long as a connection to it.
+_kept: list[sqlite3.Connection] = []
+
+
+def copy_migrated_database(folder: Path) -> None:
+    """Let Django copy the test database. `folder` is one for all workers of a run."""
+    creation = connection.creation
+    create = creation._create_test_db
+
+    def create_copy(verbosity: int, autoclobber: bool, keepdb: bool = False) -> Any:
+        if keepdb:
+            return create(verbosity, autoclobber, keepdb)
+        if connection.vendor == "sqlite":
+            name = create(verbosity, autoclobber, keepdb)
+            _kept.append(sqlite3.connect(name, uri=True))
+            with sqlite3.connect(_migrated_file()) as migrated:
+                migrated.backup(_kept[-1])
+            return name
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            with _locked(folder / "template.lock"):
+                connection.settings_dict["TEST"]["TEMPLATE"] = _template(folder)
+                return create(verbosity, autoclobber, keepdb)
+        return create(verbosity, autoclobber, keepdb)
+
+    creation._create_test_db = create_copy
+
+
+def drop_template(folder: Path) -> None:
+    """Drop the template database of a run, if there is one."""
+    if (folder / "template.lock").exists():
+        with connection._nodb_cursor() as cursor:
+            cursor.execute(f'DROP DATABASE IF EXISTS "{_name(folder)}"')
+
+
+def _migrated_file() -> Path:
+    """The SQLite file with all migrations applied, made if they have changed."""
+    path = ROOT / "var" / f"{PREFIX}{_key()}.sqlite3"
+    path.parent.mkdir(exist_ok=True)
+    with _locked(path.parent / "migrated.lock"):
+        if not path.exists():
+            for old in path.parent.glob(f"{PREFIX}*"):
+                old.unlink()
+            half = path.with_suffix(".half")
+            _migrate(f"file:{half}")
+            half.rename(path)
+    return path
+
+
+def _template(folder: Path) -> str:
+    """The name of the template database on PostgreSQL, made by the first worker that asks."""
+    name = _name(folder)
+    with connection._nodb_cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name])
+        if cursor.fetchone():
+            return name
+        cursor.execute(f'CREATE DATABASE "{name}"')
+    _migrate(name)
+    return name
+
+
+def _name(folder: Path) -> str:
+    return f"test_template_{folder.name}"
+
+
+def _migrate(name: str) -> None:
+    """Apply all migrations to the database of this name."""
+    usual = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = name
+    try:
+        executor = MigrationExecutor(connection)
+        executor.migrate(executor.loader.graph.leaf_nodes())
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = usual
+
+
+def _key() -> str:
+    """A name for the present migrations of all apps."""
+    migrations = MigrationLoader(None).disk_migrations
+    found = hashlib.sha256(django.get_version().encode())
+    for name in sorted(migrations):
+        found.update(Path(inspect.getfile(type(migrations[name]))).read_bytes())
+    return found.hexdigest()[:16]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
