@@ -8,9 +8,10 @@ from itertools import count
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
-from apps.catalogue.services import held_counts, refresh_counts
+from apps.catalogue.services import held_counts
 from apps.pricing.models import PromoCode
 
 ANA = {"email": "ana@example.com", "phone": "+34600111111"}
@@ -40,22 +41,35 @@ def make_subject(
 ) -> Subject:
     """A subject on sale, with lessons "PEC 1", "PEC 2"…
 
-    The counts are refreshed once: with each row they took 40 % of the time of the tests.
+    Rows and counts are written as an import writes them, in few statements: almost every test has a
+    subject, and saving its rows one by one took 58 ms.
     """
-    with transaction.atomic():
-        with held_counts():
-            subject = Subject.objects.create(
-                name=name, degree=degree or make_degree(), final_price=Decimal(price), **fields
+    with transaction.atomic(), held_counts():
+        new_degree = degree is None
+        degree = degree or make_degree()
+        subject = Subject(
+            name=name,
+            degree=degree,
+            university=degree.university,
+            final_price=Decimal(price),
+            active_lessons_count=lessons,
+            **fields,
+        )
+        Subject.objects.bulk_create([subject])
+        Lesson.objects.bulk_create(
+            Lesson(
+                subject=subject,
+                title=f"PEC {number}",
+                price=Decimal(lesson_price),
+                position=number,
             )
-            for number in range(1, lessons + 1):
-                Lesson.objects.create(
-                    subject=subject,
-                    title=f"PEC {number}",
-                    price=Decimal(lesson_price),
-                    position=number,
-                )
-        refresh_counts(
-            university_ids=[subject.degree.university_id], degree_ids=[subject.degree_id]
+            for number in range(1, lessons + 1)
+        )
+        findable = int(bool(lessons) and subject.active)
+        Degree.objects.filter(pk=degree.pk).update(subjects_count=F("subjects_count") + findable)
+        University.objects.filter(pk=degree.university_id).update(
+            degrees_count=F("degrees_count") + int(new_degree),
+            subjects_count=F("subjects_count") + findable,
         )
     subject.refresh_from_db()
     return subject
