@@ -1,6 +1,7 @@
 """`make test` and its parts. Every step runs, even if another fails. The last line is the total."""
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -44,7 +45,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended: counts of tests, seconds, and the status of its command."""
+    """How a step ended: counts of tests, seconds, and the status of its command.
+
+    `cpu_seconds` are those of all processes that the step started and waited for: not of the
+    PostgreSQL server, which is nobody's child.
+    """
 
     name: str
     passed: int
@@ -52,6 +57,7 @@ class Outcome:
     skipped: int
     seconds: float
     status: int = 0
+    cpu_seconds: float = 0
 
 
 def checks() -> list[Step]:
@@ -214,6 +220,14 @@ class Run:
         self.output = tempfile.TemporaryFile()  # noqa: SIM115  (closed with this object)
         env = {**os.environ, **colours, **step.env}
         self.process = start(step.command, env, self.output)
+        self.cpu_seconds = 0.0
+
+    def has_ended(self) -> bool:
+        """Whether the step has ended. The system adds its CPU time when its end is noticed."""
+        before = _cpu_of_ended_steps()
+        ended = self.process.poll() is not None
+        self.cpu_seconds += _cpu_of_ended_steps() - before
+        return ended
 
     def outcome(self) -> Outcome:
         """Count the tests, and print a line for success or the whole output for a failure."""
@@ -226,7 +240,13 @@ class Run:
         seconds = time.monotonic() - self.began
         shown = output if failed else output.rpartition("\n")[2] if step.report else ""
         print(f"{'✗' if failed else '✓'} {step.name} ({seconds:.0f} s) {shown}", flush=True)
-        return Outcome(step.name, int(passed), failed, skipped, seconds, status)
+        cpu = self.cpu_seconds
+        return Outcome(step.name, int(passed), failed, skipped, seconds, status, cpu)
+
+
+def _cpu_of_ended_steps() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _may_repeat(step: Step, outcome: Outcome) -> bool:
@@ -242,7 +262,8 @@ def _repeat(step: Step, outcome: Outcome) -> Outcome:
         return outcome
     passed = outcome.passed + repeated.passed
     seconds = outcome.seconds + repeated.seconds
-    return replace(outcome, passed=passed, failed=repeated.failed, seconds=seconds)
+    cpu = outcome.cpu_seconds + repeated.cpu_seconds
+    return replace(outcome, passed=passed, failed=repeated.failed, seconds=seconds, cpu_seconds=cpu)
 
 
 def run_steps(steps: Sequence[Step]) -> list[Outcome]:
@@ -255,7 +276,7 @@ def run_steps(steps: Sequence[Step]) -> list[Outcome]:
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
                 running.append(Run(waiting.pop(0)))
-            for run in [run for run in running if run.process.poll() is not None]:
+            for run in [run for run in running if run.has_ended()]:
                 running.remove(run)
                 outcomes[run.step.name] = run.outcome()
             time.sleep(0.05)
@@ -279,6 +300,7 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     """A table of the steps and, as its last line, `N passed, N failed`."""
     rows = [
         f"  {'✗' if outcome.failed else '✓'} {outcome.name:<20}{outcome.seconds:>7.1f} s"
+        f"{outcome.cpu_seconds:>7.0f} s CPU"
         f"{outcome.passed:>7} bien{outcome.failed:>5} mal"
         for outcome in outcomes
     ]
@@ -287,7 +309,8 @@ def summary(outcomes: Sequence[Outcome]) -> str:
         for name in ("passed", "failed", "skipped")
     )
     totals = f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
-    return "\n".join(["", "Resumen", *rows, "", totals])
+    cpu = f"{sum(outcome.cpu_seconds for outcome in outcomes):.0f} s de procesador"
+    return "\n".join(["", "Resumen", *rows, "", cpu, totals])
 
 
 def _python(*arguments: str) -> list[str]:
