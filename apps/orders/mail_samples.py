@@ -116,6 +116,17 @@ def _already_bought() -> dict[str, dict[str, Any]]:
     return {"Sin pagar": unpaid, "Ya pagado": {**unpaid, "is_paid": True}}
 
 
+def _bought_twice() -> dict[str, dict[str, Any]]:
+    return {
+        "Ejemplo": {
+            "first_name": "Ana",
+            "order_name": NAME,
+            "owned": ["Microeconomía"],
+            "portal_url": _portal_url(),
+        }
+    }
+
+
 def _referral_code() -> dict[str, dict[str, Any]]:
     return {
         "Ejemplo": {
@@ -207,6 +218,7 @@ def _refund_made() -> dict[str, dict[str, Any]]:
         "first_name": "Ana",
         "by_transfer": False,
         "plan_is_over": False,
+        "kept": [],
     }
     return {
         "Por transferencia": {
@@ -223,6 +235,13 @@ def _refund_made() -> dict[str, dict[str, Any]]:
             "is_whole": True,
             "lines": [],
             "plan_is_over": True,
+        },
+        "Comprado dos veces": {
+            **common,
+            "amount": Decimal("194.40"),
+            "is_whole": True,
+            "lines": [],
+            "kept": ["Estadística descriptiva"],
         },
         "Una línea": {
             **common,
@@ -282,6 +301,13 @@ preview_mail(
     when="Cuando un carrito tiene algo que esa dirección ya compró",
     to=STUDENT,
     samples=_already_bought,
+)
+preview_mail(
+    "bought_twice",
+    title="ha comprado algo dos veces",
+    when="Cuando se paga un pedido con algo que el alumno ya tenía",
+    to=STUDENT,
+    samples=_bought_twice,
 )
 preview_mail(
     "referral_code",

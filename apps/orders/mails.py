@@ -5,6 +5,7 @@
 - `payment_declined` {"order_id"}: the same, after the bank declined the payment
 - `cart_reminder` {"order_id"}: the same, to a buyer who agreed to reminders
 - `already_bought` {"order_id"}: to the buyer's address, if they have bought some items before
+- `bought_twice` {"order_id"}: to the buyer of a paid order, if it has something they had already
 - `referral_code` {"student_id"}: to a student after their first purchase, with their friend code
 - `staff_attention` {"reason", "order_id" or "payment_id"}: to `settings.STAFF_EMAIL`
 """
@@ -18,7 +19,7 @@ from django.utils import timezone
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
-from apps.orders.checkout.already_bought import order_lines_bought_before
+from apps.orders.checkout.already_bought import names_bought_twice, order_lines_bought_before
 from apps.orders.checkout.remind import unsubscribe_token, wants_reminder
 from apps.orders.gifts.mails import gift_facts
 from apps.orders.invoice_link import invoice_url
@@ -56,6 +57,11 @@ def register() -> None:
         "already_bought",
         "Algo de tu carrito ya lo tienes",
         lambda ids: already_bought_context(Order.objects.get(pk=ids["order_id"])),
+    )
+    register_mail(
+        "bought_twice",
+        "Has comprado algo que ya tenías",
+        lambda ids: bought_twice_context(Order.objects.get(pk=ids["order_id"])),
     )
     register_mail("referral_code", "Tu código para invitar a amigos", _referral_code)
     register_mail("staff_attention", "Atención: {{ what }}", staff_attention_context)
@@ -154,6 +160,19 @@ def already_bought_context(order: Order) -> dict[str, Any]:
     return {
         "owned": [row.name for row in owned],
         "is_paid": order.status != Order.Status.CART,
+        "portal_url": absolute_url(SiteSettings.current().portal),
+    }
+
+
+def bought_twice_context(order: Order) -> dict[str, Any]:
+    """Variables of `bought_twice`: the items that the buyer had, and the link to the classroom."""
+    names = names_bought_twice(order)
+    if not names or order.status == Order.Status.REFUNDED:
+        raise NoLongerDue
+    return {
+        "first_name": order.first_name,
+        "order_name": _name(order),
+        "owned": names,
         "portal_url": absolute_url(SiteSettings.current().portal),
     }
 

@@ -39,6 +39,7 @@ WORK = [
     "Desistimientos",
     "Notas para hoy",
     "Pedidos con aviso",
+    "Comprado dos veces",
     "Facturas en espera",
     "Registros que Hacienda rechaza",
     "Devoluciones fallidas",
@@ -67,6 +68,7 @@ def make_work():
     make_one_of_everything()
     order = make_one_of_everything()
     Order.objects.filter(pk=order.pk).update(flag="Importe inesperado")
+    order.events.create(kind="bought_twice", actor="Stripe", reason="Comprado dos veces")
     Provisioning.objects.filter(order_id=order.pk).update(status="failed")
     Instalment.objects.filter(order=order).update(status="failed")
     Payment.objects.create(

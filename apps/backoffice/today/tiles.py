@@ -97,6 +97,10 @@ TILES = (
         "orders_order", _where(atencion="si"),
     ),
     TileDefinition(
+        "Comprado dos veces", "orders.view_order", lambda: Order.objects.bought_twice(),
+        "orders_order", _where(atencion="doble"),
+    ),
+    TileDefinition(
         "Facturas en espera", "invoices.view_pendinginvoice",
         lambda: PendingInvoice.objects.exclude(problem=""),
         "invoices_pendinginvoice", _where(espera="si"),

@@ -23,7 +23,12 @@ class AttentionFilter(admin.SimpleListFilter):
 
 
 class OrderAttentionFilter(AttentionFilter):
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [*super().lookups(request, model_admin), ("doble", "Comprado dos veces")]
+
     def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        if self.value() == "doble":
+            return rows.bought_twice()
         if self.value() != "si":
             return None
         return rows.needing_attention()

@@ -20,7 +20,7 @@ from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import count_form_mail
 from apps.core.throttle import Limit
-from apps.orders.models import Order, OrderLine
+from apps.orders.models import Gift, Order, OrderLine
 from apps.orders.models.statuses import ACTIVE
 
 # Repeated checkouts with somebody else's address must not fill that person's mailbox.
@@ -43,6 +43,8 @@ class BoughtBefore:
     subject_id: int
     lesson_id: int | None
     name: str
+    # False if only lessons of the whole subject were bought before.
+    is_complete: bool = True
 
     @property
     def as_json(self) -> dict[str, object]:
@@ -80,7 +82,7 @@ def lines_bought_before(
             owned.append(BoughtBefore(line.subject_id, line.lesson_id, line.name))
         elif line.lesson_id is None and parts:
             name = f"{line.name} (de ella ya tienes: {', '.join(parts.values())})"
-            owned.append(BoughtBefore(line.subject_id, None, name))
+            owned.append(BoughtBefore(line.subject_id, None, name, is_complete=False))
     return owned
 
 
@@ -88,6 +90,16 @@ def order_lines_bought_before(order: Order) -> list[BoughtBefore]:
     """The lines of an order that its student has bought in other orders."""
     lines = [LineToBuy(row.subject_id, row.lesson_id, row.name) for row in order.lines.all()]
     return lines_bought_before(lines, student_id=order.student_id, but_for=order)
+
+
+def names_bought_twice(order: Order) -> list[str]:
+    """The names of the lines of a paid order that give its student nothing new.
+
+    A gift gives the buyer nothing at all: `settlement.gift_delivery` looks at its recipient.
+    """
+    if Gift.objects.filter(order=order).exists():
+        return []
+    return [row.name for row in order_lines_bought_before(order) if row.is_complete]
 
 
 @task(queue_name="mail")

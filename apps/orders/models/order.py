@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from django.core.validators import MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
@@ -38,6 +38,11 @@ class OrderQuerySet(models.QuerySet["Order"]):
     def needing_attention(self) -> "OrderQuerySet":
         """Orders that are flagged or disputed."""
         return self.filter(~Q(flag="") | Q(disputed_at__isnull=False))
+
+    def bought_twice(self) -> "OrderQuerySet":
+        """Flagged orders that gave their student nothing new."""
+        twice = OrderEvent.objects.filter(order=OuterRef("pk"), kind=EventKind.BOUGHT_TWICE)
+        return self.filter(~Q(flag=""), Exists(twice))
 
     def awaiting_transfer(self) -> "OrderQuerySet":
         """Open orders made by staff whose buyer pays by bank transfer."""

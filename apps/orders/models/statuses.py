@@ -180,6 +180,7 @@ class EventKind(models.TextChoices):
     OFFER_CHANGED = "offer_changed", "Pagado con condiciones que ya habían cambiado"
     PAYMENT_LATE = "payment_late", "Pago de un pedido caducado"
     PAYMENT_AFTER_END = "payment_after_end", "Pago tras anular los plazos"
+    BOUGHT_TWICE = "bought_twice", "Comprado dos veces"
     PAYMENT_UNMATCHED = "payment_unmatched", "Pago de otro cliente"
     CODE_USE_RELEASED = "code_use_released", "Pagado con la reserva del código ya liberada"
     FRIEND_CODE_MISUSED = "friend_code_misused", "Código de amigo que no correspondía"

@@ -8,6 +8,7 @@ from django.db.models import F, Sum
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros
 from apps.orders.checkout import binding_quotes
+from apps.orders.checkout.already_bought import names_bought_twice
 from apps.orders.checkout.offer_changes import changes_since_placed
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import cents_of
@@ -57,6 +58,7 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
     if code_used:
         referrals.earn_reward(order, actor=actor)
     open_access(order)
+    _flag_if_bought_twice(order, actor=actor)
     queue_mail(
         key=f"order-confirmation:{order.pk}",
         template="order_confirmation",
@@ -135,6 +137,25 @@ def _settle_conditions(order: Order, *, is_free: bool, actor: str) -> bool:
         flag(order, kind=EventKind.OFFER_CHANGED, actor=actor, reason=reason)
         alert_staff(order, occasion=f"offer-changed-{order.pk}", reason=reason)
     return code_used
+
+
+def _flag_if_bought_twice(order: Order, *, actor: str) -> None:
+    """Flag an order that gave its student something they had, and tell the student what to do.
+
+    Two carts may have been paid at the same moment, in two tabs. Opening the access has locked the
+    student, so that the second of them sees the first.
+    """
+    names = names_bought_twice(order)
+    if not names:
+        return
+    reason = f"Comprado dos veces: {', '.join(names)}"
+    flag(order, kind=EventKind.BOUGHT_TWICE, actor=actor, reason=reason)
+    queue_mail(
+        key=f"bought-twice:{order.pk}",
+        template="bought_twice",
+        to=order.email,
+        context={"order_id": order.pk},
+    )
 
 
 def _row_of(payment: ConfirmedPayment) -> Payment | None:
