@@ -340,6 +340,17 @@ MOODLE_URL = env.str("MOODLE_URL", default="").rstrip("/")
 MOODLE_TOKEN = env.str("MOODLE_TOKEN", default="")
 # The id of the role that students are enrolled with. In a default Moodle it is 5.
 MOODLE_STUDENT_ROLE = env.int("MOODLE_STUDENT_ROLE", default=5)
+# How new users sign in, their language (empty: Moodle's own), and who sees their address: 0 nobody
+# but teachers, 1 everybody, 2 classmates.
+MOODLE_AUTH = env.str("MOODLE_AUTH", default="manual")
+MOODLE_LANG = env.str("MOODLE_LANG", default="")
+MOODLE_MAILDISPLAY = env.int("MOODLE_MAILDISPLAY", default=0)
+# Moodle's password policy in Spanish, beside the field. Moodle tells it only when it refuses one.
+MOODLE_PASSWORD_HINT = env.str(
+    "MOODLE_PASSWORD_HINT",
+    default="Al menos 8 caracteres, con mayúsculas, minúsculas, algún número y algún símbolo como "
+    "*, - o #.",
+)
 _in_moodle = CLASSROOM == "moodle"
 PORTAL_URL = env.str("PORTAL_URL", default=f"{MOODLE_URL}/my/" if _in_moodle else "/aula")
 PORTAL_PROFILE_URL = env.str(

@@ -99,8 +99,9 @@ def _change(order_id: int, reason: str, change: Callable[[Provisioning], bool]) 
     if row is None or not change(row):
         return
     row.save(update_fields=["paused_for", "withdrawn", "updated_at"])
-    if row.status != Provisioning.Status.CREATED:
+    if row.status == Provisioning.Status.CREATED:
+        update_enrolments(row.student, order_id=order_id)
+    elif not row.missing:
         # Provisioning is not finished and will use the row as it is then.
         return
-    update_enrolments(row.student, order_id=order_id)
     queue_sync(row.student, order_id=order_id, reason=reason)

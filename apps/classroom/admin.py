@@ -9,10 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
 from apps.catalogue.models import Degree
-from apps.classroom.accounts import send_link_for_staff
+from apps.classroom.accounts import allow_held_account, send_link_for_staff
 from apps.classroom.backends.moodle.client import MoodleError
 from apps.classroom.backends.moodle.courses import count_subjects_without_course, find_course
 from apps.classroom.models import (
+    STUCK_CHANGE,
     AccessChange,
     Account,
     Enrolment,
@@ -114,9 +115,26 @@ class EnrolmentAdmin(OrderNumberSearch, ReadOnlyAdmin):
 
 
 def _send_credentials(request: HttpRequest, student: Student) -> str:
-    if not send_link_for_staff(student_id=student.pk, occasion=form_key(request).hex):
+    sent = send_link_for_staff(student_id=student.pk, occasion=form_key(request).hex)
+    if not sent:
         raise Repeated
+    if sent == "classroom_confirm":
+        return (
+            f"La cuenta ya existía en el aula: se ha enviado a {student.email} un enlace para "
+            "confirmarla."
+        )
     return f"Enlace para poner una contraseña nueva: enviado a {student.email}."
+
+
+class HeldFilter(admin.SimpleListFilter):
+    title = "decisión"
+    parameter_name = "decision"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("pendiente", "Espera una decisión")]
+
+    def queryset(self, request: HttpRequest, rows: QuerySet[Account]) -> QuerySet[Account] | None:
+        return rows.exclude(held_id="") if self.value() == "pendiente" else None
 
 
 @admin.register(Account)
@@ -125,12 +143,15 @@ class AccountAdmin(ReadOnlyAdmin):
         "student",
         "username",
         "external_id",
+        "made_by_shop",
+        "held_id",
         moment("created_at", "creada"),
         moment("last_sign_in_at", "última entrada"),
     )
     list_select_related = ("student",)
-    list_filter = (month_filter("created_at", "creada en"),)
+    list_filter = (HeldFilter, month_filter("created_at", "creada en"))
     search_fields = ("student__email", "external_id")
+    actions = ("allow",)
 
     def get_urls(self) -> list[URLPattern]:
         view = button_view(
@@ -146,8 +167,47 @@ class AccountAdmin(ReadOnlyAdmin):
         )
         return [address, *super().get_urls()]
 
+    @admin.action(
+        description="Matricular esta cuenta, sin tocar nada más de ella", permissions=["allow"]
+    )
+    def allow(self, request: HttpRequest, accounts: QuerySet[Account]) -> None:
+        count = sum(allow_held_account(student_id=row.student_id) for row in accounts)
+        self.message_user(
+            request,
+            f"Cuentas que se matriculan: {count}. Ni su contraseña ni su correo se cambian desde "
+            "aquí.",
+            messages.INFO,
+        )
+
+    def has_allow_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("classroom.change_provisioning")
+
     # The password hash is not shown.
-    fields = ("student", "username", "external_id", "created_at", "last_sign_in_at")
+    fields = (
+        "student",
+        "username",
+        "external_id",
+        "address",
+        "made_by_shop",
+        "confirmed_for",
+        "held_id",
+        "allowed_id",
+        "created_at",
+        "last_sign_in_at",
+    )
+
+
+class StuckFilter(admin.SimpleListFilter):
+    title = "situación"
+    parameter_name = "situacion"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("atascado", "Atascado")]
+
+    def queryset(
+        self, request: HttpRequest, rows: QuerySet[AccessChange]
+    ) -> QuerySet[AccessChange] | None:
+        return rows.filter(STUCK_CHANGE) if self.value() == "atascado" else None
 
 
 @admin.register(AccessChange)
@@ -164,11 +224,11 @@ class AccessChangeAdmin(OrderNumberSearch, ReadOnlyAdmin):
         "last_error",
     )
     list_select_related = ("student",)
-    list_filter = ("status", month_filter("created_at", "pedido en"))
+    list_filter = (StuckFilter, "status", month_filter("created_at", "pedido en"))
     search_fields = ("student__email",)
     actions = ("try_again",)
 
-    @admin.action(description="Volver a intentar los cambios fallidos", permissions=["retry"])
+    @admin.action(description="Volver a intentar los cambios atascados", permissions=["retry"])
     def try_again(self, request: HttpRequest, changes: QuerySet[AccessChange]) -> None:
         count = sum(retry_change(change) for change in changes)
         self.message_user(request, f"Cambios que se vuelven a intentar: {count}.", messages.INFO)

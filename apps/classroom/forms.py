@@ -1,6 +1,7 @@
 from typing import Any, cast
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
@@ -80,6 +81,8 @@ class SetPasswordForm(SiteForm):
     def __init__(self, *args: Any, student: Student, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.student = student
+        if settings.CLASSROOM == "moodle" and settings.MOODLE_PASSWORD_HINT:
+            self.fields["password"].help_text = settings.MOODLE_PASSWORD_HINT
 
     def clean(self) -> dict[str, Any]:
         data = cast(dict[str, Any], super().clean())

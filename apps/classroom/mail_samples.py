@@ -24,12 +24,26 @@ def _access() -> dict[str, dict[str, Any]]:
     first_purchase = {
         **_greeting(),
         "items": ["Microeconomía", "Estadística descriptiva: PEC 3"],
+        "pending": [],
         "has_password": False,
+        "existed_before": False,
         "portal_url": absolute_url(SiteSettings.current().portal),
     }
     return {
         "Primera compra": first_purchase,
         "Ya tiene contraseña": {**first_purchase, "has_password": True},
+        "Su cuenta ya existía": {
+            **first_purchase,
+            "username": "ana.ejemplo",
+            "access_url": "",
+            "has_password": True,
+            "existed_before": True,
+        },
+        "Falta una parte": {
+            **first_purchase,
+            "items": ["Microeconomía"],
+            "pending": ["Estadística descriptiva: PEC 3"],
+        },
     }
 
 
@@ -46,4 +60,18 @@ preview_mail(
     when="Cuando un alumno pide en /aula/enlace un enlace nuevo para su contraseña",
     to=VISITOR,
     samples=lambda: {"Ejemplo": _greeting()},
+)
+preview_mail(
+    "classroom_confirm",
+    title="confirmación de una cuenta del aula",
+    when="Cuando se pide un enlace para una cuenta del aula que ya existía antes de la compra",
+    to=STUDENT,
+    samples=lambda: {
+        "Ejemplo": {
+            "first_name": "Ana",
+            "username": "ana.ejemplo",
+            "confirm_url": SecretUrl(absolute_url(f"{reverse('aula_confirmar')}?enlace=ejemplo")),
+            "days": LINK_LIFETIME.days,
+        }
+    },
 )

@@ -2,6 +2,8 @@
 
 - `classroom_access` {"provisioning_id"}: when an order's access is provided, and on resend
 - `classroom_link` {"account_id"}: a new link, requested on /aula/enlace
+- `classroom_confirm` {"account_id"}: instead of `classroom_link` for an account that existed before
+  its student came to the shop, to the address that the classroom has for it
 """
 
 from typing import Any
@@ -9,52 +11,78 @@ from typing import Any
 from django.urls import reverse
 
 from apps.catalogue.models import Lesson, Subject
-from apps.classroom.access_links import LINK_LIFETIME, access_url
+from apps.classroom.access_links import LINK_LIFETIME, access_url, confirm_url
 from apps.classroom.models import Account, Provisioning
-from apps.core.mail.registry import absolute_url, register_mail
+from apps.core.mail.registry import NoLongerDue, absolute_url, register_mail
 from apps.core.models import SiteSettings
 
 
 def register() -> None:
     register_mail("classroom_access", "Tu acceso al aula de {{ brand }}", access_context)
     register_mail("classroom_link", "Tu enlace para el aula de {{ brand }}", link_context)
+    register_mail(
+        "classroom_confirm", "Confirma tu cuenta del aula de {{ brand }}", confirm_context
+    )
 
 
 def access_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """The items that the order opens, and a link to set the password if there is none."""
+    """The items that the order opens, and a link to set the password if there is none.
+
+    `pending` are items that could not be opened yet. `existed_before`: the account is older than
+    the purchase, and its owner has a password.
+    """
     provisioning = Provisioning.objects.get(pk=ids["provisioning_id"])
     account = Account.objects.select_related("student").get(student=provisioning.student_id)
+    missing = provisioning.missing
     return {
         **_greeting(account),
-        "items": _names(provisioning),
-        "has_password": bool(account.password),
+        "items": _names([item for item in provisioning.items if item not in missing]),
+        "pending": _names(missing),
+        "has_password": bool(account.password) or not account.takes_links,
+        "existed_before": not account.takes_links,
         "portal_url": absolute_url(SiteSettings.current().portal),
     }
 
 
 def link_context(ids: dict[str, Any]) -> dict[str, Any]:
-    return _greeting(Account.objects.select_related("student").get(pk=ids["account_id"]))
+    """Raises NoLongerDue for an account that takes no links any more."""
+    account = Account.objects.select_related("student").get(pk=ids["account_id"])
+    if not account.takes_links:
+        raise NoLongerDue
+    return _greeting(account)
+
+
+def confirm_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """Raises NoLongerDue if the mail does not go to the mailbox that the classroom has."""
+    account = Account.objects.select_related("student").get(pk=ids["account_id"])
+    if account.takes_links or account.address != account.student.email:
+        raise NoLongerDue
+    return {
+        "first_name": account.student.first_name,
+        "username": account.username,
+        "confirm_url": confirm_url(account),
+        "days": LINK_LIFETIME.days,
+    }
 
 
 def _greeting(account: Account) -> dict[str, Any]:
     return {
         "first_name": account.student.first_name,
         "username": account.username or account.student.email,
-        "access_url": access_url(account),
+        # A link that does not work is not written.
+        "access_url": access_url(account) if account.takes_links else "",
         "days": LINK_LIFETIME.days,
         "new_link_url": absolute_url(reverse("aula_enlace")),
     }
 
 
-def _names(provisioning: Provisioning) -> list[str]:
+def _names(items: list[Any]) -> list[str]:
     """Names like "Microeconomía" or "Microeconomía: PEC 3", in the sequence of the items."""
-    subjects = Subject.objects.in_bulk([subject_id for subject_id, _ in provisioning.items])
-    lessons = Lesson.objects.in_bulk(
-        [lesson_id for _, lesson_id in provisioning.items if lesson_id]
-    )
+    subjects = Subject.objects.in_bulk([subject_id for subject_id, _ in items])
+    lessons = Lesson.objects.in_bulk([lesson_id for _, lesson_id in items if lesson_id])
     return [
         f"{subjects[subject_id].name}: {lessons[lesson_id].title}"
         if lesson_id
         else subjects[subject_id].name
-        for subject_id, lesson_id in provisioning.items
+        for subject_id, lesson_id in items
     ]

@@ -1,6 +1,7 @@
 from calendar import monthrange
 from datetime import date
 
+from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -28,13 +29,30 @@ class Account(models.Model):
     # the same id is another person.
     classroom = models.CharField("aula", max_length=10, blank=True, editable=False)
     password = models.CharField(max_length=128, blank=True, editable=False)
+    # The address that the classroom has for the account.
+    address = models.EmailField("correo en el aula", blank=True, default="", db_default="")
+    # Whether the shop created it. Of any other account the shop changes only the enrolments.
+    made_by_shop = models.BooleanField("creada por la tienda", default=False, db_default=False)
+    # The student's address at which the owner of an account that existed before confirmed it.
+    confirmed_for = models.EmailField(
+        "confirmada desde", blank=True, default="", db_default="", editable=False
+    )
+    # An account with the student's address that belongs to a teacher or manager: staff decide.
+    held_id = models.CharField("id retenido", max_length=60, blank=True, default="", db_default="")
+    # Such an account that staff allow to be enrolled.
+    allowed_id = models.CharField(
+        "id permitido", max_length=60, blank=True, default="", db_default=""
+    )
     created_at = models.DateTimeField("creada", auto_now_add=True)
     last_sign_in_at = models.DateTimeField("última entrada", null=True, blank=True)
 
     class Meta:
         verbose_name = "cuenta del aula"
         verbose_name_plural = "cuentas del aula"
-        indexes = (models.Index(fields=("created_at", "id"), name="account_by_day"),)
+        indexes = (
+            models.Index(fields=("created_at", "id"), name="account_by_day"),
+            models.Index(fields=("id",), condition=~Q(held_id=""), name="account_held"),
+        )
 
     def __str__(self) -> str:
         return str(self.student)
@@ -42,6 +60,22 @@ class Account(models.Model):
     def id_in(self, classroom: str) -> str:
         """The account's id in that classroom; empty if the stored id belongs to another one."""
         return self.external_id if self.classroom == classroom else ""
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the owner confirmed it from the mailbox of the student's present address."""
+        return self.confirmed_for != "" and self.confirmed_for == self.student.email
+
+    @property
+    def takes_links(self) -> bool:
+        """Whether a one-time link may set its password.
+
+        Not for an account that existed before its student came to the shop, until its owner has
+        confirmed it. An account of an earlier classroom is looked up when its link is used.
+        """
+        if settings.CLASSROOM == "local" or self.classroom != settings.CLASSROOM:
+            return True
+        return self.made_by_shop or self.is_confirmed
 
 
 class Provisioning(RetriedWork):
@@ -69,6 +103,19 @@ class Provisioning(RetriedWork):
     withdrawn = models.JSONField("retirado", default=list)
     # The causes (`access.Cause`) for which access is paused; it is open if there is none.
     paused_for = models.JSONField("en pausa por", default=list)
+    # The items that could not be opened while the others of the order were.
+    missing = models.JSONField(
+        "sin abrir", default=list, db_default=models.Value([], models.JSONField())
+    )
+    # Why a person has to do something first; empty after failures that a later attempt may mend.
+    problem = models.CharField(
+        max_length=10,
+        choices=(("account", "Cuenta"), ("course", "Curso")),
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+    )
     ends_on = models.DateField("acceso hasta", null=True, blank=True)
     # The registered mail that announces the access.
     mail = models.CharField(
@@ -207,10 +254,19 @@ class AccessChange(RetriedWork):
         indexes = (
             models.Index(fields=("status", "due_at"), name="access_change_by_due"),
             models.Index(fields=("created_at", "id"), name="access_change_by_day"),
+            models.Index(
+                fields=("id",), condition=~Q(status="done"), name="access_change_unfinished"
+            ),
         )
 
     def __str__(self) -> str:
         return f"Pedido {self.order_id}: {self.reason}"
+
+
+# A change that failed for good, or that has failed for at least 6 minutes.
+STUCK_CHANGE = Q(status=AccessChange.Status.FAILED) | Q(
+    status=AccessChange.Status.PENDING, attempts__gte=3
+)
 
 
 class Semester(models.Model):
@@ -244,6 +300,35 @@ class Semester(models.Model):
 
     def _end_in(self, year: int) -> date:
         return date(year, self.last_month, min(self.last_day, monthrange(year, self.last_month)[1]))
+
+
+class MoodleEnrolment(models.Model):
+    """What Moodle was last told about one course of a student's account.
+
+    Only enrolments of the shop's own have a row. An empty `state` is sent again.
+    """
+
+    student = models.ForeignKey(
+        Student, models.CASCADE, related_name="moodle_enrolments", verbose_name="alumno"
+    )
+    external_id = models.CharField("id del usuario en Moodle", max_length=60)
+    course_id = models.PositiveIntegerField("id del curso en Moodle")
+    state = models.CharField(
+        "estado", max_length=8, choices=Enrolment.State, blank=True, default="", db_default=""
+    )
+    ends_on = models.DateField("hasta", null=True, blank=True)
+
+    class Meta:
+        verbose_name = "matrícula en Moodle"
+        verbose_name_plural = "matrículas en Moodle"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("student", "external_id", "course_id"), name="moodle_enrolment_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.external_id} en el curso {self.course_id}"
 
 
 class MoodleCourse(models.Model):

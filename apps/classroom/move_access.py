@@ -1,8 +1,16 @@
 """The classroom's part of a merge of two students (docs/rules.md, "Students")."""
 
+from django.conf import settings
 from django.utils import timezone
 
-from apps.classroom.models import Account, Enrolment, LostAccess, Provisioning
+from apps.classroom.models import (
+    Account,
+    Enrolment,
+    LostAccess,
+    MoodleEnrolment,
+    Provisioning,
+)
+from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.rights import update_enrolments
 from apps.classroom.sync import queue_sync
 from apps.students.models import Student
@@ -23,26 +31,45 @@ def lock_access(students: list[int]) -> bool:
 def merge_access(*, merged: Student, into: Student) -> None:
     """Give `into` what `merged` has in the classroom, and queue what the classroom has to learn.
 
-    Part of the transaction of the merge, after `merged` points to `into`. With two accounts, the
-    one of `merged` loses its access (`rights.rights_of`). A single account becomes that of `into`.
+    Part of the transaction of the merge, after `merged` points to `into`. An account that the shop
+    made becomes that of `into` if it is the only one. Any other account of `merged` loses what the
+    shop gave it (`rights.rights_of`): it may be a stranger's whose address was typed.
     """
     Provisioning.objects.filter(student=merged).update(student=into)
     lost = LostAccess.objects.filter(student=merged)
     lost.exclude(provisioning__lost_by__student=into).update(student=into)
     _move_enrolments(merged, into)
-    had_accounts = {
-        student: Account.objects.filter(student=student).exists() for student in (merged, into)
+    accounts = {
+        student: Account.objects.filter(student=student).exclude(external_id="").first()
+        for student in (merged, into)
     }
     latest = Provisioning.objects.filter(student=into).order_by("pk").last()
     order_id = latest.order_id if latest else 0
     update_enrolments(into, order_id=order_id)
-    if had_accounts[merged] and had_accounts[into]:
-        _close_account(merged, into)
+    moves = accounts[into] is None and _is_of_the_shop(accounts[merged])
+    if moves:
+        _move_account(merged, into)
+    elif accounts[merged] is not None:
+        _close_account(merged, accounts[into])
         queue_sync(merged, order_id=order_id, reason=REASON)
-    elif had_accounts[merged]:
-        Account.objects.filter(student=merged).update(student=into)
-    if any(had_accounts.values()):
-        queue_sync(into, order_id=order_id, reason=REASON, moves_account=not had_accounts[into])
+    if any(accounts.values()):
+        queue_sync(into, order_id=order_id, reason=REASON, moves_account=moves)
+    for row in Provisioning.objects.filter(student=into, problem="account").order_by("pk"):
+        retry_provisioning(row)
+
+
+def _is_of_the_shop(account: Account | None) -> bool:
+    return account is not None and (settings.CLASSROOM == "local" or account.made_by_shop)
+
+
+def _move_account(merged: Student, into: Student) -> None:
+    """Make the account that of `into`, with the key under which the classroom knows it."""
+    Account.objects.filter(student=into).delete()
+    Account.objects.filter(student=merged).update(student=into)
+    MoodleEnrolment.objects.filter(student=merged).update(student=into)
+    into.classroom_key, merged.classroom_key = merged.classroom_key, ""
+    for student in (merged, into):
+        student.save(update_fields=["classroom_key"])
 
 
 def _move_enrolments(merged: Student, into: Student) -> None:
@@ -56,9 +83,18 @@ def _move_enrolments(merged: Student, into: Student) -> None:
             row.save(update_fields=["student"])
 
 
-def _close_account(merged: Student, into: Student) -> None:
-    """Let nobody sign in to the account of `merged`. One that both share stays that of `into`."""
-    shared = Account.objects.filter(student=into).values("external_id", "classroom")[0]
+def _close_account(merged: Student, kept: Account | None) -> None:
+    """Let nobody sign in to the account of `merged`. One that both share stays that of `kept`."""
     accounts = Account.objects.filter(student=merged)
-    accounts.update(password="", username="")
-    accounts.filter(**shared).update(external_id="")
+    accounts.update(password="", username="", confirmed_for="", held_id="", allowed_id="")
+    if kept is None:
+        return
+    same = {"external_id": kept.external_id, "classroom": kept.classroom}
+    if accounts.filter(**same).update(external_id=""):
+        # The rows of both are about one account.
+        rows = MoodleEnrolment.objects.filter(student=merged)
+        known = MoodleEnrolment.objects.filter(
+            student=kept.student_id, external_id=kept.external_id
+        )
+        rows.filter(course_id__in=list(known.values_list("course_id", flat=True))).delete()
+        rows.update(student=kept.student_id)

@@ -59,7 +59,9 @@ def _erase(email: str) -> None:
     for row in locked:
         withdraw_access(order_id=row.order_id)
     Enrolment.objects.filter(student__email=email).delete()
-    Account.objects.filter(student__email=email).update(password="", username="")
+    Account.objects.filter(student__email=email).update(
+        password="", username="", address="", confirmed_for=""
+    )
     # A classroom's error message may contain the address.
     provisionings.update(last_error="")
     of_student = Q(student__email=email) | Q(student__merged_into__email=email)

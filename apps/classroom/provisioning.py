@@ -13,9 +13,10 @@ from django.utils import timezone
 from django_tasks import task
 
 from apps.classroom.access import Cause
+from apps.classroom.backends.base import ClassroomError, Item, NeedsStaff
 from apps.classroom.models import ACCESS_MAIL, Provisioning
 from apps.classroom.rights import access_end, rights_of, update_enrolments
-from apps.classroom.sync import queue_sync, send_rights
+from apps.classroom.sync import Sent, queue_sync, send_rights
 from apps.core.dates import today
 from apps.core.errors import Conflict, TooManyRequests
 from apps.core.inserts import insert_new
@@ -81,17 +82,33 @@ def provision(order_id: int) -> None:
             _provide(provisioning)
         # Any error is stored in the row, and the access stays queued for a retry.
         except Exception as error:
+            needs_staff = isinstance(error, NeedsStaff)
+            problem = _problem_of(error)
+            Provisioning.objects.filter(pk=provisioning.pk).update(problem=problem)
             provisioning.schedule_retry(
                 error,
                 lambda due_at: provision.using(run_after=due_at).enqueue(order_id=order_id),
+                permanent=needs_staff,
             )
+
+
+class CourseMissing(ClassroomError):
+    """Some of the order's courses could not be opened."""
+
+
+def _problem_of(error: Exception) -> str:
+    if isinstance(error, NeedsStaff):
+        return "account"
+    return "course" if isinstance(error, CourseMissing) else ""
 
 
 def _provide(provisioning: Provisioning) -> None:
     """Create account, enrolments and the access mail. Raises the classroom's errors."""
     student = provisioning.student
     rights = rights_of(student, with_order=provisioning.order_id)
-    send_rights(student, rights)
+    sent = send_rights(student, rights)
+    if student.erased_at is None:
+        _check(provisioning, sent)
 
     with transaction.atomic():
         # Another worker may have finished this row after this worker's lease expired.
@@ -99,9 +116,19 @@ def _provide(provisioning: Provisioning) -> None:
         if locked.status == Provisioning.Status.CREATED:
             return
         locked.status = Provisioning.Status.CREATED
-        locked.last_error = ""
+        locked.last_error = locked.problem = ""
+        locked.missing = []
         locked.leased_until = None
-        locked.save(update_fields=["status", "last_error", "leased_until", "updated_at"])
+        locked.save(
+            update_fields=[
+                "status",
+                "last_error",
+                "problem",
+                "missing",
+                "leased_until",
+                "updated_at",
+            ]
+        )
         student, rights_now = update_enrolments(student, order_id=locked.order_id)
         if rights_now != rights:
             # Access was paused or withdrawn while the classroom was being updated.
@@ -109,6 +136,31 @@ def _provide(provisioning: Provisioning) -> None:
         if student.erased_at is None:
             locked.student = student
             _queue_access_mail(locked)
+
+
+def _check(provisioning: Provisioning, sent: Sent) -> None:
+    """Raise what keeps the order's access from being complete, after giving what can be given.
+
+    The mail of an incomplete access names what is open, and what is not yet.
+    """
+    if sent.account_problem:
+        raise NeedsStaff(sent.account_problem)
+    closed = {item for problem in sent.problems for item in problem.items}
+    missing = [list(item) for item in _items_left(provisioning) if item in closed]
+    if not missing:
+        return
+    messages = [row.message for row in sent.problems if closed.intersection(row.items)]
+    with transaction.atomic():
+        locked = Provisioning.objects.select_for_update(no_key=True).get(pk=provisioning.pk)
+        if len(missing) < len(_items_left(locked)) and not locked.paused_for:
+            locked.missing = missing
+            locked.save(update_fields=["missing", "updated_at"])
+            _queue_access_mail(locked, occasion="part")
+    raise CourseMissing(" ".join(messages))
+
+
+def _items_left(provisioning: Provisioning) -> list[Item]:
+    return [Item(*item) for item in provisioning.items if item not in provisioning.withdrawn]
 
 
 def _queue_access_mail(provisioning: Provisioning, *, occasion: str = "") -> bool:
@@ -126,9 +178,15 @@ def _queue_access_mail(provisioning: Provisioning, *, occasion: str = "") -> boo
 
 
 def account_status(order_id: int) -> AccountStatus:
-    """The status of an order's access; "pending" also before it is granted."""
-    status = Provisioning.objects.filter(order_id=order_id).values_list("status", flat=True)
-    return cast(AccountStatus, status.first() or Provisioning.Status.PENDING.value)
+    """The status of an order's access; "pending" also before it is granted.
+
+    An access that waits for staff is pending, too: a buyer must not learn from it what kind of
+    account somebody's address has in the classroom.
+    """
+    row = Provisioning.objects.filter(order_id=order_id).only("status", "problem").first()
+    if row is None or (row.status == Provisioning.Status.FAILED and row.problem):
+        return "pending"
+    return cast(AccountStatus, row.status)
 
 
 @transaction.atomic
@@ -195,12 +253,7 @@ def retry_now(order_id: int) -> bool:
     row = Provisioning.objects.filter(order_id=order_id).first()
     if row is None or retry_provisioning(row):
         return row is not None
-    with transaction.atomic():
-        waiting = Provisioning.objects.filter(pk=row.pk, status=row.OPEN, leased_until=None)
-        changed = waiting.update(due_at=timezone.now())
-        if changed:
-            provision.enqueue(order_id=order_id)
-    return bool(changed)
+    return row.bring_forward(lambda: provision.enqueue(order_id=order_id))
 
 
 def requeue_stuck_provisionings() -> int:

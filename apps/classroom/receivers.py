@@ -7,6 +7,7 @@ from django.dispatch import receiver
 
 from apps.classroom.access import Cause, pause_access, resume_access
 from apps.classroom.models import Account, Provisioning
+from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import queue_sync
 from apps.students.models import Student
 from apps.students.signals import email_changed, student_blocked, student_unblocked
@@ -14,8 +15,16 @@ from apps.students.signals import email_changed, student_blocked, student_unbloc
 
 @receiver(email_changed)
 def move_account(sender: Any, student: Student, **kwargs: Any) -> None:
-    """Queue the change of address and user name of the student's account in the classroom."""
-    if not Account.objects.filter(student=student).exists():
+    """Queue the change of address and user name of the student's account in the classroom.
+
+    What staff decided about an account with the former address does not count for the new one.
+    """
+    waiting = Provisioning.objects.filter(student=student, problem="account")
+    for row in waiting.order_by("pk"):
+        retry_provisioning(row)
+    accounts = Account.objects.filter(student=student)
+    accounts.update(held_id="", allowed_id="")
+    if not accounts.exclude(external_id="").exists():
         return
     latest = Provisioning.objects.filter(student=student).order_by("pk").last()
     queue_sync(

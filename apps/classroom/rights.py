@@ -25,13 +25,14 @@ def access_end(bought_on: date) -> date | None:
 def rights_of(student: Student, *, with_order: int | None = None) -> list[Right]:
     """The student's current rights, one for each item, from all provisioned orders.
 
+    An order of which only a part could be opened counts.
     `with_order` adds an order that is still being provisioned. If several orders open an item, it
     is open until the latest of their ends. A student who was merged into another has lost it all.
     """
     if student.merged_into is not None:
         return [replace(right, state="withdrawn") for right in rights_of(student.merged_into)]
     rows = Provisioning.objects.filter(student=student).filter(
-        Q(status=Provisioning.Status.CREATED) | Q(order_id=with_order)
+        Q(status=Provisioning.Status.CREATED) | ~Q(missing=[]) | Q(order_id=with_order)
     )
     best = {
         Item(subject_id, lesson_id): Right(Item(subject_id, lesson_id), "withdrawn", row.ends_on)

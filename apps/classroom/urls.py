@@ -7,5 +7,6 @@ urlpatterns = [
     path("aula/perfil", views.perfil, name="aula_perfil"),
     path("aula/salir", views.salir, name="aula_salir"),
     path("aula/enlace", views.enlace, name="aula_enlace"),
+    path("aula/confirmar", views.confirmar, name="aula_confirmar"),
     path("aula/acceso", views.acceso, name="aula_acceso"),
 ]

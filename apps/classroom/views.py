@@ -10,11 +10,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from apps.classroom.access import notices_for
-from apps.classroom.access_links import account_for
+from apps.classroom.access_links import account_for, account_to_confirm
 from apps.classroom.accounts import (
     LinkUsed,
+    NotOurs,
     WrongCredentials,
     check_credentials,
+    confirm_account,
     record_sign_in,
     send_new_link,
     set_password,
@@ -178,6 +180,9 @@ def _set_password(request: HttpRequest, token: str, form: SetPasswordForm) -> Ht
     except PasswordRefused as refusal:
         form.add_error("password", str(refusal))
         return None
+    except NotOurs as refusal:
+        form.add_error(None, refusal.message)
+        return None
     except ClassroomError:
         logger.exception("the classroom did not accept a password")
         form.add_error(
@@ -191,6 +196,31 @@ def _set_password(request: HttpRequest, token: str, form: SetPasswordForm) -> Ht
 
 def _used_link(request: HttpRequest) -> HttpResponse:
     return _page(request, "link_used", {"form": NewLinkForm()}, status=LinkUsed.status)
+
+
+@private_form_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def confirmar(request: HttpRequest) -> HttpResponse:
+    """The page on which the owner of an account that existed before confirms it, with a button."""
+    token = request.GET.get("enlace", "")
+    account = account_to_confirm(token)
+    if account is None:
+        return _used_link(request)
+    context: dict[str, Any] = {"account": account}
+    if request.method == "POST":
+        try:
+            confirm_account(token)
+        except LinkUsed:
+            return _used_link(request)
+        except ClassroomError:
+            logger.exception("the classroom did not confirm an account")
+            context["problem"] = (
+                "El aula no puede confirmarla ahora mismo. Vuelve a intentarlo dentro de unos "
+                "minutos o escríbenos."
+            )
+        else:
+            context["is_confirmed"] = True
+    return _page(request, "confirm_account", context)
 
 
 @private_form_page

@@ -122,6 +122,17 @@ class RetriedWork(models.Model):
                 enqueue()
         return bool(changed)
 
+    def bring_forward(self, enqueue: Callable[[], object]) -> bool:
+        """Make an unfinished row due now; False if it is finished or a worker holds it."""
+        with transaction.atomic():
+            waiting = type(self)._default_manager.filter(
+                pk=self.pk, status=self.OPEN, leased_until=None
+            )
+            changed = waiting.update(due_at=timezone.now())
+            if changed:
+                enqueue()
+        return bool(changed)
+
     @classmethod
     def requeue_stuck(cls, task: Task[..., None], argument: str, field: str = "pk") -> int:
         """Enqueue a task for every due row whose task was lost; return how many.

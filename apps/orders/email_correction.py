@@ -64,12 +64,20 @@ def correct_email(*, order_id: int, token: str, email: str) -> None:
 
 
 def _is_new_student(order: Order) -> bool:
-    """Whether nobody but this buyer has used the student: no other purchase, and no sign-in."""
+    """Whether nobody but this buyer has used the student.
+
+    That is: no other purchase, no sign-in, and no account in the classroom that is older than it.
+    """
     student = order.student
     others = student.orders.exclude(pk=order.pk)
     own_carts = others.exclude(status__in=EVER_PAID).filter(phone=order.phone)
-    has_password = Account.objects.filter(student=student).exclude(password="").exists()
-    used = has_password or student.sign_ins.exists()
+    account = Account.objects.filter(student=student).first()
+    # An account that existed in the classroom before is somebody's, and staff decide about one with
+    # powers.
+    is_used = account is not None and (
+        account.password != "" or account.held_id != "" or not account.takes_links
+    )
+    used = is_used or student.sign_ins.exists()
     return not used and others.count() == own_carts.count()
 
 

@@ -1,9 +1,14 @@
+import secrets
 from typing import Any
 
 from django.db import models
 from django.db.models.functions import Lower
 
 from apps.core.models import LegalText
+
+
+def new_classroom_key() -> str:
+    return f"academia-{secrets.token_hex(12)}"
 
 
 class StudentQuerySet(models.QuerySet["Student"]):
@@ -22,6 +27,11 @@ class Student(models.Model):
     last_name = models.CharField("apellidos", max_length=120, blank=True)
     phone = models.CharField(
         "teléfono", max_length=16, blank=True, help_text="Con el prefijo del país: +34600000000."
+    )
+    # Under which an external classroom knows the student. A restored database never hands one out
+    # again. Empty for a row of an earlier version (`classroom_key.classroom_key`).
+    classroom_key = models.CharField(
+        max_length=40, blank=True, default=new_classroom_key, db_default="", editable=False
     )
     created_at = models.DateTimeField("alta", auto_now_add=True)
     blocked_at = models.DateTimeField("bloqueado", null=True, blank=True, editable=False)
@@ -54,7 +64,14 @@ class Student(models.Model):
         )
         ordering = ("-created_at",)
         indexes = (models.Index(fields=("created_at", "id"), name="student_by_day"),)
-        constraints = (models.UniqueConstraint(Lower("email"), name="student_email_once"),)
+        constraints = (
+            models.UniqueConstraint(Lower("email"), name="student_email_once"),
+            models.UniqueConstraint(
+                fields=("classroom_key",),
+                condition=~models.Q(classroom_key=""),
+                name="student_classroom_key_once",
+            ),
+        )
 
     def __str__(self) -> str:
         return self.email

@@ -171,7 +171,7 @@ def erase_student(student: Student) -> None:
     redact_entries_of(Student.objects.filter(Q(pk=student.pk) | Q(merged_into=student)))
     student.email = erased_email(student.pk)
     student.first_name = student.last_name = student.phone = ""
-    student.block_reason = ""
+    student.block_reason = student.classroom_key = ""
     student.erased_at = timezone.now()
     student.save()
 

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 
 from apps.backoffice.today.one_statement import Question
+from apps.classroom.models import STUCK_CHANGE, AccessChange, Account
 from apps.core.jobs import failing_jobs
 from apps.core.models import Backup, Heartbeat, Mail
 from apps.invoices.models import PendingInvoice, TaxRecord
@@ -72,6 +73,16 @@ PAID_WITHOUT_ACCESS = TileDefinition(
 )
 TILES = (
     PAID_WITHOUT_ACCESS,
+    TileDefinition(
+        "Cambios de acceso atascados", "classroom.view_accesschange",
+        lambda: AccessChange.objects.filter(STUCK_CHANGE),
+        "classroom_accesschange", _where(situacion="atascado"),
+    ),
+    TileDefinition(
+        "Cuentas del aula por decidir", "classroom.view_account",
+        lambda: Account.objects.exclude(held_id=""),
+        "classroom_account", _where(decision="pendiente"),
+    ),
     TileDefinition(
         "Plazos rechazados o vencidos", "orders.view_instalment",
         lambda: Instalment.objects.late(), "orders_instalment", _where(situacion="vencido"),

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal, NamedTuple, Protocol
@@ -27,15 +27,64 @@ class Right:
         return ("withdrawn", "paused", "open").index(self.state), self.ends_on or date.max
 
 
+@dataclass(frozen=True)
+class Known:
+    """What the shop has stored about a student's account in the classroom.
+
+    `address` is the e-mail address that the classroom had for it, `made_by_shop` whether the shop
+    created it. `is_confirmed`: its owner has confirmed it from that mailbox. `allowed_id` is the id
+    of an account with powers that staff allow to be enrolled all the same.
+    """
+
+    external_id: str = ""
+    address: str = ""
+    made_by_shop: bool = False
+    is_confirmed: bool = False
+    allowed_id: str = ""
+
+
+class Problem(NamedTuple):
+    """Something that a person has to mend in the classroom. `message` is Spanish, for staff.
+
+    `items` are the subjects and lessons that it keeps closed, or open although they were withdrawn.
+    """
+
+    message: str
+    items: Collection[Item] = ()
+
+
 class ExternalAccount(NamedTuple):
-    """An account in the classroom: its id (at most 60 characters) and its sign-in name."""
+    """An account in the classroom: its id (at most 60 characters) and its sign-in name.
+
+    `made_by_shop` is False for an account that somebody else created, and for one whose address the
+    shop does not know: the shop enrols it, and changes neither its address nor its password.
+    `problem` says why its owner cannot sign in, or is empty.
+    """
 
     external_id: str
     username: str
+    address: str = ""
+    made_by_shop: bool = False
+    problem: str = ""
 
 
 class ClassroomError(ErrorForStaff):
     """The classroom is unavailable or refuses a call. The message is for staff."""
+
+
+class NeedsStaff(ClassroomError):
+    """Trying again does not help before a person has done something. The message says what."""
+
+
+class AccountHasPowers(NeedsStaff):
+    """The account with the student's address belongs to a teacher or manager."""
+
+    def __init__(self, external_id: str, username: str) -> None:
+        super().__init__(
+            f"La cuenta «{username}» del aula tiene permisos de profesor, gestor o administrador. "
+            "No se vincula sola: decide en su cuenta del aula si se le da solo la matrícula."
+        )
+        self.external_id = external_id
 
 
 class PasswordRefused(ClassroomError):
@@ -49,17 +98,34 @@ class Classroom(Protocol):
     the caller stores the error and retries.
     """
 
-    def ensure_account(self, student: Student, known_id: str) -> ExternalAccount:
-        """Find or create the student's account. `known_id` is its last known id, or empty."""
+    def ensure_account(self, student: Student, known: Known) -> ExternalAccount:
+        """Find or create the student's account. Raises NeedsStaff if a person has to decide."""
 
-    def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
-        """Enrol the account in the open items; suspend paused and remove withdrawn ones."""
+    def apply_rights(
+        self, student: Student, external_id: str, rights: Sequence[Right]
+    ) -> list[Problem]:
+        """Enrol the account in the open items; suspend paused and remove withdrawn ones.
 
-    def move_account(self, external_id: str, student: Student) -> None:
-        """Give the account the student's present address, and as user name if it had one."""
+        Whatever can be done is done. The rest is returned. An empty `external_id` means that no
+        account is known: whatever the student was enrolled in is withdrawn.
+        """
+
+    def move_account(self, student: Student, known: Known) -> None:
+        """Give an account of the shop's own the student's address, and as user name if it had one.
+
+        Any other account is left as it is.
+        """
 
     def set_password(self, external_id: str, student: Student, password: str) -> None:
         """Set the password and the names that the student entered on the one-time link's page.
 
-        Raises PasswordRefused if the classroom's policy refuses the password.
+        Only for accounts that `Account.takes_links` names. Raises PasswordRefused if the
+        classroom's policy refuses the password, and NeedsStaff for an account with powers.
+        """
+
+    def confirm_account(self, external_id: str, student: Student) -> bool:
+        """Note in the classroom that the account is the student's, after its owner confirmed it.
+
+        False, and nothing changes, if the account has another address than the student by now.
+        Raises NeedsStaff for an account with powers.
         """

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from apps.classroom.backends.base import ExternalAccount, Right
+from apps.classroom.backends.base import ExternalAccount, Known, Problem, Right
 from apps.students.models import Student
 
 
@@ -10,14 +10,19 @@ class LocalClassroom:
     Those rows are written for every backend, so these methods have nothing to do.
     """
 
-    def ensure_account(self, student: Student, known_id: str) -> ExternalAccount:
-        return ExternalAccount(str(student.pk), student.email)
+    def ensure_account(self, student: Student, known: Known) -> ExternalAccount:
+        return ExternalAccount(str(student.pk), student.email, student.email, made_by_shop=True)
 
-    def apply_rights(self, external_id: str, rights: Sequence[Right]) -> None:
-        return None
+    def apply_rights(
+        self, student: Student, external_id: str, rights: Sequence[Right]
+    ) -> list[Problem]:
+        return []
 
-    def move_account(self, external_id: str, student: Student) -> None:
+    def move_account(self, student: Student, known: Known) -> None:
         return None
 
     def set_password(self, external_id: str, student: Student, password: str) -> None:
         return None
+
+    def confirm_account(self, external_id: str, student: Student) -> bool:
+        return True

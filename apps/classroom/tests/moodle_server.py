@@ -1,11 +1,16 @@
 """A fake Moodle server with Moodle's REST protocol, including errors with status 200.
 
-The error codes and messages are taken from Moodle's own `externallib.php` files.
+It answers as Moodle 4.5 does, without debugging: test_moodle_contract.py runs the same tests
+against both. The error codes and messages are taken from Moodle's own `externallib.php` files.
 """
 
+import copy
+import fnmatch
+import hashlib
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,37 +19,38 @@ from urllib.parse import parse_qsl
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 POLICY = "Passwords must have at least 1 special character(s) such as as *, -, or #."
+FRONT_PAGE = 1
+MANAGER, TEACHER, STUDENT = 1, 3, 5
 
 
 def nothing() -> None:
     return
 
 
-STUDENT = 5
-
-
 class MoodleException(Exception):
-    def __init__(self, exception: str, errorcode: str, message: str, debuginfo: str = "") -> None:
+    def __init__(self, exception: str, errorcode: str, message: str) -> None:
         self.body = {"exception": exception, "errorcode": errorcode, "message": message}
-        if debuginfo:
-            self.body["debuginfo"] = debuginfo
 
 
-def invalid(debuginfo: str) -> MoodleException:
+def invalid() -> MoodleException:
+    """Without debugging Moodle does not say which value it refuses."""
     return MoodleException(
-        "invalid_parameter_exception",
+        "core\\exception\\invalid_parameter_exception",
         "invalidparameter",
         "Invalid parameter value detected",
-        debuginfo,
     )
 
 
+def moodle_error(code: str, message: str) -> MoodleException:
+    return MoodleException("core\\exception\\moodle_exception", code, message)
+
+
 class FakeMoodle:
-    """Users, courses and enrolments, and switches for failures.
+    """Users, courses, roles and enrolments, and switches for failures.
 
     With `drop_answers` a call is executed but gets no response. With `down` the server answers an
-    HTML page with status 503. The functions in `before` and `after` run around a call and may
-    block.
+    HTML page with status 503, with `moved_to` a redirect. The functions in `before` and `after` run
+    around a call and may block.
     """
 
     def __init__(self) -> None:
@@ -52,35 +58,93 @@ class FakeMoodle:
         self.users: dict[int, dict[str, Any]] = {}
         self.courses: dict[int, dict[str, Any]] = {}
         self.enrolments: dict[tuple[int, int], dict[str, Any]] = {}
+        # Roles in the system (course None) and in courses.
+        self.roles: set[tuple[int, int | None, int]] = set()
+        self.administrators: set[int] = set()
         self.calls: list[str] = []
         self.drop_answers = 0
         self.down = False
+        self.moved_to = ""
         # Since 3.10 a failed update is a warning instead of an error.
-        self.warns_instead = False
+        self.warns_instead = True
         self.hides_usernames = False
+        self.sees_hidden_courses = True
         self.before: dict[str, Callable[[], object]] = {}
         self.after: dict[str, Callable[[], object]] = {}
         self.url = ""
+        self._last_user, self._last_course = 999, 99
 
-    def add_course(self, shortname: str, idnumber: str = "") -> int:
-        course_id = 100 + len(self.courses)
-        self.courses[course_id] = {
-            "id": course_id,
+    # ---------------------------------------------------------------- what administrators do
+
+    def add_course(self, shortname: str, idnumber: str = "", *, visible: bool = True) -> int:
+        self._last_course += 1
+        self.courses[self._last_course] = {
+            "id": self._last_course,
             "shortname": shortname,
             "fullname": f"Curso {shortname}",
             "idnumber": idnumber,
+            "visible": int(visible),
         }
-        return course_id
+        return self._last_course
+
+    def delete_course(self, course_id: int) -> None:
+        del self.courses[course_id]
+        for user, course in list(self.enrolments):
+            if course == course_id:
+                del self.enrolments[user, course]
+        self.roles = {row for row in self.roles if row[1] != course_id}
 
     def add_user(self, **fields: Any) -> int:
-        user_id = 1000 + len(self.users)
-        self.users[user_id] = {"id": user_id, "idnumber": "", **fields}
-        return user_id
+        self._last_user += 1
+        self.users[self._last_user] = {
+            "id": self._last_user,
+            "idnumber": "",
+            "auth": "manual",
+            "suspended": 0,
+            "deleted": 0,
+            "confirmed": 1,
+            "lang": "en",
+            "maildisplay": 2,
+            "firstname": "",
+            "lastname": "",
+            **fields,
+        }
+        return self._last_user
+
+    def delete_user(self, user_id: int) -> None:
+        """As Moodle's delete_user(): the row stays, with another address and user name."""
+        user = self.users[user_id]
+        self.users[user_id] = {
+            **user,
+            "deleted": 1,
+            "username": f"{user['email']}.{int(time.time())}",
+            "email": hashlib.md5(user["username"].encode()).hexdigest(),
+            "idnumber": "",
+        }
+        for key in [key for key in self.enrolments if key[0] == user_id]:
+            del self.enrolments[key]
+        self.roles = {row for row in self.roles if row[0] != user_id}
+
+    def assign_role(self, user_id: int, role: int, course_id: int | None = None) -> None:
+        self.roles.add((user_id, course_id, role))
+
+    def enrol(self, user_id: int, course_id: int, role: int = STUDENT, **fields: Any) -> None:
+        self.enrolments[user_id, course_id] = {
+            "role": role,
+            "timeend": 0,
+            "suspended": False,
+            **fields,
+        }
+        self.assign_role(user_id, role, course_id)
+
+    # ------------------------------------------------------------------------------------
 
     def answer(self, token: str, function: str, params: dict[str, Any]) -> Any:
         if token != TOKEN:
             raise MoodleException(
-                "moodle_exception", "invalidtoken", "Invalid token - token not found"
+                "core\\exception\\moodle_exception",
+                "invalidtoken",
+                "Invalid token - token not found",
             )
         method = getattr(self, function, None)
         if method is None or "_" not in function:
@@ -90,43 +154,93 @@ class FakeMoodle:
                 "Can't find data record in database table external_functions.",
             )
         self.calls.append(function)
-        return method(**params)
+        # One transaction for a call: it succeeds or fails as a whole.
+        before = copy.deepcopy((self.users, self.enrolments, self.roles))
+        try:
+            return method(**params)
+        except MoodleException:
+            self.users, self.enrolments, self.roles = before
+            raise
 
     # ------------------------------------------------------------- web service functions
 
     def core_user_get_users_by_field(self, field: str, values: list[str]) -> list[dict[str, Any]]:
         if field not in ("id", "idnumber", "username", "email"):
-            raise invalid(f"field: {field}")
-        # As in Moodle's user_get_user_details: empty fields are omitted, and the username is shown
-        # only to roles that may see all details of a user.
-        shown = ("id", "email", "idnumber", *(() if self.hides_usernames else ("username",)))
-        return [
-            {key: user[key] for key in shown if user[key]}
+            raise invalid()
+        # Also deleted users, and with the capitals of the stored value.
+        found = [user for user in self.users.values() if str(user[field]) in values]
+        return [shown for user in found if (shown := self._details(user)).get(field)]
+
+    def core_user_get_users(self, criteria: list[dict[str, str]]) -> dict[str, Any]:
+        [wanted] = criteria
+        assert wanted["key"] == "email"
+        pattern = _glob(wanted["value"].lower())
+        users = [
+            self._details(user)
             for user in self.users.values()
-            if str(user[field]) in values
+            if not user["deleted"] and fnmatch.fnmatchcase(user["email"].lower(), pattern)
         ]
+        return {"users": users, "warnings": []}
+
+    def _details(self, user: dict[str, Any]) -> dict[str, Any]:
+        """As in Moodle's user_get_user_details: without empty fields."""
+        shown = {key: user[key] for key in ("id", "email", "firstname", "lastname")}
+        if user["idnumber"]:
+            shown["idnumber"] = user["idnumber"]
+        # These are for roles that may see all details of a user.
+        if not self.hides_usernames:
+            shown |= {"username": user["username"], "auth": user["auth"], "lang": user["lang"]}
+            shown["confirmed"] = bool(user["confirmed"])
+        return {**shown, "suspended": bool(user["suspended"])}
 
     def core_user_create_users(self, users: list[dict[str, Any]]) -> list[dict[str, Any]]:
         created = []
         for user in users:
             for key in ("username", "firstname", "lastname", "email"):
                 if not user.get(key):
-                    raise invalid(f"Missing required key in single structure: {key}")
+                    raise invalid()
             if not re.fullmatch(r"[a-z0-9_.@-]+", user["username"]):
-                raise invalid(f"Invalid external api parameter: {user['username']}")
-            for key, words in (("username", "Username"), ("email", "Email address")):
-                if any(other[key] == user[key] for other in self.users.values()):
-                    raise invalid(f"{words} already exists: {user[key]}")
+                raise invalid()
+            if any(re.search(r"<\S", user[key]) for key in ("firstname", "lastname")):
+                raise invalid()
+            if user.get("auth", "manual") not in ("manual", "email", "nologin", "oauth2"):
+                raise invalid()
+            if user.get("lang", "en") != "en" or len(user["email"]) > 100:
+                raise invalid()
+            if any(other["username"] == user["username"] for other in self.users.values()):
+                raise invalid()
+            if self._has_address(user["email"]):
+                raise invalid()
             self._check_password(user["password"])
-            user_id = self.add_user(**user)
+            user_id = self.add_user(**{**user, "maildisplay": int(user.get("maildisplay", 2))})
             created.append({"id": user_id, "username": user["username"]})
         return created
 
+    def _has_address(self, email: str, but_for: int = 0) -> bool:
+        return any(
+            user["email"].lower() == email.lower() and user["id"] != but_for
+            for user in self.users.values()
+        )
+
     def core_user_update_users(self, users: list[dict[str, Any]]) -> Any:
+        warnings = []
         for user in users:
             there = self.users.get(int(user["id"]))
-            if there is None:
-                raise invalid(f"User id not exist: {user['id']}")
+            refusal = self._update_refusal(there, user)
+            if refusal:
+                code, message = refusal
+                if not self.warns_instead:
+                    raise moodle_error(code, message)
+                warnings.append(
+                    {
+                        "item": "user",
+                        "itemid": int(user["id"]),
+                        "warningcode": code,
+                        "message": message,
+                    }
+                )
+                continue
+            assert there is not None
             if "password" in user:
                 try:
                     self._check_password(user["password"])
@@ -135,41 +249,136 @@ class FakeMoodle:
                         raise
                     # Moodle puts the policy's text into the warning's code, which must be a word.
                     raise MoodleException(
-                        "invalid_response_exception",
+                        "core\\exception\\invalid_response_exception",
                         "invalidresponse",
                         "Invalid response value detected",
                     ) from None
+                if there["auth"] in ("nologin", "oauth2"):
+                    # Moodle keeps no password for them, and says nothing.
+                    user = {key: value for key, value in user.items() if key != "password"}
             there.update({**user, "id": there["id"]})
-        return {"warnings": []} if self.warns_instead else None
+        return {"warnings": warnings} if self.warns_instead else None
+
+    def _update_refusal(
+        self, there: dict[str, Any] | None, user: dict[str, Any]
+    ) -> tuple[str, str] | None:
+        if there is None:
+            return "invaliduserid", "Invalid user ID"
+        if there["id"] in self.administrators:
+            return "usernotupdatedadmin", "Cannot update admin accounts"
+        if there["deleted"]:
+            return "usernotupdateddeleted", "User is a deleted user"
+        if "email" in user and self._has_address(user["email"], but_for=there["id"]):
+            return "useremailduplicate", "Duplicate email address"
+        name = user.get("username")
+        others = (row for row in self.users.values() if row["id"] != there["id"])
+        if name and any(row["username"] == name for row in others):
+            return "dmlwriteexception", "Error writing to database"
+        return None
 
     def enrol_manual_enrol_users(self, enrolments: list[dict[str, Any]]) -> None:
         for enrolment in enrolments:
-            course, user = int(enrolment["courseid"]), int(enrolment["userid"])
+            course, user_id = int(enrolment["courseid"]), int(enrolment["userid"])
+            if course not in self.courses:
+                raise invalid()
+            self._enter(course)
+            user = self.users.get(user_id)
+            if user is None:
+                raise moodle_error("invaliduser", "Invalid user")
+            if user["deleted"]:
+                raise moodle_error("userdeleted", "The user account has been deleted")
             if int(enrolment["roleid"]) != STUDENT:
-                raise MoodleException(
-                    "moodle_exception",
+                raise moodle_error(
                     "wsusercannotassign",
                     f"You don't have the permission to assign this role ({enrolment['roleid']}) to "
-                    f"this user ({user}) in this course({course}).",
+                    f"this user ({user_id}) in this course({course}).",
                 )
-            if course not in self.courses:
-                raise MoodleException(
-                    "moodle_exception", "errorcoursecontextnotvalid", "Course context not valid"
-                )
-            self.enrolments[user, course] = {
-                "role": int(enrolment["roleid"]),
-                "timeend": int(enrolment.get("timeend", 0)),
-                "suspended": bool(int(enrolment.get("suspend", 0))),
-            }
+            self.enrol(
+                user_id,
+                course,
+                timeend=int(enrolment.get("timeend", 0)),
+                suspended=bool(int(enrolment.get("suspend", 0))),
+            )
 
     def enrol_manual_unenrol_users(self, enrolments: list[dict[str, Any]]) -> None:
         for enrolment in enrolments:
-            if int(enrolment["userid"]) not in self.users:
-                raise invalid(f"User id not exist: {enrolment['userid']}")
-            self.enrolments.pop((int(enrolment["userid"]), int(enrolment["courseid"])), None)
+            course, user_id = int(enrolment["courseid"]), int(enrolment["userid"])
+            if course not in self.courses:
+                raise MoodleException(
+                    "dml_missing_record_exception",
+                    "invalidrecord",
+                    "Can't find data record in database table course.",
+                )
+            self._enter(course)
+            user = self.users.get(user_id)
+            if user is None:
+                raise moodle_error("invaliduser", "Invalid user")
+            if user["deleted"]:
+                raise moodle_error("userdeleted", "The user account has been deleted")
+            if self.enrolments.pop((user_id, course), None):
+                self.roles = {row for row in self.roles if row[:2] != (user_id, course)}
+
+    def _enter(self, course: int) -> None:
+        """The token's own access to the course."""
+        if not self.courses[course]["visible"] and not self.sees_hidden_courses:
+            raise MoodleException(
+                "core\\exception\\require_login_exception",
+                "requireloginerror",
+                "Course or activity not accessible. (Course is hidden)",
+            )
+
+    def core_enrol_get_users_courses(self, userid: str, returnusercount: str) -> list[Any]:
+        """Only the courses that the user can enter now."""
+        now, user_id = time.time(), int(userid)
+        return [
+            self.courses[course]
+            for (user, course), row in self.enrolments.items()
+            if user == user_id
+            and not row["suspended"]
+            and not 0 < row["timeend"] <= now
+            and (self.courses[course]["visible"] or self._roles(user, course) - {STUDENT})
+        ]
+
+    def core_user_get_course_user_profiles(self, userlist: list[dict[str, Any]]) -> list[Any]:
+        [wanted] = userlist
+        user, course = self.users.get(int(wanted["userid"])), int(wanted["courseid"])
+        if course not in self.courses:
+            raise invalid()
+        if user is None or user["deleted"]:
+            return []
+        self._enter(course)
+        roles = [{"roleid": role} for role in sorted(self._roles(user["id"], course))]
+        return [{**self._details(user), "roles": roles}]
+
+    def core_enrol_get_enrolled_users_with_capability(
+        self, coursecapabilities: list[dict[str, Any]], options: list[Any]
+    ) -> list[dict[str, Any]]:
+        answer = []
+        for wanted in coursecapabilities:
+            course = int(wanted["courseid"])
+            mighty = {
+                user
+                for user, where, role in self.roles
+                if role != STUDENT
+                and where in (None, course)
+                and (course == FRONT_PAGE or (user, course) in self.enrolments)
+            }
+            users = [{"id": user} for user in sorted(mighty)]
+            answer += [
+                {"courseid": course, "capability": name, "users": users}
+                for name in wanted["capabilities"]
+            ]
+        return answer
+
+    def _roles(self, user: int, course: int) -> set[int]:
+        return {role for who, where, role in self.roles if (who, where) == (user, course)}
 
     def core_course_get_courses_by_field(self, field: str, value: str) -> dict[str, Any]:
-        found = [c for c in self.courses.values() if str(c[field]) == value]
+        found = [
+            course
+            for course in self.courses.values()
+            if str(course[field]) == value and (course["visible"] or self.sees_hidden_courses)
+        ]
         return {"courses": found, "warnings": []}
 
     @staticmethod
@@ -177,7 +386,22 @@ class FakeMoodle:
         if not re.search(r"[^A-Za-z0-9]", password):
             # Moodle raises `new moodle_exception($errmsg)`: the text takes the place of the code.
             policy = f"<div>{POLICY}</div>"
-            raise MoodleException("moodle_exception", policy, f"error/{policy}")
+            raise MoodleException("core\\exception\\moodle_exception", policy, f"error/{policy}")
+
+
+def _glob(pattern: str) -> str:
+    """A pattern of SQL's LIKE, with a backslash to escape, as one of fnmatch."""
+    glob, escaped = "", False
+    for character in pattern:
+        if not escaped and character == "\\":
+            escaped = True
+            continue
+        wild = {"%": "*", "_": "?"}.get(character)
+        glob += (
+            wild if wild and not escaped else f"[{character}]" if character in "*?[" else character
+        )
+        escaped = False
+    return glob
 
 
 def _nested(pairs: list[tuple[str, str]]) -> dict[str, Any]:
@@ -210,6 +434,12 @@ def running_moodle() -> Iterator[FakeMoodle]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             params = _nested(parse_qsl(body, keep_blank_values=True))
+            if moodle.moved_to:
+                self.send_response(301)
+                self.send_header("Location", f"{moodle.moved_to}{self.path}")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             if moodle.down:
                 self._say(503, b"<html>Service Unavailable</html>", "text/html")
                 return

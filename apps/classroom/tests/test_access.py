@@ -50,7 +50,7 @@ def received(monkeypatch):
     calls = []
 
     class RecordingClassroom(LocalClassroom):
-        def apply_rights(self, external_id, rights):
+        def apply_rights(self, student, external_id, rights):
             calls.append((external_id, [(right.item, right.state) for right in rights]))
 
     monkeypatch.setattr(sync, "current_classroom", RecordingClassroom)
@@ -136,7 +136,7 @@ def test_each_sync_sends_the_rights_as_they_are_at_that_time(ana, micro, stats, 
 @pytest.mark.usefixtures("granted")
 def test_a_failed_sync_is_retried(monkeypatch):
     class FailingClassroom(LocalClassroom):
-        def apply_rights(self, external_id, rights):
+        def apply_rights(self, student, external_id, rights):
             raise ConnectionError("the classroom is away")
 
     with time_machine.travel(timezone.now(), tick=False) as clock:

@@ -58,7 +58,8 @@ def test_a_purchase_creates_the_user_and_enrols_until_the_end_of_the_semester(mo
     user = only_user(moodle)
     assert (user["username"], user["email"]) == ("ana@example.com", "ana@example.com")
     assert (user["firstname"], user["lastname"]) == ("Ana", "de la academia")
-    assert user["idnumber"] == f"academia-{ana.pk}"
+    ana.refresh_from_db()
+    assert user["idnumber"] == ana.classroom_key
     midnight = datetime(2027, 3, 1, tzinfo=ZoneInfo("Europe/Madrid"))
     assert moodle.enrolments == {
         (user["id"], course): {
@@ -244,10 +245,10 @@ def test_an_account_id_of_the_previous_classroom_is_not_used_in_moodle(
     buy(ana, (micro.pk, None))
     account = Account.objects.get()
     stranger = {"username": "admin", "email": "direccion@example.com", "password": "De-antes-1"}
+    there = moodle.add_user(**stranger)
     moodle.users[int(account.external_id)] = {
+        **moodle.users.pop(there),
         "id": int(account.external_id),
-        "idnumber": "",
-        **stranger,
     }
     settings.CLASSROOM = "moodle"
 
@@ -279,8 +280,8 @@ def test_erasure_during_a_moodle_call_leaves_no_username_behind(moodle, micro, m
     ana = find_or_create_student(email="ana@example.com", phone="+34600111111")
     ensure = MoodleClassroom.ensure_account
 
-    def erase_meanwhile(self, student, known_id):
-        account = ensure(self, student, known_id)
+    def erase_meanwhile(self, student, known):
+        account = ensure(self, student, known)
         erase_all("ana@example.com")
         return account
 
@@ -362,7 +363,7 @@ def test_a_worker_that_sends_outdated_rights_corrects_them(moodle, ana, micro, m
             overtaken.append(True)
             pause_access(order_id=ORDER, cause=Cause.DISPUTE)
             sync_classroom.func(change_id=AccessChange.objects.latest("pk").pk)
-        send(student, rights)
+        return send(student, rights)
 
     monkeypatch.setattr(sync, "send_rights", overtaken_by_a_pause)
     sync_classroom.func(change_id=slow.pk)

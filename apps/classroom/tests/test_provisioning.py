@@ -43,7 +43,7 @@ def items(db):
 
 
 class FailingClassroom(LocalClassroom):
-    def ensure_account(self, student, known_id):
+    def ensure_account(self, student, known):
         raise ConnectionError("the classroom is away")
 
 
@@ -212,7 +212,7 @@ def test_access_fails_after_the_last_attempt_and_staff_can_retry_it(ana, items, 
 @pytest.mark.django_db(transaction=True)
 def test_access_is_recovered_after_its_worker_died(ana, items, monkeypatch, mailoutbox):
     class KillingClassroom(LocalClassroom):
-        def apply_rights(self, external_id, rights):
+        def apply_rights(self, student, external_id, rights):
             raise SystemExit(1)
 
     grant_access(student=ana, items=items, order_id=ORDER)

@@ -168,6 +168,7 @@ def _access(order: Order) -> Iterator[Entry]:
         yield Entry(
             at=change.created_at,
             title="Cambio de acceso",
-            detail=f"{change.reason}: {change.get_status_display().lower()}",
+            detail=f"{change.reason}: {change.get_status_display().lower()}. "
+            f"{change.last_error}".removesuffix(". "),
             tone="bad" if change.status == AccessChange.Status.FAILED else "",
         )

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.utils.html import strip_tags
 
 from apps.classroom.backends.base import ClassroomError
+from apps.classroom.backends.moodle.reasons import reason_for
 
 TIMEOUT_S = 20
 # The functions of Moodle's web services that this package calls.
@@ -27,6 +28,8 @@ FUNCTIONS = (
     "enrol_manual_enrol_users",
     "enrol_manual_unenrol_users",
 )
+# No answer, or one that is none of Moodle's. Other calls would fail as well.
+UNAVAILABLE = "unavailable"
 
 
 class MoodleError(ClassroomError):
@@ -47,7 +50,7 @@ def call(function: str, **params: Any) -> Any:
     The token is sent in the body, because URLs end up in logs.
     """
     if not settings.MOODLE_URL or not settings.MOODLE_TOKEN:
-        raise MoodleError("Faltan MOODLE_URL y MOODLE_TOKEN en el entorno.", "unavailable")
+        raise MoodleError("Faltan MOODLE_URL y MOODLE_TOKEN en el entorno.", UNAVAILABLE)
     body = {
         "wstoken": settings.MOODLE_TOKEN,
         "wsfunction": function,
@@ -55,20 +58,37 @@ def call(function: str, **params: Any) -> Any:
         **dict(_flat(params)),
     }
     try:
+        # A redirect would turn the POST into a GET without the token.
         answer = requests.post(
-            f"{settings.MOODLE_URL}/webservice/rest/server.php", data=body, timeout=TIMEOUT_S
+            f"{settings.MOODLE_URL}/webservice/rest/server.php",
+            data=body,
+            timeout=TIMEOUT_S,
+            allow_redirects=False,
         )
         answer.raise_for_status()
+        if answer.is_redirect:
+            raise MoodleError(_about_redirect(answer.headers["Location"]), UNAVAILABLE)
         content = answer.json()
     except requests.RequestException as error:
         cause = f"{function}: {type(error).__name__}"
-        raise MoodleError(f"El aula no contesta ({cause}).", "unavailable") from error
+        raise MoodleError(f"El aula no contesta ({cause}).", UNAVAILABLE) from error
     if isinstance(content, dict) and "exception" in content:
         answered = content.get("debuginfo") or content.get("message") or content["exception"]
-        detail = strip_tags(str(answered))
-        code = str(content.get("errorcode") or "error")
-        raise MoodleError(f"El aula no lo acepta: {detail}", code, detail)
+        raise error_of(content.get("errorcode"), str(answered), function)
     return content
+
+
+def error_of(code: Any, message: str, function: str) -> MoodleError:
+    """The error for a code and a text of Moodle's, with a Spanish sentence for staff."""
+    code, detail = str(code or "error"), strip_tags(message)
+    return MoodleError(reason_for(code, detail, function), code, detail)
+
+
+def _about_redirect(location: str) -> str:
+    return (
+        f"MOODLE_URL lleva a otra dirección, {location.partition('/webservice/')[0]}: escribe en "
+        "el entorno la dirección exacta del Moodle, la de su «wwwroot»."
+    )
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

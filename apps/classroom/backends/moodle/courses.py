@@ -38,6 +38,23 @@ def course_id_for(item: Item) -> int | None:
     return int(course["id"])
 
 
+def look_up_again(item: Item) -> int | None:
+    """The id of the item's course as Moodle has it now, after it refused the stored id.
+
+    A course that was restored has the same short name or ID number, and another id.
+    """
+    row = _rows(item).first()
+    found = find_course("shortname", row.shortname) if row else None
+    found = found or find_course("idnumber", course_idnumber(item))
+    if found is None:
+        return None
+    if row and row.course_id != found["id"]:
+        _rows(item).update(
+            course_id=found["id"], shortname=found["shortname"], full_name=found["fullname"]
+        )
+    return int(found["id"])
+
+
 def find_course(field: str, value: str) -> dict[str, Any] | None:
     """The course with that "idnumber", "shortname" or "id"; None if there is none."""
     answer = call("core_course_get_courses_by_field", field=field, value=value)
