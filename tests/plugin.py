@@ -41,8 +41,8 @@ _postgres_only = pytest.StashKey[int]()
 _is_run = pytest.StashKey[bool]()
 # The key of the account that --stripe-account asks; empty without the option.
 ACCOUNT_KEY = pytest.StashKey[str]()
-# The address and the token of the Moodle that --moodle asks; empty without the option.
-MOODLE_SITE = pytest.StashKey[tuple[str, str]]()
+# Address, token and administrator's token of the Moodle that --moodle asks; empty without it.
+MOODLE_SITE = pytest.StashKey[tuple[str, str, str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -78,7 +78,7 @@ def pytest_load_initial_conftests(
         os.environ.update(moved_clock(options.as_of - datetime.now(UTC)))
         import_module("tools.dev.moved_clock.sitecustomize")
     early_config.stash[ACCOUNT_KEY] = ""
-    early_config.stash[MOODLE_SITE] = ("", "")
+    early_config.stash[MOODLE_SITE] = ("", "", "")
     try:
         if options.stripe_account:
             early_config.stash[ACCOUNT_KEY] = account_key()

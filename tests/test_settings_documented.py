@@ -7,7 +7,13 @@ from tools.dev.processes import ROOT
 from tools.dev.stack import documented_settings
 
 # Read by `make run`, `make test-stripe` and `make test-moodle` alone, before Django's settings.
-OF_MAKE = {"BIND_HOST", "STRIPE_TEST_SECRET_KEY", "MOODLE_TEST_URL", "MOODLE_TEST_TOKEN"}
+OF_MAKE = {
+    "BIND_HOST",
+    "MOODLE_TEST_ADMIN_TOKEN",
+    "MOODLE_TEST_TOKEN",
+    "MOODLE_TEST_URL",
+    "STRIPE_TEST_SECRET_KEY",
+}
 
 
 def _settings_read() -> set[str]:

@@ -20,6 +20,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "STRIPE_MAX_WAITING": (1, 100),
     "STRIPE_BREAKER_FAILURES": (1, 1_000),
     "STRIPE_BREAKER_SECONDS": (1, 3_600),
+    "MOODLE_MAILDISPLAY": (0, 2),
     "MOODLE_STUDENT_ROLE": (1, 1_000_000),
     # 0: the age of backups is not watched.
     "BACKUP_MAX_AGE_HOURS": (0, 8_760),

@@ -26,7 +26,7 @@ REPORTS = ROOT / "var" / "test-results"
 SETTINGS = {"DEBUG": "true", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
 BIN, NODE_BIN = Path(sys.executable).parent, ROOT / "node_modules" / ".bin"
 STRIPE_KEY = "STRIPE_TEST_SECRET_KEY"
-MOODLE_SETTINGS = ("MOODLE_TEST_URL", "MOODLE_TEST_TOKEN")
+MOODLE_SETTINGS = ("MOODLE_TEST_URL", "MOODLE_TEST_TOKEN", "MOODLE_TEST_ADMIN_TOKEN")
 
 
 @dataclass(frozen=True)
@@ -187,24 +187,26 @@ def account_key() -> str:
     return key
 
 
-def moodle_site() -> tuple[str, str]:
-    """The address and the token of the Moodle of `make test-moodle`.
+def moodle_site() -> tuple[str, str, str]:
+    """The address of the Moodle of `make test-moodle`, the shop's token and an administrator's.
 
     The shop's own Moodle is refused: the tests create and delete users and courses.
     """
-    address, token = (os.environ.get(name, "").strip().rstrip("/") for name in MOODLE_SETTINGS)
-    if not address or not token:
+    address, token, admin_token = (
+        os.environ.get(name, "").strip().rstrip("/") for name in MOODLE_SETTINGS
+    )
+    if not address or not token or not admin_token:
         raise SetupError(
             f"«make test-moodle» necesita en {MOODLE_SETTINGS[0]} la dirección de un Moodle de "
-            f"pruebas y en {MOODLE_SETTINGS[1]} la clave de su servicio web "
-            "(docs/deploy.md, «Moodle as the classroom»)."
+            f"pruebas, en {MOODLE_SETTINGS[1]} la clave de su servicio web y en "
+            f"{MOODLE_SETTINGS[2]} la de un administrador (docs/settings.md)."
         )
     if address == os.environ.get("MOODLE_URL", "").strip().rstrip("/"):
         raise SetupError(
             f"{MOODLE_SETTINGS[0]} es el Moodle de la tienda: las pruebas crean usuarios y "
             "matrículas, y necesitan otro."
         )
-    return address, token
+    return address, token, admin_token
 
 
 def run_all(steps: Sequence[Step]) -> int:

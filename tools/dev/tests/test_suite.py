@@ -129,19 +129,21 @@ def test_make_test_stripe_without_a_key_is_one_sentence():
 
 
 @pytest.mark.parametrize(
-    ("address", "token", "sentence"),
+    ("address", "token", "admin_token", "sentence"),
     [
-        ("", "abc", "necesita en MOODLE_TEST_URL"),
-        ("https://aula.example", "", "necesita en MOODLE_TEST_URL"),
-        ("https://shop.example/", "abc", "MOODLE_TEST_URL es el Moodle de la tienda"),
+        ("", "abc", "def", "necesita en MOODLE_TEST_URL"),
+        ("https://aula.example", "", "def", "necesita en MOODLE_TEST_URL"),
+        ("https://aula.example", "abc", "", "necesita en MOODLE_TEST_URL"),
+        ("https://shop.example/", "abc", "def", "MOODLE_TEST_URL es el Moodle de la tienda"),
     ],
 )
 def test_the_shop_s_own_moodle_and_missing_settings_are_refused(
-    monkeypatch, address, token, sentence
+    monkeypatch, address, token, admin_token, sentence
 ):
     monkeypatch.setenv("MOODLE_URL", "https://shop.example")
     monkeypatch.setenv("MOODLE_TEST_URL", address)
     monkeypatch.setenv("MOODLE_TEST_TOKEN", token)
+    monkeypatch.setenv("MOODLE_TEST_ADMIN_TOKEN", admin_token)
 
     with pytest.raises(SetupError, match=re.escape(sentence)):
         suite.moodle_site()
@@ -150,5 +152,6 @@ def test_the_shop_s_own_moodle_and_missing_settings_are_refused(
 def test_another_moodle_is_accepted_with_or_without_a_slash(monkeypatch):
     monkeypatch.setenv("MOODLE_TEST_URL", "https://aula.example/")
     monkeypatch.setenv("MOODLE_TEST_TOKEN", " abc ")
+    monkeypatch.setenv("MOODLE_TEST_ADMIN_TOKEN", "def")
 
-    assert suite.moodle_site() == ("https://aula.example", "abc")
+    assert suite.moodle_site() == ("https://aula.example", "abc", "def")
