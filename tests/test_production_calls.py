@@ -49,6 +49,7 @@ BUSY_JOBS = {
 COMMANDS = {
     "audit_money": ["--offline"],
     "charge_instalments": [],
+    "check_moodle": ["--create-role"],
     "clock": ["--once"],
     "erase_person": ["nadie@example.com", "--yes"],
     "export_catalogue": ["FILE"],
