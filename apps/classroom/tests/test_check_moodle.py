@@ -175,7 +175,7 @@ def test_each_missing_function_is_named(ready, mapped):
         ("wsnoinstance", "Sin matriculación manual"),
         ("wsusercannotassign", "Permitir asignar roles"),
         ("requireloginerror", "no puede entrar"),
-        ("invalidrecord", "ya no existe en Moodle"),
+        ("invalidparameter", "ya no existe en Moodle"),
         ("somethingnew", "somethingnew"),
     ],
 )

@@ -425,7 +425,8 @@ def _course_sentence(error: MoodleError) -> str:
                 "El rol de la tienda no puede entrar: permite moodle/course:view y, si el "
                 f"curso está oculto, moodle/course:viewhiddencourses en {_ROLES}."
             )
-        case "errorcoursecontextnotvalid" | "invalidrecord" | "invalidcontext":
+        # Moodle 4.5 answers "invalidparameter" for the number of a deleted course.
+        case "errorcoursecontextnotvalid" | "invalidcontext" | "invalidparameter" | "invalidrecord":
             return (
                 "El curso ya no existe en Moodle: corrige el nombre corto en «Cursos de Moodle» de "
                 "esta administración."
