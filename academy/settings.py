@@ -262,6 +262,8 @@ if DEBUG and STRIPE_SANDBOX:
 STRIPE_CHECKOUT = env.str("STRIPE_CHECKOUT", default="embedded")
 # Offer Apple Pay, Google Pay, Link… in the dialog, if the account and the browser have them.
 STRIPE_WALLETS = env.bool("STRIPE_WALLETS", default=True)
+# Whether Stripe mails the receipts of payments. Otherwise the shop does: one mail each either way.
+STRIPE_RECEIPTS = env.bool("STRIPE_RECEIPTS", default=False)
 # The file with which Apple verifies the domain; it comes from Stripe's dashboard.
 APPLE_PAY_DOMAIN_FILE = env.str("APPLE_PAY_DOMAIN_FILE", default="")
 # Minutes that an opened payment can be paid. After that the shop cancels it at Stripe.

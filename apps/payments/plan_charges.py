@@ -115,6 +115,7 @@ def _collect(claimed: Instalment, done: Collected) -> None:
             attempt=charge.number,
             amount_cents=charge.amount_cents,
             customer=charge.customer,
+            email=claimed.order.email,
             payment_method=charge.payment_method,
             idempotency_key=charge.idempotency_key,
         )

@@ -111,7 +111,7 @@ def charges_by_buyer(shop: Shop) -> Counter[str]:
     for intent in page.auto_paging_iter():
         metadata = intent.metadata.to_dict() if intent.metadata else {}
         if intent.status == "succeeded" and "instalments" not in metadata:
-            paid[intent.receipt_email or ""] += 1
+            paid[getattr(intent.customer, "email", "")] += 1
     return paid
 
 

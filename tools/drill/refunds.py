@@ -65,10 +65,10 @@ def _confirmed_refund(staff: Staff, buyer: Buyer) -> Callable[[], object]:
 def _not_refunded(shop: Shop, buyers: list[Buyer]) -> list[str]:
     """One sentence for each buyer without exactly one refund at Stripe, in the shop and by mail."""
     page = shop.sandbox.client().v1.payment_intents.list(
-        {"limit": 100, "expand": ["data.latest_charge"]}
+        {"limit": 100, "expand": ["data.latest_charge", "data.customer"]}
     )
     returned = {
-        intent.receipt_email: intent.latest_charge.amount_refunded  # type: ignore[union-attr]
+        getattr(intent.customer, "email", ""): intent.latest_charge.amount_refunded  # type: ignore[union-attr]
         for intent in page.auto_paging_iter()
         if intent.status == "succeeded" and intent.latest_charge
     }

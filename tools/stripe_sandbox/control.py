@@ -54,6 +54,7 @@ class Control:
         self.calls = calls
         self._requests: dict[str, Callable[[], Response]] = {
             "GET /_sandbox/cards": lambda: Response.json(TEST_CARDS, headers=ANY_ORIGIN),
+            "GET /_sandbox/receipts": lambda: Response.json({"receipts": self._receipts()}),
             "GET /_sandbox/state": lambda: Response.json(self._state()),
             # A browser asks before it sends DELETE across origins, as it does for JSON.
             "DELETE /_sandbox/state": self._reset,
@@ -140,6 +141,16 @@ class Control:
             tx.set_setting("webhooks_enabled", "1")
             tx.set_setting("wallet_available", "1")
         return Response.json({})
+
+    def _receipts(self) -> list[dict[str, str]]:
+        """The receipts that Stripe would have mailed in live mode, oldest first."""
+        with self.store.reading() as tx:
+            charges = tx.find("charge", where=[("$.status =", "succeeded")])
+        return [
+            {"to": charge["receipt_email"], "payment_intent": charge["payment_intent"]}
+            for charge in reversed(charges)
+            if charge["receipt_email"]
+        ]
 
     def _state(self) -> dict[str, object]:
         grouped = "SELECT {0}, count(*) FROM objects WHERE kind = '{1}' GROUP BY 1"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -69,12 +70,13 @@ def mark_instalments_paid(
         take_card(order, payment.payment_method)
     amount = format_euros(payment.amount_cents)
     _advance_order(order, actor=actor, reason=f"{name_instalments(numbers)} pagado: {amount}")
-    queue_mail(
-        key=f"instalment-paid:{stored.pk}",
-        template="instalment_paid",
-        to=order.email,
-        context={"payment_id": stored.pk},
-    )
+    if not settings.STRIPE_RECEIPTS:
+        queue_mail(
+            key=f"instalment-paid:{stored.pk}",
+            template="instalment_paid",
+            to=order.email,
+            context={"payment_id": stored.pk},
+        )
     return order
 
 

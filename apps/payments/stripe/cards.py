@@ -20,6 +20,7 @@ from apps.payments.stripe.client import (
     number_of,
     path_id,
     provider_errors,
+    receipt_of,
 )
 from apps.payments.stripe.declines import refusal_code
 from apps.payments.stripe.intents import ProviderPayment
@@ -57,7 +58,7 @@ def create_instalment_payment(
     """
     params: Any = {
         **_instalment_params(order_id, numbers, attempt, amount_cents, customer),
-        "receipt_email": email,
+        **receipt_of(email),
         "excluded_payment_method_types": DELAYED_METHODS,
     }
     if keep_card:
@@ -74,6 +75,7 @@ def charge_saved_card(
     attempt: int,
     amount_cents: int,
     customer: str,
+    email: str,
     payment_method: str,
     idempotency_key: str,
 ) -> ProviderPayment:
@@ -85,6 +87,7 @@ def charge_saved_card(
     """
     params: Any = {
         **_instalment_params(order_id, (number,), attempt, amount_cents, customer),
+        **receipt_of(email),
         "payment_method": payment_method,
         "confirm": True,
         "off_session": True,

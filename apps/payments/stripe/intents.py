@@ -20,6 +20,7 @@ from apps.payments.stripe.client import (
     number_of,
     path_id,
     provider_errors,
+    receipt_of,
 )
 from apps.payments.stripe.declines import refusal_code
 from apps.payments.stripe.keys import IdempotencyKeys, once
@@ -133,7 +134,7 @@ def create_payment(
         "amount": amount_cents,
         "currency": "eur",
         "customer": customer,
-        "receipt_email": email,
+        **receipt_of(email),
         "description": f"{settings.BRAND_NAME}: pedido {order_id}",
         "metadata": {
             "order_id": str(order_id),

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from apps.payments.stripe.client import DELAYED_METHODS, client
+from apps.payments.stripe.client import DELAYED_METHODS, client, receipt_of
 from apps.payments.stripe.intents import ProviderPayment, find_opened, payment_of_session
 from apps.payments.stripe.keys import IdempotencyKeys, KeysOfPart, once
 from apps.payments.stripe.paid_contents import PaidContents, contents_metadata
@@ -89,7 +89,7 @@ def create_session(
         ],
         "metadata": metadata,
         "payment_intent_data": {
-            "receipt_email": email,
+            **receipt_of(email),
             "description": f"{settings.BRAND_NAME}: pedido {order_id}",
             # Marks the intent, so that an event about the intent shows that it has a session.
             "metadata": {**metadata, **contents_metadata(contents), "checkout": "hosted"},
