@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -196,7 +197,8 @@ def test_a_gift_to_the_victim(scene, is_corrected):
         stored = Gift.objects.get()
         stored.recipient_email = scene.evil
         stored.save()
-        correct_gift(stored, actor="carla")
+        with transaction.atomic():
+            correct_gift(stored, actor="carla")
         scene.work()
         assert scene.site.access(scene.victim, scene.course) == (False, set())
     scene.check_victim()
