@@ -9,21 +9,26 @@ const CLOSED = "help-closed";
 export function startHelp(): void {
   const help = document.querySelector<HTMLElement>(".help");
   if (!help) return;
-  // The stored path is that of the latest page. If it is this page's own, the page was reloaded.
+  const here = () => location.pathname + location.search;
+  let closed = false;
+  // The stored address is that of the latest page. If it is this page's own, the page was reloaded.
   // `pageshow` also comes when Back shows a page as it was left.
   addEventListener("pageshow", () => {
     const latest = store((storage) => storage.getItem(CLOSED));
-    if (latest === location.pathname) store((storage) => storage.removeItem(CLOSED));
+    if (latest === here()) store((storage) => storage.removeItem(CLOSED));
     else if (latest) close();
   });
+  // The page may have changed its own query since.
+  addEventListener("pagehide", () => closed && close());
   addEventListener("load", () =>
     setTimeout(() => {
       help.hidden = false;
     }, APPEARS_AFTER_MS),
   );
   const close = () => {
+    closed = true;
     help.remove();
-    store((storage) => storage.setItem(CLOSED, location.pathname));
+    store((storage) => storage.setItem(CLOSED, here()));
   };
   const card = help.querySelector("details") as HTMLDetailsElement;
   const minimise = () => {

@@ -18,9 +18,13 @@ let closedAt = Number.NEGATIVE_INFINITY;
 
 /** Start the tooltips. `first` had the pointer or the focus when this code was asked for. */
 export function startTooltips(first: Element): void {
-  const onEnter = ({ target }: Event) => enter(target as Element);
-  addEventListener("pointerover", onEnter);
-  addEventListener("focusin", onEnter);
+  // A finger opens none: it would lie over what the press has opened.
+  addEventListener("pointerover", ({ target, pointerType }) => {
+    if (pointerType !== "touch") enter(target as Element);
+  });
+  addEventListener("focusin", ({ target }) => {
+    if ((target as Element).matches(":focus-visible")) enter(target as Element);
+  });
   addEventListener("focusout", close);
   addEventListener("pointerdown", close);
   addEventListener("scroll", close, { capture: true, passive: true });
@@ -28,7 +32,8 @@ export function startTooltips(first: Element): void {
     if (key === "Escape") close();
   });
   // The visitor may have left the element while this code was loading.
-  if (first.matches(":hover, :focus")) enter(first);
+  if (first.matches(":focus-visible") || (first.matches(":hover") && matchMedia("(hover)").matches))
+    enter(first);
 }
 
 function enter(target: Element): void {

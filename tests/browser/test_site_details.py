@@ -60,6 +60,8 @@ def test_text_at_200_percent_keeps_menu_and_content_on_a_phone_screen(
             expect(page.get_by_label("Por página")).to_be_visible()
         assert right_edge(page, MENU) <= 390, path
         assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+    page.set_viewport_size({"width": 320, "height": 640})
+    assert right_edge(page, MENU) <= 320
     page.locator(MENU).click()
     menu = page.get_by_role("navigation", name="Menú")
     last = menu.get_by_role("link", name="Compra asignaturas")

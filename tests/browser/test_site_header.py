@@ -365,6 +365,9 @@ def test_help_widget_appears_4_s_after_load_expands_minimises_and_closes_until_r
     visitor.press(card.get_by_role("button", name="Cerrar"))
     page.clock.run_for(20_000)
     expect(page.locator(".help")).to_have_count(0)
+    open_page(page, "/nosotros?origen=correo")
+    page.clock.run_for(4100)
+    expect(page.locator(".help")).to_have_count(0)
 
     page.reload()
     page.clock.run_for(4100)

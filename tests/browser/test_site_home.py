@@ -109,7 +109,8 @@ def slides_in_view(carousel: Locator) -> list[int]:
         carousel.locator(".carousel__track").evaluate(
             """track => {
               const { left, right } = track.getBoundingClientRect();
-              return [...track.children].flatMap((slide, number) => {
+              const slides = [...track.children].filter(slide => !("copy" in slide.dataset));
+              return slides.flatMap((slide, number) => {
                 const box = slide.getBoundingClientRect();
                 return box.left >= left - 2 && box.right <= right + 2 ? [number] : [];
               });
@@ -136,6 +137,19 @@ def test_carousel_shows_1_2_or_3_testimonials_by_screen_width(visitor: Visitor) 
             expect(carousel.get_by_role("button", name=name)).to_be_visible(visible=width >= 768)
         assert page.get_by_text("4,78/5", exact=True).last.is_visible()
         assert page.get_by_text("128 reseñas", exact=True).is_visible()
+
+
+def test_carousel_loops_when_it_is_swiped_on_a_phone(phone: Visitor) -> None:
+    carousel = open_carousel(phone.page)
+    track = carousel.locator(".carousel__track")
+    expect_slides(carousel, 0)
+    count = track.locator("li:not([data-copy])").count()
+
+    # As a swipe over the start of the list ends: at the copy of the last slide.
+    track.evaluate("track => track.scrollTo({ left: 0 })")
+    expect_slides(carousel, count - 1)
+    track.evaluate("track => track.scrollTo({ left: track.scrollWidth })")
+    expect_slides(carousel, 0)
 
 
 def test_carousel_moves_and_loops_by_its_buttons_and_moves_by_the_arrow_keys(
