@@ -9,7 +9,7 @@ RUN = @exec .venv/bin/python -m tools.dev
 MAKEFLAGS += --jobs=2
 
 .DELETE_ON_ERROR:
-.PHONY: help preflight install run test check test-py test-web test-browser test-stripe \
+.PHONY: help preflight install run test check test-py test-web test-browser test-dates test-stripe \
 	test-moodle test-upgrade format lock fuzz lighthouse images bench bench-peers drill load cost
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-py        las pruebas de Python, en PostgreSQL y en SQLite"
 	@echo "make test-web       las pruebas de TypeScript"
 	@echo "make test-browser   los recorridos en Chromium"
+	@echo "make test-dates     las pruebas de Python en doce momentos: campañas, fin de año, cambio de hora…"
 	@echo "make test-stripe    lo que la tienda espera de Stripe, en una cuenta de prueba real"
 	@echo "make test-moodle    lo que la tienda espera de Moodle, en un Moodle de pruebas real"
 	@echo "make test-upgrade   las pruebas de la versión anterior con el esquema de esta"
@@ -63,7 +64,7 @@ install: .venv/runtime var/static_build/build/manifest.json
 run: install
 	$(RUN) run
 
-test check test-py test-browser test-stripe test-moodle test-upgrade fuzz lighthouse images bench bench-peers: install .venv/development
+test check test-py test-browser test-dates test-stripe test-moodle test-upgrade fuzz lighthouse images bench bench-peers: install .venv/development
 	$(RUN) $@
 
 drill load cost: install .venv/development

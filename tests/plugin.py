@@ -130,6 +130,7 @@ def _database_settings(database: str) -> dict[str, str]:
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_postgres_only] = 0
+    config.addinivalue_line("markers", "dates: about dates; `make test` runs them at three moments")
     config.addinivalue_line("markers", "postgres: about locks and parallelism; skipped on SQLite")
     config.addinivalue_line("markers", "stripe_account: can ask a real account (--stripe-account)")
     config.addinivalue_line("markers", "moodle_site: can ask a real Moodle (--moodle)")

@@ -36,6 +36,8 @@ export function startAnchors(): void {
     setTimeout(
       () => {
         window.onscroll = null;
+        // A busy page has not heard yet of a jump since its last frame.
+        toTop();
         style.scrollBehavior = "";
         target.scrollIntoView({ behavior: "smooth" });
       },

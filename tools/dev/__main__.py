@@ -13,6 +13,7 @@ COMMANDS = {
     "test-py": "suite:test_py",
     "test-web": "suite:test_web",
     "test-browser": "suite:test_browser",
+    "test-dates": "suite:test_dates",
     "test-stripe": "suite:test_stripe",
     "test-moodle": "suite:test_moodle",
     "test-upgrade": "upgrade:test_upgrade",

@@ -18,6 +18,25 @@ from tools.dev.chromium import install_chromium
 from tools.dev.processes import ROOT, SetupError, end, start
 
 AT_ONCE = 2
+# Moments at which arithmetic with dates goes wrong: campaigns, midnight before and after the end of
+# a year, both nights of summer time, a leap year, the ends of months and quarters, a Sunday.
+EVERY_TIME = {
+    "agosto": "2027-08-20T10:00+02:00",
+    "Nochevieja": "2027-12-31T23:40+01:00",
+    "empieza el verano": "2027-03-28T02:30+01:00",
+}
+MOMENTS = {
+    **EVERY_TIME,
+    "septiembre": "2027-09-15T10:00+02:00",
+    "fin de mes": "2027-04-30T23:50+02:00",
+    "Año Nuevo": "2028-01-01T00:10+01:00",
+    "28 de febrero": "2028-02-28T12:00+01:00",
+    "29 de febrero": "2028-02-29T12:00+01:00",
+    "acaba el verano": "2027-10-31T02:30+02:00",
+    "fin de trimestre": "2027-06-30T12:00+02:00",
+    "principio de trimestre": "2027-07-01T08:00+02:00",
+    "domingo": "2027-05-16T12:00+02:00",
+}
 # A test that fails while the steps share two cores may be right: up to so many failed tests of a
 # step are repeated alone. More of them are no accident.
 MOST_REPEATED = 5
@@ -112,6 +131,20 @@ def python_tests() -> list[Step]:
     ]
 
 
+def date_tests() -> list[Step]:
+    """The tests with the mark `dates` at the three moments of EVERY_TIME."""
+    # Collecting the other modules would take longer than the tests.
+    modules = [
+        str(path)
+        for path in (ROOT / "apps").glob("*/tests/test_*.py")
+        if "pytest.mark.dates" in path.read_text(encoding="utf-8")
+    ]
+    return [
+        _pytest(f"fechas, {name}", f"fechas-{number}", "--as-of", moment, "-m", "dates", *modules)
+        for number, (name, moment) in enumerate(EVERY_TIME.items())
+    ]
+
+
 def browser_tests() -> list[Step]:
     """The journeys in Chromium. They mostly wait, so there are four shops side by side."""
     env = {"CHROMIUM_PATH": install_chromium() or ""}
@@ -126,7 +159,7 @@ def test() -> int:
     The browser tests leave the processor idle for half of their time, so the other steps run one
     after another beside them.
     """
-    return run_all([*browser_tests(), *checks(), *web_tests(), *python_tests()])
+    return run_all([*browser_tests(), *checks(), *web_tests(), *python_tests(), *date_tests()])
 
 
 def check() -> int:
@@ -147,6 +180,17 @@ def test_web() -> int:
 def test_browser() -> int:
     """`make test-browser`: the journeys in Chromium."""
     return run_all(browser_tests())
+
+
+def test_dates() -> int:
+    """`make test-dates`: all Python tests at each of twelve moments, and a table of them."""
+    options = ["--numprocesses=2", "--dist=worksteal", "--database=postgres"]
+    return run_all(
+        [
+            _pytest(name, f"fechas-{number}", *options, "--as-of", moment)
+            for number, (name, moment) in enumerate(MOMENTS.items())
+        ]
+    )
 
 
 def test_stripe() -> int:

@@ -33,7 +33,7 @@ from apps.students.models import Consent, SignIn, SignInLink, Student
 from apps.students.session import SESSION_KEY
 from tests.helpers.one_of_everything import make_one_of_everything
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.dates]
 
 
 @pytest.fixture

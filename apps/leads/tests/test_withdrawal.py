@@ -21,7 +21,7 @@ from apps.students.models import Student
 from tests.helpers.admin import admin_url
 from tests.helpers.parallel import in_parallel
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.dates]
 MADRID = ZoneInfo("Europe/Madrid")
 PAGE = "/desistimiento"
 CONFIRM = "Confirmar desistimiento"

@@ -14,7 +14,7 @@ from apps.pages.plan_preview import preview_props
 from apps.pricing.models import Campaign
 from apps.pricing.seed import seed_campaigns
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.dates]
 MADRID = ZoneInfo("Europe/Madrid")
 
 

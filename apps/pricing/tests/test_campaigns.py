@@ -11,7 +11,7 @@ from apps.pricing.models import Campaign
 from apps.pricing.reads import campaign_today, current_pricing
 from tests.helpers.factories import make_subject
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.dates]
 
 
 def make_campaign(name="Agosto", percent=20, first=(8, 1), last=(8, 31), **fields):
