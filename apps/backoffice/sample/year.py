@@ -12,9 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
-from uuid import uuid4
-
-from django.db import models
+from uuid import UUID
 
 from apps.backoffice.sample.clock import clock_at, days_before
 from apps.backoffice.sample.shop import REFERENCE, SampleShop
@@ -156,6 +154,9 @@ class _Copy:
     def _value(self, field: Any, value: Any) -> Any:
         if field.attname == "order_id" or (field.is_relation and field.related_model in COPIED):
             return self.pks.get((field.related_model or Order, value), value)
+        # A random name, such as the order's in idempotency keys or the student's in a classroom.
+        if isinstance(value, str | UUID) and field.has_default() and callable(field.default):
+            return field.get_default()
         if isinstance(value, datetime):
             return value + self._by
         # The end of access is that of the semester: the same for all copies.
@@ -165,7 +166,7 @@ class _Copy:
             for old, new in self._text.items():
                 value = value.replace(old, new)
             return NAME.sub(self._renamed, value)
-        return uuid4() if isinstance(field, models.UUIDField) else value
+        return value
 
     def _renamed(self, name: re.Match[str]) -> str:
         """Another name for a payment, customer or card: the same one in all rows of the copy."""
