@@ -81,8 +81,8 @@ def make_one_of_everything():
         form_key=uuid4(),
     )  # fmt: skip
     Gift.objects.create(
-        order=order, sender="Ana", recipient_email=f"leo{n}@example.com", deliver_on="2026-12-24",
-        status="delivered",
+        order=order, sender="Ana", recipient_email=f"leo{n}@example.com",
+        deliver_on=timezone.localdate(), status="delivered",
     )  # fmt: skip
     OrderNote.objects.create(
         order=order, text="Llamar", actor="carla", due_on="2026-11-21", form_key=uuid4()
