@@ -23,6 +23,7 @@ from apps.classroom.models import (
 )
 from apps.classroom.moodle_pages import moodle_urls
 from apps.classroom.provisioning import retry_provisioning
+from apps.classroom.send_again_pages import course_urls, student_url
 from apps.classroom.sync import retry_change
 from apps.core.staff.admin_base import AcademyModelAdmin, OrderNumberSearch, ReadOnlyAdmin, moment
 from apps.core.staff.admin_buttons import Repeated, button_view, form_key
@@ -165,7 +166,7 @@ class AccountAdmin(ReadOnlyAdmin):
             self.admin_site.admin_view(view),
             name="classroom_account_credenciales",
         )
-        return [address, *super().get_urls()]
+        return [address, student_url(self.admin_site), *super().get_urls()]
 
     @admin.action(
         description="Matricular esta cuenta, sin tocar nada más de ella", permissions=["allow"]
@@ -286,7 +287,8 @@ class MoodleCourseAdmin(AcademyModelAdmin):
     readonly_fields = ("full_name", "course_id")
 
     def get_urls(self) -> list[URLPattern]:
-        return [*moodle_urls(self.admin_site), *super().get_urls()]
+        own = [*moodle_urls(self.admin_site), *course_urls(self.admin_site)]
+        return [*own, *super().get_urls()]
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

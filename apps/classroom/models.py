@@ -251,6 +251,11 @@ class AccessChange(RetriedWork):
         verbose_name = "cambio de acceso"
         verbose_name_plural = "cambios de acceso"
         ordering = ("-created_at",)
+        permissions = (
+            ("send_student_access", "Puede enviar otra vez el acceso de un alumno"),
+            ("send_course_access", "Puede enviar otra vez los accesos de un curso"),
+            ("send_all_access", "Puede enviar otra vez todos los accesos"),
+        )
         indexes = (
             models.Index(fields=("status", "due_at"), name="access_change_by_due"),
             models.Index(fields=("created_at", "id"), name="access_change_by_day"),

@@ -26,6 +26,9 @@ from apps.classroom.rights import rights_of
 from apps.core.transactions import require_transaction
 from apps.students.models import Student
 
+# That of a purchase's access.
+PRIORITY = 20
+
 
 class Sent(NamedTuple):
     """The outcome of sending rights: the account's problem, if any, and those of the rights."""
@@ -35,7 +38,12 @@ class Sent(NamedTuple):
 
 
 def queue_sync(
-    student: Student, *, order_id: int, reason: str, moves_account: bool = False
+    student: Student,
+    *,
+    order_id: int,
+    reason: str,
+    moves_account: bool = False,
+    priority: int = PRIORITY,
 ) -> None:
     """Queue a task that sends the student's rights to the classroom, in the caller's transaction.
 
@@ -46,10 +54,10 @@ def queue_sync(
     change = AccessChange.objects.create(
         student=student, order_id=order_id, reason=reason, moves_account=moves_account
     )
-    sync_classroom.enqueue(change_id=change.pk)
+    sync_classroom.using(priority=priority).enqueue(change_id=change.pk)
 
 
-@task(queue_name="access", priority=20)
+@task(queue_name="access", priority=PRIORITY)
 def sync_classroom(change_id: int) -> None:
     """Send a student's current rights to the classroom; retried if the classroom fails."""
     change = AccessChange.claim(pk=change_id)

@@ -69,6 +69,7 @@ GROUP_DEFINITIONS = (
         permissions=(
             "classroom.change_accesschange",
             "classroom.change_provisioning",
+            "classroom.send_student_access",
             "core.change_mail",
             "core.view_mail",
             "invoices.send_invoice",

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django import template
+from django.conf import settings
 from django.db.models import Sum
 
 from apps.backoffice.student_merge import OtherStudentForm
@@ -31,6 +32,8 @@ class Record:
     paid: Any
     enrolments: list[Enrolment]
     account: Account | None
+    # Whether the button for Moodle is shown.
+    sends_access: bool
     sign_ins: list[SignIn]
     mails: list[tuple[Mail, str]]
     contacts: list[Lead]
@@ -52,6 +55,9 @@ def student_record(student: Student, user: Any) -> Record:
         account=Account.objects.filter(student=student).first()
         if user.has_perm("classroom.view_account")
         else None,
+        sends_access=settings.CLASSROOM == "moodle"
+        and student.erased_at is None
+        and user.has_perm("classroom.send_student_access"),
         sign_ins=list(student.sign_ins.all()[:SHOWN])
         if user.has_perm("students.view_signin")
         else [],

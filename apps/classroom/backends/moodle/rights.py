@@ -20,7 +20,8 @@ from apps.classroom.backends.moodle.courses import (
     look_up_again,
 )
 from apps.classroom.backends.moodle.powers import roles_in
-from apps.classroom.models import MoodleEnrolment
+from apps.classroom.backends.moodle.users import address_of, get_user
+from apps.classroom.models import Account, MoodleEnrolment
 from apps.core.dates import today
 from apps.students.models import Student
 
@@ -126,10 +127,13 @@ def _enrol(student: Student, external_id: str, course_id: int, right: Right) -> 
     row = own.first()
     if row is not None and (row.state, row.ends_on) == (right.state, right.ends_on):
         return
-    if row is None:
-        if roles_in(external_id, course_id):
+    if row is None or not row.state:
+        # A row without a state may be about an enrolment that Moodle has lost in a restore.
+        own_roles = set() if row is None else {settings.MOODLE_STUDENT_ROLE}
+        if roles_in(external_id, course_id) - own_roles:
             _check_foreign(external_id, course_id)
             return
+    if row is None:
         # Stored before the call: after a lost answer, the enrolment is known to be the shop's.
         row, _ = own.get_or_create(student=student, external_id=external_id, course_id=course_id)
     call(
@@ -159,6 +163,9 @@ def _check_foreign(external_id: str, course_id: int) -> None:
 
 
 def _withdraw(row: MoodleEnrolment) -> None:
+    if _is_of_another(row):
+        row.delete()
+        return
     try:
         if roles_in(row.external_id, row.course_id) - {settings.MOODLE_STUDENT_ROLE}:
             raise MoodleError(
@@ -177,6 +184,18 @@ def _withdraw(row: MoodleEnrolment) -> None:
         if refusal.code not in USER_IS_GONE and not course_is_gone:
             raise
     row.delete()
+
+
+def _is_of_another(row: MoodleEnrolment) -> bool:
+    """Whether the row's user id is now that of another student: a restored Moodle repeats ids."""
+    accounts = Account.objects.filter(classroom="moodle", external_id=row.external_id)
+    others = accounts.exclude(student=row.student_id).exclude(student__merged_into=row.student_id)
+    if not others.exists():
+        return False
+    user, student = get_user("id", row.external_id), row.student
+    if user is None:
+        return False
+    return user.get("idnumber") != student.classroom_key and address_of(user) != student.email
 
 
 def _names(items: Sequence[Item]) -> str:
