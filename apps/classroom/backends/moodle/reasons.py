@@ -12,11 +12,11 @@ COURSE_IS_GONE = (
 # By code, or by function and code where the code alone says little.
 REASONS = {
     "invalidtoken": "Moodle no conoce la clave de MOODLE_TOKEN: crea otra en Administración del "
-    "sitio > Servidor > Servicios web > Administrar tokens.",
+    "sitio > Servidor > Servicios Web > Administrar fichas (tokens).",
     "accessexception": "A la clave de MOODLE_TOKEN le falta la función {function} en su servicio: "
-    "añádela en Administración del sitio > Servidor > Servicios web > Servicios externos.",
+    "añádela en Administración del sitio > Servidor > Servicios Web > Servicios externos.",
     "enablewsdescription": "Los servicios web de Moodle están apagados: actívalos en "
-    "Administración del sitio > Funciones avanzadas.",
+    "Administración del sitio > Opciones avanzadas.",
     "servicenotavailable": "El servicio web de la clave MOODLE_TOKEN está desactivado en Moodle.",
     "invalidrecord": "Moodle no encuentra lo que se le pide ({function}): un usuario o curso "
     "borrado, o una función que no tiene.",
@@ -46,7 +46,7 @@ REASONS = {
     "invaliduser": "Ese usuario ya no existe en Moodle.",
     "invaliduserid": "Ese usuario ya no existe en Moodle.",
     "usernotconfirmed": "El usuario no ha confirmado su cuenta de Moodle: confírmala en "
-    "Administración del sitio > Usuarios > Hojear lista de usuarios.",
+    "Administración del sitio > Usuarios > Examinar lista de usuarios.",
     "usernotupdatedadmin": "El usuario es administrador de Moodle: no se cambia desde aquí.",
     "usernotupdateddeleted": "El usuario se ha borrado en Moodle.",
     "useremailduplicate": "Otro usuario de Moodle ya tiene ese correo: cámbialo allí, o une las "

@@ -120,12 +120,12 @@ def sign_in_problem(user: User) -> str:
     if user.get("suspended"):
         return (
             f"El usuario «{name}» está suspendido en Moodle: actívalo en Administración del sitio "
-            "> Usuarios > Hojear lista de usuarios y vuelve a intentarlo."
+            "> Usuarios > Examinar lista de usuarios y vuelve a intentarlo."
         )
     if user.get("confirmed") is False:
         return (
             f"El usuario «{name}» no está confirmado en Moodle: confírmalo en Administración del "
-            "sitio > Usuarios > Hojear lista de usuarios y vuelve a intentarlo."
+            "sitio > Usuarios > Examinar lista de usuarios y vuelve a intentarlo."
         )
     auth = user.get("auth") or "manual"
     if auth not in (*PASSWORD_SIGN_INS, settings.MOODLE_AUTH):
