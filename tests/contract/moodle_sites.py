@@ -51,6 +51,7 @@ class Site(Protocol):
     def delete_course(self, course_id: int) -> None: ...
     def make_manager(self, user_id: int) -> None: ...
     def enrol(self, user_id: int, course_id: int, role: int = STUDENT, **fields: int) -> None: ...
+    def unenrol(self, user_id: int, course_id: int) -> None: ...
 
     def access(self, user_id: int, course_id: int) -> tuple[bool, set[int]]:
         """Whether the user can enter the course now, and their roles in it."""
@@ -103,6 +104,10 @@ class ImitationSite:
     def enrol(self, user_id: int, course_id: int, role: int = STUDENT, **fields: int) -> None:
         suspended = bool(fields.get("suspend"))
         self.moodle.enrol(user_id, course_id, role, suspended=suspended)
+
+    def unenrol(self, user_id: int, course_id: int) -> None:
+        row = {"userid": user_id, "courseid": course_id}
+        self.moodle.enrol_manual_unenrol_users([row])
 
     def access(self, user_id: int, course_id: int) -> tuple[bool, set[int]]:
         courses = self.moodle.core_enrol_get_users_courses(str(user_id), "0")
@@ -187,6 +192,10 @@ class RealSite:
     def enrol(self, user_id: int, course_id: int, role: int = STUDENT, **fields: int) -> None:
         row = {"roleid": role, "userid": user_id, "courseid": course_id, **fields}
         self.call("enrol_manual_enrol_users", enrolments=[row])
+
+    def unenrol(self, user_id: int, course_id: int) -> None:
+        row = {"userid": user_id, "courseid": course_id}
+        self.call("enrol_manual_unenrol_users", enrolments=[row])
 
     def access(self, user_id: int, course_id: int) -> tuple[bool, set[int]]:
         courses = self.call("core_enrol_get_users_courses", userid=user_id, returnusercount=0)

@@ -28,6 +28,7 @@ from apps.classroom.provisioning import (
     provision,
     retry_now,
 )
+from apps.classroom.send_again import send_again
 from apps.classroom.sync import sync_classroom
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
@@ -294,6 +295,34 @@ def test_an_enrolment_that_somebody_else_made_stays(site, micro):
     sync_all()
     assert site.access(user, course) == (True, {STUDENT})
     assert not MoodleEnrolment.objects.exists()
+
+
+def test_what_moodle_lost_in_a_restore_is_sent_again(site, micro):
+    subject, course = micro
+    other, second = with_course(site, "Estadística")
+    ana, eva = buyer(site.address("ana")), buyer(site.address("eva"), "Eva")
+    teacher = site.add_user(site.address("teacher"))
+    site.enrol(teacher, course, TEACHER)
+    buy(ana, subject, other)
+    buy(eva, subject, order_id=8)
+    lost = user_id_of(eva)
+    mails = Mail.objects.count()
+    site.unenrol(user_id_of(ana), course)
+    site.delete_user(lost)
+    # Somebody has helped by hand, with another role.
+    site.unenrol(user_id_of(ana), second)
+    site.enrol(user_id_of(ana), second, TEACHER)
+
+    assert send_again([ana, eva]) == 2
+    sync_all()
+
+    assert {row.last_error for row in AccessChange.objects.all()} == {""}
+    assert site.access(user_id_of(ana), course) == (True, {STUDENT})
+    assert site.access(user_id_of(ana), second) == (True, {TEACHER})
+    assert user_id_of(eva) != lost
+    assert site.access(user_id_of(eva), course) == (True, {STUDENT})
+    assert site.access(teacher, course) == (True, {TEACHER})
+    assert Mail.objects.count() == mails
 
 
 def test_an_enrolment_of_somebody_else_that_lets_nobody_in_is_told_to_staff(site, micro):
