@@ -31,6 +31,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # The keyword arguments of each task, from the order that most rows belong to.
 TASKS = {
     "apps.classroom.provisioning.provision": lambda order: {"order_id": order.pk},
+    "apps.classroom.send_again.send_batch_again": lambda order: {"entries": None, "after": 0},
     "apps.classroom.sync.sync_classroom": lambda order: {
         "change_id": AccessChange.objects.get(order_id=order.pk).pk
     },

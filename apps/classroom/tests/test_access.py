@@ -52,6 +52,7 @@ def received(monkeypatch):
     class RecordingClassroom(LocalClassroom):
         def apply_rights(self, student, external_id, rights):
             calls.append((external_id, [(right.item, right.state) for right in rights]))
+            return []
 
     monkeypatch.setattr(sync, "current_classroom", RecordingClassroom)
     return calls
