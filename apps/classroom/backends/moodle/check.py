@@ -17,6 +17,15 @@ from apps.catalogue.models import Lesson, Subject
 from apps.classroom.backends.base import Item
 from apps.classroom.backends.moodle.client import FUNCTIONS, MoodleError, call
 from apps.classroom.backends.moodle.courses import course_id_for, course_idnumber, item_name
+from apps.classroom.backends.moodle.menus import (
+    ADVANCED,
+    MAINTENANCE,
+    ROLES,
+    SERVICES,
+    TOKENS,
+    USER_POLICIES,
+    USERS,
+)
 from apps.classroom.models import MoodleCourse
 
 FRONT_PAGE = 1
@@ -28,10 +37,6 @@ COURSES_A_CALL = 100
 MOST_USERS = 500
 # The first release whose manual enrolments send a welcome mail.
 WELCOME_SINCE = 2024042200
-
-ADMINISTRATION = "Administración del sitio"
-_SERVICES = f"{ADMINISTRATION} > Servidor > Servicios Web"
-_ROLES = f"{ADMINISTRATION} > Usuarios > Permisos > Definir roles"
 
 # The function that the check itself needs.
 SITE_INFO = "core_webservice_get_site_info"
@@ -166,8 +171,8 @@ def _why_no_answer(error: MoodleError) -> tuple[str, str, str]:
                 "service",
                 "rest",
                 "Los servicios web de Moodle o su protocolo REST están apagados: marca «Habilitar "
-                f"servicios web» en {ADMINISTRATION} > Opciones avanzadas, y activa REST en "
-                f"{_SERVICES} > Administrar protocolos.",
+                f"servicios web» en {ADVANCED}, y activa REST en {SERVICES} > Administrar "
+                "protocolos.",
             )
         case 404:
             return "address", "", _no_moodle()
@@ -175,32 +180,29 @@ def _why_no_answer(error: MoodleError) -> tuple[str, str, str]:
             return (
                 "token",
                 error.code,
-                "Moodle no conoce la clave de MOODLE_TOKEN: cópiala, o crea otra, en "
-                f"{_SERVICES} > Administrar fichas (tokens).",
+                f"Moodle no conoce la clave de MOODLE_TOKEN: cópiala, o crea otra, en {TOKENS}.",
             )
         case "accessexception":
             return (
                 "service",
                 error.code,
-                f"Moodle no deja usar el servicio de la clave: en {_SERVICES} > Servicios externos "
+                f"Moodle no deja usar el servicio de la clave: en {SERVICES} > Servicios externos "
                 f"comprueba que está habilitado, que tiene la función {SITE_INFO} y que su usuario "
                 "está entre los autorizados; que la ficha no pide otra dirección IP, y que el rol "
-                f"tiene webservice/rest:use ({_ROLES}).",
+                f"tiene webservice/rest:use ({ROLES}).",
             )
         case "wsaccessusersuspended" | "wsaccessuserdeleted" | "wsaccessusernologin":
             return (
                 "token",
                 error.code,
                 "El usuario de la clave está suspendido, borrado o sin entrada en Moodle: actívalo "
-                f"en {ADMINISTRATION} > Usuarios > Cuentas > Examinar lista de usuarios, o crea "
-                "otra clave.",
+                f"en {USERS}, o crea otra clave.",
             )
         case "sitemaintenance":
             return (
                 "service",
                 error.code,
-                f"Moodle está en mantenimiento: quítalo en {ADMINISTRATION} > Servidor > En Modo "
-                "Mantenimiento.",
+                f"Moodle está en mantenimiento: quítalo en {MAINTENANCE}.",
             )
     if isinstance(error.__cause__, requests.JSONDecodeError):
         return "address", "", _no_moodle()
@@ -220,7 +222,7 @@ def _check_functions(report: Report, functions: set[str]) -> None:
             report.add(
                 "function",
                 name,
-                f"Al servicio le falta la función {name}: agrégala en {_SERVICES} > Servicios "
+                f"Al servicio le falta la función {name}: agrégala en {SERVICES} > Servicios "
                 "externos > Funciones.",
             )
 
@@ -238,7 +240,7 @@ def _check_rights(report: Report, user_id: int, functions: set[str]) -> None:
             report.add(
                 "right",
                 RIGHTS_TO_ASK[0],
-                f"Al rol le falta el permiso {names}: permite los dos en {_ROLES}. Sin ellos no se "
+                f"Al rol le falta el permiso {names}: permite los dos en {ROLES}. Sin ellos no se "
                 "ven los demás permisos.",
             )
         else:
@@ -247,8 +249,7 @@ def _check_rights(report: Report, user_id: int, functions: set[str]) -> None:
                     report.add(
                         "right",
                         name,
-                        f"Al rol le falta el permiso {name}, para {purpose}: permítelo en "
-                        f"{_ROLES}.",
+                        f"Al rol le falta el permiso {name}, para {purpose}: permítelo en {ROLES}.",
                     )
             if held >= {"moodle/user:viewdetails", "moodle/site:viewuseridentity"}:
                 _check_shown_fields(report, functions)
@@ -281,8 +282,8 @@ def _check_shown_fields(report: Report, functions: set[str]) -> None:
             "field",
             "email",
             "Moodle no enseña el correo de sus usuarios: marca «Dirección de correo» en "
-            f"{ADMINISTRATION} > Usuarios > Permisos > Políticas de usuario > Mostrar identidad de "
-            "usuario, y quítala de «Ocultar campos de usuario».",
+            f"{USER_POLICIES} > Mostrar identidad de usuario, y quítala de «Ocultar campos de "
+            "usuario».",
         )
 
 
@@ -407,7 +408,7 @@ def _course_sentence(error: MoodleError) -> str:
             return (
                 f"El rol de la tienda no puede dar el rol {settings.MOODLE_STUDENT_ROLE} "
                 "(MOODLE_STUDENT_ROLE): marca el de estudiante en la fila de la tienda de "
-                f"{_ROLES} > Permitir asignar roles."
+                f"{ROLES} > Permitir asignar roles."
             )
         case "wsnoinstance":
             return (
@@ -417,13 +418,13 @@ def _course_sentence(error: MoodleError) -> str:
         case "nopermissions":
             return (
                 "El rol de la tienda no puede matricular o dar de baja: permite "
-                f"enrol/manual:enrol y enrol/manual:unenrol en {_ROLES}, y mira que el curso o su "
+                f"enrol/manual:enrol y enrol/manual:unenrol en {ROLES}, y mira que el curso o su "
                 "categoría no se lo quiten en Participantes > Permisos."
             )
         case "requireloginerror" | "coursehidden":
             return (
                 "El rol de la tienda no puede entrar: permite moodle/course:view y, si el "
-                f"curso está oculto, moodle/course:viewhiddencourses en {_ROLES}."
+                f"curso está oculto, moodle/course:viewhiddencourses en {ROLES}."
             )
         # Moodle 4.5 answers "invalidparameter" for the number of a deleted course.
         case "errorcoursecontextnotvalid" | "invalidcontext" | "invalidparameter" | "invalidrecord":

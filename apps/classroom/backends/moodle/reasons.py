@@ -2,6 +2,15 @@
 
 import re
 
+from apps.classroom.backends.moodle.menus import (
+    ADVANCED,
+    MAINTENANCE,
+    ROLES,
+    SERVICES,
+    TOKENS,
+    USERS,
+)
+
 # An error code is one word. For a refused password Moodle puts the policy's text in its place.
 ERROR_CODE = re.compile(r"[a-zA-Z0-9_]*")
 
@@ -11,13 +20,12 @@ COURSE_IS_GONE = (
 )
 # By code, or by function and code where the code alone says little.
 REASONS = {
-    "invalidtoken": "Moodle no conoce la clave de MOODLE_TOKEN: crea otra en Administración del "
-    "sitio > Servidor > Servicios Web > Administrar fichas (tokens).",
+    "invalidtoken": f"Moodle no conoce la clave de MOODLE_TOKEN: crea otra en {TOKENS}.",
     "accessexception": "A la clave de MOODLE_TOKEN le falta la función {function} en su servicio: "
-    "añádela en Administración del sitio > Servidor > Servicios Web > Servicios externos.",
-    "enablewsdescription": "Los servicios web de Moodle están apagados: actívalos en "
-    "Administración del sitio > Opciones avanzadas.",
-    "servicenotavailable": "El servicio web de la clave MOODLE_TOKEN está desactivado en Moodle.",
+    f"añádela en {SERVICES} > Servicios externos > Funciones.",
+    "enablewsdescription": f"Los servicios web de Moodle están apagados: actívalos en {ADVANCED}.",
+    "servicenotavailable": "El servicio web de la clave MOODLE_TOKEN está desactivado en "
+    f"Moodle: habilítalo en {SERVICES} > Servicios externos.",
     "invalidrecord": "Moodle no encuentra lo que se le pide ({function}): un usuario o curso "
     "borrado, o una función que no tiene.",
     "invalidparameter": "Moodle no admite un dato que se le ha enviado ({function}): {detail}",
@@ -35,8 +43,8 @@ REASONS = {
     "permisos moodle/course:view o moodle/course:viewhiddencourses.",
     "errorcoursecontextnotvalid": "El curso de Moodle se ha borrado, o el rol del servicio web no "
     "puede entrar en él (moodle/course:view, moodle/course:viewhiddencourses).",
-    "wsusercannotassign": "El rol del servicio web no puede asignar el rol de estudiante: en "
-    "Moodle, Definir roles > Permitir asignar roles.",
+    "wsusercannotassign": "El rol del servicio web no puede asignar el rol de estudiante: márcalo "
+    f"en {ROLES} > Permitir asignar roles.",
     "wsnoinstance": "El curso de Moodle no tiene el método de matrícula «Matriculación manual»: "
     "añádelo o actívalo en Participantes > Métodos de matriculación.",
     "wscannotenrol": "El método «Matriculación manual» del curso no admite matrículas.",
@@ -45,14 +53,13 @@ REASONS = {
     "userdeleted": "El usuario se ha borrado en Moodle: vuelve a intentarlo y se creará de nuevo.",
     "invaliduser": "Ese usuario ya no existe en Moodle.",
     "invaliduserid": "Ese usuario ya no existe en Moodle.",
-    "usernotconfirmed": "El usuario no ha confirmado su cuenta de Moodle: confírmala en "
-    "Administración del sitio > Usuarios > Examinar lista de usuarios.",
+    "usernotconfirmed": f"El usuario no ha confirmado su cuenta de Moodle: confírmala en {USERS}.",
     "usernotupdatedadmin": "El usuario es administrador de Moodle: no se cambia desde aquí.",
     "usernotupdateddeleted": "El usuario se ha borrado en Moodle.",
     "useremailduplicate": "Otro usuario de Moodle ya tiene ese correo: cámbialo allí, o une las "
     "dos cuentas, y vuelve a intentarlo.",
     "useremailinvalid": "Moodle no admite ese correo.",
-    "sitemaintenance": "Moodle está en mantenimiento.",
+    "sitemaintenance": f"Moodle está en mantenimiento: quítalo en {MAINTENANCE}.",
     "upgraderunning": "Moodle se está actualizando.",
 }
 

@@ -18,6 +18,7 @@ from apps.classroom.backends.base import (
     NeedsStaff,
 )
 from apps.classroom.backends.moodle.client import MoodleError, call, error_of
+from apps.classroom.backends.moodle.menus import USERS
 from apps.classroom.backends.moodle.powers import has_powers
 from apps.students.classroom_key import classroom_key
 from apps.students.models import Student
@@ -119,13 +120,13 @@ def sign_in_problem(user: User) -> str:
     name = username_of(user)
     if user.get("suspended"):
         return (
-            f"El usuario «{name}» está suspendido en Moodle: actívalo en Administración del sitio "
-            "> Usuarios > Examinar lista de usuarios y vuelve a intentarlo."
+            f"El usuario «{name}» está suspendido en Moodle: actívalo en {USERS} y vuelve a "
+            "intentarlo."
         )
     if user.get("confirmed") is False:
         return (
-            f"El usuario «{name}» no está confirmado en Moodle: confírmalo en Administración del "
-            "sitio > Usuarios > Examinar lista de usuarios y vuelve a intentarlo."
+            f"El usuario «{name}» no está confirmado en Moodle: confírmalo en {USERS} y vuelve "
+            "a intentarlo."
         )
     auth = user.get("auth") or "manual"
     if auth not in (*PASSWORD_SIGN_INS, settings.MOODLE_AUTH):

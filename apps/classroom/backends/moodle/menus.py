@@ -1,0 +1,10 @@
+"""Places in Moodle's menus, with the labels of its Spanish pack."""
+
+ADMINISTRATION = "Administración del sitio"
+ADVANCED = f"{ADMINISTRATION} > General > Opciones avanzadas"
+SERVICES = f"{ADMINISTRATION} > Servidor > Servicios Web"
+TOKENS = f"{SERVICES} > Administrar fichas (tokens)"
+MAINTENANCE = f"{ADMINISTRATION} > Servidor > Modo de mantenimiento"
+USERS = f"{ADMINISTRATION} > Usuarios > Cuentas > Examinar lista de usuarios"
+ROLES = f"{ADMINISTRATION} > Usuarios > Permisos > Definir roles"
+USER_POLICIES = f"{ADMINISTRATION} > Usuarios > Permisos > Políticas de usuario"
