@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from apps.classroom.models import STUCK_CHANGE, AccessChange
 from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
 from apps.orders.checkout.remind import queue_due_reminders
@@ -45,6 +46,26 @@ def alert_missing_access() -> str:
             )
         mailed += mail is not None
     return f"Avisos de pagos sin acceso: {mailed}" if mailed else ""
+
+
+@job("alert_stuck_access", "Avisar de cambios de acceso atascados", when=timedelta(minutes=5))
+def alert_stuck_access() -> str:
+    """Mail staff once about each withdrawal, pause or other change the classroom has not taken."""
+    mailed = 0
+    for change in AccessChange.objects.filter(STUCK_CHANGE):
+        with transaction.atomic():
+            mail = queue_mail(
+                key=f"staff-attention:access-change-{change.pk}",
+                template="staff_attention",
+                to=settings.STAFF_EMAIL,
+                context={
+                    "access_change_id": change.pk,
+                    "reason": f"El aula no ha hecho el cambio «{change.reason}»: "
+                    + (change.last_error or "no se ha llegado a terminar ningún intento"),
+                },
+            )
+        mailed += mail is not None
+    return f"Avisos de cambios de acceso atascados: {mailed}" if mailed else ""
 
 
 @job("deliver_gifts", "Entregar los regalos de hoy", when=timedelta(minutes=5))

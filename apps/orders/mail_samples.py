@@ -318,8 +318,8 @@ preview_mail(
 )
 preview_mail(
     "staff_attention",
-    title="pedido o pago con aviso",
-    when="Cuando un pedido o un pago necesita que alguien lo mire",
+    title="pedido, pago o acceso con aviso",
+    when="Cuando un pedido, un pago o un cambio de acceso necesita que alguien lo mire",
     to=STAFF,
     samples=_staff_attention,
 )

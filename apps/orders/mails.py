@@ -7,7 +7,8 @@
 - `already_bought` {"order_id"}: to the buyer's address, if they have bought some items before
 - `bought_twice` {"order_id"}: to the buyer of a paid order, if it has something they had already
 - `referral_code` {"student_id"}: to a student after their first purchase, with their friend code
-- `staff_attention` {"reason", "order_id" or "payment_id"}: to `settings.STAFF_EMAIL`
+- `staff_attention` {"reason", "order_id", "payment_id" or "access_change_id"}: to
+  `settings.STAFF_EMAIL`
 """
 
 from typing import Any
@@ -194,8 +195,15 @@ def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
 
 
 def staff_attention_context(ids: dict[str, Any]) -> dict[str, Any]:
-    """Variables of `staff_attention`: the order or payment, its admin page and the reason."""
-    if "order_id" in ids:
+    """Variables of `staff_attention`: what to look at, its admin page and the reason.
+
+    A change of access has the page with the button that retries it.
+    """
+    if "access_change_id" in ids:
+        # A change of address may belong to no order.
+        subject = "un cambio de acceso al aula"
+        page = f"{reverse('admin:classroom_accesschange_changelist')}?situacion=atascado"
+    elif "order_id" in ids:
         order = Order.objects.get(pk=ids["order_id"])
         subject, page = f"el {_name(order)}", reverse("admin:orders_order_change", args=[order.pk])
     else:

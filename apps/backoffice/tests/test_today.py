@@ -4,19 +4,22 @@ from datetime import date, datetime, timedelta
 
 import pytest
 import time_machine
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.backoffice.accounts.staff_groups import create_groups
-from apps.classroom.models import Provisioning
+from apps.classroom.models import AccessChange, Provisioning
 from apps.classroom.provisioning import provision
+from apps.core.mail.registry import render_mail
 from apps.core.models import Heartbeat, Mail, ScheduledJob
 from apps.core.workers import heartbeats
 from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Withdrawal
-from apps.orders.jobs import alert_missing_access
+from apps.orders.jobs import alert_missing_access, alert_stuck_access
+from apps.orders.mails import staff_attention_context
 from apps.orders.models import (
     Dispute,
     Instalment,
@@ -314,3 +317,25 @@ def test_staff_get_one_mail_about_missing_access_after_15_minutes():
         "order_id": order.pk,
         "reason": "Pagado y todavía sin acceso al aula: MoodleError: away",
     }
+
+
+@pytest.mark.parametrize(("status", "attempts"), [("failed", 1), ("pending", 3)])
+def test_staff_get_one_mail_about_a_change_of_access_that_fails(client, status, attempts):
+    order = make_one_of_everything()
+    AccessChange.objects.all().delete()
+    Mail.objects.all().delete()
+    # A change of address may belong to no order.
+    change = AccessChange.objects.create(student=order.student, order_id=0, reason="Retirada")
+    assert alert_stuck_access() == ""
+    AccessChange.objects.update(
+        status=status, attempts=attempts, last_error="Moodle está en mantenimiento."
+    )
+    assert alert_stuck_access() == "Avisos de cambios de acceso atascados: 1"
+    assert alert_stuck_access() == ""
+    mail = Mail.objects.get()
+    reason = "El aula no ha hecho el cambio «Retirada»: Moodle está en mantenimiento."
+    assert mail.context == {"access_change_id": change.pk, "reason": reason}
+    assert reason in render_mail(mail.template, mail.context, reveal=False).text
+    client.force_login(get_user_model().objects.create_superuser("eva"))
+    page = staff_attention_context(mail.context)["admin_url"].removeprefix(settings.SITE_URL)
+    assert "Volver a intentar los cambios atascados" in client.get(page).content.decode()
