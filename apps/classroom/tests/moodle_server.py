@@ -64,6 +64,7 @@ class FakeMoodle:
         self.calls: list[str] = []
         self.drop_answers = 0
         self.down = False
+        self.services_are_off = False
         self.moved_to = ""
         # Since 3.10 a failed update is a warning instead of an error.
         self.warns_instead = True
@@ -442,6 +443,9 @@ def running_moodle() -> Iterator[FakeMoodle]:
                 return
             if moodle.down:
                 self._say(503, b"<html>Service Unavailable</html>", "text/html")
+                return
+            if moodle.services_are_off:
+                self._say(403, b"", "text/html")
                 return
             token = params.pop("wstoken", "")
             function = params.pop("wsfunction", "")

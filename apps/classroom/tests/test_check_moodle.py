@@ -41,6 +41,7 @@ class ReadyMoodle:
         self.guest = {"id": 1, "email": "root@localhost"}
         self.courses = {"asignatura-0": 0}
         self.refused: dict[int, str] = {}
+        self.hidden: set[int] = set()
         self.is_assignable = True
         self.calls: list[str] = []
         for name in (
@@ -93,6 +94,10 @@ class ReadyMoodle:
         ]
 
     def core_course_get_courses_by_field(self, field: str, value: str) -> dict[str, Any]:
+        if field == "ids":
+            numbers = map(int, value.split(","))
+            rows = [{"id": pk, "visible": int(pk not in self.hidden)} for pk in numbers]
+            return {"courses": rows, "warnings": []}
         if value not in self.courses:
             return {"courses": [], "warnings": []}
         course = {"id": self.courses[value], "shortname": value, "fullname": f"Curso {value}"}
@@ -236,6 +241,15 @@ def test_welcome_mails_are_noted_from_the_release_that_sends_them(ready, mapped)
     ready.site["version"] = "2024100706"
     [note] = check_moodle().notes
     assert "mensaje de bienvenida" in note
+
+
+def test_hidden_courses_are_noted(ready, mapped):
+    assert "oculto" not in "".join(check_moodle().notes)
+    ready.hidden.add(mapped[0])
+    report = check_moodle()
+    assert report.is_ready
+    [note] = [note for note in report.notes if "ocultos" in note]
+    assert f"Microeconomía (id {mapped[0]}). Ponlos en «Mostrar»" in note
 
 
 def test_wrong_token_is_one_sentence(moodle, settings):

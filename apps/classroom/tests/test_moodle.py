@@ -108,6 +108,10 @@ def test_a_lost_answer_creates_no_second_user(moodle, ana, micro):
             "El aula no contesta (core_user_get_users_by_field: HTTPError).",
         ),
         (
+            lambda m, s: setattr(m, "services_are_off", True),
+            "Los servicios web de Moodle o su protocolo REST están apagados: marca",
+        ),
+        (
             lambda m, s: setattr(m, "moved_to", "https://aula.example"),
             "MOODLE_URL lleva a otra dirección, https://aula.example:",
         ),

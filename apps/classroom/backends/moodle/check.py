@@ -18,7 +18,6 @@ from apps.classroom.backends.base import Item
 from apps.classroom.backends.moodle.client import FUNCTIONS, MoodleError, call
 from apps.classroom.backends.moodle.courses import course_id_for, course_idnumber, item_name
 from apps.classroom.backends.moodle.menus import (
-    ADVANCED,
     MAINTENANCE,
     ROLES,
     SERVICES,
@@ -26,6 +25,7 @@ from apps.classroom.backends.moodle.menus import (
     USER_POLICIES,
     USERS,
 )
+from apps.classroom.backends.moodle.reasons import SERVICES_ARE_OFF
 from apps.classroom.models import MoodleCourse
 
 FRONT_PAGE = 1
@@ -170,9 +170,7 @@ def _why_no_answer(error: MoodleError) -> tuple[str, str, str]:
             return (
                 "service",
                 "rest",
-                "Los servicios web de Moodle o su protocolo REST están apagados: marca «Habilitar "
-                f"servicios web» en {ADVANCED}, y activa REST en {SERVICES} > Administrar "
-                "protocolos.",
+                SERVICES_ARE_OFF,
             )
         case 404:
             return "address", "", _no_moodle()
@@ -296,6 +294,7 @@ def _check_courses(
     report.unchecked_items = len(on_sale[most_items:]) if most_items is not None else 0
     items = _find_courses(report, on_sale[:most_items])
     report.courses = len(items)
+    _note_hidden_courses(report, items)
     if RIGHTS_IN_COURSES & {missing.name for missing in report.missing}:
         return
     refused: dict[int, MoodleError] = {}
@@ -316,6 +315,24 @@ def _check_courses(
             "course",
             code,
             f"{_course_sentence(refused[course_ids[0]])} Cursos: {', '.join(named)}{more}.",
+        )
+
+
+def _note_hidden_courses(report: Report, items: dict[int, list[Item]]) -> None:
+    """Name the courses that are hidden: their students are enrolled and cannot enter."""
+    ids = sorted(items)
+    hidden: list[int] = []
+    for first in range(0, len(ids), COURSES_A_CALL):
+        some = ",".join(map(str, ids[first : first + COURSES_A_CALL]))
+        answer = call("core_course_get_courses_by_field", field="ids", value=some)
+        hidden += [row["id"] for row in answer["courses"] if row.get("visible") == 0]
+    if hidden:
+        named = [f"{item_name(items[pk][0])} (id {pk})" for pk in hidden[:MOST_NAMED]]
+        more = f" y {len(hidden) - MOST_NAMED} más" if hidden[MOST_NAMED:] else ""
+        report.notes.append(
+            f"Cursos ocultos en Moodle, en los que sus alumnos no pueden entrar: "
+            f"{', '.join(named)}{more}. Ponlos en «Mostrar» en los ajustes del curso, "
+            "«Visibilidad del curso»."
         )
 
 

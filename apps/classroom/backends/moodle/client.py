@@ -5,6 +5,7 @@ the key `exception` is an error.
 """
 
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 import requests
@@ -12,7 +13,7 @@ from django.conf import settings
 from django.utils.html import strip_tags
 
 from apps.classroom.backends.base import ClassroomError
-from apps.classroom.backends.moodle.reasons import reason_for
+from apps.classroom.backends.moodle.reasons import SERVICES_ARE_OFF, reason_for
 
 TIMEOUT_S = 20
 # The functions of Moodle's web services that this package calls.
@@ -71,7 +72,10 @@ def call(function: str, **params: Any) -> Any:
         content = answer.json()
     except requests.RequestException as error:
         cause = f"{function}: {type(error).__name__}"
-        raise MoodleError(f"El aula no contesta ({cause}).", UNAVAILABLE) from error
+        message = f"El aula no contesta ({cause})."
+        if error.response is not None and error.response.status_code == HTTPStatus.FORBIDDEN:
+            message = SERVICES_ARE_OFF
+        raise MoodleError(message, UNAVAILABLE) from error
     if isinstance(content, dict) and "exception" in content:
         answered = content.get("debuginfo") or content.get("message") or content["exception"]
         raise error_of(content.get("errorcode"), str(answered), function)

@@ -18,6 +18,11 @@ COURSE_IS_GONE = (
     "El curso ya no existe en Moodle: elige otro en «Cursos de Moodle», o dale el mismo nombre "
     "corto o número de ID al nuevo, y vuelve a intentarlo."
 )
+# Moodle's answer is a bare HTTP status 403.
+SERVICES_ARE_OFF = (
+    "Los servicios web de Moodle o su protocolo REST están apagados: marca «Habilitar "
+    f"servicios web» en {ADVANCED}, y activa REST en {SERVICES} > Administrar protocolos."
+)
 # By code, or by function and code where the code alone says little.
 REASONS = {
     "invalidtoken": f"Moodle no conoce la clave de MOODLE_TOKEN: crea otra en {TOKENS}.",
@@ -37,8 +42,9 @@ REASONS = {
     "dmlwriteexception": "La base de datos de Moodle no ha guardado el cambio.",
     "invalidresponse": "Moodle no ha podido contestar a {function}.",
     "nopermissions": "Al rol del servicio web le falta un permiso en Moodle para {function}: "
-    "{detail}",
-    "nopermission": "Al rol del servicio web le falta un permiso en Moodle para {function}.",
+    f"{{detail}} «Comprobar Moodle» dice cuál; se pone en {ROLES}.",
+    "nopermission": "Al rol del servicio web le falta un permiso en Moodle para {function}: "
+    f"«Comprobar Moodle» dice cuál; se pone en {ROLES}.",
     "requireloginerror": "El rol del servicio web no puede entrar en el curso: le faltan los "
     "permisos moodle/course:view o moodle/course:viewhiddencourses.",
     "errorcoursecontextnotvalid": "El curso de Moodle se ha borrado, o el rol del servicio web no "
