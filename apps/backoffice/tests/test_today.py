@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.backoffice.accounts.staff_groups import create_groups
-from apps.classroom.models import AccessChange, Provisioning
+from apps.classroom.models import AccessChange, Account, Provisioning
 from apps.classroom.provisioning import provision
 from apps.core.mail.registry import render_mail
 from apps.core.models import Heartbeat, Mail, ScheduledJob
@@ -36,6 +36,8 @@ pytestmark = pytest.mark.django_db
 
 WORK = [
     "Pagados sin acceso",
+    "Cambios de acceso atascados",
+    "Cuentas del aula por decidir",
     "Plazos rechazados o vencidos",
     "Pagos sin pedido",
     "Disputas abiertas",
@@ -73,6 +75,8 @@ def make_work():
     Order.objects.filter(pk=order.pk).update(flag="Importe inesperado")
     order.events.create(kind="bought_twice", actor="Stripe", reason="Comprado dos veces")
     Provisioning.objects.filter(order_id=order.pk).update(status="failed")
+    AccessChange.objects.filter(order_id=order.pk).update(status="failed")
+    Account.objects.filter(student=order.student).update(held_id="7")
     Instalment.objects.filter(order=order).update(status="failed")
     Payment.objects.create(
         reference="pi_lost", amount=5, status="succeeded", flag="Pago que no es de esta tienda"
