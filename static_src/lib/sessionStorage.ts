@@ -4,6 +4,9 @@
  */
 export const QUOTE_CONTACT = "quote-contact";
 
+/** The order of a payment in progress (`islands/payment/pendingPayment.ts`). */
+export const PENDING_PAYMENT = "payment";
+
 /**
  * The result of `access` on this tab's sessionStorage, or null where the browser blocks site data:
  * there every access throws. Payments must work without anything stored here.

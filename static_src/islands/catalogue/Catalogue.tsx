@@ -9,6 +9,7 @@ import {
   toggleLesson,
   withoutUnavailable,
 } from "../../lib/cart";
+import { useUnfinishedPurchase } from "../../lib/paymentDialog";
 import { ResourceCache, useResource } from "../../lib/resource";
 import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
@@ -16,7 +17,6 @@ import { type CataloguePage, type CatalogueSubject, QuotedCart } from "../../sch
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { Degree, type University } from "../../schemas/universities";
-import { UnfinishedPurchase } from "../payment/UnfinishedPurchase";
 import { CartPanel, useClearing } from "./CartPanel";
 import { Checkout, useCheckout } from "./Checkout";
 import { Filters } from "./Filters";
@@ -94,6 +94,7 @@ export function Catalogue(props: Props) {
         .map(({ subject }) => withoutUnavailable(subject, items)),
     );
 
+  const unfinished = useUnfinishedPurchase();
   const clearing = useClearing(cart, setCart);
   const checkout = useCheckout();
   const pay = useRef(checkout.pay);
@@ -120,7 +121,7 @@ export function Catalogue(props: Props) {
 
   return (
     <>
-      <UnfinishedPurchase />
+      {unfinished}
       <Filters
         universities={universities}
         degrees={degrees.status === "ready" ? degrees.data : []}

@@ -1,6 +1,8 @@
 import { useEffect, useState } from "react";
 import * as z from "zod/mini";
 import { ApiError, get } from "../../lib/api";
+import "../../lib/buying";
+import "../../lib/common";
 import { forgetPayment, orderQuery, recoveryUrl, unfinishedOrder } from "./pendingPayment";
 import type { OrderCredentials } from "./state";
 

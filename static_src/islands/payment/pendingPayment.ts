@@ -5,10 +5,9 @@
  * address.
  */
 import * as z from "zod/mini";
-import { trySessionStorage } from "../../lib/sessionStorage";
+import { PENDING_PAYMENT as KEY, trySessionStorage } from "../../lib/sessionStorage";
 import type { OrderCredentials } from "./state";
 
-const KEY = "payment";
 const PendingPayment = z.object({ reference: z.string(), orderId: z.number(), token: z.string() });
 
 /** `reference` is the id of the PaymentIntent or of the Checkout Session. */

@@ -22,6 +22,7 @@ import {
   loadPaymentDialog,
   preloadPaymentDialog,
   reportMissingDialog,
+  useUnfinishedPurchase,
 } from "../../lib/paymentDialog";
 import { quoteCart, subjectCard } from "../../lib/quote";
 import { toast } from "../../lib/toast";
@@ -30,7 +31,6 @@ import type { Academy } from "../../schemas/academy";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
 import type { Pricing } from "../../schemas/pricing";
 import type { PaymentDialog } from "../payment/PaymentDialog";
-import { UnfinishedPurchase } from "../payment/UnfinishedPurchase";
 import { savingInWords } from "./saving";
 
 type Props = { subject: CatalogueSubject; pricing: Pricing; academy: Academy };
@@ -50,6 +50,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
   const [loading, setLoading] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
 
+  const unfinished = useUnfinishedPurchase();
   const { campaign } = pricing;
   const whole = subjectCard(subject.finalPriceCents, subject.totalDiscounts, {
     campaign,
@@ -94,7 +95,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
 
   return (
     <>
-      <UnfinishedPurchase />
+      {unfinished}
       <form
         className="card buy"
         aria-labelledby="comprar"
