@@ -125,6 +125,10 @@ class Payment(models.Model):
                 condition=Q(status="succeeded", currency="eur", order__isnull=False),
                 name="payment_by_success",
             ),
+            # Payments that no total adds up, with their refunds and disputes.
+            models.Index(
+                fields=("succeeded_at",), condition=~Q(currency="eur"), name="payment_not_in_euros"
+            ),
             models.Index(fields=("created_at",), condition=~Q(flag=""), name="payment_flagged"),
             models.Index(END_OF_REFERENCE, name="payment_by_end_of_reference"),
             models.Index(END_OF_SESSION, name="payment_by_end_of_session"),
