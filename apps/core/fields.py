@@ -12,6 +12,10 @@ _BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"
 class VisibleCharField(serializers.CharField):
     """A text that is empty if nothing of it can be seen, such as one of zero-width spaces."""
 
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("help_text", "Un texto en el que se vea algo.")
+        super().__init__(**options)
+
     def run_validation(self, data: Any = serializers.empty) -> Any:
         if isinstance(data, str) and not any(map(_is_visible, data)):
             data = ""

@@ -54,7 +54,12 @@ class PhoneField(serializers.CharField):
 
     def __init__(self, **options: Any) -> None:
         words = {**missing(PHONE_REQUIRED), **too_long("El teléfono")}
-        super().__init__(max_length=30, **{"error_messages": words, **options})
+        options.setdefault("error_messages", words)
+        super().__init__(
+            max_length=30,
+            help_text="Cifras, con + y lo que se escribe entre ellas; seis cifras como mínimo.",
+            **options,
+        )
         # After the check of the length: the first message is the one of the whole answer.
         self.validators.append(RegexValidator(_PHONE, PHONE_INVALID))
 

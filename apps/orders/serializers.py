@@ -24,6 +24,7 @@ from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent
 
 CODE: dict[str, Any] = {"max_length": "Un código tiene como mucho {max_length} caracteres."}
+BOX = "Hace falta, salvo que lo aceptado antes en el mismo pedido siga valiendo."
 MONEY: dict[str, Any] = {"max_digits": 8, "decimal_places": 2, "min_value": Decimal(0)}
 # The range of the database's 64-bit ids.
 ID: dict[str, Any] = {"min_value": 1, "max_value": 2**63 - 1}
@@ -80,10 +81,10 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         default="",
         error_messages=CODE,
     )
-    termsAccepted = serializers.BooleanField(required=False, default=False)
-    privacyAccepted = serializers.BooleanField(required=False, default=False)
-    adultConfirmed = serializers.BooleanField(required=False, default=False)
-    withdrawalWaived = serializers.BooleanField(required=False, default=False)
+    termsAccepted = serializers.BooleanField(required=False, default=False, help_text=BOX)
+    privacyAccepted = serializers.BooleanField(required=False, default=False, help_text=BOX)
+    adultConfirmed = serializers.BooleanField(required=False, default=False, help_text=BOX)
+    withdrawalWaived = serializers.BooleanField(required=False, default=False, help_text=BOX)
     remindersAccepted = serializers.BooleanField(required=False, default=False)
     first_name = VisibleCharField(
         max_length=80, required=False, allow_blank=True, allow_null=True, default=""

@@ -115,7 +115,9 @@ def make_one_of_everything():
     Consent.objects.create(
         student=student, kind="terms", legal_text=text, wording="Acepto", order_id=order.pk
     )
-    Account.objects.create(student=student)
+    Account.objects.create(
+        student=student, external_id=str(student.pk), address=student.email, made_by_shop=True
+    )
     FormerEmail.objects.create(student=student, email=f"antes{n}@example.com")
     Provisioning.objects.create(order_id=order.pk, student=student, status="created")
     MoodleCourse.objects.create(subject=subject, shortname=f"C{n}", course_id=n, full_name="Curso")

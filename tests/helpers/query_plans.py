@@ -40,11 +40,13 @@ def multiply(row: Model, times: int, **columns: str) -> int:
 
     Returns the highest id before: the id of copy n is that plus n, for n from 1 to `times`.
     `columns` gives SQL expressions by column name, in which `n` is that number. Every unique column
-    needs one. All other columns are copied.
+    needs one, except a student's random key. All other columns are copied.
     """
     meta = row._meta
     names = [f.column for f in meta.concrete_fields if not f.primary_key and not f.generated]
     assert set(columns) <= set(names), set(columns) - set(names)
+    if "classroom_key" in names:
+        columns = {"classroom_key": "gen_random_uuid()::text", **columns}
     values = ", ".join(columns.get(name, f'source."{name}"') for name in names)
     quoted = ", ".join(f'"{name}"' for name in names)
     table = meta.db_table

@@ -37,7 +37,7 @@ PAGES = [
     "/sitemap.xml", "/robots.txt", "/site.webmanifest", "/favicon.ico", "/imagenes/logo.png",
     "/.well-known/security.txt", "/.well-known/apple-developer-merchantid-domain-association",
     "/csp-report", "/monitor", "/metrics",
-    "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace",
+    "/aula", "/aula/perfil", "/aula/salir", "/aula/enlace", "/aula/confirmar",
     "/aula/acceso", "/admin/login/", "/desistimiento", "/factura",
     "/factura/codigo.pdf", "/admin/clave-olvidada", "/admin/nueva-clave", "/nothing",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ Stripe. `make run` stores them in the Stripe sandbox
 (`tools/dev/sample_payments.py`), so that they can be refunded.
 """
 
-from apps.backoffice.sample.balance import seed_balance
 from apps.backoffice.sample.seed import seed_trade
+from apps.backoffice.sample.stripe_balance import seed_balance
 
 __all__ = ("seed_balance", "seed_trade")

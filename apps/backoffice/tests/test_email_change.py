@@ -26,7 +26,12 @@ PASSWORD = "estudiar-de-noche-7"
 def ana():
     ana = find_or_create_student(email="ana@example.com", phone="+34600111111", first_name="Ana")
     account = Account.objects.create(
-        student=ana, external_id=str(ana.pk), username=ana.email, classroom="local"
+        student=ana,
+        external_id=str(ana.pk),
+        username=ana.email,
+        address=ana.email,
+        made_by_shop=True,
+        classroom="local",
     )
     set_password(token=make_token(account), first_name="Ana", last_name="Gil", password=PASSWORD)
     return ana

@@ -279,10 +279,13 @@ def test_concurrent_payment_and_expiry_leave_the_order_either_paid_or_payable(
         return "page" if status == 200 else answer["code"]
 
     for meeting in range(4):
-        placed = api.checkout(checkout_body(whole(subject), total="182.40"))
+        # Each meeting has a buyer of its own: nobody buys the subject twice.
+        who = {"email": f"bruno{meeting}@example.com"}
+        placed = api.checkout(checkout_body(whole(subject), total="182.40", **who))
         changed = checkout_body(
             whole(other),
             total="182.40",
+            **who,
             recovery_order_id=placed["order_id"],
             token=placed["token"],
         )

@@ -115,7 +115,7 @@ def assert_over(sandbox, plan, *, is_whole):
         assert (plan.status, back) == ("refunded", sum(charges(sandbox, plan))), plan.pk
         return
     confirmed = Refund.objects.get(payment__order=plan, follows=None)
-    late = plan.payments.filter(succeeded_at__gt=confirmed.created_at)
+    late = plan.payments.filter(recorded_at__gt=confirmed.created_at)
     expected = 500 + sum(to_cents(payment.amount) for payment in late)
     assert (plan.status, back) == ("partially_refunded", expected), plan.pk
 

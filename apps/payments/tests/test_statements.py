@@ -39,7 +39,7 @@ def test_a_paid_purchase_takes_few_statements(api: Api, sandbox: Sandbox):
         placed = api.checkout(checkout_body(whole(subject), total=95.0))
     sandbox.confirm(placed["client_secret"])
     payment = placed["payment_intent_id"]
-    with statements(most=30):
+    with statements(most=32):
         api.post("complete-payment", {"payment_intent_id": payment})
     with statements(most=2):
         deliver(api, event_body("payment_intent.succeeded", payment))
