@@ -26,7 +26,7 @@ from apps.classroom.rights import rights_of
 from apps.core.transactions import require_transaction
 from apps.students.models import Student
 
-# That of a purchase's access.
+# The mail that announces the access of a purchase.
 PRIORITY = 20
 
 
@@ -186,7 +186,7 @@ def _hold(student: Student, external_id: str) -> None:
 
 
 def known_account(student: Student) -> Known:
-    """What is stored about the student's account in the present classroom."""
+    """The stored facts about the student's account in the present classroom."""
     account = Account.objects.select_related("student").filter(student=student).first()
     if account is None or account.classroom != settings.CLASSROOM:
         return Known()

@@ -146,7 +146,7 @@ class SampleShop:
         return Payment.objects.get(reference=payment.reference)
 
     def work(self, order: Order, at: datetime) -> None:
-        """What the worker of the classroom does for the order."""
+        """Provide the access of the order, as the classroom's worker does."""
         with clock_at(at):
             provision.func(order_id=order.pk)
             for change in AccessChange.objects.filter(order_id=order.pk, status=AccessChange.OPEN):

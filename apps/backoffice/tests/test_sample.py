@@ -156,7 +156,7 @@ def test_the_balance_at_stripe_fits_the_payments_of_each_month():
     # With the orders of today, and a payment that matches no order.
     figures = figures_of(this_month())
     assert [row.difference_cents for row in figures.comparisons] == [0, 0, 0]
-    # It arrived two days ago, which may be last month.
+    # The payment arrived two days ago, which may be last month.
     unmatched = (figures.unmatched.cents, figures_of(this_month().before).unmatched.cents)
     assert sum(unmatched) == 22800
     assert Payment.objects.filter(reference="pi_ejemplo_ana", order__isnull=False).exists()

@@ -29,7 +29,7 @@ class Right:
 
 @dataclass(frozen=True)
 class Known:
-    """What the shop has stored about a student's account in the classroom.
+    """The stored facts about a student's account in the classroom.
 
     `address` is the e-mail address that the classroom had for it, `made_by_shop` whether the shop
     created it. `is_confirmed`: its owner has confirmed it from that mailbox. `allowed_id` is the id

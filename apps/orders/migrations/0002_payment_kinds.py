@@ -2,7 +2,7 @@ from django.apps.registry import Apps
 from django.db import migrations, models
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-# What the references of earlier payments begin with.
+# The beginnings of the references of earlier payments.
 BEGINNINGS = {"free_": "free", "transfer_": "transfer", "pi_ejemplo_": "sample"}
 
 

@@ -82,7 +82,7 @@ class Missing:
 class Report:
     release: str = ""
     missing: list[Missing] = field(default_factory=list)
-    # What staff should know, and what Moodle does not let the shop ask.
+    # Notes for staff on facts that Moodle does not let the shop ask.
     notes: list[str] = field(default_factory=list)
     courses: int = 0
     # Subjects and lessons that were left out, because asking for all takes minutes.

@@ -42,7 +42,7 @@ COURSE_REFUSED = (
 
 @dataclass
 class Wanted:
-    """What a course should be for the student, and the items that it holds."""
+    """The wanted state of a course for the student, and the items that it holds."""
 
     right: Right
     items: list[Item] = field(default_factory=list)
@@ -61,7 +61,7 @@ def send_rights(student: Student, external_id: str, rights: Sequence[Right]) -> 
             kept.add(_enrol_or_look_up(student, external_id, course_id, course))
         except MoodleError as error:
             problems.append(_problem(error, _names(course.items), course.items))
-    # What has ended is not sent again. Any other course that is not wanted is withdrawn.
+    # An ended right is not sent again. Any other course that is not wanted is withdrawn.
     for row in MoodleEnrolment.objects.filter(student=student).order_by("pk"):
         is_wanted = row.external_id == external_id and row.course_id in kept
         if is_wanted or _has_ended(row.ends_on):
