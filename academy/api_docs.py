@@ -1,5 +1,6 @@
 """The OpenAPI document and the page that shows it."""
 
+from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -9,6 +10,9 @@ from rest_framework.response import Response
 
 from apps.core.errors import AcademyError
 from apps.core.http.bad_requests import refusal
+from apps.core.page_cache.policy import ANSWER_CACHING
+from apps.pricing.reads import current_terms
+from apps.pricing.sale_terms import SaleTerms
 
 
 class MethodNotAllowed(AcademyError):
@@ -34,7 +38,34 @@ class _ReadOnly:
 
 
 class Schema(_ReadOnly, SpectacularAPIView):  # type: ignore[misc]
+    """The document, made once in each process for each format and terms: it takes 0.1 s of CPU."""
+
     schema = None
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        renderer: Any = request.accepted_renderer
+        return HttpResponse(
+            _rendered(renderer.__class__, current_terms()),
+            content_type=f"{renderer.media_type}; charset=utf-8",
+            headers={
+                "Cache-Control": ANSWER_CACHING,
+                "Content-Disposition": f'inline; filename="api.{renderer.format}"',
+            },
+        )
+
+
+@lru_cache(maxsize=2)
+def _document(terms: SaleTerms) -> Any:
+    """The document with these terms of sale, which are those of the request."""
+    generator: Any = Schema.generator_class()
+    return generator.get_schema(request=None, public=True)
+
+
+@lru_cache(maxsize=4)
+def _rendered(renderer: Any, terms: SaleTerms) -> bytes:
+    """The document in the format of this class of renderers."""
+    document: bytes = renderer().render(_document(terms), renderer.media_type, {})
+    return document
 
 
 class Docs(_ReadOnly, SpectacularSwaggerSplitView):  # type: ignore[misc]

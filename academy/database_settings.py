@@ -49,10 +49,10 @@ def database(var_dir: Path) -> dict[str, Any]:
     return _postgresql(config)
 
 
-def databases(var_dir: Path) -> dict[str, dict[str, Any]]:
+def databases(var_dir: Path, *, with_replica: bool = True) -> dict[str, dict[str, Any]]:
     """The value of DATABASES: the database, and its replica if DATABASE_REPLICA_URL names one."""
     found = {"default": database(var_dir)}
-    if env.str("DATABASE_REPLICA_URL", default=""):
+    if with_replica and env.str("DATABASE_REPLICA_URL", default=""):
         replica = _postgresql(env.db_url("DATABASE_REPLICA_URL"))
         if replica["ENGINE"] != found["default"]["ENGINE"] or "postgresql" not in replica["ENGINE"]:
             raise ImproperlyConfigured(
@@ -69,13 +69,15 @@ def _postgresql(config: dict[str, Any]) -> dict[str, Any]:
     config.setdefault("CONN_HEALTH_CHECKS", True)
     # The folder of a Unix socket is given as a quoted host: postgres://me@%2Frun%2Fpg/db
     config["HOST"] = unquote(config["HOST"])
+    # Without it, a process waits for minutes for a host that answers nothing.
+    config.setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
     if PGBOUNCER:
         # A server-side cursor outlives its transaction, and the next transaction may run on another
         # server connection. PgBouncer accepts no `options`: the role has these settings instead
         # (docs/operations.md, "PgBouncer").
         config["DISABLE_SERVER_SIDE_CURSORS"] = True
     else:
-        config.setdefault("OPTIONS", {}).setdefault("options", server_options())
+        config["OPTIONS"].setdefault("options", server_options())
     return config
 
 

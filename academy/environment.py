@@ -3,6 +3,7 @@
 A value that can't be read is one Spanish sentence.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -54,3 +55,10 @@ _deployed = any(
 ) or env.str("SITE_URL", default="").startswith("https:")
 if IS_COMMAND and not _deployed:
     Env.read_env(BASE_DIR / "var" / "dev.env")
+
+
+def known_settings() -> set[str]:
+    """The names of all settings that the modules of this package read."""
+    modules = sorted(Path(__file__).parent.glob("*.py"))
+    source = "".join(module.read_text(encoding="utf-8") for module in modules)
+    return set(re.findall(r"""\benv\.\w+\(\s*["']([A-Z0-9_]+)["']""", source))

@@ -29,6 +29,10 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
 VAR_DIR = BASE_DIR / env.str("VAR_DIR", default="var")
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
+# A restored copy for practice. It charges, mails and enrols nobody, and keeps away from what it
+# would share with the real shop: the bucket, the replica and the cache.
+REHEARSAL = env.bool("REHEARSAL", default=False)
+
 # The number of the academy's own proxies in front of the web process. The visitor's address is that
 # many hops back in X-Forwarded-For. With 0 it is REMOTE_ADDR.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
@@ -85,6 +89,7 @@ MIDDLEWARE = [
     "django_guid.middleware.guid_middleware",
     # Before all others: it answers for them.
     "apps.core.page_cache.middleware.PageCacheMiddleware",
+    "apps.core.http.middleware.PieceOfWorkMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "apps.core.storage.static_files.StaticFilesMiddleware",
     # Compresses pages to a sixth. Django adds random padding against the BREACH attack.
@@ -92,6 +97,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "apps.core.http.middleware.BrowserHeadersMiddleware",
     "apps.core.http.health.ProbeMiddleware",
+    "apps.core.http.proxies.UnknownProxyMiddleware",
     "apps.core.http.middleware.BadRequestMiddleware",
     "apps.core.http.middleware.CanonicalPathMiddleware",
     "apps.payments.middleware.StripeTimeMiddleware",
@@ -123,7 +129,7 @@ TEMPLATES = [
                 "apps.core.context.site",
                 "apps.catalogue.context.vat",
                 "apps.pages.context.test_mode",
-                "apps.pages.context.instalment_plan",
+                "apps.pages.context.sale_terms",
             ],
             "builtins": ["apps.core.templatetags.academy"],
         },
@@ -131,7 +137,7 @@ TEMPLATES = [
 ]
 
 # ---------------------------------------------------------------- database
-DATABASES = databases(VAR_DIR)
+DATABASES = databases(VAR_DIR, with_replica=not REHEARSAL)
 DATABASE_ROUTERS = ["apps.core.replica.ReplicaRouter"]
 SILENCED_SYSTEM_CHECKS = [
     # SQLite ignores the INCLUDE columns of the catalogue's indexes, which is harmless.
@@ -151,6 +157,8 @@ PAGE_CACHE_POLL_SECONDS = env.float("PAGE_CACHE_POLL_SECONDS", default=0.5)
 # Where they are kept behind the process's own memory. With a Valkey or Redis all processes share
 # them.
 CACHES = {"default": env.cache_url("CACHE_URL", default="locmemcache://")}
+if REHEARSAL:
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 if CACHES["default"]["BACKEND"].endswith("LocMemCache"):
     CACHES["default"]["OPTIONS"] = {"MAX_ENTRIES": 128}
 
@@ -172,8 +180,12 @@ BACKUP_RECIPIENT = env.str("BACKUP_RECIPIENT", default="")
 # "Hoy" shows a backup that is older than this many hours. 0: never.
 BACKUP_MAX_AGE_HOURS = env.int("BACKUP_MAX_AGE_HOURS", default=0 if DEBUG else 26)
 
-# The monitor shows a disk that has less than this left where the shop writes. 0: never.
+# The monitor shows a disk that has less than this left where the shop writes, and visitors send no
+# files. 0: never.
 DISK_MIN_FREE_MB = env.int("DISK_MIN_FREE_MB", default=500)
+
+# The attachments of forms that nobody has answered may take this much together.
+ATTACHMENTS_MAX_MB = env.int("ATTACHMENTS_MAX_MB", default=1000)
 
 # ---------------------------------------------------------------- invoices
 # Records invoices for the tax agency: "" (off), "pruebas" (its test environment) or "produccion".
@@ -200,7 +212,7 @@ STATICFILES_DIRS = [STATIC_BUILD] if STATIC_BUILD.is_dir() else []
 # Where the manifest of the front end is read.
 FRONT_END = STATIC_BUILD if DEBUG else STATIC_ROOT
 # The bucket of an S3-compatible service for pictures and attachments. Empty: folders of VAR_DIR.
-S3_BUCKET = env.str("S3_BUCKET", default="")
+S3_BUCKET = "" if REHEARSAL else env.str("S3_BUCKET", default="")
 STORAGES = storages(VAR_DIR, S3_BUCKET, debug=DEBUG)
 WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[.-][0-9A-Za-z]{8,12}\..+$"
@@ -314,11 +326,14 @@ CONTENT_SECURITY_POLICY = {
 }
 
 # ---------------------------------------------------------------- e-mail
-# Without a mail provider each mail is a file under var/mail, which the admin shows.
+# Without a mail provider, and in a rehearsal, each mail is a file under var/mail, which the admin
+# shows.
 EMAIL_BACKEND = "apps.core.mail.backends.FileBackend"
 EMAIL_FILE_PATH = VAR_DIR / "mail"
 EMAIL_TIMEOUT = 20
-if env.str("EMAIL_URL", default=""):
+if REHEARSAL:
+    pass
+elif env.str("EMAIL_URL", default=""):
     vars().update(env.email_url("EMAIL_URL"))
 elif env.str("ANYMAIL_BACKEND", default=""):
     # e.g. anymail.backends.brevo.EmailBackend, with its own variables such as BREVO_API_KEY.
@@ -347,6 +362,8 @@ MOODLE_STUDENT_ROLE = env.int("MOODLE_STUDENT_ROLE", default=5)
 MOODLE_AUTH = env.str("MOODLE_AUTH", default="manual")
 MOODLE_LANG = env.str("MOODLE_LANG", default="")
 MOODLE_MAILDISPLAY = env.int("MOODLE_MAILDISPLAY", default=0)
+# The group that students are put into in each course, such as "{semester} {year}"; empty: none.
+MOODLE_GROUP = env.str("MOODLE_GROUP", default="")
 # Moodle's password policy in Spanish, beside the field. Moodle tells it only when it refuses one.
 MOODLE_PASSWORD_HINT = env.str(
     "MOODLE_PASSWORD_HINT",
@@ -358,10 +375,6 @@ PORTAL_URL = env.str("PORTAL_URL", default=f"{MOODLE_URL}/my/" if _in_moodle els
 PORTAL_PROFILE_URL = env.str(
     "PORTAL_PROFILE_URL", default=f"{MOODLE_URL}/user/profile.php" if _in_moodle else "/aula/perfil"
 )
-# The number of instalments, and the days between two of them. They apply to new orders: each order
-# keeps the plan that it was sold with.
-INSTALMENT_COUNT = env.int("INSTALMENT_COUNT", default=3)
-INSTALMENT_EVERY_DAYS = env.int("INSTALMENT_EVERY_DAYS", default=20)
 # Euros that one member of staff may refund in a day.
 REFUND_DAILY_LIMIT = env.int("REFUND_DAILY_LIMIT", default=1000)
 # Euros in bank transfers that one member of staff may record in a day.
@@ -370,8 +383,12 @@ TRANSFER_DAILY_LIMIT = env.int("TRANSFER_DAILY_LIMIT", default=2000)
 TRANSFER_IBAN = env.str(
     "TRANSFER_IBAN", default="ES91 2100 0418 4502 0005 1332" if DEBUG else ""
 ).strip()
-# Hours after which a buyer who agreed is reminded of an unpaid cart. Empty: never.
-CART_REMINDER_HOURS = env.list("CART_REMINDER_HOURS", cast=int, default=[24, 72])
+# Former settings, now terms of sale in the admin, with the values that a deployment still has.
+FORMER_SETTINGS: dict[str, str] = {
+    name: value
+    for name in ("INSTALMENT_COUNT", "INSTALMENT_EVERY_DAYS", "CART_REMINDER_HOURS")
+    if (value := env.str(name, default=None)) is not None
+}
 # Hide list prices that were never charged in the last 30 days (EU price indication law).
 REQUIRE_PRICE_HISTORY = env.bool("REQUIRE_PRICE_HISTORY", default=False)
 

@@ -30,6 +30,19 @@ from apps.core.checks import START  # noqa: E402  (needs the app registry)
 if problems := [problem.msg for problem in run_checks(tags=[START]) if problem.is_serious()]:
     refuse(" ".join(problems))
 
+from django.db import Error, connection  # noqa: E402  (needs the settings)
+
+try:
+    # A rehearsal's database refuses a process that does not rehearse.
+    connection.ensure_connection()
+except ImproperlyConfigured as error:
+    refuse(str(error))
+except Error:
+    pass  # The database may be up later.
+finally:
+    # The workers are forked from this process, and must not share its connection.
+    connection.close()
+
 from apps.payments.stripe.client import client  # noqa: E402  (needs the app registry)
 
 # Create Stripe's client before threads start. Otherwise two first requests could each create one,

@@ -1,5 +1,6 @@
-"""Module names in `apps`. `lint-imports` checks the imports."""
+"""Module names in `apps`, and what only one module does. `lint-imports` checks the imports."""
 
+import ast
 from collections import defaultdict
 from pathlib import Path
 
@@ -52,3 +53,19 @@ def test_two_apps_share_a_module_name_only_for_the_same_layer():
         apps_by_name[path.stem].add(path.relative_to(ROOT / "apps").parts[0])
     shared = {name for name, apps in apps_by_name.items() if len(apps) > 1}
     assert shared - LAYERS == set()
+
+
+def test_only_the_offer_prices_a_basket():
+    """A price rule that is asked elsewhere would miss codes, quotes and what staff have agreed."""
+    rules = {"quote_cart", "quote_mismatch", "instalments_refusal"}
+    callers = {
+        path.relative_to(ROOT).as_posix()
+        for path in app_modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in rules
+    }
+    assert callers == {
+        "apps/orders/offer/binding_quotes.py",
+        "apps/orders/offer/offer.py",
+        "apps/pricing/rules.py",
+    }

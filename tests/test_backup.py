@@ -3,6 +3,9 @@
 import os
 import subprocess
 import sys
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -11,11 +14,21 @@ from django.core.files.storage import storages
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from apps.core.models import Backup
+from apps.classroom.models import Provisioning
+from apps.classroom.tests.moodle_server import TOKEN, running_moodle
+from apps.core.backup.make import place
+from apps.core.backup.numbers import GAP
+from apps.core.dates import today
+from apps.core.management.commands.restore import Command
+from apps.core.models import Backup, Mail
+from apps.core.rehearsal import NOT_SET
 from apps.core.storage.file_storage import PICTURES, PRIVATE
 from apps.orders.models import Order
 from tests.helpers.factories import ANA, make_subject
+from tests.helpers.plans import buy_in_instalments
 from tests.helpers.refunds import buy
+from tests.test_start import gunicorn
+from tools.dev.mail_server import running_mail_server
 from tools.dev.processes import ROOT
 
 CARLOS = {"email": "carlos@example.com", "phone": "+34600333333"}
@@ -66,6 +79,33 @@ def empty_place(tmp_path):
         cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture
+def archive(shop):
+    """The archive of a backup that is made when the test calls this."""
+
+    def make():
+        call_command("backup", unencrypted=True)
+        [path] = (shop / "backups").iterdir()
+        return str(path)
+
+    return make
+
+
+@pytest.fixture
+def outside(sandbox, empty_place):
+    """The servers that the restored shop is told of: Stripe, a Moodle, a mail server."""
+    with running_moodle() as moodle, running_mail_server() as mails:
+        env = {
+            **empty_place,
+            "STRIPE_API_BASE": sandbox.process.url,
+            "EMAIL_URL": f"smtp://127.0.0.1:{mails.port}",
+            "CLASSROOM": "moodle",
+            "MOODLE_URL": moodle.url,
+            "MOODLE_TOKEN": TOKEN,
+        }
+        yield SimpleNamespace(moodle=moodle, mails=mails, env=env)
+
+
 def run(*arguments, env):
     ended = subprocess.run(
         [sys.executable, "manage.py", *arguments],
@@ -101,9 +141,11 @@ def test_restored_shop_has_its_rows_and_files_and_names_every_later_charge(
     lost = [buy(api, sandbox, subject, **buyer) for buyer in (ANA, CARLOS, DIEGO)]
 
     at_stripe = {**empty_place, "STRIPE_API_BASE": sandbox.process.url}
-    status, output = run("restore", str(archive), env=at_stripe)
+    status, output = run("restore", str(archive), "--takeover", env=at_stripe)
 
     assert status == 1, output
+    # Three orders were placed after the backup; the gap follows the last of them.
+    assert f"El próximo pedido será el {lost[-1].pk + GAP + 1}." in output
     assert "con 2 archivos" in output
     assert "Cobros sin pedido, avisados por correo: 3." in output
     assert output.count("Cobro sin pedido: 182,40 €") == 3
@@ -114,10 +156,11 @@ def test_restored_shop_has_its_rows_and_files_and_names_every_later_charge(
     assert (restored / "pictures/profesores/lucia.webp").read_bytes() == b"picture"
     assert (restored / "private/leads/abc").read_bytes() == b"PEC"
 
-    status, output = run("restore", str(archive), "--offline", env=empty_place)
+    again = ("restore", str(archive), "--offline", "--takeover")
+    status, output = run(*again, env=empty_place)
     assert status == 1
     assert "La base de datos no está vacía" in output
-    status, output = run("restore", str(archive), "--offline", "--over-existing", env=empty_place)
+    status, output = run(*again, "--over-existing", env=empty_place)
     assert (status, "Pedidos comparados: 1;" in output) == (0, True), output
 
 
@@ -127,7 +170,7 @@ def test_broken_archive_and_one_in_clear_need_attention(shop, empty_place, setti
     call_command("backup")
     [archive] = (shop / "backups").iterdir()
     archive.write_bytes(archive.read_bytes()[:-2000])
-    status, output = run("restore", str(archive), "--offline", env=empty_place)
+    status, output = run("restore", str(archive), "--offline", "--takeover", env=empty_place)
     assert status == 1
     assert "Restaurada" not in output
 
@@ -139,3 +182,108 @@ def test_broken_archive_and_one_in_clear_need_attention(shop, empty_place, setti
     assert archive.suffix == ".tar"
     assert archive.stat().st_mode & 0o077 == 0
     assert not Order.objects.exists()
+
+
+def _work(env):
+    """One round of the clock and of the workers of a restored shop."""
+    for command in (("clock", "--once"), ("worker", "--batch", "--queue-name", "*")):
+        status, output = run(*command, env=env)
+        assert status == 0, output
+
+
+def _at_stripe(sandbox):
+    """What a shop can change at Stripe: the number of objects, payments, charges and refunds."""
+    client = sandbox.process.client().v1
+    lists = (client.payment_intents, client.charges, client.refunds)
+    rows = [[row.to_dict() for row in part.list({"limit": 100}).data] for part in lists]
+    return [sandbox.process.control("GET", "state")["objects"], *rows]
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_rehearsal_charges_mails_and_enrols_nobody_and_a_takeover_does(
+    api, sandbox, archive, outside
+):
+    """The backup has an instalment that is due, mails that wait, and pending access."""
+    order = buy_in_instalments(api, sandbox)
+    outside.moodle.add_course("FIS", f"asignatura-{order.lines.get().subject_id}")
+    yesterday = today() - timedelta(days=1)
+    order.instalments.filter(number=2).update(due_on=yesterday, charge_on=yesterday)
+    assert Mail.objects.filter(status=Mail.Status.QUEUED).exists()
+    assert Provisioning.objects.filter(status="pending").exists()
+    path, before = archive(), _at_stripe(sandbox)
+    rehearsal = {**outside.env, "REHEARSAL": "true"}
+
+    status, output = run("restore", path, "--rehearsal", env=outside.env)
+    assert (status, "Pon antes REHEARSAL=true" in output) == (1, True), output
+    status, output = run("restore", path, "--rehearsal", env=rehearsal)
+    assert (status, "ENSAYO" in output) == (0, True), output
+    _work(rehearsal)
+
+    assert _at_stripe(sandbox) == before
+    assert outside.mails.connections == 0
+    assert [call for call in outside.moodle.calls if "_get_" not in call] == []
+    status, output = run("charge_instalments", env=rehearsal)
+    assert "Sin respuesta de Stripe" in output
+
+    # Without the setting no process can use the database of a rehearsal.
+    for command in (("clock", "--once"), ("worker", "--batch"), ("charge_instalments",)):
+        status, output = run(*command, env=outside.env)
+        assert (status, NOT_SET in output) == (1, True), output
+    assert _at_stripe(sandbox) == before
+
+    # The same backup sells on for real: what was due is done.
+    with connection.cursor() as cursor:
+        name = urlsplit(outside.env["DATABASE_URL"]).path[1:]
+        cursor.execute(f"DROP DATABASE {name}")
+        cursor.execute(f"CREATE DATABASE {name}")
+    real = {**outside.env, "VAR_DIR": f"{outside.env['VAR_DIR']}-2"}
+    status, output = run("restore", path, "--takeover", env=real)
+    assert status == 0, output
+    _work(real)
+    _work(real)
+
+    assert len(_at_stripe(sandbox)[2]) == len(before[2]) + 1
+    assert "core_user_create_users" in outside.moodle.calls
+    assert outside.mails.recipients()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_restore_asks_whether_another_place_rehearses_or_takes_over(archive, empty_place):
+    path = archive()
+    offline = ("restore", path, "--offline")
+    rehearsal = {**empty_place, "REHEARSAL": "true"}
+    for options, env, sentence in (
+        ([], empty_place, "¿Es un ensayo, o esta máquina sustituye a la tienda?"),
+        (["--takeover"], rehearsal, "Con REHEARSAL=true esto es un ensayo."),
+        (["--over-existing"], rehearsal, "Esta base de datos no es la de un ensayo"),
+    ):
+        status, output = run(*offline, *options, env=env)
+        assert (status, sentence in output) == (1, True), output
+        assert "Restaurada" not in output
+    for more in ([], ["--over-existing"]):
+        status, output = run(*offline, *more, env=rehearsal)
+        assert (status, "ENSAYO" in output) == (0, True), output
+    # Without the setting the web process does not start with this database.
+    started = gunicorn(ROOT, DEBUG="true", ENV_FILE=os.devnull, **empty_place)
+    assert (started.returncode, NOT_SET in started.stderr) == (3, True), started.stderr
+    # A backup of the rehearsal is no backup of the shop.
+    folder = empty_place["VAR_DIR"]
+    run("backup", "--unencrypted", "--folder", folder, env=rehearsal)
+    [copy] = Path(folder).glob("academia-*.tar")
+    rehearsed = {**empty_place, "VAR_DIR": f"{folder}-2"}
+    if connection.vendor == "sqlite":
+        rehearsed["DATABASE_URL"] = f"sqlite:///{folder}-2.sqlite3"
+        status, output = run("restore", str(copy), "--offline", "--takeover", env=rehearsed)
+        assert (status, "La copia es de un ensayo" in output) == (1, True), output
+
+
+@pytest.mark.django_db
+def test_restore_in_the_place_of_the_backup_does_not_ask():
+    restore = Command()
+    here = {"place": place()}
+
+    restore._allow(here, is_takeover=False)
+
+    with pytest.raises(CommandError, match="La copia es de un ensayo"):
+        restore._allow({**here, "is_rehearsal": True}, is_takeover=False)

@@ -60,7 +60,7 @@ def test_behind_pgbouncer_no_cursor_or_option_outlives_a_transaction(database):
     config = database("gunicorn", pgbouncer=True)
 
     assert config["DISABLE_SERVER_SIDE_CURSORS"] is True
-    assert "OPTIONS" not in config
+    assert config["OPTIONS"] == {"connect_timeout": 5}
 
 
 def test_no_code_depends_on_the_session_of_a_database_connection():

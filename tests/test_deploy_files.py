@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.helpers.certificate import make_certificate
 from tools.dev.processes import ROOT
 from tools.dev.stack import documented_settings
 from tools.drill.proxy import nginx
@@ -91,10 +92,9 @@ def test_nginx_accepts_its_samples(name, tmp_path):
     sample = (ROOT / "deploy" / "nginx" / name).read_text()
     for folder in ("/etc/nginx/academia", "/srv/academia/code/deploy/nginx"):
         sample = sample.replace(folder, str(ROOT / "deploy" / "nginx"))
-    sample = sample.replace("/var/log/nginx/academia.log", str(tmp_path / "access.log"))
     if "ssl_certificate" in sample:
         folder = "/etc/letsencrypt/live/academia.example"
-        _make_certificate(tmp_path)
+        make_certificate(tmp_path)
         sample = sample.replace(folder, str(tmp_path))
     configuration = tmp_path / "nginx.conf"
     configuration.write_text(
@@ -112,14 +112,30 @@ def test_nginx_accepts_its_samples(name, tmp_path):
     assert "syntax is ok" in done.stderr, done.stderr
 
 
-def _make_certificate(folder: Path) -> None:
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1",
-         "-subj", "/CN=academia.example", "-keyout", folder / "privkey.pem",
-         "-out", folder / "fullchain.pem"],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
+def test_sample_with_the_certificate_has_safe_settings_of_tls():
+    """Left out, nginx and Debian's nginx.conf would allow TLS 1.0 and share one key of tickets."""
+    text = (ROOT / "deploy" / "nginx" / "academia.conf").read_text()
+    plain, secure = text.split("listen 443", maxsplit=1)
+    settings = dict(re.findall(r"^    (ssl_\w+|server_tokens) (.+);$", secure, re.MULTILINE))
+
+    assert settings["ssl_protocols"] == "TLSv1.2 TLSv1.3"
+    assert settings["ssl_session_tickets"] == settings["server_tokens"] == "off"
+    assert not settings.keys() & {"ssl_stapling", "ssl_ciphers"}
+    # Of the site's own name, not of the header Host.
+    assert "location / { return 301 https://$server_name$request_uri; }" in plain
+
+
+@pytest.mark.parametrize("workflow", ["ci.yml", "weekly.yml"])
+def test_workflows_look_up_known_vulnerabilities_of_all_pinned_packages(workflow):
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / workflow).read_text())["jobs"]
+    makefile = (ROOT / "Makefile").read_text()
+    audit = makefile.partition("\naudit:")[2].partition("\n\n")[0]
+
+    assert {"run": "make audit"} in jobs["audit"]["steps"]
+    # A package that could not be looked up is a failure.
+    assert "--strict" in audit
+    for pinned in ("-r requirements.txt", "-r tools/dev/requirements-dev.txt", "npm audit"):
+        assert pinned in audit
 
 
 def _temporary(folder: Path) -> str:

@@ -17,7 +17,6 @@ WRITTEN_BY_HAND = {
     "", ".css", ".html", ".in", ".js", ".md", ".mjs", ".py", ".sh", ".toml", ".ts", ".tsx", ".txt",
     ".yaml", ".yml",
 }  # fmt: skip
-README_AT_MOST = 8 * 1024
 
 # Documents that are not in the repository.
 OUTSIDE = re.compile(
@@ -200,8 +199,20 @@ def test_every_package_has_its_reason():
     assert explained == packages
 
 
-def test_readme_is_short():
-    assert (ROOT / "README.md").stat().st_size <= README_AT_MOST
+def test_map_lists_every_signal_and_every_module_that_receives_one():
+    listed = in_backticks(ROOT / "docs/map.md")
+    missing = []
+    for path in (ROOT / "apps").rglob("*.py"):
+        if "tests" in path.parts or path.name == "apps.py":
+            continue
+        source = path.read_text(encoding="utf-8")
+        missing += [
+            name for name in re.findall(r"^(\w+) = Signal\(", source, re.M) if name not in listed
+        ]
+        if re.search(r"^@receiver\(|\b(?:pre|post)_\w+\.connect\(", source, re.M):
+            missing += {name_of(path)} - {*listed}
+
+    assert not missing, missing
 
 
 @pytest.mark.parametrize(

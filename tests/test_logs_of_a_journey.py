@@ -71,11 +71,14 @@ def test_a_journey_is_logged_with_its_request_ids_and_without_addresses_tokens_o
         wanted: [line for line in lines if line["request_id"] == wanted]
         for wanted in (saving, failing)
     }
-    # The request and, in the worker, the mail that it has queued.
+    # The order, the request and, in the worker, the mail that it has queued.
     assert [line["logger"] for line in by_request[saving]] == [
+        "academy.purchases",
         "gunicorn.access",
         "apps.core.retries",
     ]
+    step = by_request[saving][0]
+    assert (step["order"], step["step"]) == (Order.objects.earliest("pk").pk, "created")
     provider = next(line for line in by_request[failing] if line.get("stripe_type"))
     assert (provider["stripe_status"], provider["stripe_type"]) == (500, "api_error")
     assert provider["stripe_request"].startswith("req_")

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from apps.core.mail import registry, samples
 from apps.core.mail.delivery import compose
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import RenderedMail, register_mail, registered_mails, render_values
 from apps.core.mail.samples import every_mail_has_a_sample, mail_preview
 from tests.helpers.mail_contract import differences
@@ -79,7 +80,7 @@ def test_every_mail_can_be_previewed_and_none_is_described_that_is_none():
 
 def test_a_mail_without_a_sample_stops_every_command(monkeypatch):
     monkeypatch.setattr(registry, "_templates", dict(registry._templates))
-    register_mail("new_mail", "Nuevo", lambda ids: {})
+    register_mail("new_mail", "Nuevo", lambda ids: {}, origin=Origin.STAFF)
     (error,) = every_mail_has_a_sample(None)
     assert error.id == "core.E001"
     assert "new_mail" in error.msg
@@ -121,7 +122,7 @@ def test_a_sample_that_differs_from_its_builder_is_noticed(sample, built, proble
 
 def test_a_test_that_renders_a_mail_from_rows_compares_it_with_its_samples(monkeypatch):
     monkeypatch.setattr(registry, "_templates", dict(registry._templates))
-    register_mail("job_failed", "Tarea", lambda ids: {"title": "x"})
+    register_mail("job_failed", "Tarea", lambda ids: {"title": "x"}, origin=Origin.STAFF)
     with pytest.raises(AssertionError, match=r"job_failed\.admin_url is only in the sample"):
         registry.render_mail("job_failed", {}, reveal=True)
 

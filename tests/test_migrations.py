@@ -7,11 +7,14 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 
+import pytest
+from django.core.management import call_command
 from django.db import models
 from django.db.migrations import Migration, operations
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ProjectState
 
+from apps.classroom.models import Semester
 from tools.dev.processes import ROOT
 
 REMOVALS = (
@@ -111,3 +114,9 @@ def test_columns_without_a_default_and_unannounced_removals_are_found():
         "Alter field note on order",
         "Remove field old from order",
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_tests_after_an_emptied_database_find_the_rows_of_migrations():
+    call_command("flush", interactive=False, verbosity=0)
+    assert Semester.objects.count() == 2

@@ -1,25 +1,37 @@
 """`/healthz`, `/readyz`, `/monitor` and `/metrics`: what turns them red, and for whom."""
 
+import hashlib
+import hmac
+import json
 import logging
 from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
+import time_machine
+from django.conf import settings
 from django.db import OperationalError, transaction
 from django.test import Client
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from apps.backoffice.today.page import today_for
 from apps.core import disk_space
 from apps.core.http import health
+from apps.core.http.proxies import UNKNOWN_PROXY
+from apps.core.incidents import incident_counts, is_current
 from apps.core.jobs import alert_silent_processes
 from apps.core.mail.outbox import deliver_mail
-from apps.core.models import PROCESSES, Backup, Heartbeat
+from apps.core.models import PROCESSES, Backup, Heartbeat, Incident, Restore
 from apps.core.workers.heartbeats import beat
 from apps.orders.ledger.history import note
 from apps.orders.models.statuses import EventKind
+from apps.payments.jobs import watch_webhooks
 from apps.payments.models import AuditDifference
+from apps.payments.unheard import REFUSED, events_are_missing
+from tests.helpers.completion import deliver, event_body
 from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.refunds import buy, make_clerk
 from tests.test_start import DEPLOYMENT, run
 from tools.dev.processes import ROOT
 
@@ -113,6 +125,113 @@ def test_monitor_names_old_tasks_differences_and_failed_work(monitor):
     assert found["checks"]["queues"]["mail"]["oldest_seconds"] >= 360
     assert found["checks"]["audit"] == {"ok": False, "age_seconds": None, "differences": 1}
     assert "Pedido" not in str(found)
+
+
+@pytest.mark.django_db
+def test_wrong_webhook_secret_turns_the_monitor_red_and_hoy_says_so(monitor, api, sandbox, caplog):
+    """Refused requests alone do not: anybody can send them. A payment without an event does."""
+    clerk, now = make_clerk(), timezone.now()
+    body = event_body("payment_intent.succeeded", "pi_1")
+
+    def at(minutes):
+        return time_machine.travel(now + timedelta(minutes=minutes), tick=False)
+
+    def reports(minutes):
+        """Whether the monitor and "Hoy" say that events are missing."""
+        with at(minutes):
+            watch_webhooks()
+            tiles = [tile.label for tile in today_for(clerk).waiting]
+            checks = monitor("/monitor").json()["checks"]
+            return not checks["webhooks"]["ok"], "Incidencias del servidor" in tiles
+
+    with at(-30):
+        api.post("stripe/webhook", {})
+        deliver(api, body, secret="whsec_of_another_endpoint")
+    assert reports(70) == (False, False)
+    buy(api, sandbox)
+    assert reports(6) == (False, False)
+    assert reports(61) == (True, True)
+
+    # Once events with another secret arrive after a payment, five minutes are enough.
+    with at(2):
+        deliver(api, body, secret="whsec_of_another_endpoint")
+    assert reports(6) == (True, True)
+    assert "was refused: wrong-secret" in caplog.text
+    assert "was refused: no-signature" in caplog.text
+    figures = monitor("/metrics").text
+    assert 'academy_webhook_refusals_total{reason="wrong-secret"} 2.0' in figures
+    assert 'academy_webhook_refusals_total{reason="no-signature"} 1.0' in figures
+
+    with at(7):
+        assert deliver(api, body).status_code == 200
+    assert reports(90) == (False, False)
+
+
+@pytest.mark.django_db
+def test_reason_of_a_refused_event_is_counted(api):
+    deliver(api, "[")
+    with time_machine.travel(timezone.now() - timedelta(minutes=6), tick=False):
+        old = event_body("charge.refunded", "ch_1")
+        moment = int(timezone.now().timestamp())
+    key = settings.STRIPE_WEBHOOK_SECRET.encode()
+    signature = hmac.new(key, f"{moment}.{old}".encode(), hashlib.sha256).hexdigest()
+    api.post("stripe/webhook", json.loads(old), headers={"stripe-signature": "nothing"})
+    api.client.post(
+        "/api/stripe/webhook",
+        old,
+        content_type="application/json",
+        headers={"stripe-signature": f"t={moment},v1={signature}"},
+    )
+
+    assert incident_counts(REFUSED) == {
+        "no-signature": 0,
+        "wrong-secret": 1,
+        "too-old": 1,
+        "no-json": 1,
+    }
+
+
+@pytest.mark.django_db
+def test_payments_before_a_restore_have_lost_their_events_with_it(api, sandbox):
+    now = timezone.now()
+    buy(api, sandbox)
+    with time_machine.travel(now + timedelta(hours=2), tick=False):
+        assert events_are_missing()
+        Restore.objects.create(backup_made_at=now, is_rehearsal=False)
+        assert not events_are_missing()
+
+
+@pytest.mark.django_db
+def test_proxy_that_the_settings_do_not_name_is_reported(monitor, settings):
+    clerk = make_clerk()
+
+    def problems():
+        tiles = {tile.label: tile.url for tile in today_for(clerk).waiting}
+        url = tiles.get("Incidencias del servidor")
+        browser = Client()
+        browser.force_login(clerk)
+        return monitor("/monitor").json()["problems"], browser.get(url).text if url else ""
+
+    def visit(address):
+        # A new handler: the middleware of each notes a proxy once in ten minutes.
+        client = Client(REMOTE_ADDR=address, headers={"x-forwarded-for": "203.0.113.7"})
+        assert client.get("/precios").status_code == 200
+
+    Client(REMOTE_ADDR="127.0.0.1").get("/precios")
+    visit("5.9.0.1")  # A visitor who writes the header.
+    assert problems() == ([], "")
+
+    visit("10.0.0.2")
+
+    found, page = problems()
+    assert found == ["proxy"]
+    assert "TRUSTED_PROXIES" in page
+    with time_machine.travel(timezone.now() + timedelta(minutes=61)):
+        assert not is_current(UNKNOWN_PROXY)
+    Incident.objects.all().delete()
+    settings.TRUSTED_PROXIES = 1
+    visit("10.0.0.2")
+    assert problems() == ([], "")
 
 
 @pytest.mark.django_db

@@ -1,18 +1,27 @@
 """The sample of `deploy/nginx` sheds a crowd, and lets buyers and Stripe in."""
 
 import os
+import select
+import socket
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import requests
+from django.conf import settings
 
+from apps.core.api import PublicAPIView
+from apps.leads.api import SendPreviewContact
+from apps.payments.api import StripeWebhook
+from tests.helpers.certificate import make_certificate
 from tools.dev.processes import end, free_port, is_free, start
-from tools.drill.proxy import SAMPLE, nginx, proxy_command
+from tools.drill.proxy import SAMPLE, nginx, proxy_command, upstreams
 from tools.stripe_sandbox.testing import wait_until
 
 pytestmark = pytest.mark.skipif(nginx() is None, reason="nginx is not installed")
@@ -39,6 +48,11 @@ class _Request(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        if self.path == "/admin/jsi18n/" and "=good" not in self.headers.get("Cookie", ""):
+            self.send_response(302)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         self.server.schemes.append(self.headers["X-Forwarded-Proto"])
         if "crowd" in self.path:
             with self.server.lock:
@@ -110,8 +124,13 @@ def crowd(shop, site):
     """As many visitors as may be under way, all of them waiting for their page."""
     with ThreadPoolExecutor(MOST_VISITS) as visitors:
         waiting = [
-            visitors.submit(requests.get, f"{site}/compra?crowd", timeout=60)
-            for _ in range(MOST_VISITS)
+            visitors.submit(
+                requests.get,
+                f"{site}/compra?crowd",
+                headers={"X-Forwarded-For": f"192.0.2.{number}"},
+                timeout=60,
+            )
+            for number in range(MOST_VISITS)
         ]
         wait_until(lambda: shop.waiting == MOST_VISITS)
         yield waiting
@@ -119,7 +138,7 @@ def crowd(shop, site):
 
 
 def test_visitor_above_the_limit_gets_a_spanish_page_at_once(site, crowd):
-    refused = requests.get(f"{site}/precios", timeout=5)
+    refused = requests.get(f"{site}/precios", timeout=60)
 
     assert refused.status_code == 503
     assert refused.headers["Retry-After"] == "5"
@@ -129,7 +148,7 @@ def test_visitor_above_the_limit_gets_a_spanish_page_at_once(site, crowd):
 
 
 def test_api_above_the_limit_answers_in_its_own_shape(site, crowd):
-    refused = requests.get(f"{site}/api/catalogue?page=2", timeout=5)
+    refused = requests.get(f"{site}/api/catalogue?page=2", timeout=60)
 
     assert refused.status_code == 503
     assert refused.headers["Retry-After"] == "5"
@@ -147,37 +166,37 @@ def test_api_above_the_limit_answers_in_its_own_shape(site, crowd):
     ],
 )
 def test_stripe_and_buyers_get_in_while_a_crowd_waits(site, crowd, path):
-    answer = requests.post(f"{site}{path}", json={}, timeout=5)
+    answer = requests.post(f"{site}{path}", json={}, timeout=60)
 
     assert (answer.status_code, answer.text) == (200, "shop")
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/build/site.css", "/imagenes/a.webp", "/healthz", "/admin/"]
+    "path", ["/static/build/site.css", "/imagenes/a.webp", "/healthz", "/admin/", "/admin/login/"]
 )
 def test_files_probes_and_staff_get_in_while_a_crowd_waits(site, crowd, path):
-    assert requests.get(f"{site}{path}", timeout=5).status_code == 200
+    assert requests.get(f"{site}{path}", timeout=60).status_code == 200
 
 
 def test_everybody_gets_in_again_when_the_crowd_is_gone(shop, site, crowd):
-    assert requests.get(f"{site}/precios", timeout=5).status_code == 503
+    assert requests.get(f"{site}/precios", timeout=60).status_code == 503
 
     shop.opened.set()
 
     assert [answer.result().status_code for answer in crowd] == [200] * MOST_VISITS
-    assert requests.get(f"{site}/precios", timeout=5).status_code == 200
+    assert requests.get(f"{site}/precios", timeout=60).status_code == 200
 
 
 def test_503_of_the_shop_itself_is_passed_on(site):
-    answer = requests.get(f"{site}/precios?own-503", timeout=5)
+    answer = requests.get(f"{site}/precios?own-503", timeout=60)
 
     assert (answer.status_code, answer.text) == (503, "shop")
 
 
 def test_shop_that_does_not_run_is_a_spanish_page_and_json(tmp_path):
     with running_nginx(tmp_path, free_port()) as site:
-        page = requests.get(f"{site}/precios", timeout=10)
-        answer = requests.post(f"{site}/api/stripe/webhook", json={}, timeout=10)
+        page = requests.get(f"{site}/precios", timeout=60)
+        answer = requests.post(f"{site}/api/stripe/webhook", json={}, timeout=60)
 
     assert (page.status_code, answer.status_code) == (503, 503)
     assert '<html lang="es">' in page.text
@@ -200,7 +219,7 @@ def test_file_that_one_web_host_lacks_comes_from_the_other(shop, tmp_path):
 
 
 def test_visitor_cannot_claim_to_have_come_by_https(shop, site):
-    requests.get(f"{site}/precios", headers={"X-Forwarded-Proto": "https"}, timeout=5)
+    requests.get(f"{site}/precios", headers={"X-Forwarded-Proto": "https"}, timeout=60)
 
     assert shop.schemes == ["http"]
 
@@ -213,8 +232,8 @@ def test_nginx_of_compose_passes_on_the_scheme_of_the_proxy_before_it(shop, tmp_
     beginning = configuration.read_text().split("include", maxsplit=1)[0]
     compose = (SAMPLE.parent / "compose.conf").read_text().split("server {\n    listen 8001")[0]
     for inside, outside in (
+        ("include /etc/nginx/academia/academia-upstreams.conf;", upstreams(shop.server_address[1])),
         ("/etc/nginx/academia", str(SAMPLE.parent)),
-        ("127.0.0.1:8000", f"127.0.0.1:{shop.server_address[1]}"),
         ("listen 8080", f"listen 127.0.0.1:{port}"),
         ("/dev/stdout", str(tmp_path / "access.log")),
     ):
@@ -222,7 +241,230 @@ def test_nginx_of_compose_passes_on_the_scheme_of_the_proxy_before_it(shop, tmp_
     configuration.write_text(f"{beginning}\n{compose}\n}}")
 
     with running(command, tmp_path, port) as address:
-        requests.get(f"{address}/precios", headers={"X-Forwarded-Proto": "https"}, timeout=5)
-        requests.get(f"{address}/precios", timeout=5)
+        requests.get(f"{address}/precios", headers={"X-Forwarded-Proto": "https"}, timeout=60)
+        requests.get(f"{address}/precios", timeout=60)
 
     assert shop.schemes == ["https", "http"]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "[::1]"])
+def test_site_answers_on_both_families_under_one_name(shop, tmp_path, address):
+    plain, secure = free_port(), free_port()
+    command = proxy_command(tmp_path / "nginx", plain, shop.server_address[1])
+    assert command is not None
+    make_certificate(tmp_path)
+    configuration = tmp_path / "nginx" / "nginx.conf"
+    beginning = configuration.read_text().split("include", maxsplit=1)[0]
+    site = SAMPLE.with_name("academia.conf").read_text()
+    folder = "/srv/academia/code/deploy/nginx"
+    for inside, outside in (
+        (f"include {folder}/academia-upstreams.conf;", upstreams(shop.server_address[1])),
+        (folder, str(SAMPLE.parent)),
+        ("/etc/letsencrypt/live/academia.example", str(tmp_path)),
+        ("syslog:server=unix:/dev/log,tag=academia,nohostname", str(tmp_path / "access.log")),
+        *(
+            (f"listen {family}{inside}", f"listen {host}:{outside}")
+            for family, host in (("[::]:", "[::1]"), ("", "127.0.0.1"))
+            for inside, outside in ((80, plain), (443, secure))
+        ),
+    ):
+        assert inside in site
+        site = site.replace(inside, outside)
+    configuration.write_text(f"{beginning}\n{site}\n}}")
+
+    def get(scheme, port, host):
+        return requests.get(
+            f"{scheme}://{address}:{port}/precios?a=1",
+            headers={"Host": host},
+            allow_redirects=False,
+            verify=False,
+            timeout=60,
+        )
+
+    own = "https://academia.example/precios?a=1"
+    with running(command, tmp_path, plain), warnings.catch_warnings(action="ignore"):
+        for host in ("academia.example", "www.academia.example"):
+            assert get("http", plain, host).headers["Location"] == own
+        assert get("https", secure, "www.academia.example").headers["Location"] == own
+        page = get("https", secure, "academia.example")
+    assert (page.status_code, page.text, shop.schemes) == (200, "shop", ["https"])
+
+
+# The addresses of slow clients. All of 127.0.0.0/8 is this machine.
+ONE, HUNDRED = ["127.0.0.2"], [f"127.0.1.{number}" for number in range(100)]
+PLACES = 32
+
+
+def connection(site: str, address: str) -> socket.socket:
+    """A connection from this address of the machine."""
+    port = urlsplit(site).port
+    return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+
+
+@contextmanager
+def slow_bodies(site: str, addresses: list[str]) -> Iterator[list[socket.socket]]:
+    """Two clients for each place of the shop, each with a header, one byte of its body, and then
+    nothing.
+    """
+    with ExitStack() as stack:
+        clients = []
+        for number, path in enumerate(["/api/process-checkout", "/compra"] * MOST_VISITS):
+            client = stack.enter_context(connection(site, addresses[number % len(addresses)]))
+            client.sendall(
+                f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx".encode()
+            )
+            clients.append(client)
+        yield clients
+
+
+@pytest.mark.parametrize(
+    ("addresses", "refused"),
+    [(ONE, 2 * MOST_VISITS - PLACES), (HUNDRED, 0)],
+    ids=["one address", "a hundred"],
+)
+def test_slow_bodies_keep_nobody_out(shop, site, addresses, refused):
+    with slow_bodies(site, addresses) as clients:
+        wait_until(lambda: len(select.select(clients, [], [], 0)[0]) == refused)
+        page = requests.get(f"{site}/precios", timeout=5)
+        checkout = requests.post(f"{site}/api/process-checkout", json={}, timeout=5)
+        answered = select.select(clients, [], [], 0)[0]
+
+        assert (page.status_code, checkout.status_code) == (200, 200)
+        assert [client.recv(12) for client in answered] == [b"HTTP/1.1 429"] * refused
+
+
+LENGTHS = pytest.mark.parametrize(
+    "length", ["Content-Length: 100000", "Transfer-Encoding: chunked"]
+)
+STAFF = {"Cookie": "a=b; __Host-sessionid=good"}
+
+
+def large_body(stack: ExitStack, site: str, path: str, length: str, address: str) -> socket.socket:
+    """The header of a large body, from this address; nothing of the body follows."""
+    client = stack.enter_context(connection(site, address))
+    client.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\n{length}\r\n\r\n".encode())
+    return client
+
+
+@LENGTHS
+@pytest.mark.parametrize(
+    ("path", "of_visitor", "of_all"),
+    [("/compra", 4, 128), ("/api/send-preview-contact", 4, 144), ("/api/stripe/webhook", 8, 512)],
+)
+def test_bodies_that_fill_the_disk_are_few(site, path, length, of_visitor, of_all):
+    """Some of a visitor, and some of all visitors together, for each kind of body."""
+    with ExitStack() as stack:
+        for number in range(of_all):
+            large_body(stack, site, path, length, f"127.0.1.{number // of_visitor}")
+        of_one_more = large_body(stack, site, path, length, "127.0.1.0").recv(12)
+        of_another = large_body(stack, site, path, length, "127.0.2.1").recv(12)
+        small = requests.post(f"{site}/compra", data=b"x" * 99_999, timeout=5).status_code
+
+    assert (of_one_more, of_another, small) == (b"HTTP/1.1 429", b"HTTP/1.1 429", 200)
+
+
+def test_large_bodies_of_strangers_keep_out_neither_events_nor_staff(site):
+    paths = ["/compra", "/api/send-preview-contact", "/admin/catalogue/import/"]
+    with ExitStack() as stack:
+        clients = [
+            large_body(stack, site, path, "Content-Length: 100000", f"127.0.{kind}.{number}")
+            for kind, path in enumerate(paths, start=1)
+            for number in [*range(1, 41)] * 4
+        ]
+        wait_until(lambda: len(select.select(clients, [], [], 0)[0]) == 32 + 16 + 160)
+        file = b"x" * 200_000
+        event = requests.post(f"{site}/api/stripe/webhook", data=file, timeout=5)
+        upload = requests.post(f"{site}/admin/import/", data=file, headers=STAFF, timeout=5)
+
+    assert (event.status_code, upload.status_code) == (200, 200)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Cookie": "__Host-sessionid=forged"}])
+def test_large_body_of_a_stranger_to_the_admin_is_refused_before_it_is_read(site, headers):
+    refused = requests.post(f"{site}/admin/", data=b"x" * 200_000, headers=headers, timeout=5)
+    too_large = requests.post(f"{site}/admin/", data=b"x" * 26_300_000, headers=STAFF, timeout=20)
+
+    refused.encoding = "utf-8"
+    assert (refused.status_code, too_large.status_code) == (403, 413)
+    assert "Tu sesión ha terminado" in refused.text
+
+
+def test_crowd_on_the_sign_in_page_of_staff_keeps_out_neither_buyers_nor_staff(shop, site):
+    """Of the strangers there, the shop is asked for eight at once."""
+    with ThreadPoolExecutor(40) as visitors:
+        waiting = [
+            visitors.submit(
+                requests.get,
+                f"{site}/admin/login/?crowd",
+                headers={"X-Forwarded-For": f"192.0.2.{number}"},
+                timeout=60,
+            )
+            for number in range(40)
+        ]
+        wait_until(lambda: sum(answer.done() for answer in waiting) == 32)
+        page = requests.get(f"{site}/precios", timeout=5)
+        staff = requests.get(f"{site}/admin/", headers=STAFF, timeout=5)
+        at_once = shop.waiting
+        shop.opened.set()
+
+    assert (page.status_code, staff.status_code, at_once) == (200, 200, 8)
+    assert sorted(answer.result().status_code for answer in waiting) == [200] * 8 + [503] * 32
+
+
+@pytest.mark.parametrize(
+    ("address", "same", "other", "places"),
+    [
+        ("192.0.2.1", "192.0.2.1", "192.0.2.2", PLACES),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.1", "::ffff:192.0.2.2", PLACES),
+        ("2001:db8:0:a0a::1", "2001:db8:0:a0a:9::", "2001:db8:0:a0b::1", PLACES),
+        ("2001:db8:0:a{n:02x}::1", "2001:db8:0:aff::1", "2001:db8:0:b00::1", 64),
+        ("2001:db8:0:{n:02x}00::1", "2001:db8:0:ff00::1", "2001:db8:1::1", 128),
+    ],
+)
+def test_visitor_has_a_number_of_requests_under_way(shop, tmp_path, address, same, other, places):
+    """The address of an IPv4 visitor, the /64 of an IPv6 visitor, their /56 and their /48."""
+    port = free_port()
+    command = proxy_command(tmp_path / "nginx", port, shop.server_address[1])
+    assert command is not None
+    configuration = tmp_path / "nginx" / "nginx.conf"
+    # More places in gunicorn than visitors have in nginx.
+    configuration.write_text(configuration.read_text().replace("max_conns=64", "max_conns=999"))
+
+    def ask(site: str, visitor: str, path: str = "/precios") -> requests.Response:
+        return requests.get(f"{site}{path}", headers={"X-Forwarded-For": visitor}, timeout=60)
+
+    with running(command, tmp_path, port) as site, ThreadPoolExecutor(places) as visitors:
+        for number in range(places):
+            visitors.submit(ask, site, address.format(n=number), "/compra?crowd")
+        wait_until(lambda: shop.waiting == places)
+        page, answer = ask(site, same), ask(site, same, "/api/catalogue")
+        statuses = [ask(site, each).status_code for each in (same, other, "198.51.100.1")]
+        shop.opened.set()
+
+    assert statuses == [429, 200, 200]
+    assert (page.status_code, answer.status_code) == (429, 429)
+    assert "Demasiadas peticiones a la vez" in page.content.decode()
+    assert answer.json()["code"] == "too_many_requests"
+    assert {page.headers["Retry-After"], answer.headers["Retry-After"]} == {"5"}
+
+
+@pytest.mark.parametrize(
+    ("path", "largest"),
+    [
+        ("/precios", settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
+        ("/api/process-checkout", PublicAPIView.largest_body),
+        ("/api/catalogue", PublicAPIView.largest_body),
+        ("/api/send-preview-contact", SendPreviewContact.largest_body),
+        ("/api/stripe/webhook", StripeWebhook.largest_body),
+    ],
+)
+def test_nginx_refuses_what_the_shop_would_refuse_for_its_size(site, path, largest):
+    """With 413 in the shape of the address; what has the largest size is passed on."""
+    fits = requests.post(f"{site}{path}", data=b"x" * largest, timeout=20)
+    refused = requests.post(f"{site}{path}", data=b"x" * (largest + 1), timeout=20)
+
+    assert (fits.status_code, refused.status_code) == (200, 413)
+    if path.startswith("/api/"):
+        assert refused.json()["code"] == "too_large"
+    else:
+        assert "demasiado grande" in refused.content.decode()

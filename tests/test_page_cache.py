@@ -10,11 +10,14 @@ from django.core.cache import cache
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import resolve, reverse
 
 from apps.catalogue.models import Lesson, Subject, University
 from apps.core import retention
+from apps.core.http.response_headers import is_public
 from apps.core.models import PublicChange, SiteSettings
 from apps.core.page_cache import answers
+from apps.core.page_cache.policy import is_kept
 from apps.core.page_cache.triggers import shown_tables
 from apps.core.privacy import purge_all
 from apps.pages.exercises import EXERCISES
@@ -22,6 +25,7 @@ from apps.pages.models import Faq
 from apps.pricing.models import Campaign
 from tests.helpers.factories import make_subject
 from tests.helpers.kept_routes import kept_routes
+from tests.test_start import ROOT
 
 pytestmark = pytest.mark.django_db
 
@@ -238,8 +242,6 @@ def test_unknown_parameters_and_their_order_share_one_answer(settings, subject):
 @pytest.mark.parametrize(
     "headers",
     [
-        {"cookie": "sessionid=x"},
-        {"cookie": "messages=x"},
         {"origin": "https://foreign.test"},
         {"accept": "image/png"},
     ],
@@ -250,7 +252,41 @@ def test_requests_that_may_get_another_answer_are_rendered(settings, headers):
     text(client, "/")
 
     assert queries(client, "/", **headers) != []
-    assert queries(client, "/", cookie="theme=dark") == []
+
+
+@pytest.mark.parametrize("cookie", ["sessionid=x", "messages=x", "theme=dark"])
+def test_cookie_changes_nothing_of_a_public_page(settings, addresses, cookie):
+    """Neither a signed-in visitor nor an ended session makes a page be rendered again."""
+    settings.PAGE_CACHE_POLL_SECONDS = NEVER_AGAIN
+    client = visitor()
+    for path in addresses:
+        kept = client.get(path)
+        assert queries(client, path, cookie=cookie) == [], path
+        answer = client.get(path, headers={"cookie": cookie})
+
+        assert (answer.content, answer.cookies) == (kept.content, {}), path
+
+
+def test_public_answer_that_is_not_kept_leaves_stale_cookies_alone(settings, addresses):
+    settings.PAGE_CACHE = False
+    stale = {"cookie": f"sessionid={'x' * 32}; csrftoken=x; messages=x"}
+    for path in addresses:
+        answer = visitor().get(path, headers=stale)
+        assert is_public(answer), path
+        assert not answer.cookies, path
+    # Elsewhere Django deletes or replaces them.
+    assert {"sessionid", "csrftoken"} <= visitor().get("/aula", headers=stale).cookies.keys()
+
+
+def test_messages_of_a_session_are_shown_on_a_page_that_is_not_kept():
+    templates = (ROOT / "templates").rglob("*.html")
+    showing = {
+        str(path.relative_to(ROOT / "templates"))
+        for path in templates
+        if re.search(r"{%[^%]*\bmessages\b", path.read_text())
+    }
+    assert showing == {"account/account.html", "admin/base.html"}
+    assert not is_kept(resolve(reverse("mi-cuenta")).func)
 
 
 def test_nothing_of_the_first_visitor_is_kept(settings):

@@ -30,6 +30,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 # The keyword arguments of each task, from the order that most rows belong to.
 TASKS = {
+    "apps.catalogue.exchange.uploads.import_upload": lambda order: {
+        "upload_id": 0,
+        "is_confirmed": False,
+    },
+    "apps.catalogue.exchange.uploads.read_upload": lambda order: {"upload_id": 0},
+    "apps.classroom.moodle_pages.ask_moodle": lambda order: {},
     "apps.classroom.provisioning.provision": lambda order: {"order_id": order.pk},
     "apps.classroom.send_again.send_batch_again": lambda order: {"entries": None, "after": 0},
     "apps.classroom.sync.sync_classroom": lambda order: {
@@ -66,6 +72,7 @@ CALLED_ELSEWHERE = {
     "backup": "tests/test_backup.py",
     "collectstatic": "tests/test_static_files.py",
     "restore": "tests/test_backup.py",
+    "resume_invoices": "apps/invoices/tests/test_after_restore.py",
     "seed": "tests/test_start.py",
 }
 

@@ -11,6 +11,7 @@ from django.test import Client
 from apps.core.checks import START
 from apps.core.setting_ranges import RANGES
 from tests.test_start import DEPLOYMENT, ROOT, gunicorn, run
+from tools.dev.stack import documented_settings
 
 POSTGRES = "django.db.backends.postgresql"
 SQLITE = "django.db.backends.sqlite3"
@@ -32,6 +33,8 @@ GOOD = {
     "CLASSROOM": "local",
     "ALLOW_TEST_KEYS": False,
     "ALLOW_LOCAL_SITE": False,
+    "BACKUP_RECIPIENT": DEPLOYMENT["BACKUP_RECIPIENT"],
+    "BACKUP_MAX_AGE_HOURS": 26,
 }
 PK = "STRIPE_PUBLISHABLE_KEY debe empezar por pk_: se entrega a los visitantes."
 SITE = "SITE_URL debe ser una dirección como https://midominio.es, sin nada detrás."
@@ -41,7 +44,51 @@ TEST = {
     "STRIPE_PUBLISHABLE_KEY": "pk_test_1",
     "ALLOW_TEST_KEYS": True,
 }
+SAMPLE = dict(
+    line.split("=", 1)
+    for line in Path(ROOT, "deploy/compose.env.example").read_text().splitlines()
+    if not line.startswith("#")
+)
+PUBLISHED = "SECRET_KEY es la del archivo de ejemplo, que está publicada: haz una propia."
+RECIPIENT = "BACKUP_RECIPIENT no es una clave pública: cópiala entera, como age1… o ssh-…"
+IBAN = "TRANSFER_IBAN no es un IBAN correcto: revisa sus cifras."
 REFUSED = [
+    ({"SECRET_KEY": SAMPLE["SECRET_KEY"]}, PUBLISHED),
+    ({"SECRET_KEY_FALLBACKS": [SAMPLE["SECRET_KEY"]]}, PUBLISHED),
+    *(
+        ({name: value}, f"{name} no está completa: copia la clave entera del panel de Stripe.")
+        for name, value in (
+            ("STRIPE_SECRET_KEY", "sk_live_…"),
+            ("STRIPE_PUBLISHABLE_KEY", "pk_live_…"),
+            ("STRIPE_PUBLISHABLE_KEY", "pk_live_"),
+            ("STRIPE_WEBHOOK_SECRET", "whsec_…"),
+            ("STRIPE_WEBHOOK_SECRET_FALLBACKS", ["whsec_…"]),
+        )
+    ),
+    (
+        {"BACKUP_RECIPIENT": ""},
+        "Falta BACKUP_RECIPIENT, la clave pública que cifra las copias de seguridad. Si se hacen "
+        "de otro modo, dilo con BACKUP_MAX_AGE_HOURS=0.",
+    ),
+    *(
+        ({"BACKUP_RECIPIENT": text}, RECIPIENT)
+        for text in (
+            "age1…",
+            DEPLOYMENT["BACKUP_RECIPIENT"][:-1],
+            DEPLOYMENT["BACKUP_RECIPIENT"].replace("p", "q"),
+            DEPLOYMENT["BACKUP_RECIPIENT"].upper().replace("AGE1", "age1"),
+            "ssh-ed25519 AAAA…",
+            "copias …",
+        )
+    ),
+    (
+        {"S3_BUCKET": "fotos", "STORAGES": {"pictures": {"OPTIONS": {"access_key": "AKIA1234"}}}},
+        "S3_BUCKET necesita S3_ACCESS_KEY y S3_SECRET_KEY.",
+    ),
+    *(
+        ({"TRANSFER_IBAN": text}, IBAN)
+        for text in ("ES91 2100 0418 4502 0005 1333", "ES91", "2100 0418 4502 0005 1332", "…")
+    ),
     ({"STRIPE_PUBLISHABLE_KEY": "sk_live_1"}, PK),
     ({"STRIPE_SECRET_KEY": "pk_live_1"}, "STRIPE_SECRET_KEY debe empezar por sk_ o rk_."),
     ({"STRIPE_WEBHOOK_SECRET": "sk_live_1"}, "STRIPE_WEBHOOK_SECRET debe empezar por whsec_."),
@@ -98,6 +145,8 @@ REFUSED = [
         "ALLOWED_HOSTS no puede ser *; pon los dominios que atiende.",
     ),
     ({"CLASSROOM": "canvas"}, "CLASSROOM solo admite local o moodle."),
+    ({"MOODLE_GROUP": "{curso}"}, "MOODLE_GROUP solo admite {semester} y {year} entre llaves."),
+    ({"MOODLE_GROUP": "{year"}, "MOODLE_GROUP solo admite {semester} y {year} entre llaves."),
     (
         {"CLASSROOM": "moodle", "MOODLE_URL": "https://aula.test", "MOODLE_TOKEN": ""},
         "CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.",
@@ -116,7 +165,6 @@ REFUSED = [
     ({"RATE_LIMIT_SCALE": 1000.0}, "RATE_LIMIT_SCALE solo admite de 0.1 a 10."),
     ({"RATE_LIMIT_SCALE": 0.0}, "RATE_LIMIT_SCALE=0 solo vale con DEBUG=true."),
     ({"MAILS_PER_RECIPIENT": 3}, "MAILS_PER_RECIPIENT solo admite de 4 a 1000."),
-    ({"CART_REMINDER_HOURS": [24, 0]}, "CART_REMINDER_HOURS solo admite horas de 1 a 720."),
     *(
         ({"PORTAL_URL": text}, PORTAL)
         for text in ("javascript:alert(1)", "//x.test", "", "https://[")
@@ -148,6 +196,57 @@ def test_a_real_shop_starts(problems):
 @pytest.mark.parametrize(("changes", "sentence"), REFUSED)
 def test_each_wrong_setting_is_reported_as_one_sentence(problems, changes, sentence):
     assert problems(**changes) == [sentence]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"BACKUP_RECIPIENT": "", "BACKUP_MAX_AGE_HOURS": 0},
+        {"BACKUP_RECIPIENT": "Copias <copias@shop.test>"},
+        {"BACKUP_RECIPIENT": f"ssh-ed25519 {'A' * 68} copias@shop.test"},
+        {"TRANSFER_IBAN": "ES91 2100 0418 4502 0005 1332"},
+        {"TRANSFER_IBAN": "DE89370400440532013000"},
+        # The sample of containers is a rehearsal.
+        {"SECRET_KEY": SAMPLE["SECRET_KEY"], "BACKUP_RECIPIENT": "", "ALLOW_LOCAL_SITE": True},
+    ],
+)
+def test_settings_that_resemble_wrong_ones_are_accepted(problems, changes):
+    assert problems(**changes) == []
+
+
+def test_misspelt_names_are_reported_with_the_right_ones(problems, monkeypatch):
+    for name in ("STRIPE_WEBHOK_SECRET", "ALLOWED_HOST", "TRUSTED_PROXYS", "S3_ACCES_KEY"):
+        monkeypatch.setenv(name, "1")
+    # Names of other programs, and of a provider of mails.
+    for name in ("PGHOST", "PORTS_OPEN", "SENTRY_RELEASE", "BREVO_API_KEY", "WEB_CONCURRENCY"):
+        monkeypatch.setenv(name, "1")
+
+    assert problems() == [
+        f"{wrong} no es un ajuste: ¿querías decir {right}?"
+        for wrong, right in (
+            ("ALLOWED_HOST", "ALLOWED_HOSTS"),
+            ("S3_ACCES_KEY", "S3_ACCESS_KEY"),
+            ("STRIPE_WEBHOK_SECRET", "STRIPE_WEBHOOK_SECRET"),
+            ("TRUSTED_PROXYS", "TRUSTED_PROXIES"),
+        )
+    ]
+
+
+def test_no_setting_counts_as_a_slip_of_another(problems, monkeypatch):
+    for name in documented_settings():
+        monkeypatch.setenv(name, "1")
+
+    assert problems() == []
+
+
+def test_misspelt_name_in_the_file_of_settings_is_found(tmp_path):
+    file = tmp_path / "env"
+    file.write_text("DEFAULT_FORM_EMAIL=hola@shop.test\n")
+
+    done = run(ROOT, "manage.py", "check", **{**_deployment(), "ENV_FILE": str(file)})
+
+    assert done.returncode == 1
+    assert "¿querías decir DEFAULT_FROM_EMAIL?" in done.stderr
 
 
 def test_every_number_outside_its_range_is_reported(problems):

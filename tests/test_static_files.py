@@ -124,7 +124,7 @@ def test_a_release_collects_without_a_question_and_runs_with_read_only_code(
         address = f"http://127.0.0.1:{port}"
 
         def get(path):
-            return requests.get(f"{address}{path}", headers={"Host": "shop.test"}, timeout=30)
+            return requests.get(f"{address}{path}", headers={"Host": "shop.test"}, timeout=60)
 
         def answers():
             try:

@@ -7,6 +7,7 @@ from django.contrib import admin, messages
 
 # Imported for their registrations, which the classes below replace.
 from django.contrib.auth import admin as auth_admin
+from django.contrib.auth import forms as auth_forms
 from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -38,7 +39,9 @@ from apps.core.staff.fresh_password import fresh_password_required
 if TYPE_CHECKING:
     _GroupAdmin = auth_admin.GroupAdmin
     _UserAdmin = auth_admin.UserAdmin[User]
+    _UserChangeForm = auth_forms.UserChangeForm[User]
 else:
+    _UserChangeForm = auth_forms.UserChangeForm
     _GroupAdmin, _UserAdmin = auth_admin.GroupAdmin, auth_admin.UserAdmin
 
 admin.site.unregister([User, Group])
@@ -81,6 +84,18 @@ class _PowersAdmin(GuardsChanges, AcademyModelAdmin):
         return super().formfield_for_manytomany(db_field, request, **kwargs)
 
 
+class AccountForm(_UserChangeForm):
+    def clean_username(self) -> str:
+        """Refuse a name that differs from another one only by capitals.
+
+        The limits of sign-ins take both for one.
+        """
+        name = str(self.cleaned_data["username"])
+        if User.objects.filter(username__iexact=name).exclude(pk=self.instance.pk).exists():
+            raise forms.ValidationError("Ya hay una cuenta con ese usuario.")
+        return name
+
+
 @admin.register(User)
 class StaffAdmin(_PowersAdmin, _UserAdmin):
     """Accounts of staff: invited, deactivated, never deleted, so that their log entries stay."""
@@ -96,6 +111,7 @@ class StaffAdmin(_PowersAdmin, _UserAdmin):
     list_filter = ("is_active", "groups")
     readonly_fields = ("last_login", "date_joined", "password_link", "has_second_factor")
     actions = ("send_link",)
+    form = AccountForm
     change_password_form = PasswordOfAnotherForm
     filter_horizontal = ("user_permissions",)
     fieldsets = (

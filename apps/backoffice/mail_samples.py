@@ -5,6 +5,7 @@ from typing import Any
 from django.urls import reverse
 
 from apps.backoffice.accounts.password_links import FORGOTTEN, INVITATION, set_password_path
+from apps.backoffice.accounts.sign_in import GUESSED, OF_STRANGERS, SLOWED_MINUTES
 from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.core.mail.samples import STAFF, preview_mail
 
@@ -27,6 +28,22 @@ preview_mail(
     when="Cuando se invita a una persona a la administración",
     to=STAFF,
     samples=_sample,
+)
+preview_mail(
+    GUESSED,
+    title="contraseñas probadas con un usuario del equipo",
+    when=f"Cuando se prueban más de {OF_STRANGERS.times} contraseñas en un día con un usuario, "
+    "desde dispositivos nuevos",
+    to=STAFF,
+    samples=lambda: {
+        "Ejemplo": {
+            "first_name": "Carla",
+            "username": "carla@example.com",
+            "admin_url": absolute_url(reverse("admin_password_reset")),
+            "attempts": OF_STRANGERS.times,
+            "minutes": SLOWED_MINUTES,
+        }
+    },
 )
 preview_mail(
     FORGOTTEN,

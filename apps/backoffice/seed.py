@@ -8,14 +8,14 @@ from django.utils import timezone
 from apps.backoffice.sample.shop import save_cart
 from apps.catalogue.models import Subject
 from apps.core.money import to_euros
-from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
 from apps.orders.models.statuses import PaymentKind
+from apps.orders.offer.cart import CheckoutItem
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import PromoCode
-from apps.pricing.rules import PRICING
+from apps.pricing.reads import current_terms
 from apps.students.services import find_or_create_student
 
 ADMIN_NAME, ADMIN_PASSWORD = "admin", "academia-demo"
@@ -54,7 +54,7 @@ def seed_orders() -> None:
         defaults={
             "code": "AMIGA-ANA",
             "kind": PromoCode.Kind.FIXED,
-            "value": to_euros(PRICING.invited_cents),
+            "value": to_euros(current_terms().invited_cents),
             "note": "Ejemplo: código de amigo de Ana",
         },
     )

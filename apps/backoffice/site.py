@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -36,7 +36,7 @@ MODELS = (
     "University", "Degree", "Subject", "Lesson", "PriceChange",
     "PromoCode", "Campaign",
     "PricePlan", "Faq", "Testimonial", "TeamMember", "Institution", "Redirect",
-    "Mail", "ScheduledJob", "Heartbeat", "Backup", "LegalText", "SiteSettings",
+    "Mail", "ScheduledJob", "Heartbeat", "Incident", "Backup", "LegalText", "SiteSettings",
 )  # fmt: skip
 # The pages that are open after the password and before the second factor.
 SIGN_IN_STEPS = ("logout", "confirm_password", "second_factor", "second_factor_setup")
@@ -84,6 +84,17 @@ class BackofficeSite(admin.AdminSite):
         from apps.backoffice.today.page import today_for
 
         return super().index(request, {**(extra_context or {}), "today": today_for(request.user)})
+
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Django's page. After the right password the device is known."""
+        from apps.backoffice.accounts.sign_in import finish_sign_in
+
+        response: HttpResponse = super().login(request, extra_context)
+        if request.method == "POST" and isinstance(response, HttpResponseRedirect):
+            finish_sign_in(request, response)
+        return response
 
     @property
     def login_form(self) -> Any:  # type: ignore[override]  # an attribute in Django

@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from apps.classroom.models import Account, Enrolment
 from apps.core.admin_log import log_about
 from apps.core.errors import AcademyError
+from apps.core.fields import EmailFormField
 from apps.core.models import Mail
 from apps.core.privacy import counted
 from apps.core.staff.admin_buttons import Repeated
@@ -37,7 +38,7 @@ PERMISSION = "students.merge_student"
 class OtherStudentForm(forms.Form):
     """Names the student who is merged into the one of the page."""
 
-    email = forms.EmailField(label="Correo del otro alumno", max_length=254)
+    email = EmailFormField(label="Correo del otro alumno", max_length=254)
 
     def clean_email(self) -> str:
         email = str(self.cleaned_data["email"])

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.paginator import Paginator
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from apps.catalogue.models import Degree, Lesson, Subject, SubjectQuerySet, University
 from apps.catalogue.price_history import lowest_earlier_prices
@@ -124,6 +124,14 @@ def _subjects_on_sale(university_id: int | None, degree_id: int | None) -> Subje
         _require_degree(degree_id)
         subjects = subjects.filter(degree=degree_id)
     return subjects
+
+
+@remembered
+def most_frequent_price() -> Decimal | None:
+    """Return the price that most subjects on sale have, the lowest of several. None without any."""
+    prices = _subjects_on_sale(None, None).order_by().values_list("final_price")
+    most = prices.annotate(subjects=Count("pk")).order_by("-subjects", "final_price").first()
+    return most[0] if most else None
 
 
 def on_sale_subjects(subject_ids: Sequence[int]) -> list[Shape]:

@@ -6,7 +6,7 @@ replaced by its nearest ones. `apps/catalogue/lookups.py` finds words in the nam
 names of degrees and universities are compared in memory.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -27,17 +27,21 @@ _FILLERS = frozenset(
 )
 # The most mistakes that a word of at least so many letters may have.
 _MISTAKES = ((8, 2), (4, 1))
-MOST_DEGREES = 12
+MOST_DEGREES, MOST_ANNOUNCED = 12, 3
 SUGGESTED_UNIVERSITIES, SUGGESTED_DEGREES, SUGGESTED_SUBJECTS = 2, 3, 6
 
 
 @dataclass(frozen=True)
 class Found:
-    """The subjects of a search. `corrected` is the text that was searched for instead, or ""."""
+    """The subjects of a search. `corrected` is the text that was searched for instead, or "".
+
+    `announced` are universities that open later.
+    """
 
     subjects: SubjectQuerySet
     degrees: list[Degree]
     universities: list[University]
+    announced: list[University] = field(default_factory=list)
     corrected: str = ""
 
 
@@ -59,7 +63,7 @@ def search_catalogue(text: str) -> Found:
         return Found(Subject.objects.none(), [], [])
     universities, degrees = _places()
     found = _matching(words, universities, degrees)
-    if found.degrees or found.universities or found.subjects.exists():
+    if found.announced or found.degrees or found.universities or found.subjects.exists():
         return found
     corrected = _corrected(words)
     if corrected == words:
@@ -76,6 +80,7 @@ def suggest(text: str) -> list[dict[str, str]]:
     subjects = found.subjects.most_popular_first().select_related("degree__university")
     rows: list[tuple[Any, str]] = [
         *((row, "Universidad") for row in found.universities[:SUGGESTED_UNIVERSITIES]),
+        *((row, "Próximamente") for row in found.announced[:SUGGESTED_UNIVERSITIES]),
         *((row, f"Grado · {row.university.acronym}") for row in found.degrees[:SUGGESTED_DEGREES]),
         *(
             (row, f"{row.degree.name} · {row.degree.university.acronym}")
@@ -87,10 +92,20 @@ def suggest(text: str) -> list[dict[str, str]]:
             {
                 "name": f"No encontramos «{text}»",
                 "detail": "Pídenosla",
-                "url": f"/buscar?{urlencode({'q': text})}",
+                "url": _search_path(text),
             }
         ]
-    return [{"name": row.name, "detail": detail, "url": row.page_path} for row, detail in rows]
+    return [{"name": row.name, "detail": detail, "url": _path(row)} for row, detail in rows]
+
+
+def _path(row: Any) -> str:
+    """The page of a row. A university that opens later has none: the search page announces it."""
+    is_announced = isinstance(row, University) and row.coming_soon
+    return _search_path(row.acronym) if is_announced else str(row.page_path)
+
+
+def _search_path(text: str) -> str:
+    return f"/buscar?{urlencode({'q': text})}"
 
 
 def _words(text: str) -> list[str]:
@@ -144,7 +159,21 @@ def _matching(words: list[str], universities: dict[int, _Place], degrees: list[_
         subjects,
         list(_rows(Degree, found_degrees[:MOST_DEGREES]).select_related("university")),
         list(_rows(University, found_universities)),
+        _announced(words),
     )
+
+
+def _announced(words: list[str]) -> list[University]:
+    """The universities that open later with all words in their names, or one as their acronym."""
+    return [
+        row
+        for row in shown_universities()
+        if row.coming_soon
+        and (
+            search_form(row.acronym) in words
+            or all(f" {word}" in _names(row.name_sort, row.acronym) for word in words)
+        )
+    ][:MOST_ANNOUNCED]
 
 
 def _rows(model: Any, ids: list[int]) -> Any:
@@ -156,8 +185,8 @@ def _rows(model: Any, ids: list[int]) -> Any:
 def _known_words() -> list[str]:
     """All words of the catalogue, sorted."""
     subjects = Subject.objects.findable().order_by().values_list("name_search", flat=True)
-    universities, degrees = _places()
-    places = [place.names for place in (*universities.values(), *degrees)]
+    universities = [_names(row.name_sort, row.acronym) for row in shown_universities()]
+    places = [*universities, *(place.names for place in _places()[1])]
     return sorted({word for names in (*subjects.distinct(), *places) for word in names.split()})
 
 

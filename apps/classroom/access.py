@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from django.db import models, transaction
 
 from apps.classroom.models import Provisioning
-from apps.classroom.rights import update_enrolments
+from apps.classroom.rights import rights_of, update_enrolments
 from apps.classroom.sync import queue_sync
 from apps.students.models import Student
 
@@ -82,6 +82,12 @@ def withdraw_access(
         return len(row.withdrawn) > before
 
     _change(order_id, "Retirada", withdraw)
+
+
+def open_without(*, student: Student, order_id: int) -> set[tuple[int, int | None]]:
+    """The (subject id, lesson id or None) items that the student's other orders keep open."""
+    rights = rights_of(student, without_order=order_id)
+    return {(*right.item,) for right in rights if right.state == "open"}
 
 
 def _set_paused(row: Provisioning, cause: Cause, *, paused: bool) -> bool:

@@ -15,6 +15,8 @@ from apps.classroom.provisioning import retry_provisioning
 from apps.classroom.sync import ensure_account
 from apps.core.errors import AcademyError
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import Origin
+from apps.students.confirmed import confirm_address
 from apps.students.models import Student
 from apps.students.session import end_sessions
 
@@ -101,6 +103,7 @@ def set_password(*, token: str, first_name: str, last_name: str, password: str) 
         account.password = make_password(password if settings.CLASSROOM == "local" else None)
         account.save(update_fields=["password"])
         student.save(update_fields=["first_name", "last_name"])
+        confirm_address(student)
     end_sessions(account.student)
     return account
 
@@ -125,17 +128,21 @@ def confirm_account(token: str) -> Account:
             raise LinkUsed
         account.confirmed_for = account.student.email
         account.save(update_fields=["confirmed_for"])
-        _queue_link(account, secrets.token_hex(8))
+        confirm_address(account.student)
+        _queue_link(account, secrets.token_hex(8), origin=Origin.OWNER)
     return account
 
 
 @transaction.atomic
-def send_new_link(*, email: str) -> None:
-    """Mail a new one-time link if an account has that e-mail; otherwise do nothing."""
+def send_new_link(email: str, *, origin: Origin | None = None) -> None:
+    """Mail a new one-time link if an account has that e-mail; otherwise do nothing.
+
+    `origin` says who asks, if it may be somebody else than a stranger.
+    """
     account = _account_with(email)
     if account is None or account.student.erased_at is not None:
         return
-    _queue_link(account, secrets.token_hex(8))
+    _queue_link(account, secrets.token_hex(8), origin=origin)
 
 
 @transaction.atomic
@@ -152,10 +159,10 @@ def send_link_for_staff(*, student_id: int, occasion: str) -> str:
         raise NoAccount
     if not account.takes_links and account.address != account.student.email:
         raise NotOurs
-    return _queue_link(account, occasion)
+    return _queue_link(account, occasion, origin=Origin.STAFF)
 
 
-def _queue_link(account: Account, occasion: str) -> str:
+def _queue_link(account: Account, occasion: str, *, origin: Origin | None = None) -> str:
     """Queue the mail with the link that the account takes, and return the mail's name.
 
     For an account that existed before this is the link of the confirmation. It goes to the address
@@ -172,6 +179,7 @@ def _queue_link(account: Account, occasion: str) -> str:
         template=template,
         to=account.student.email,
         context={"account_id": account.pk},
+        origin=origin,
     )
     return template if mail is not None else ""
 

@@ -11,7 +11,12 @@ from django.urls import URLPattern, path
 from apps.catalogue.models import Degree
 from apps.classroom.accounts import allow_held_account, send_link_for_staff
 from apps.classroom.backends.moodle.client import MoodleError
-from apps.classroom.backends.moodle.courses import count_subjects_without_course, find_course
+from apps.classroom.backends.moodle.courses import (
+    count_subjects_without_course,
+    find_course,
+    is_gone,
+    take_over_enrolments,
+)
 from apps.classroom.models import (
     STUCK_CHANGE,
     AccessChange,
@@ -249,6 +254,9 @@ class SemesterAdmin(AcademyModelAdmin):
 class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
     """Looks the course up in Moodle on save, so that staff see a typing error at once."""
 
+    # The id of the deleted course that the new one replaces.
+    replaces: int | None = None
+
     class Meta:
         model = MoodleCourse
         fields = ("subject", "lesson", "shortname")
@@ -266,8 +274,11 @@ class MoodleCourseForm(forms.ModelForm[MoodleCourse]):
         return data
 
     def _find(self, shortname: str) -> None:
+        former = self.instance.course_id if self.instance.pk else None
         try:
             course = find_course("shortname", shortname)
+            if course and former and former != course["id"] and is_gone(former):
+                self.replaces = former
         except MoodleError as error:
             raise ValidationError(f"Moodle no responde como debe: {error}") from error
         if course is None:
@@ -285,6 +296,11 @@ class MoodleCourseAdmin(AcademyModelAdmin):
     search_fields = ("subject__name", "shortname", "full_name")
     autocomplete_fields = ("subject", "lesson")
     readonly_fields = ("full_name", "course_id")
+
+    def save_model(self, request: HttpRequest, obj: MoodleCourse, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if form.replaces:
+            take_over_enrolments(form.replaces, obj.course_id)
 
     def get_urls(self) -> list[URLPattern]:
         own = [*moodle_urls(self.admin_site), *course_urls(self.admin_site)]

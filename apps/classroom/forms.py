@@ -5,6 +5,7 @@ from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
+from apps.core.fields import EmailFormField
 from apps.students.models import Student
 
 
@@ -20,8 +21,8 @@ class SiteForm(forms.Form):
             )
 
 
-def email_field() -> forms.EmailField:
-    return forms.EmailField(
+def email_field() -> EmailFormField:
+    return EmailFormField(
         label="Email",
         max_length=254,
         widget=forms.EmailInput(attrs={"autocomplete": "username"}),

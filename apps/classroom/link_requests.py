@@ -1,6 +1,7 @@
 """The form that requests a one-time link by mail, for the classroom and for /login."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse
@@ -8,13 +9,17 @@ from django.http import HttpRequest, HttpResponse
 from apps.classroom.forms import NewLinkForm
 from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
-from apps.core.mail.recipient_limits import LinkKind, may_mail_link
+from apps.core.mail.recipient_limits import Origin
 from apps.core.throttle import Limit, client_network
 from apps.core.timing import constant_time
 from apps.students.devices import known_device
 
 # Renders a page from (request, template name, context, status).
 Page = Callable[..., HttpResponse]
+
+
+class SendLink(Protocol):
+    def __call__(self, email: str, *, origin: Origin | None) -> None: ...
 
 
 def request_link(
@@ -24,8 +29,7 @@ def request_link(
     *,
     visitor_limit: Limit,
     email_limit: Limit,
-    kind: LinkKind,
-    send: Callable[[str], None],
+    send: SendLink,
 ) -> HttpResponse:
     """Show the form, or send the link.
 
@@ -45,8 +49,7 @@ def request_link(
     except TooManyRequests as refusal:
         return rate_limited(request, page, name, form, refusal)
     with constant_time():
-        if device or may_mail_link(kind, email):
-            send(email)
+        send(email, origin=Origin.OWNER if device else None)
     return page(request, "link_sent", {"email": email})
 
 

@@ -12,7 +12,6 @@ from apps.core.models import SiteSettings
 
 def _greeting() -> dict[str, Any]:
     return {
-        "first_name": "Ana",
         "username": "ana.ejemplo@example.com",
         "access_url": SecretUrl(absolute_url(f"{reverse('aula_acceso')}?enlace=ejemplo")),
         "days": LINK_LIFETIME.days,
@@ -68,7 +67,6 @@ preview_mail(
     to=STUDENT,
     samples=lambda: {
         "Ejemplo": {
-            "first_name": "Ana",
             "username": "ana.ejemplo",
             "confirm_url": SecretUrl(absolute_url(f"{reverse('aula_confirmar')}?enlace=ejemplo")),
             "days": LINK_LIFETIME.days,

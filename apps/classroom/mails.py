@@ -6,6 +6,7 @@
   its student came to the shop, to the address that the classroom has for it
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from django.urls import reverse
@@ -13,16 +14,55 @@ from django.urls import reverse
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.access_links import LINK_LIFETIME, access_url, confirm_url
 from apps.classroom.models import Account, Provisioning
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, absolute_url, register_mail
 from apps.core.models import SiteSettings
 
 
 def register() -> None:
-    register_mail("classroom_access", "Tu acceso al aula de {{ brand }}", access_context)
-    register_mail("classroom_link", "Tu enlace para el aula de {{ brand }}", link_context)
     register_mail(
-        "classroom_confirm", "Confirma tu cuenta del aula de {{ brand }}", confirm_context
+        "classroom_access",
+        "Tu acceso al aula de {{ brand }}",
+        access_context,
+        origin=access_origin,
+        student=student_of_access,
     )
+    register_mail(
+        "classroom_link",
+        "Tu enlace para el aula de {{ brand }}",
+        link_context,
+        origin=Origin.CLASSROOM_LINK,
+    )
+    register_mail(
+        "classroom_confirm",
+        "Confirma tu cuenta del aula de {{ brand }}",
+        confirm_context,
+        origin=Origin.CLASSROOM_LINK,
+    )
+
+
+# The app that has the orders replaces it (`know_paid_orders`).
+_was_paid: Callable[[int], bool] = lambda order_id: False  # noqa: E731
+
+
+def know_paid_orders(was_paid: Callable[[int], bool]) -> None:
+    """Give the answer to "was money paid for this order?"."""
+    global _was_paid
+    _was_paid = was_paid
+
+
+def access_origin(ids: dict[str, Any]) -> Origin:
+    """PAYMENT if the access was paid. A stranger can cause a free one with any address."""
+    order_id = Provisioning.objects.values_list("order_id", flat=True).get(
+        pk=ids["provisioning_id"]
+    )
+    return Origin.PAYMENT if _was_paid(order_id) else Origin.EVENT
+
+
+def student_of_access(ids: dict[str, Any]) -> int | None:
+    """The id of the student whose access the mail is about."""
+    accesses = Provisioning.objects.filter(pk=ids["provisioning_id"])
+    return accesses.values_list("student_id", flat=True).first()
 
 
 def access_context(ids: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +78,7 @@ def access_context(ids: dict[str, Any]) -> dict[str, Any]:
         **_greeting(account),
         "items": _names([item for item in provisioning.items if item not in missing]),
         "pending": _names(missing),
-        "has_password": bool(account.password) or not account.takes_links,
+        "has_password": account.has_password or not account.takes_links,
         "existed_before": not account.takes_links,
         "portal_url": absolute_url(SiteSettings.current().portal),
     }
@@ -58,7 +98,6 @@ def confirm_context(ids: dict[str, Any]) -> dict[str, Any]:
     if account.takes_links or account.address != account.student.email:
         raise NoLongerDue
     return {
-        "first_name": account.student.first_name,
         "username": account.username,
         "confirm_url": confirm_url(account),
         "days": LINK_LIFETIME.days,
@@ -67,7 +106,6 @@ def confirm_context(ids: dict[str, Any]) -> dict[str, Any]:
 
 def _greeting(account: Account) -> dict[str, Any]:
     return {
-        "first_name": account.student.first_name,
         "username": account.username or account.student.email,
         # A link that does not work is not written.
         "access_url": access_url(account) if account.takes_links else "",

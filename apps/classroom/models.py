@@ -1,3 +1,4 @@
+import secrets
 from calendar import monthrange
 from datetime import date
 
@@ -11,6 +12,10 @@ from apps.core.retries import RetriedWork
 from apps.students.models import Student
 
 ACCESS_MAIL = "classroom_access"
+
+
+# Begins `Account.password` after the address has changed: nobody has set one at the new address.
+ENDED_PASSWORD = "!ended-"  # noqa: S105  # no password
 
 
 class Account(models.Model):
@@ -60,6 +65,20 @@ class Account(models.Model):
     def id_in(self, classroom: str) -> str:
         """The account's id in that classroom; empty if the stored id belongs to another one."""
         return self.external_id if self.classroom == classroom else ""
+
+    @property
+    def has_password(self) -> bool:
+        return self.password != "" and not self.password_is_ended
+
+    @property
+    def password_is_ended(self) -> bool:
+        """Whether the password of before must not open the account (`end_password`)."""
+        return self.password.startswith(ENDED_PASSWORD)
+
+    def end_password(self) -> None:
+        """End the password and every earlier link: only a new link to the new address sets one."""
+        self.password = ENDED_PASSWORD + secrets.token_hex(16)
+        self.save(update_fields=["password"])
 
     @property
     def is_confirmed(self) -> bool:
@@ -322,6 +341,8 @@ class MoodleEnrolment(models.Model):
         "estado", max_length=8, choices=Enrolment.State, blank=True, default="", db_default=""
     )
     ends_on = models.DateField("hasta", null=True, blank=True)
+    # The name of the course's group that the shop put the user into.
+    group = models.CharField("grupo", max_length=100, blank=True, default="", db_default="")
 
     class Meta:
         verbose_name = "matrícula en Moodle"

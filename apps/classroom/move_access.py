@@ -65,7 +65,11 @@ def _is_of_the_shop(account: Account | None) -> bool:
 def _move_account(merged: Student, into: Student) -> None:
     """Make the account that of `into`, with the key under which the classroom knows it."""
     Account.objects.filter(student=into).delete()
-    Account.objects.filter(student=merged).update(student=into)
+    account = Account.objects.get(student=merged)
+    account.student = into
+    account.save(update_fields=["student"])
+    # It was set at the address of `merged`.
+    account.end_password()
     MoodleEnrolment.objects.filter(student=merged).update(student=into)
     into.classroom_key, merged.classroom_key = merged.classroom_key, ""
     for student in (merged, into):

@@ -14,14 +14,16 @@ from django_tasks import task
 
 from apps.classroom.access import Cause
 from apps.classroom.backends.base import ClassroomError, Item, NeedsStaff
-from apps.classroom.models import ACCESS_MAIL, Provisioning
+from apps.classroom.models import ACCESS_MAIL, AccessChange, Provisioning
 from apps.classroom.rights import access_end, rights_of, update_enrolments
-from apps.classroom.sync import Sent, queue_sync, send_rights
+from apps.classroom.sync import Sent, closed_items, queue_sync, send_rights
 from apps.core.dates import today
 from apps.core.errors import Conflict, TooManyRequests
 from apps.core.inserts import insert_new
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.models import SiteSettings
+from apps.core.purchase_log import log_step
 from apps.students.models import Student
 
 MAX_RESENDS = 3
@@ -108,7 +110,8 @@ def _provide(provisioning: Provisioning) -> None:
     rights = rights_of(student, with_order=provisioning.order_id)
     sent = send_rights(student, rights)
     if student.erased_at is None:
-        _check(provisioning, sent)
+        closed = closed_items(_items_left(provisioning))
+        _check(provisioning, sent._replace(problems=[*sent.problems, *closed]))
 
     with transaction.atomic():
         # Another worker may have finished this row after this worker's lease expired.
@@ -129,10 +132,13 @@ def _provide(provisioning: Provisioning) -> None:
                 "updated_at",
             ]
         )
+        log_step(locked.order_id, "access_given")
         student, rights_now = update_enrolments(student, order_id=locked.order_id)
         if rights_now != rights:
             # Access was paused or withdrawn while the classroom was being updated.
             queue_sync(student, order_id=locked.order_id, reason="Cambio durante el alta")
+        elif _leaves_work(student, sent):
+            queue_sync(student, order_id=locked.order_id, reason="Grupo pendiente")
         if student.erased_at is None:
             locked.student = student
             _queue_access_mail(locked)
@@ -159,11 +165,21 @@ def _check(provisioning: Provisioning, sent: Sent) -> None:
     raise CourseMissing(" ".join(messages))
 
 
+def _leaves_work(student: Student, sent: Sent) -> bool:
+    """Whether something failed that keeps no item closed, and that no change will try again."""
+    if all(problem.items for problem in sent.problems):
+        return False
+    waiting = AccessChange.objects.filter(student=student).exclude(status=AccessChange.Status.DONE)
+    return not waiting.exists()
+
+
 def _items_left(provisioning: Provisioning) -> list[Item]:
     return [Item(*item) for item in provisioning.items if item not in provisioning.withdrawn]
 
 
-def _queue_access_mail(provisioning: Provisioning, *, occasion: str = "") -> bool:
+def _queue_access_mail(
+    provisioning: Provisioning, *, occasion: str = "", origin: Origin | None = None
+) -> bool:
     """Queue the access mail: one for the provisioning and one for each resend."""
     # The access of a gift may have moved to another student, and back: each move adds a newer row.
     newest_loss = provisioning.lost_by.order_by("-pk").values_list("pk", flat=True).first()
@@ -173,6 +189,7 @@ def _queue_access_mail(provisioning: Provisioning, *, occasion: str = "") -> boo
         template=provisioning.mail,
         to=provisioning.student.email,
         context={"provisioning_id": provisioning.pk},
+        origin=origin,
     )
     return mail is not None
 
@@ -213,15 +230,15 @@ def resend_access_mail(*, order_id: int) -> ResendResult:
 
 
 @transaction.atomic
-def send_access_mail_again(*, order_id: int, occasion: str) -> bool:
-    """Send the access mail once for this occasion, without the buyer's limits. For staff.
+def send_access_mail_again(*, order_id: int, occasion: str, origin: Origin) -> bool:
+    """Send the access mail once for this occasion, without the buyer's limits.
 
     False for a repeated occasion. Raises AccessNotReady until the access is provided.
     """
     provisioning = Provisioning.objects.filter(order_id=order_id).first()
     if provisioning is None or provisioning.status != Provisioning.Status.CREATED:
         raise AccessNotReady("El acceso no está listo: primero hay que volver a intentarlo.")
-    return _queue_access_mail(provisioning, occasion=occasion)
+    return _queue_access_mail(provisioning, occasion=occasion, origin=origin)
 
 
 def _check_resend_limits(provisioning: Provisioning, left: int) -> None:

@@ -17,13 +17,16 @@ from apps.students.signals import email_changed, student_blocked, student_unbloc
 def move_account(sender: Any, student: Student, **kwargs: Any) -> None:
     """Queue the change of address and user name of the student's account in the classroom.
 
-    What staff decided about an account with the former address does not count for the new one.
+    What staff decided about an account with the former address does not count for the new one, and
+    neither does a password that was set there.
     """
     waiting = Provisioning.objects.filter(student=student, problem="account")
     for row in waiting.order_by("pk"):
         retry_provisioning(row)
     accounts = Account.objects.filter(student=student)
     accounts.update(held_id="", allowed_id="")
+    for account in accounts:
+        account.end_password()
     if not accounts.exclude(external_id="").exists():
         return
     latest = Provisioning.objects.filter(student=student).order_by("pk").last()

@@ -22,18 +22,21 @@ def access_end(bought_on: date) -> date | None:
     return min(ends, default=None)
 
 
-def rights_of(student: Student, *, with_order: int | None = None) -> list[Right]:
+def rights_of(
+    student: Student, *, with_order: int | None = None, without_order: int | None = None
+) -> list[Right]:
     """The student's current rights, one for each item, from all provisioned orders.
 
-    An order of which only a part could be opened counts.
-    `with_order` adds an order that is still being provisioned. If several orders open an item, it
-    is open until the latest of their ends. A student who was merged into another has lost it all.
+    An order of which only a part could be opened counts. `with_order` adds an order that is still
+    being provisioned, `without_order` leaves one out. If several orders open an item, it is open
+    until the latest of their ends. A student who was merged into another has lost it all.
     """
     if student.merged_into is not None:
         return [replace(right, state="withdrawn") for right in rights_of(student.merged_into)]
     rows = Provisioning.objects.filter(student=student).filter(
         Q(status=Provisioning.Status.CREATED) | ~Q(missing=[]) | Q(order_id=with_order)
     )
+    rows = rows.exclude(order_id=without_order) if without_order else rows
     best = {
         Item(subject_id, lesson_id): Right(Item(subject_id, lesson_id), "withdrawn", row.ends_on)
         for row in Provisioning.objects.filter(lost_by__student=student)

@@ -70,7 +70,7 @@ def send_again(students: Collection[Student], entries: Collection[int] | None = 
     if entries is not None:
         courses = MoodleCourse.objects.filter(pk__in=entries).values("course_id")
         told = told.filter(course_id__in=courses)
-    told.update(state="")
+    told.update(state="", group="")
     # A worker that holds a change may have read the rows before. It can't take these meanwhile.
     waiting = set(
         AccessChange.objects.select_for_update(no_key=True)

@@ -139,6 +139,14 @@ def send_rights(student: Student, rights: Sequence[Right]) -> Sent:
     return Sent("", current_classroom().apply_rights(student, known_id, rights))
 
 
+def closed_items(items: Sequence[Item]) -> list[Problem]:
+    """The items that the classroom opens to none of their students yet.
+
+    Call this outside any transaction. Raises the classroom's errors.
+    """
+    return current_classroom().closed_items(items)
+
+
 def ensure_account(student: Student) -> ExternalAccount:
     """Find or create the student's account in the classroom, and store its id and username.
 
@@ -196,6 +204,7 @@ def known_account(student: Student) -> Known:
         made_by_shop=account.made_by_shop,
         is_confirmed=account.confirmed_for != "",
         allowed_id=account.allowed_id,
+        password_is_ended=account.password_is_ended,
     )
 
 

@@ -1,4 +1,4 @@
-"""Giving the access of an order to another student: a gift went to a mistyped address."""
+"""Giving the access of an order to another student: its address was mistyped."""
 
 from django.db import transaction
 from django.utils import timezone
@@ -24,9 +24,10 @@ def is_being_provided(order_id: int) -> bool:
 
 
 @transaction.atomic
-def transfer_access(*, order_id: int, to: Student) -> None:
+def transfer_access(*, order_id: int, to: Student, reason: str) -> None:
     """Withdraw an order's access from its student, and provide it to `to`, with the mail.
 
+    `reason` is for staff. An access that was refunded moves without being provided, or mailed.
     Idempotent. Raises BeingProvided while a worker provides it.
     """
     row = Provisioning.objects.select_for_update(no_key=True).get(order_id=order_id)
@@ -35,15 +36,21 @@ def transfer_access(*, order_id: int, to: Student) -> None:
         return
     if is_being_provided(order_id):
         raise BeingProvided
-    was_open = row.status == Provisioning.Status.CREATED
+    # A part of it may be open while the rest is tried again.
+    was_open = row.status == Provisioning.Status.CREATED or row.missing != []
+    is_refunded = all(item in row.withdrawn for item in row.items)
     LostAccess.objects.filter(provisioning=row, student=to).delete()
     LostAccess.objects.get_or_create(provisioning=row, student=before)
     causes = [cause for cause in row.paused_for if cause != Cause.BLOCKED]
-    row.student, row.status = to, Provisioning.Status.PENDING
+    row.student = to
+    if is_refunded:
+        row.save(update_fields=["student", "updated_at"])
+        return
+    row.status, row.problem, row.missing = Provisioning.Status.PENDING, "", []
     row.paused_for = [*causes, Cause.BLOCKED.value] if to.blocked_at else causes
     row.attempts, row.resends, row.due_at, row.leased_until = 0, 0, timezone.now(), None
     row.save()
     if was_open:
         update_enrolments(before, order_id=order_id)
-        queue_sync(before, order_id=order_id, reason="Regalo para otra persona")
+        queue_sync(before, order_id=order_id, reason=reason)
     provision.enqueue(order_id=order_id)

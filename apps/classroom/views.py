@@ -30,7 +30,6 @@ from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
 from apps.core.http.response_headers import private_form_page
 from apps.core.identity import email_identity
-from apps.core.mail.recipient_limits import LinkKind
 from apps.core.models import SiteSettings
 from apps.core.throttle import Limit, client_network, pseudonym, visitor_in_log
 from apps.students.devices import known_device, remember_device
@@ -233,6 +232,5 @@ def enlace(request: HttpRequest) -> HttpResponse:
         "request_link",
         visitor_limit=LINK_BY_VISITOR,
         email_limit=LINK_BY_EMAIL,
-        kind=LinkKind.CLASSROOM,
-        send=lambda email: send_new_link(email=email),
+        send=send_new_link,
     )

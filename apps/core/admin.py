@@ -2,7 +2,7 @@ from typing import Any
 
 from csp.decorators import csp_update
 from django.contrib import admin, messages
-from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, ValidationError
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import models
 from django.db.models import Model, QuerySet
 from django.forms import ModelForm
@@ -18,15 +18,18 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 
 from apps.core.admin_log import log_reading
 from apps.core.http.response_headers import NO_STORE
+from apps.core.incidents import current_incidents, kind_of
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
-from apps.core.legal.placeholders import check_placeholders
-from apps.core.mail.outbox import retry_mail
+from apps.core.legal.placeholders import check_placeholders, current_numbers, upgraded
+from apps.core.mail.outbox import discard_mails, retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
-from apps.core.mail.registry import render_for_staff
+from apps.core.mail.registry import CannotShow, render_for_staff
 from apps.core.mail.samples import mail_title
 from apps.core.models import (
+    IDENTITY_FIELDS,
     PROCESSES,
     Heartbeat,
+    Incident,
     LegalText,
     Mail,
     ScheduledJob,
@@ -36,6 +39,7 @@ from apps.core.staff import backup_admin  # noqa: F401  (registers itself)
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import MailTemplateFilter, month_filter
+from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.core.staff.legal_text_form import LegalTextForm, based_on, newest_text
 from apps.core.staff.staff_admin import DeletedRowAdmin, StaffActionAdmin
 from apps.core.staff_html import check_html
@@ -44,9 +48,13 @@ __all__ = ("DeletedRowAdmin", "StaffActionAdmin")
 
 
 @admin.register(SiteSettings)
-class SiteSettingsAdmin(GuardsChanges, AcademyModelAdmin):
-    """The single settings row. The list page redirects to its form."""
+class SiteSettingsAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
+    """The single settings row. The list page redirects to its form.
 
+    What visitors trust and pay by has a permission of its own, and needs a fresh password.
+    """
+
+    password_fields = IDENTITY_FIELDS
     formfield_overrides = {models.URLField: {"assume_scheme": "https"}}
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -54,6 +62,9 @@ class SiteSettingsAdmin(GuardsChanges, AcademyModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return () if request.user.has_perm("core.change_identity") else IDENTITY_FIELDS
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -107,7 +118,7 @@ class LegalTextAdmin(AcademyModelAdmin):
             **self.admin_site.each_context(request),
             "title": request.POST.get("title") or "Vista previa",
             "refused": refused,
-            "text": LegalText(body=body).html(),
+            "text": LegalText(body=body, numbers=current_numbers()).html(),
         }
         return TemplateResponse(request, "core/legal_text_preview.html", context)
 
@@ -117,7 +128,7 @@ class LegalTextAdmin(AcademyModelAdmin):
         newest = newest_text(kind)
         if newest is None:
             return {}
-        start = {"kind": kind, "title": newest.title, "body": newest.body}
+        start = {"kind": kind, "title": newest.title, "body": upgraded(newest.body)}
         return {**start, "based_on": based_on(newest)}
 
     def get_fields(self, request: HttpRequest, obj: LegalText | None = None) -> Any:
@@ -128,6 +139,7 @@ class LegalTextAdmin(AcademyModelAdmin):
     ) -> None:
         newest = newest_text(obj.kind)
         obj.version = newest.version + 1 if newest else 1
+        obj.numbers = current_numbers()
         super().save_model(request, obj, form, change)
 
 
@@ -161,7 +173,7 @@ class MailAdmin(ReadOnlyAdmin):
         month_filter("created_at", "creado en"),
     )
     search_fields = ("to", "key", "message_id")
-    actions = ("send_again",)
+    actions = ("send_again", "discard")
     fieldsets = (
         (None, {"fields": ("to", "subject", "html_version", "text_version")}),
         (
@@ -191,8 +203,8 @@ class MailAdmin(ReadOnlyAdmin):
     def subject(self, mail: Mail) -> str:
         try:
             return render_for_staff(mail).subject
-        except ObjectDoesNotExist:
-            return "(los datos de este correo ya no existen)"
+        except CannotShow as reason:
+            return str(reason)
 
     @admin.display(description="mensaje")
     def html_version(self, mail: Mail) -> SafeString:
@@ -204,11 +216,11 @@ class MailAdmin(ReadOnlyAdmin):
         )
 
     @admin.display(description="en texto")
-    def text_version(self, mail: Mail) -> SafeString:
+    def text_version(self, mail: Mail) -> str:
         try:
             lines = render_for_staff(mail).text.splitlines()
-        except ObjectDoesNotExist:
-            return SafeString("")
+        except CannotShow:
+            return NOTHING
         return format_html(
             '<div class="mail-text">{}</div>',
             format_html_join(SafeString("<br>"), "{}", ((line,) for line in lines)),
@@ -232,8 +244,8 @@ class MailAdmin(ReadOnlyAdmin):
         log_reading(request, mail)
         try:
             html = render_for_staff(mail).html
-        except ObjectDoesNotExist:
-            html = ""
+        except CannotShow as reason:
+            html = format_html('<!doctype html><html lang="es"><p>{}</p></html>', str(reason))
         return HttpResponse(html, headers=NO_STORE)
 
     @method_decorator(csp_update({"frame-src": ["'self'"]}))
@@ -251,7 +263,12 @@ class MailAdmin(ReadOnlyAdmin):
             log_reading(request, mail)
         return page
 
-    @admin.action(description="Volver a intentar los envíos fallidos", permissions=["retry"])
+    @admin.action(description="No enviar los retenidos", permissions=["retry"])
+    def discard(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
+        count = discard_mails(mails)
+        self.message_user(request, f"Correos que no se enviarán: {count}.", messages.INFO)
+
+    @admin.action(description="Enviar los fallidos y los retenidos", permissions=["retry"])
     def send_again(self, request: HttpRequest, mails: QuerySet[Mail]) -> None:
         count = sum(retry_mail(mail) for mail in mails)
         self.message_user(request, f"Correos que se vuelven a enviar: {count}.", messages.INFO)
@@ -290,6 +307,34 @@ class HeartbeatAdmin(ReadOnlyAdmin):
     @admin.display(description="en marcha", boolean=True)
     def alive(self, row: Heartbeat) -> bool:
         return row.is_alive
+
+
+class CurrentFilter(admin.SimpleListFilter):
+    title = "situación"
+    parameter_name = "situacion"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("ahora", "Por resolver")]
+
+    def queryset(self, request: HttpRequest, rows: Any) -> Any:
+        return current_incidents() if self.value() == "ahora" else None
+
+
+@admin.register(Incident)
+class IncidentAdmin(ReadOnlyAdmin):
+    """What is wrong with the installation, with what to do about it."""
+
+    list_display = ("title", "advice", "times", moment("last_at", "última vez"))
+    list_filter = (CurrentFilter,)
+    search_fields = ("name",)
+
+    @admin.display(description="incidencia", ordering="name")
+    def title(self, row: Incident) -> str:
+        return kind_of(row.name).title
+
+    @admin.display(description="qué hacer")
+    def advice(self, row: Incident) -> str:
+        return kind_of(row.name).advice or NOTHING
 
 
 class FailedFilter(admin.SimpleListFilter):

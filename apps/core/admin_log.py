@@ -10,6 +10,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from apps.core.identity import names_address
 from apps.core.models import StaffAction
 from apps.core.staff_log import save_as
 
@@ -84,14 +85,18 @@ def redact_entries_of(rows: QuerySet[Any]) -> None:
 
 
 def redact_entries_naming(email: str) -> None:
-    """Redact every log entry that contains this address."""
-    _redact(
-        LogEntry.objects.filter(
-            Q(object_repr__icontains=email) | Q(change_message__icontains=email)
-        )
-    )
-    _redact_actions(
-        StaffAction.objects.filter(Q(object_repr__icontains=email) | Q(text__icontains=email))
+    """Redact every log entry that names this address, and none that names a longer one."""
+    _redact(_naming(LogEntry.objects.all(), email, "object_repr", "change_message"))
+    _redact_actions(_naming(StaffAction.objects.all(), email, "object_repr", "text"))
+
+
+def _naming(rows: QuerySet[Any], email: str, *columns: str) -> QuerySet[Any]:
+    contains = Q()
+    for column in columns:
+        contains |= Q(**{f"{column}__icontains": email})
+    found = rows.filter(contains).values_list("pk", *columns)
+    return rows.filter(
+        pk__in=[pk for pk, *texts in found if any(names_address(text, email) for text in texts)]
     )
 
 

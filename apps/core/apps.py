@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, post_save, pre_save
 from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
@@ -20,15 +21,19 @@ class CoreConfig(AppConfig):
         from apps.core import checks, public_pictures, retention  # noqa: F401  (registers the system checks)
         from apps.core.api_sentences import use_familiar_sentences
         from apps.core.backup_record import create_missing_row
+        from apps.core.mail.recipient_limits import Origin
         from apps.core.mail.registry import absolute_url, register_mail
         from apps.core.models import LegalText, SiteSettings
         from apps.core.page_cache.triggers import create_triggers, shown_publicly
+        from apps.core.rehearsal import announce, refuse_marked_database
         from apps.core.staff import recycle_bin
         from apps.core.staff_log import copy_entry
         from apps.core.tracing import add_request_id
         from apps.core.workers import silence
         from apps.core.workers.heartbeats import create_missing_rows
 
+        announce()
+        connection_created.connect(refuse_marked_database)
         use_familiar_sentences()
         register_mail(
             "job_failed",
@@ -37,6 +42,7 @@ class CoreConfig(AppConfig):
                 "title": ids["title"],
                 "admin_url": absolute_url(reverse("admin:core_scheduledjob_changelist")),
             },
+            origin=Origin.STAFF,
         )
         silence.register_mails()
         # Each app's `mail_samples.py` describes its mails.

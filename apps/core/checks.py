@@ -12,12 +12,20 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.http.request import split_domain_port, validate_host
 
+from apps.core.setting_forms import (
+    backup_recipient,
+    bucket_keys,
+    misspelt_names,
+    transfer_iban,
+)
 from apps.core.setting_ranges import range_problems
 
 # The web process runs the checks with this tag, all other processes run all checks.
 START = "start"
 SHORTEST_SECRET_KEY = 50
 SHORTEST_MONITOR_TOKEN = 20
+# That of deploy/compose.env.example.
+PUBLISHED_KEY = "change-me-to-fifty-or-more-random-characters-of-your-own"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
 CLASSROOMS = ("local", "moodle")
 # Mails are kept as files, printed or dropped: nobody gets them.
@@ -37,8 +45,10 @@ def deployment_problems() -> list[str]:
     problems = _impossible_values()
     if not settings.DEBUG:
         problems += [*_secret_key(), *_hosts(), *_rate_limits(), *_monitor_token()]
+        problems += [*bucket_keys(), *misspelt_names()]
         if not settings.ALLOW_LOCAL_SITE:
-            problems += [*_site(), *_mail(), *_database(), *_classroom()]
+            problems += [*_published_key(), *_site(), *_mail(), *_database(), *_classroom()]
+            problems += [] if settings.REHEARSAL else backup_recipient()
     return problems
 
 
@@ -53,12 +63,22 @@ def _impossible_values() -> list[str]:
         problems.append("CLASSROOM solo admite local o moodle.")
     if settings.CLASSROOM == "moodle" and not (settings.MOODLE_URL and settings.MOODLE_TOKEN):
         problems.append("CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.")
+    if not _is_group_pattern(settings.MOODLE_GROUP):
+        problems.append("MOODLE_GROUP solo admite {semester} y {year} entre llaves.")
     problems += [
         f"{name} debe ser una dirección como https://aula.midominio.es, o /aula en este sitio."
         for name in ("PORTAL_URL", "PORTAL_PROFILE_URL")
         if not _is_address(getattr(settings, name))
     ]
-    return [*problems, *range_problems()]
+    return [*problems, *transfer_iban(), *range_problems()]
+
+
+def _is_group_pattern(text: str) -> bool:
+    try:
+        text.format(semester="", year=2027)
+    except (AttributeError, LookupError, ValueError):
+        return False
+    return True
 
 
 def _is_address(text: str) -> bool:
@@ -84,6 +104,13 @@ def _secret_key() -> list[str]:
             f"{SHORTEST_SECRET_KEY} caracteres."
         )
     return problems
+
+
+def _published_key() -> list[str]:
+    """The key of a sample file. Only a rehearsal on one machine may keep it."""
+    if PUBLISHED_KEY in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
+        return ["SECRET_KEY es la del archivo de ejemplo, que está publicada: haz una propia."]
+    return []
 
 
 def _is_hard_to_guess(key: str) -> bool:
@@ -151,6 +178,8 @@ def _classroom() -> list[str]:
 
 def _mail() -> list[str]:
     problems = []
+    if settings.REHEARSAL:
+        return []
     if settings.EMAIL_BACKEND in MAIL_NOT_SENT:
         problems.append("Falta un proveedor de correo: EMAIL_URL o ANYMAIL_BACKEND.")
     elif not _exists(settings.EMAIL_BACKEND):

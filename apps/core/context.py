@@ -5,6 +5,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from apps.core.models import SiteSettings
+from apps.core.rehearsal import NOTE
 
 
 def site(request: HttpRequest) -> dict[str, object]:
@@ -23,7 +24,7 @@ def site(request: HttpRequest) -> dict[str, object]:
 
 def rehearsal_notes() -> list[str]:
     """The badge's text on every page of a rehearsal; empty in a real shop."""
-    notes = []
+    notes = [NOTE] if settings.REHEARSAL else []
     if settings.ALLOW_TEST_KEYS:
         notes.append("Claves de Stripe de prueba: no se cobra nada.")
     if settings.ALLOW_LOCAL_SITE:

@@ -29,6 +29,12 @@ def free_megabytes() -> dict[str, int]:
     }
 
 
+def full_folders() -> list[str]:
+    """The names of the folders that have less than DISK_MIN_FREE_MB left."""
+    free = free_megabytes()
+    return sorted(name for name, left in free.items() if left < settings.DISK_MIN_FREE_MB)
+
+
 def _existing(folder: Path) -> Path:
     folders: Iterable[Path] = (folder, *folder.parents)
     return next(each for each in folders if each.is_dir())

@@ -1,8 +1,9 @@
-"""Fields of API input that several apps use."""
+"""Fields of API input and forms that several apps use."""
 
 import unicodedata
 from typing import Any
 
+from django import forms
 from rest_framework import serializers
 
 # Letters by their category that are drawn as nothing: Hangul fillers and an empty Braille cell.
@@ -25,3 +26,40 @@ class VisibleCharField(serializers.CharField):
 def _is_visible(letter: str) -> bool:
     # Separators, and control, format and other characters without a form.
     return unicodedata.category(letter)[0] not in "ZC" and letter not in _BLANK_LETTERS
+
+
+class EmailField(serializers.EmailField):
+    """An address in ASCII, its domain as in the DNS: "señal.es" becomes "xn--seal-hqa.es".
+
+    PostgreSQL's comparison without capitals takes "gmaıl.com", which anybody can register, for
+    "gmail.com". Django's validator lets such letters pass, and those of which `lower` makes two.
+    """
+
+    def to_internal_value(self, data: Any) -> str:
+        try:
+            return _as_kept(super().to_internal_value(data))
+        except ValueError:
+            self.fail("invalid")
+
+
+class EmailFormField(forms.EmailField):
+    """The same for forms of the site and of the admin."""
+
+    def to_python(self, value: Any) -> str:
+        try:
+            return _as_kept(super().to_python(value) or "")
+        except ValueError:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
+
+
+def _as_kept(address: str) -> str:
+    """The address with its domain as in the DNS. Raises ValueError where there is no such address.
+
+    No domain ends in ".invalid" (RFC 6761): it is for the addresses of erased students.
+    """
+    local, at, domain = address.rpartition("@")
+    local.encode("ascii")
+    domain = domain if domain.isascii() else domain.encode("idna").decode("ascii")
+    if domain.lower().rpartition(".")[2] == "invalid":
+        raise ValueError(domain)
+    return f"{local}{at}{domain}"

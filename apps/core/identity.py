@@ -4,7 +4,10 @@ Addresses that reach one mailbox, and numbers that ring one phone, have the same
 used for comparisons only: mails go to the address as it was typed.
 """
 
+import json
 import re
+from contextlib import suppress
+from typing import Any
 
 GMAIL = ("gmail.com", "googlemail.com")
 
@@ -25,3 +28,25 @@ def email_identity(email: str) -> str:
 def phone_identity(phone: str) -> str:
     """A number in E.164 without zeros after the Spanish prefix: "+34 0600…" rings "+34 600…"."""
     return re.sub(r"^\+340+", "+34", re.sub(r"[\s().-]", "", phone))
+
+
+def names_address(stored: Any, email: str) -> bool:
+    """Whether a stored text, or value of JSON, names this address, and not only a longer one.
+
+    >>> names_address("Correo: ana@example.com", "ana@example.com")
+    True
+    >>> names_address(["Correo: mariana@example.com"], "ana@example.com")
+    False
+    """
+    if isinstance(stored, dict):
+        return any(names_address(item, email) for pair in stored.items() for item in pair)
+    if isinstance(stored, list):
+        return any(names_address(item, email) for item in stored)
+    if not isinstance(stored, str):
+        return False
+    if stored[:1] in ("[", "{"):
+        # In the text of JSON, the "n" of a line break would stand before the address.
+        with suppress(ValueError, RecursionError):
+            return names_address(json.loads(stored), email)
+    whole = rf"(?<![\w.%+-]){re.escape(email)}(?![\w-]|\.\w)"
+    return re.search(whole, stored, re.IGNORECASE) is not None

@@ -21,7 +21,9 @@ from django.utils import timezone
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
 from apps.core.models import ScheduledJob
 from apps.core.privacy import purge_all
+from apps.core.render_memory import piece_of_work
 from apps.core.retries import CLOCK_DIFFERENCE, unleased
+from apps.core.tracing import new_id
 from apps.core.workers.lost_tasks import requeue_killed, start_postponed
 from apps.core.workers.silence import mail_about_silent_processes
 
@@ -141,7 +143,11 @@ def _run(scheduled: Job) -> bool:
     started = clock_time.monotonic()
     result, error, lease_lost = "", "", Event()
     try:
-        with _renewed_lease(scheduled.name, lease) as lease_lost:
+        with (
+            _renewed_lease(scheduled.name, lease) as lease_lost,
+            piece_of_work(),
+            new_id(),
+        ):
             result = scheduled.run()
     except Exception as problem:
         # Staff get a mail about the failure, and the clock continues with the other jobs.

@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.core.validators import RegexValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Q, Value
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -13,6 +13,7 @@ from apps.core.backup_record import Backup as Backup
 from apps.core.claims_of_owner import HasClaims
 from apps.core.legal.placeholders import OWNER_FIELDS, check_placeholders, fill_placeholders
 from apps.core.render_memory import remembered
+from apps.core.restore_record import Restore as Restore
 from apps.core.retries import LEASE, RetriedWork, unleased
 from apps.core.staff_records import DeletedRow as DeletedRow
 from apps.core.staff_records import StaffAction as StaffAction
@@ -46,6 +47,22 @@ class RateCount(models.Model):
 
     def __str__(self) -> str:
         return self.slot
+
+
+# Whom visitors write to, where they sign in, who sells, how else they pay, and which invoices they
+# get. A wrong value leads customers or their money elsewhere.
+IDENTITY_FIELDS = (
+    "support_email",
+    "support_phone",
+    "whatsapp_url",
+    "portal_url",
+    "portal_profile_url",
+    "other_payments",
+    "legal_name",
+    "tax_id",
+    "legal_address",
+    "simplified_invoices",
+)
 
 
 class SiteSettings(HasClaims):
@@ -96,6 +113,9 @@ class SiteSettings(HasClaims):
 
     class Meta:
         verbose_name = verbose_name_plural = "ajustes del sitio"
+        permissions = (
+            ("change_identity", "Puede cambiar contacto, enlaces del aula, titular y facturas"),
+        )
 
     def __str__(self) -> str:
         return "Ajustes del sitio"
@@ -151,6 +171,10 @@ class LegalText(models.Model):
     title = models.CharField("título", max_length=120)
     body = models.TextField("contenido (HTML)", validators=[check_placeholders])
     published_on = models.DateField("fecha")
+    # The numbers of the sale on that day. A version says what its readers accepted.
+    numbers = models.JSONField(
+        "números", default=dict, db_default=Value({}, models.JSONField()), editable=False
+    )
 
     objects = LegalTextQuerySet.as_manager()
 
@@ -168,7 +192,8 @@ class LegalText(models.Model):
     def html(self) -> SafeString:
         """The body with the owner's current data in its placeholders."""
         owner = SiteSettings.current()
-        return fill_placeholders(self.body, {name: getattr(owner, name) for name in OWNER_FIELDS})
+        fields = {name: getattr(owner, name) for name in OWNER_FIELDS}
+        return fill_placeholders(self.body, {**self.numbers, **fields})
 
 
 class MailQuerySet(models.QuerySet["Mail"]):
@@ -178,6 +203,10 @@ class MailQuerySet(models.QuerySet["Mail"]):
         return self.filter(
             Q(status=Mail.Status.FAILED) | Q(status=Mail.Status.QUEUED, created_at__lt=since)
         )
+
+    def withheld(self) -> "MailQuerySet":
+        """Mails about which staff have to decide: send them, or never."""
+        return self.filter(status=Mail.Status.WITHHELD)
 
 
 class Mail(RetriedWork):
@@ -192,6 +221,8 @@ class Mail(RetriedWork):
         SENT = "sent", "Enviado"
         FAILED = "failed", "Fallido"
         DROPPED = "dropped", "Ya no procede"
+        # The mailbox's budget of mails that strangers can cause was used up.
+        WITHHELD = "withheld", "Retenido"
 
     OPEN = Status.QUEUED
 
@@ -320,6 +351,22 @@ class Heartbeat(models.Model):
     @property
     def is_alive(self) -> bool:
         return self.seen_at is not None and abs(timezone.now() - self.seen_at) <= SILENT_AFTER
+
+
+class Incident(models.Model):
+    """Something wrong with the installation, and how often. One row for each kind of it."""
+
+    name = models.CharField("incidencia", max_length=40, unique=True)
+    times = models.PositiveBigIntegerField("veces", default=0)
+    last_at = models.DateTimeField("última vez", default=timezone.now)
+
+    class Meta:
+        verbose_name = "incidencia"
+        verbose_name_plural = "incidencias"
+        ordering = ("-last_at",)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class PublicChange(models.Model):

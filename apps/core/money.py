@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 CENTS_PER_EURO = 100
 
 # es-ES groups thousands only from five digits on: 1234,56 € but 12.345,67 €.
-SMALLEST_GROUPED_EUROS = 10_000
+SMALLEST_GROUPED = 10_000
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 _EUROS = re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+(?=,))(?:[.,]\d{1,2})?", re.ASCII)
 
@@ -65,12 +65,16 @@ def as_json(cents: int) -> float:
 def format_whole_euros(cents: int) -> str:
     """Return whole euros for a sentence, "30 €", and other amounts as `format_euros` does."""
     euros, rest = divmod(cents, CENTS_PER_EURO)
-    return format_euros(cents) if rest else f"{euros} €"
+    return format_euros(cents) if rest else f"{euros}{NO_BREAK_SPACE}€"
+
+
+def grouped(number: int) -> str:
+    """A whole number as Spanish sentences write it: "9500" and "200.000"."""
+    return f"{number:,}".replace(",", ".") if number >= SMALLEST_GROUPED else str(number)
 
 
 def format_euros(cents: int) -> str:
     """Return cents as Spanish text, "12.345,67 €", exactly as the browser's Intl writes es-ES."""
     sign = "-" if cents < 0 else ""
     euros, rest = divmod(abs(cents), CENTS_PER_EURO)
-    whole = f"{euros:,}".replace(",", ".") if euros >= SMALLEST_GROUPED_EUROS else str(euros)
-    return f"{sign}{whole},{rest:02}{NO_BREAK_SPACE}€"
+    return f"{sign}{grouped(euros)},{rest:02}{NO_BREAK_SPACE}€"

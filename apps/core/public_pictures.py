@@ -28,6 +28,10 @@ STORED_SIDE = 1600
 # Stored sizes, as multiples of the place that a page has for the picture: screens with one pixel
 # for each CSS pixel, and those with two or more.
 SCALES = (1, 2)
+# A progressive JPEG is decoded once for each of its scans: cameras and programs write about 10, and
+# a forged file of 5 MB could have 80,000 of 60 bytes, which take half an hour.
+MAX_SCANS = 50
+_SCAN = b"\xff\xda"
 LONGEST_STEM = 40
 NOT_A_PICTURE = "El archivo no es una imagen JPG, PNG o WebP."
 
@@ -62,6 +66,10 @@ def _opened(file: Any) -> Image.Image:
     # Pillow raises many kinds of errors for broken files, and warns of too many pixels.
     except Exception as error:
         raise ValidationError(NOT_A_PICTURE) from error
+    file.seek(0)
+    # In the compressed data of a JPEG the byte 255 is always followed by 0: it has no such pair.
+    if picture.format == "JPEG" and file.read().count(_SCAN) > MAX_SCANS:
+        raise ValidationError(NOT_A_PICTURE)
     if max(picture.size) > MAX_SIDE:
         raise ValidationError(f"La imagen no puede tener más de {MAX_SIDE} píxeles de lado.")
     return picture

@@ -1,7 +1,8 @@
-"""Reads that are done once for many public pages, or for the parts of one mail.
+"""Reads that are done once for a piece of work: a request, a task, a mail, or many public pages.
 
-`core.page_cache` opens the memory while it renders pages of one version, and `core.mail.outbox`
-while it renders a mail. Everywhere else each call reads anew.
+`remembered` reads once for the public pages of one version, while `core.page_cache` renders them,
+and once for a mail. Everywhere else each call reads anew. `read_once` also reads once for each
+other request, task and job, so that all parts of a purchase are priced with the same numbers.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ Result = TypeVar("Result")
 Memory = dict[Any, Any]
 
 _memory: ContextVar[Memory | None] = ContextVar("_memory", default=None)
+_work: ContextVar[Memory | None] = ContextVar("_work", default=None)
 
 
 @contextmanager
@@ -27,12 +29,36 @@ def remembering(memory: Memory) -> Iterator[None]:
         _memory.reset(token)
 
 
+@contextmanager
+def piece_of_work() -> Iterator[None]:
+    """Within the block, which is a request, a task or a job, `read_once` functions read once."""
+    token = _work.set({})
+    try:
+        yield
+    finally:
+        _work.reset(token)
+
+
+def in_piece_of_work() -> bool:
+    return _work.get() is not None
+
+
 def remembered(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Decorator for a read that returns no queryset. Nobody may change what it returned."""
+    return _keeping_in(_memory, read)
 
+
+def read_once(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorator like `remembered`, for a read that must not change within a piece of work."""
+    return _keeping_in(_work, remembered(read))
+
+
+def _keeping_in(
+    variable: ContextVar[Memory | None], read: Callable[Arguments, Result]
+) -> Callable[Arguments, Result]:
     @wraps(read)
     def wrapper(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        memory = _memory.get()
+        memory = variable.get()
         if memory is None:
             return read(*args, **kwargs)
         key = (read, args, *kwargs.items())

@@ -7,7 +7,7 @@ whose task was lost.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 
@@ -110,12 +110,15 @@ class RetriedWork(models.Model):
             ", given up" if last else "",
         )
 
-    def restart(self, enqueue: Callable[[], object]) -> bool:
-        """Reopen failed work with a fresh set of attempts; False if it has not failed."""
+    def restart(self, enqueue: Callable[[], object], *, states: Collection[str] = ()) -> bool:
+        """Reopen failed work with a fresh set of attempts; False if it has not failed.
+
+        `states` are the states to reopen, if they are others than "failed".
+        """
         with transaction.atomic():
             changed = (
                 type(self)
-                ._default_manager.filter(pk=self.pk, status=self.FAILED)
+                ._default_manager.filter(pk=self.pk, status__in=states or (self.FAILED,))
                 .update(status=self.OPEN, attempts=0, due_at=timezone.now(), leased_until=None)
             )
             if changed:

@@ -26,26 +26,19 @@ RANGES: dict[str, tuple[float, float]] = {
     "BACKUP_MAX_AGE_HOURS": (0, 8_760),
     # 0: the room on the disk is not watched.
     "DISK_MIN_FREE_MB": (0, 1_000_000),
-    "INSTALMENT_COUNT": (2, 12),
-    "INSTALMENT_EVERY_DAYS": (1, 90),
+    "ATTACHMENTS_MAX_MB": (10, 1_000_000),
     # 0: nobody refunds in the admin.
     "REFUND_DAILY_LIMIT": (0, 1_000_000),
     # 0: nobody records a transfer.
     "TRANSFER_DAILY_LIMIT": (0, 1_000_000),
 }
-# A cart lives for 30 days.
-REMINDER_HOURS = (1, 720)
 
 
 def range_problems() -> list[str]:
     """One Spanish sentence for each setting outside its range."""
-    problems = [
+    return [
         f"{name} solo admite de {lowest} a {highest}."
         for name, (lowest, highest) in RANGES.items()
         # Written so that "nan" is a problem.
         if not lowest <= getattr(settings, name) <= highest
     ]
-    lowest, highest = REMINDER_HOURS
-    if not all(lowest <= hours <= highest for hours in settings.CART_REMINDER_HOURS):
-        problems.append(f"CART_REMINDER_HOURS solo admite horas de {lowest} a {highest}.")
-    return problems

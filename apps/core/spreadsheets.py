@@ -8,8 +8,9 @@ from decimal import Decimal
 from django.http import HttpResponse
 from django.utils import timezone
 
-# A spreadsheet reads a cell that starts with one of these as a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# A spreadsheet reads a cell that starts with one of these as a formula. Those with an East Asian
+# keyboard take the wide forms, too (https://owasp.org/www-community/attacks/CSV_Injection).
+FORMULA_STARTS = (*"=+-@\t\r\n", *"\uff1d\uff0b\uff0d\uff20")
 
 
 def as_text(cell: str) -> str:

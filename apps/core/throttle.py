@@ -5,6 +5,7 @@ See docs/rules.md, "Rate limits".
 
 import hashlib
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -17,12 +18,26 @@ from rest_framework.request import Request
 
 from apps.core.errors import TooManyRequests
 from apps.core.models import RateCount
+from apps.core.transactions import in_transaction
+
+# Providers give a customer a /64, a /56 or a /48 of IPv6. Each has so many times the uses of a /64.
+IPV6_NETWORKS = {64: 1, 56: 4, 48: 16}
+# The networks of a visitor's address, narrowest first, each with its share of uses.
+Networks = Mapping[str, int]
 
 
 def client_network(request: HttpRequest | Request) -> str:
     """The network that counts as one visitor: an IPv4 address, or the /64 of an IPv6 address.
 
     Internet providers give each IPv6 customer at least a /64, so one person has all its addresses.
+    """
+    return next(iter(client_networks(request)))
+
+
+def client_networks(request: HttpRequest | Request) -> dict[str, int]:
+    """The networks of the visitor's address, narrowest first, each with its share of uses.
+
+    An IPv4 address is alone. An IPv6 address is in the networks of IPV6_NETWORKS.
     """
     text = client_address(request)
     try:
@@ -33,12 +48,15 @@ def client_network(request: HttpRequest | Request) -> str:
         try:
             address = ipaddress.ip_address(host)
         except ValueError:
-            return text
+            return {text: 1}
     if isinstance(address, ipaddress.IPv4Address):
-        return str(address)
+        return {str(address): 1}
     if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.IPv6Network((address.packed[:8] + bytes(8), 64)))
+        return {str(address.ipv4_mapped): 1}
+    return {
+        str(ipaddress.IPv6Network((address.packed, bits), strict=False)): share
+        for bits, share in IPV6_NETWORKS.items()
+    }
 
 
 def client_address(request: HttpRequest | Request) -> str:
@@ -67,8 +85,9 @@ def visitor_in_log(request: HttpRequest | None) -> str:
 
 # PostgreSQL and SQLite both understand it.
 _ADD = (
-    "INSERT INTO core_ratecount (slot, times, expires_at) VALUES (%s, %s, %s) "
-    "ON CONFLICT (slot) DO UPDATE SET times = core_ratecount.times + excluded.times RETURNING times"
+    "INSERT INTO core_ratecount (slot, times, expires_at) VALUES {rows} "
+    "ON CONFLICT (slot) DO UPDATE SET times = core_ratecount.times + excluded.times "
+    "RETURNING slot, times"
 )
 _FORGET = "DELETE FROM core_ratecount WHERE expires_at < %s"
 _MARK = (
@@ -86,8 +105,16 @@ class Limit:
     seconds: int
 
     def count(self, request: HttpRequest | Request) -> None:
-        """Count one request of this visitor; raise TooManyRequests above the limit."""
-        self.count_key(client_network(request))
+        """Count one request of this visitor; raise TooManyRequests above the limit.
+
+        The wider networks of an IPv6 address have more uses, but are counted, too.
+        """
+        if not self.allowed():
+            return
+        shares = {self._slot(network): share for network, share in client_networks(request).items()}
+        used = self._add_to(list(shares), by=1)
+        if any(times > self.allowed() * shares[slot] for slot, times in used.items()):
+            raise TooManyRequests(self._window_end() - int(timezone.now().timestamp()))
 
     def count_key(self, key: str) -> None:
         """Count one use by `key`, such as an e-mail address; raise TooManyRequests above it."""
@@ -106,21 +133,34 @@ class Limit:
         The count is committed even if the request fails later, unless the caller has a transaction
         open.
         """
-        now = timezone.now()
         slot = self._slot(key, is_digest=is_digest)
-        expires_at = now + timedelta(seconds=2 * self.seconds)
+        return self._add_to([slot], by=by)[slot]
+
+    def _add_to(self, slots: list[str], *, by: int) -> dict[str, int]:
+        now = timezone.now()
+        expires_at = connection.ops.adapt_datetimefield_value(
+            now + timedelta(seconds=2 * self.seconds)
+        )
+        # Sorted, so that two statements lock the rows in the same order.
+        values = [value for slot in sorted(slots) for value in (slot, by, expires_at)]
         with connection.cursor() as cursor:
             # One statement: with three, each in a lock, this took a tenth of a checkout's time.
-            cursor.execute(_ADD, [slot, by, connection.ops.adapt_datetimefield_value(expires_at)])
-            (used,) = cursor.fetchone()
-            if used == by:
+            cursor.execute(_ADD.format(rows=", ".join(["(%s, %s, %s)"] * len(slots))), values)
+            used = {slot: int(times) for slot, times in cursor.fetchall()}
+            # In a transaction, the rows that another one is deleting could cause a deadlock.
+            if by in used.values() and not in_transaction():
                 cursor.execute(_FORGET, [connection.ops.adapt_datetimefield_value(now)])
-        return int(used)
+        return used
 
     def take_back(self, key: str) -> None:
         """Undo one `count_key` of this window, for an attempt that turned out to be no guess."""
         slot = self._slot(key)
         RateCount.objects.filter(slot=slot, times__gt=0).update(times=F("times") - 1)
+
+    def take_back_request(self, request: HttpRequest | Request) -> None:
+        """Undo one `count` of this window."""
+        for network in client_networks(request):
+            self.take_back(network)
 
     def seconds_until_free(self, key: str, *, windows: int = 1, is_digest: bool = False) -> int:
         """Seconds that `key` has to wait; 0 if its uses are below the limit.
@@ -189,6 +229,13 @@ class Mark:
         expires_at = timezone.now() + timedelta(seconds=self.seconds)
         with connection.cursor() as cursor:
             cursor.execute(_MARK, [slot, connection.ops.adapt_datetimefield_value(expires_at)])
+
+    def seconds_left(self, subject: str, key: str) -> int:
+        """Seconds for which this key is still stored with the subject; 0 if it is not."""
+        stored = RateCount.objects.filter(slot=f"{self.name}:{subject}:{digest_of(key)}")
+        expires_at = stored.values_list("expires_at", flat=True).first()
+        left = expires_at - timezone.now() if expires_at else timedelta(0)
+        return max(0, -(-left // timedelta(seconds=1)))
 
     def digests(self, subject: str) -> list[str]:
         rows = RateCount.objects.filter(slot__startswith=f"{self.name}:{subject}:")

@@ -50,6 +50,7 @@ class InvoiceAdmin(ReadOnlyAdmin):
     list_filter = ("kind", month_filter("issued_on", "emitida en"))
     list_select_related = ("order",)
     link_lookups = ("order__id__exact",)
+    logs_reading = True
     search_fields = ("code",)
     search_help_text = "Número de factura, NIF, correo o número de pedido"
     actions = ("send_again",)
@@ -334,7 +335,7 @@ class TaxRecordAdmin(ReadOnlyAdmin):
     list_select_related = ("invoice",)
     search_fields = ("=invoice__code", "=hash")
     fields = (
-        ("issuer", "environment", "number"),
+        ("issuer", "environment", "installation", "number"),
         "kind",
         "invoice",
         "generated_at",

@@ -4,7 +4,7 @@ from django.db.models import Sum
 
 from apps.orders.ledger.balance import balance_of, cents_of
 from apps.orders.models import Instalment, Order, Refund
-from apps.orders.models.statuses import EVER_PAID, RefundStatus
+from apps.orders.models.statuses import EVER_PAID, PaymentKind, RefundStatus
 from apps.orders.refunds.sent_back import refunds_sent_back
 
 # The provider has made these refunds. A refund that the bank sent back is counted apart.
@@ -17,9 +17,12 @@ def expected_cents(order: Order) -> int:
     An order in instalments is invoiced in full when its first instalment is paid, because access to
     all of it begins then. Instalments that were canceled count as undone. Refunds of money that was
     paid twice change nothing. A refund that the bank sent back still counts, because the academy
-    owes it to the buyer.
+    owes it to the buyer. An order whose total no card
+    can pay was not charged.
     """
     if order.status not in EVER_PAID:
+        return 0
+    if order.payments.filter(kind=PaymentKind.FREE).exists():
         return 0
     canceled = order.instalments.filter(status=Instalment.Status.CANCELED)
     balance = balance_of(order)

@@ -19,7 +19,7 @@ from apps.core.vat import Vat
 from apps.invoices.amounts import TaxLine, change_totals, difference
 from apps.invoices.expected import expected_cents
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
-from apps.invoices.numbering import next_number
+from apps.invoices.numbering import NumbersUnknown, next_number
 from apps.invoices.snapshot import (
     SellerDataMissing,
     build_content,
@@ -66,7 +66,7 @@ class _State:
 def bring_up_to_date(order_id: int) -> list[Invoice]:
     """Issue the invoices that the order lacks, and return them.
 
-    Raises SellerDataMissing and OverSimplifiedLimit; then nothing is issued.
+    Raises SellerDataMissing, OverSimplifiedLimit and NumbersUnknown; then nothing is issued.
     """
     order = locked_order(order_id)
     issued = [*_first_invoice(order), *_replacement(order), *_corrective(order)]
@@ -89,6 +89,8 @@ def try_to_issue(order_id: int) -> bool:
         return _keep_waiting(order_id, PendingInvoice.Problem.SELLER_DATA)
     except OverSimplifiedLimit:
         return _keep_waiting(order_id, PendingInvoice.Problem.OVER_LIMIT)
+    except NumbersUnknown:
+        return _keep_waiting(order_id, PendingInvoice.Problem.RESTORED)
     return True
 
 

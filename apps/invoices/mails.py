@@ -9,14 +9,34 @@ from typing import Any
 
 from django.urls import reverse
 
-from apps.core.mail.registry import Attachment, NoLongerDue, SecretUrl, absolute_url, register_mail
+from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.registry import (
+    Attachment,
+    NoLongerDue,
+    SecretUrl,
+    TypedText,
+    absolute_url,
+    register_mail,
+)
 from apps.invoices.models import Invoice
 from apps.orders.invoice_link import invoice_url
+from apps.orders.models import Order
 
 
 def register() -> None:
-    register_mail("invoice", "{{ kind }} {{ code }}", invoice_context)
-    register_mail("invoices_waiting", "Hay facturas sin emitir: {{ count }}", waiting_context)
+    register_mail(
+        "invoice",
+        "{{ kind }} {{ code }}",
+        invoice_context,
+        origin=Origin.PAYMENT,
+        student=lambda ids: Order.objects.filter(invoices=ids["invoice_id"]).student_id(),
+    )
+    register_mail(
+        "invoices_waiting",
+        "Hay facturas sin emitir: {{ count }}",
+        waiting_context,
+        origin=Origin.STAFF,
+    )
 
 
 def invoice_context(ids: dict[str, Any]) -> dict[str, Any]:
@@ -31,7 +51,7 @@ def invoice_context(ids: dict[str, Any]) -> dict[str, Any]:
         "kind": invoice.get_kind_display(),
         "code": invoice.code,
         "order_name": f"pedido n.º {invoice.order.pk}",
-        "first_name": invoice.order.first_name,
+        "first_name": TypedText(invoice.order.first_name),
         "total": invoice.total,
         "corrects": invoice.root and invoice.root.code,
         "replaces": invoice.replaces and invoice.replaces.code,

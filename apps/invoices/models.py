@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from apps.core.models import Restore
 from apps.core.money import to_cents
 from apps.orders.models import Order
 from apps.orders.models.order import PRICE
@@ -28,6 +29,16 @@ class SeriesCounter(models.Model):
 
     def __str__(self) -> str:
         return f"{self.series}{self.year}: {self.last_number}"
+
+
+class NumbersConfirmed(models.Model):
+    """Staff have stated the last numbers that were given out before a restore of a backup."""
+
+    restore = models.OneToOneField(Restore, models.CASCADE, related_name="numbers_confirmed")
+    confirmed_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"{self.confirmed_at}"
 
 
 class BillingDetails(models.Model):
@@ -65,6 +76,11 @@ class PendingInvoice(models.Model):
         SELLER_DATA = "seller_data", "Faltan los datos del emisor"
         OVER_LIMIT = "over_limit", "Pasa de 400 €: necesita los datos del comprador"
         FAILED = "failed", "No se ha podido emitir"
+        RESTORED = (
+            "restored",
+            "Se restauró una copia: falta saber el último número de cada serie "
+            "(manage.py resume_invoices)",
+        )
 
     order = models.OneToOneField(
         Order, models.CASCADE, related_name="pending_invoice", verbose_name="pedido"
@@ -206,14 +222,27 @@ ENVIRONMENT: dict[str, Any] = {
 }
 
 
+# The number of the installation, as the agency's format has it (NumeroInstalacion).
+FIRST_INSTALLATION = "1"
+INSTALLATION: dict[str, Any] = {
+    "max_length": 20,
+    "default": FIRST_INSTALLATION,
+    "db_default": FIRST_INSTALLATION,
+}
+
+
 class TaxChain(models.Model):
     """The end of the chain of tax records of one issuer in one environment of the agency.
+
+    A shop that was restored from a backup begins a chain as a new installation: the end of the old
+    one may be lost.
 
     Its row is locked while a record is added.
     """
 
     issuer = models.CharField(max_length=20)
     environment = models.CharField(**ENVIRONMENT)
+    installation = models.CharField(**INSTALLATION)
     last_number = models.PositiveIntegerField(default=0)
     # The tax agency says after each message how long to wait for the next.
     next_message_at = models.DateTimeField(null=True)
@@ -221,12 +250,14 @@ class TaxChain(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("issuer", "environment"), name="one_tax_chain_per_environment"
+                fields=("issuer", "environment", "installation"),
+                name="one_tax_chain_per_installation",
             ),
         )
 
     def __str__(self) -> str:
-        return f"{self.issuer} ({self.get_environment_display()}): {self.last_number}"
+        of = f"{self.get_environment_display()}, instalación {self.installation}"
+        return f"{self.issuer} ({of}): {self.last_number}"
 
 
 class TaxRecord(models.Model):
@@ -248,6 +279,7 @@ class TaxRecord(models.Model):
 
     issuer = models.CharField("NIF del emisor", max_length=20)
     environment = models.CharField("entorno", **ENVIRONMENT)
+    installation = models.CharField("instalación", **INSTALLATION)
     number = models.PositiveIntegerField("registro")
     kind = models.CharField("tipo", max_length=10, choices=Kind.choices)
     invoice = models.ForeignKey(
@@ -269,7 +301,8 @@ class TaxRecord(models.Model):
         ordering = ("-pk",)
         constraints = (
             models.UniqueConstraint(
-                fields=("issuer", "environment", "number"), name="tax_record_number_once"
+                fields=("issuer", "environment", "installation", "number"),
+                name="tax_record_number_once",
             ),
         )
         indexes = (models.Index(fields=("state", "id"), name="tax_record_by_state"),)

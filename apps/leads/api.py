@@ -1,11 +1,14 @@
 """The API of the forms, and of a quote's link."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http.multipartparser import MultiPartParserError
 from django.urls import Resolver404, resolve
+from django.utils.functional import lazy
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import parsers
@@ -18,7 +21,7 @@ from apps.core.api import PublicAPIView
 from apps.core.errors import Invalid, NotFound, StorageFull, TooLarge
 from apps.core.http.response_headers import NO_STORE
 from apps.core.money import as_json, to_cents
-from apps.core.throttle import Limit
+from apps.core.throttle import Limit, client_networks
 from apps.leads import attachments
 from apps.leads import serializers as shapes
 from apps.leads.models import Quote
@@ -31,10 +34,16 @@ from apps.leads.services import (
     request_free_subject,
 )
 from apps.leads.subject_requests import request_subject
-from apps.pricing.rules import PRICING
+from apps.pricing.reads import terms_of_request
 
-# All forms share one limit.
+# All forms share these limits.
 FORMS = Limit("forms", times=10, seconds=600)
+FORMS_A_DAY = Limit("forms-day", times=50, seconds=86_400)
+# Only stored forms count here: those of all visitors, and those of one network (of IPv6 a /48), so
+# that only fifty networks use up the limit of all. It protects the disk; mails have their own.
+ALL_FORMS = Limit("forms-all", times=1500, seconds=3600)
+FORMS_OF_NETWORK = Limit("forms-network", times=30, seconds=3600)
+FILES_A_DAY = Limit("form-files", times=10, seconds=86_400)
 
 
 def is_honeypot_filled(data: Any) -> bool:
@@ -58,10 +67,30 @@ def source_page(request: Request) -> str:
     return "" if page.kwargs or not page.url_name else referrer.path[:200]
 
 
+@contextmanager
+def _counted_once_stored(request: Request) -> Iterator[None]:
+    """Raise TooManyRequests if this hour's forms are used up. A refused form is not counted.
+
+    Counted before the form is stored, so that simultaneous requests do not exceed the limit.
+    """
+    *_, widest_network = client_networks(request)
+    uses = ((FORMS_OF_NETWORK, widest_network), (ALL_FORMS, "all"))
+    counted: list[tuple[Limit, str]] = []
+    try:
+        for limit, key in uses:
+            limit.count_key(key)
+            counted.append((limit, key))
+        yield
+    except Exception:
+        for limit, key in counted:
+            limit.take_back(key)
+        raise
+
+
 class FormView(PublicAPIView):
     """Parses and stores a form. With a filled honeypot it answers 200 and stores nothing."""
 
-    limits = (FORMS,)
+    limits: ClassVar[tuple[Limit, ...]] = (FORMS, FORMS_A_DAY)
     form: ClassVar[type[shapes.FormInput]]
 
     def post(self, request: Request) -> Response:
@@ -69,14 +98,16 @@ class FormView(PublicAPIView):
             return Response({"success": True})
         form = self.form(data=request.data)
         form.is_valid(raise_exception=True)
-        return Response({"success": True, **self.store(form, page=source_page(request))})
+        with _counted_once_stored(request):
+            answer = self.store(form, page=source_page(request))
+        return Response({"success": True, **answer})
 
     def store(self, form: Any, *, page: str) -> dict[str, Any]:
         """Store the form and return the fields of the answer besides `success`."""
         raise NotImplementedError
 
 
-def described(summary: str, request: Any, answer: Any = shapes.SentOutput) -> Any:
+def described(summary: Any, request: Any, answer: Any = shapes.SentOutput) -> Any:
     return extend_schema_view(
         post=extend_schema(
             summary=summary,
@@ -151,10 +182,12 @@ class SendContactEmail(FormView):
         return {}
 
 
-@described(
-    f"Pide por correo un código personal del {PRICING.discount_code_percent} %",
-    shapes.DiscountInput,
-)
+def _discount_summary() -> str:
+    return f"Pide por correo un código personal del {terms_of_request().discount_code_percent} %"
+
+
+# Lazy: written each time that the schema is made, with the terms then in force.
+@described(lazy(_discount_summary, str)(), shapes.DiscountInput)
 class SendDiscountEmail(FormView):
     form = shapes.DiscountInput
 
@@ -209,6 +242,7 @@ class UploadParser(parsers.MultiPartParser):
 
 @described("Envía una consulta con un archivo", {"multipart/form-data": shapes.PreviewContactInput})
 class SendPreviewContact(FormView):
+    limits = (FORMS, FORMS_A_DAY, FILES_A_DAY)
     errors = (StorageFull,)
     form = shapes.PreviewContactInput
     parser_classes = (UploadParser,)

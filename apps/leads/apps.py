@@ -10,11 +10,11 @@ class LeadsConfig(AppConfig):
         from apps.leads import mails
         from apps.leads.attachments import remove_file_after_commit
         from apps.leads.models import Attachment
-        from apps.leads.quote_lookup import SentQuotes
+        from apps.leads.quote_lookup import find_quote
         from apps.leads.withdrawal import mails as withdrawal_mails
-        from apps.orders.checkout.binding_quotes import look_up_quotes_in
+        from apps.orders.offer.binding_quotes import look_up_quotes_with
 
         mails.register()
         withdrawal_mails.register()
-        look_up_quotes_in(SentQuotes())
+        look_up_quotes_with(find_quote)
         post_delete.connect(remove_file_after_commit, sender=Attachment)

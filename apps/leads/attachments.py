@@ -1,5 +1,6 @@
 """Files that visitors attach to a form: which types are accepted, and where they are stored."""
 
+import logging
 import os
 import secrets
 import zipfile
@@ -7,15 +8,22 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import IO, Any
 
+from django.conf import settings
 from django.core.files.storage import Storage, storages
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
+from django.db.models import Sum
 
+from apps.core.disk_space import full_folders
+from apps.core.errors import StorageFull
 from apps.core.storage.file_storage import PRIVATE
-from apps.leads.models import Attachment
+from apps.leads.models import Attachment, Lead
 
+logger = logging.getLogger(__name__)
+
+MEGABYTE = 1024 * 1024
 MAX_MEGABYTES = 10
-MAX_BYTES = MAX_MEGABYTES * 1024 * 1024
+MAX_BYTES = MAX_MEGABYTES * MEGABYTE
 LONGEST_NAME = 160
 _LONGEST_ZIP_DIRECTORY = 64 * 1024
 # The record at the end of a zip file is 22 bytes and a comment of at most 65,535.
@@ -99,6 +107,26 @@ def shown_name(name: str) -> str:
     )
     ending = PurePosixPath(base).suffix
     return base[: len(base) - len(ending)][: LONGEST_NAME - len(ending)] + ending
+
+
+def waiting_bytes() -> int:
+    """The size of all attachments of forms that nobody has answered or closed."""
+    waiting = Attachment.objects.filter(lead__in=Lead.objects.unanswered())
+    return int(waiting.aggregate(size=Sum("size"))["size"] or 0)
+
+
+def check_room(size: int) -> None:
+    """Raise StorageFull if a file of this size does not fit (docs/rules.md, "Forms").
+
+    Strangers send files, and the database is usually on the same disk.
+    """
+    used_folders = {"temporary"} if settings.S3_BUCKET else {"temporary", "private"}
+    if used_folders & set(full_folders()):
+        logger.error("an attachment was refused: less than DISK_MIN_FREE_MB is left")
+        raise StorageFull
+    if waiting_bytes() + size > settings.ATTACHMENTS_MAX_MB * MEGABYTE:
+        logger.error("an attachment was refused: those that wait take ATTACHMENTS_MAX_MB")
+        raise StorageFull
 
 
 def attachment_storage() -> Storage:

@@ -34,5 +34,6 @@ def open_lead(
         template="lead_received",
         to=settings.STAFF_EMAIL,
         context={"lead_id": lead.pk},
+        kind=kind,
     )
     return lead

@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from apps.core.mail.registry import absolute_url
 from apps.core.mail.samples import STAFF, VISITOR, preview_mail, sample
+from apps.core.money import to_euros
+from apps.pricing.reads import current_terms
 
 
 def _lead_received() -> dict[str, dict[str, Any]]:
@@ -35,8 +37,10 @@ def _quote() -> dict[str, dict[str, Any]]:
     volume = sample(
         name="Descuento por volumen", amount=Decimal("38.40"), is_subject_to_check=False
     )
-    friend = sample(name="Código de amigo", amount=Decimal("15.00"), is_subject_to_check=True)
-    in_full = {
+    terms = current_terms()
+    saved = to_euros(terms.invited_cents)
+    friend = sample(name="Código de amigo", amount=saved, is_subject_to_check=True)
+    in_full: dict[str, Any] = {
         "subjects": [
             sample(name="Microeconomía", price=Decimal("192.00")),
             sample(name="Estadística descriptiva", price=Decimal("192.00")),
@@ -48,14 +52,14 @@ def _quote() -> dict[str, dict[str, Any]]:
         "vat_note": "IVA incluido",
         "binding_price": Decimal("345.60"),
         "in_instalments": False,
-        "valid_until": timezone.now() + timedelta(days=14),
+        "valid_until": timezone.now() + timedelta(days=terms.quote_days),
         "quote_url": absolute_url("/compra?presupuesto=ejemplo"),
     }
     in_instalments = {
         **in_full,
         "discounts": [volume, friend],
         "has_unchecked": True,
-        "final_price": Decimal("330.60"),
+        "final_price": in_full["final_price"] - saved,
         "in_instalments": True,
     }
     return {"Pago completo": in_full, "A plazos, con descuentos por comprobar": in_instalments}
@@ -83,17 +87,24 @@ def _withdrawal_acknowledged() -> dict[str, dict[str, Any]]:
         ("Número de pedido", "12"),
         ("Qué indica", "Desisto solo de Estadística descriptiva."),
     ]
-    known = {"number": 3, "received_at": timezone.now(), "facts": statement}
+    known = {
+        "number": 3,
+        "received_at": timezone.now(),
+        "facts": statement,
+        "is_shortened": False,
+    }
     return {
-        "De quien ha comprado": known,
-        "De un correo sin compras": {**known, "facts": statement[1:3]},
+        "Desde el enlace de la compra": known,
+        "Sin ese enlace": {**known, "facts": statement[1:3], "is_shortened": True},
     }
 
 
 def _withdrawal_received() -> dict[str, dict[str, Any]]:
     return {
         "Ejemplo": {
-            **_withdrawal_acknowledged()["De quien ha comprado"],
+            "number": 3,
+            "received_at": timezone.now(),
+            "facts": _withdrawal_acknowledged()["Desde el enlace de la compra"]["facts"],
             "who": "Ana Ejemplo Pérez",
             "refund_by": timezone.localdate() + timedelta(days=14),
             "reply_to": "ana.ejemplo@example.com",
@@ -152,8 +163,8 @@ preview_mail(
     samples=lambda: {
         "Ejemplo": {
             "code": "FARO-7K2M9Q",
-            "percent": "5",
-            "valid_until": timezone.now() + timedelta(days=30),
+            "percent": str(current_terms().discount_code_percent),
+            "valid_until": timezone.now() + timedelta(days=current_terms().discount_code_days),
             "shop_url": absolute_url("/compra"),
         }
     },

@@ -2,7 +2,7 @@
 
 - `lead_received` {"lead_id"}: to `settings.STAFF_EMAIL`, with the visitor's message
 - `quote` {"quote_id"}: to the visitor, with all lines of the quote and the link to buy it
-- `discount_code` {"lead_id"}: to the visitor, with the personal 5 % code
+- `discount_code` {"lead_id"}: to the visitor, with the personal code
 - `subject_published` {"requested_id"}: to everyone who requested a subject, once it exists
 - `lead_answer` {"lead_entry_id"}: to the visitor, with what staff have written
 - `lead_assigned` {"lead_id", "by"}: to the member of staff who has to answer
@@ -18,6 +18,7 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
 from apps.catalogue.reads import catalogue_vat_note
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import absolute_url, register_mail
 from apps.core.vat import vat_note
 from apps.leads.careers import career_name
@@ -27,12 +28,24 @@ from apps.pricing.payment_type import PaymentType
 
 
 def register() -> None:
-    register_mail("lead_received", "{{ kind }}: {{ who }}", _lead_received)
-    register_mail("quote", "Tu presupuesto de {{ brand }}", _quote)
-    register_mail("discount_code", "Tu código de descuento del {{ percent }} %", _discount_code)
-    register_mail("subject_published", "La asignatura que pediste ya está", _subject_published)
-    register_mail("lead_answer", "{{ subject }}", _lead_answer)
-    register_mail("lead_assigned", "Te toca responder: {{ who }}", _lead_assigned)
+    register_mail("lead_received", "{{ kind }}: {{ who }}", _lead_received, origin=Origin.NOTICE)
+    register_mail("quote", "Tu presupuesto de {{ brand }}", _quote, origin=Origin.FORM)
+    register_mail(
+        "discount_code",
+        "Tu código de descuento del {{ percent }} %",
+        _discount_code,
+        origin=Origin.FORM,
+    )
+    register_mail(
+        "subject_published",
+        "La asignatura que pediste ya está",
+        _subject_published,
+        origin=Origin.EVENT,
+    )
+    register_mail("lead_answer", "{{ subject }}", _lead_answer, origin=Origin.STAFF)
+    register_mail(
+        "lead_assigned", "Te toca responder: {{ who }}", _lead_assigned, origin=Origin.STAFF
+    )
 
 
 def _lead_received(ids: dict[str, Any]) -> dict[str, Any]:

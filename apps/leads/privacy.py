@@ -6,16 +6,20 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from apps.core.admin_log import redact_entries_of
 from apps.core.mail.outbox import delete_mails_about
 from apps.core.privacy import PersonalData, counted, register_personal_data, register_retention
 from apps.leads import attachments
-from apps.leads.models import Attachment, Lead, LeadEntry, Quote
+from apps.leads.models import Attachment, Lead, LeadEntry, Quote, RequestedSubject
 from apps.leads.withdrawal import privacy as _withdrawals  # noqa: F401  (registers its rules)
+from apps.pricing.models import PromoCode
 
 LEADS_KEPT = timedelta(days=365)
 ATTACHMENTS_KEPT = timedelta(days=90)
+# Of forms that nobody has answered or closed: anybody can send one.
+UNANSWERED_ATTACHMENTS_KEPT = timedelta(days=30)
 
 
 def _of(email: str) -> QuerySet[Lead]:
@@ -89,6 +93,10 @@ def _preview(email: str) -> list[str]:
 def delete_leads(leads: QuerySet[Lead]) -> int:
     """Delete leads with their quotes, conversations, files and mails; return how many leads."""
     ids = list(leads.values_list("pk", flat=True))
+    codes = list(PromoCode.objects.filter(leads__in=ids).values_list("pk", flat=True))
+    wishes = list(
+        RequestedSubject.objects.filter(requests__lead__in=ids).values_list("pk", flat=True)
+    )
     _delete_attachments(Attachment.objects.filter(lead__in=ids))
     # A mail about a form contains the sender's address and would outlive the lead.
     quotes = Quote.objects.filter(lead__in=ids)
@@ -99,6 +107,17 @@ def delete_leads(leads: QuerySet[Lead]) -> int:
     # The admin log names the sender: "Contacto: Ana Gil".
     redact_entries_of(Lead.objects.filter(pk__in=ids))
     Lead.objects.filter(pk__in=ids).delete()
+    # Strangers cause both. A code that was used, or that may still be, stays.
+    PromoCode.objects.filter(
+        pk__in=codes,
+        valid_until__lt=timezone.now(),
+        leads=None,
+        quotes=None,
+        orders=None,
+        promo_uses=None,
+        rewards=None,
+    ).delete()
+    RequestedSubject.objects.filter(pk__in=wishes, requests=None).delete()
     return len(ids)
 
 
@@ -124,6 +143,13 @@ def _purge_attachments(now: datetime) -> int:
     return _delete_attachments(Attachment.objects.filter(created_at__lt=now - ATTACHMENTS_KEPT))
 
 
+def _purge_unanswered(now: datetime) -> int:
+    since = now - UNANSWERED_ATTACHMENTS_KEPT
+    return _delete_attachments(
+        Attachment.objects.filter(lead__in=Lead.objects.unanswered(), created_at__lt=since)
+    )
+
+
 def _erase(email: str) -> None:
     delete_leads(_of(email))
 
@@ -134,4 +160,8 @@ def _in_use(email: str) -> bool:
 
 register_personal_data(PersonalData("formularios", _export, _preview, _erase, _in_use))
 register_retention(f"Archivos adjuntos de más de {ATTACHMENTS_KEPT.days} días", _purge_attachments)
+register_retention(
+    f"Archivos adjuntos sin responder de más de {UNANSWERED_ATTACHMENTS_KEPT.days} días",
+    _purge_unanswered,
+)
 register_retention("Solicitudes de más de 12 meses", _purge_leads)

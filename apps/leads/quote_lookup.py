@@ -1,26 +1,20 @@
-"""Finds quotes for checkout, which may not import this app (`orders.checkout.binding_quotes`)."""
+"""Finds quotes for checkout, which may not import this app (`orders.offer.binding_quotes`)."""
 
 from apps.core.money import to_cents
 from apps.leads.models import Quote
 from apps.leads.quote_links import quote_from_link, signed_id
-from apps.orders.checkout.binding_quotes import BindingQuote
+from apps.orders.offer.binding_quotes import BindingQuote
 from apps.pricing.payment_type import PaymentType
 from apps.pricing.rules import DiscountKind, QuoteTerms
 
 
-class SentQuotes:
-    """Implements `QuoteLookup` with the quotes that the calculator has sent."""
-
-    def by_key(self, key: str) -> BindingQuote | None:
-        quote = quote_from_link(key)
-        return binding_quote_of(quote) if quote else None
-
-    def by_number(self, number: int) -> BindingQuote | None:
-        quote = Quote.objects.filter(pk=number).first()
-        return binding_quote_of(quote) if quote else None
+def find_quote(key: str, number: int | None) -> BindingQuote | None:
+    """Find the quote of a link's key or, without a key, of a number in the admin."""
+    quote = quote_from_link(key) if key else Quote.objects.filter(pk=number or 0).first()
+    return _binding_quote_of(quote) if quote else None
 
 
-def binding_quote_of(quote: Quote) -> BindingQuote | None:
+def _binding_quote_of(quote: Quote) -> BindingQuote | None:
     """Return the quote as checkout sees it, or None if one of its subjects was deleted."""
     subject_ids = frozenset(row.subject_id for row in quote.subjects.all() if row.subject_id)
     if len(subject_ids) != quote.subjects.count():

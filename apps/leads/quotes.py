@@ -1,6 +1,6 @@
-"""Quotes of the calculator: priced by the server, stored with all lines, binding for 14 days."""
+"""Quotes of the calculator: priced by the server, stored with all lines, binding for some days."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -12,21 +12,20 @@ from apps.catalogue.models import Subject
 from apps.core.dates import today
 from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.recipient_limits import count_form_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.money import to_cents, to_euros
 from apps.leads.intake import open_lead
 from apps.leads.models import Lead, Quote, QuoteDiscount, QuoteSubject
-from apps.orders.checkout import binding_quotes
 from apps.orders.contact_rules import clean_phone
+from apps.orders.offer import binding_quotes
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.calculator import CalculatorQuote, date_range_of, quote_calculator
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.promo_checks import PromoItem, PromoRefused
-from apps.pricing.reads import campaign_today
+from apps.pricing.promo_checks import PromoRefused
+from apps.pricing.reads import campaign_today, current_terms
 from apps.pricing.rules import DiscountKind
-
-QUOTE_LIFE = timedelta(days=14)
+from apps.pricing.sale_terms import SaleTerms
 
 
 @dataclass(frozen=True)
@@ -54,18 +53,20 @@ def send_quote(budget: Budget, *, email: str, phone: str, page: str = "") -> Quo
     Raises Invalid if a subject is not on sale, and TooManyRequests if the address has received its
     mails of this hour.
     """
-    subjects = _on_sale(budget.subject_ids)
-    priced = _price(budget, subjects)
-    count_form_mail(email)
+    subjects, terms = _on_sale(budget.subject_ids), current_terms()
     friend_promo = (
         _usable_referral_code(budget.friend_code, subjects, email=email, phone=phone)
         if budget.invited_with_code
         else None
     )
+    if friend_promo is not None and friend_promo.kind == PromoCode.Kind.FIXED:
+        # A code keeps the discount that it was made with.
+        terms = replace(terms, invited_cents=to_cents(friend_promo.value))
+    priced = _price(budget, subjects, terms)
     with transaction.atomic():
         lead = open_lead(Lead.Kind.QUOTE, email=email, phone=phone, page=page)
-        quote = _store(lead, budget, priced, subjects, friend_promo)
-        _queue_quote(quote)
+        quote = _store(lead, budget, priced, subjects, friend_promo, terms)
+        _queue_quote(quote, Origin.FORM)
     return quote
 
 
@@ -74,18 +75,20 @@ def quote_for(lead: Lead, budget: Budget) -> Quote:
 
     Call it in a transaction. Raises Invalid if a subject is not on sale.
     """
-    subjects = _on_sale(budget.subject_ids)
-    quote = _store(lead, budget, _price(budget, subjects), subjects, friend_promo=None)
-    _queue_quote(quote)
+    subjects, terms = _on_sale(budget.subject_ids), current_terms()
+    priced = _price(budget, subjects, terms)
+    quote = _store(lead, budget, priced, subjects, friend_promo=None, terms=terms)
+    _queue_quote(quote, Origin.STAFF)
     return quote
 
 
-def _queue_quote(quote: Quote) -> None:
+def _queue_quote(quote: Quote, origin: Origin) -> None:
     queue_mail(
         key=f"quote:{quote.pk}",
         template="quote",
         to=quote.lead.email,
         context={"quote_id": quote.pk},
+        origin=origin,
     )
 
 
@@ -97,9 +100,10 @@ def _on_sale(subject_ids: tuple[int, ...]) -> list[Subject]:
     return [by_id[subject_id] for subject_id in subject_ids]
 
 
-def _price(budget: Budget, subjects: list[Subject]) -> CalculatorQuote:
+def _price(budget: Budget, subjects: list[Subject], terms: SaleTerms) -> CalculatorQuote:
     return quote_calculator(
         [to_cents(subject.final_price) for subject in subjects],
+        terms=terms,
         number_of_subjects=len(subjects),
         full_payment=budget.full_payment,
         invited_with_code=budget.invited_with_code,
@@ -111,7 +115,11 @@ def _price(budget: Budget, subjects: list[Subject]) -> CalculatorQuote:
 def _usable_referral_code(
     code: str, subjects: list[Subject], *, email: str, phone: str
 ) -> PromoCode | None:
-    """Return the referral code if checkout would accept it today from this visitor, else None."""
+    """Return the referral code if it can be used for these subjects today, else None.
+
+    Whether it is the visitor's own, and their first purchase, is checked at the purchase
+    (docs/decisions/0033-friend-codes-do-not-disclose-customers.md).
+    """
     promo = (
         PromoCode.objects.with_code(code)
         .filter(is_referral_code=True)
@@ -121,26 +129,15 @@ def _usable_referral_code(
     if promo is None:
         return None
     try:
-        promo_uses.check(
-            promo,
-            items=[_promo_item(subject) for subject in subjects],
-            subtotal_cents=sum(to_cents(subject.final_price) for subject in subjects),
-            email=email,
-            phone=_phone_or_blank(phone),
-            check_purchases=False,
+        promo_uses.standing(
+            promo, email=email, phone=_phone_or_blank(phone), check_purchases=False
+        ).check(
+            [(subject, True) for subject in subjects],
+            sum(to_cents(subject.final_price) for subject in subjects),
         )
     except PromoRefused:
         return None
     return promo
-
-
-def _promo_item(subject: Subject) -> PromoItem:
-    return PromoItem(
-        subject_id=subject.pk,
-        degree_id=subject.degree_id,
-        university_id=subject.degree.university_id,
-        complete=True,
-    )
 
 
 def _phone_or_blank(phone: str) -> str:
@@ -157,6 +154,7 @@ def _store(
     priced: CalculatorQuote,
     subjects: list[Subject],
     friend_promo: PromoCode | None,
+    terms: SaleTerms,
 ) -> Quote:
     unchecked = _unchecked_kinds(friend_promo)
     certain_cents = sum(
@@ -173,7 +171,7 @@ def _store(
         base_price=to_euros(priced.base_cents),
         final_price=to_euros(priced.final_cents),
         binding_price=to_euros(max(0, priced.base_cents - certain_cents)),
-        valid_until=timezone.now() + QUOTE_LIFE,
+        valid_until=timezone.now() + timedelta(days=terms.quote_days),
     )
     _store_subjects(quote, subjects)
     _store_discounts(quote, priced, unchecked)

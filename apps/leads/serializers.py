@@ -10,13 +10,14 @@ from rest_framework.exceptions import ValidationError
 
 from apps.catalogue.serializers import CatalogueSubjectOut
 from apps.core.errors import TooLarge
-from apps.core.fields import VisibleCharField
+from apps.core.fields import EmailField, VisibleCharField
 from apps.leads import attachments
 from apps.leads.careers import CAREERS
 from apps.leads.quotes import Budget
 from apps.orders.serializers import ID
+from apps.pricing.calculator import MAX_SUBJECTS
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import PRICING
+from apps.pricing.reads import terms_of_request
 
 NAME_REQUIRED = "El nombre es obligatorio"
 EMAIL_REQUIRED = "El email es obligatorio"
@@ -26,7 +27,6 @@ CAREER_REQUIRED = "La carrera es obligatoria"
 TERMS_REQUIRED = "Debes aceptar los términos y condiciones para continuar."
 ALL_FIELDS_REQUIRED = "Por favor, completa todos los campos"
 PHONE_INVALID = "Por favor, introduce un teléfono válido"
-MAX_SUBJECTS = PRICING.calculator_max_subjects
 MIN_PHONE = 9
 # The shortest phone numbers of a country have six digits.
 _PHONE = r"^\s*\+?(?:[\s().\-/]*[0-9]){6,}[\s().\-/]*$"
@@ -65,7 +65,7 @@ class PhoneField(serializers.CharField):
 
 
 def email(required: str = EMAIL_REQUIRED, *, invalid: str = EMAIL_INVALID) -> Any:
-    return serializers.EmailField(
+    return EmailField(
         max_length=254,
         error_messages={**missing(required), "invalid": invalid, "max_length": invalid},
     )
@@ -178,14 +178,8 @@ class BudgetFormInput(serializers.Serializer[dict[str, Any]]):
     )
     # Part of the API and ignored: the server uses its own date.
     dateRange = serializers.CharField(required=False, allow_blank=True, allow_null=True)
-    numberOfInvitees = serializers.ChoiceField(
-        [str(number) for number in range(PRICING.invitee_max + 1)],
-        required=False,
-        default="0",
-        error_messages={
-            "invalid_choice": f"El número de amigos invitados va de 0 a {PRICING.invitee_max}"
-        },
-    )
+    # `get_fields` sets the choices, which the terms of sale decide.
+    numberOfInvitees = serializers.ChoiceField(["0"], required=False, default="0")
     selectedSubjects = ChosenSubjectInput(  # type: ignore[call-arg]
         many=True,
         max_length=MAX_SUBJECTS,
@@ -193,6 +187,16 @@ class BudgetFormInput(serializers.Serializer[dict[str, Any]]):
     )
     selectedUniversityId = serializers.IntegerField(**ID, required=False, allow_null=True)
     selectedDegreeId = serializers.IntegerField(**ID, required=False, allow_null=True)
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        fields = super().get_fields()
+        most = terms_of_request().invitee_max
+        invitees: Any = fields["numberOfInvitees"]
+        invitees.choices = [str(number) for number in range(most + 1)]
+        invitees.error_messages["invalid_choice"] = (
+            f"El número de amigos invitados va de 0 a {most}"
+        )
+        return fields
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         count = int(attrs["numberOfSubjects"])

@@ -11,13 +11,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail
-from apps.core.mail.recipient_limits import count_form_mail
 from apps.core.random_codes import random_code
 from apps.leads import attachments
 from apps.leads.intake import open_lead
 from apps.leads.models import Attachment, Lead
 from apps.pricing.models import PromoCode
-from apps.pricing.rules import PRICING
+from apps.pricing.reads import current_terms
 from apps.students.models import Consent
 
 DISCOUNT_CODE_LENGTH = 10
@@ -53,14 +52,14 @@ def request_discount(*, email: str, phone: str, career: str, page: str = "") -> 
 
     Raises TooManyRequests if the address has received its mails of this hour.
     """
-    count_form_mail(email)
+    terms = current_terms()
     with transaction.atomic():
         promo = PromoCode.objects.create(
-            code=random_code(f"DTO{PRICING.discount_code_percent}-", DISCOUNT_CODE_LENGTH),
+            code=random_code(f"DTO{terms.discount_code_percent}-", DISCOUNT_CODE_LENGTH),
             kind=PromoCode.Kind.PERCENT,
-            value=PRICING.discount_code_percent,
+            value=terms.discount_code_percent,
             max_uses=1,
-            valid_until=timezone.now() + timedelta(days=PRICING.discount_code_days),
+            valid_until=timezone.now() + timedelta(days=terms.discount_code_days),
             note="Pedido en el formulario de descuentos",
         )
         lead = open_lead(
@@ -82,7 +81,8 @@ def request_discount(*, email: str, phone: str, career: str, page: str = "") -> 
 
 
 def receive_attachment(*, email: str, file: "UploadedFile[Any]", page: str = "") -> Lead:
-    """Store a checked file and its lead, both or neither."""
+    """Store a checked file and its lead, both or neither. Raises StorageFull."""
+    attachments.check_room(file.size or 0)
     stored_name = attachments.store(file)
     try:
         with transaction.atomic():

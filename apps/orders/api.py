@@ -12,15 +12,17 @@ from apps.core.errors import Invalid
 from apps.core.http.response_headers import PRIVATE
 from apps.core.money import as_json, to_cents
 from apps.core.throttle import Limit
-from apps.orders.checkout.cart import resolve
 from apps.orders.checkout.recover import recover
 from apps.orders.checkout.take_up import open_order
-from apps.orders.email_correction import CorrectionClosed, correct_email
+from apps.orders.email_correction import CorrectionClosed, ask_for_correction
 from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
 from apps.orders.ledger.balance import balance_of
 from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.payments import amount_paid_cents
 from apps.orders.models import Gift, Order, Payment
+from apps.orders.models.statuses import ACTIVE, EventKind
+from apps.orders.offer.bought_before import names_bought_twice
+from apps.orders.offer.offer import Asked, offer_for
 from apps.orders.promo import uses as promo_uses
 from apps.orders.serializers import (
     CorrectEmailInput,
@@ -29,18 +31,20 @@ from apps.orders.serializers import (
     PromoInput,
     PromoOutput,
     RecoverOutput,
+    RecoverWishes,
     to_items,
 )
 from apps.pricing.models import PromoCode
 from apps.pricing.promo_checks import PromoRefused
-from apps.pricing.reads import campaign_today
-from apps.pricing.rules import promo_discount_cents, quote_cart
+from apps.pricing.rules import promo_discount_cents
 from apps.students.devices import is_known_buyer
+
+PROMO_TRIES = Limit("promo", times=20, seconds=600)
 
 
 class ValidatePromoCode(PublicAPIView):
     errors = (Unavailable,)
-    limits = (Limit("promo", times=20, seconds=600),)
+    limits = (PROMO_TRIES,)
 
     @extend_schema(
         summary="Comprueba un código promocional", request=PromoInput, responses=PromoOutput
@@ -67,27 +71,26 @@ def _priced_promo(
     The server prices the items of the request. If it has none, `cart_total` is the amount in euros
     that remains after the other discounts.
     """
-    promo = promo_uses.find(code)
-    items = to_items(data.get("cart_items") or [])
-    lines = resolve(items) if items else []
+    email, order = data["email"] or "", _order_of(data)
+    standing = promo_uses.standing(
+        promo_uses.find(code), email=email, order=order, check_purchases=buyer_is_known
+    )
     total_cents = to_cents(data["cart_total"])
-    promo_uses.check(
-        promo,
-        items=[line.promo_item for line in lines],
-        subtotal_cents=sum(line.item.price_cents for line in lines) if lines else total_cents,
-        email=data["email"] or "",
-        order=_order_of(data),
-        check_purchases=buyer_is_known,
-    )
-    if not lines:
-        return promo, promo_discount_cents(promo.terms(), total_cents)
-    quote = quote_cart(
-        [line.item for line in lines],
+    asked = Asked(
+        items=to_items(data.get("cart_items") or []),
         payment_type=data["payment_type"],
-        campaign=campaign_today(),
-        promo=promo.terms(),
+        code=code,
+        order=order,
+        standing=standing,
+        subtotal_cents=total_cents,
     )
-    return promo, quote.promo_cents
+    offer = offer_for(asked)
+    if refusal := offer.refusal(Unavailable, PromoRefused):
+        raise refusal
+    promo = standing.promo
+    if not asked.items:
+        return promo, promo_discount_cents(promo.terms(), total_cents)
+    return promo, offer.price.promo_cents
 
 
 def _order_of(data: dict[str, Any]) -> Order | None:
@@ -121,8 +124,11 @@ class RecoverOrder(PublicAPIView):
         parameters=[
             OpenApiParameter("order", int, required=True, description="El número del pedido."),
             OpenApiParameter("token", str, required=True),
+            RecoverWishes,
         ],
-        description="El enlace lleva el número del pedido y su clave.",
+        description="El enlace lleva el número del pedido y su clave. Los demás parámetros dicen "
+        "qué cambiaría el comprador: la respuesta tiene los precios con esos cambios, y no se "
+        "guarda nada.",
         responses=RecoverOutput,
     )
     def get(self, request: Request) -> Response:
@@ -132,7 +138,17 @@ class RecoverOrder(PublicAPIView):
         # Only ASCII digits: int() would also accept " 7 ", "7_0" and digits of other scripts.
         if not (order.isascii() and order.isdigit()) or len(order) > 18:
             raise Invalid("ID de orden inválido")
-        return Response(recover(order_id=int(order), token=token).as_json)
+        form = RecoverWishes(data=request.query_params)
+        form.is_valid(raise_exception=True)
+        wishes = form.wishes()
+        # Guessing codes here is counted like guessing them in the dialog. It is counted before the
+        # code is checked: above the limit, a right code must not be told from a wrong one.
+        if wishes.promo_code:
+            PROMO_TRIES.count(request)
+        recovered = recover(order_id=int(order), token=token, wishes=wishes)
+        if wishes.promo_code and recovered.now.typed_code is not None:
+            PROMO_TRIES.take_back_request(request)
+        return Response(recovered.as_json)
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
@@ -149,14 +165,14 @@ class CorrectEmail(PublicAPIView):
     limits = (Limit("correct-email", times=10, seconds=3600),)
 
     @extend_schema(
-        summary="Corrige una vez el correo de un pedido recién pagado",
+        summary="Corrige el correo de un pedido recién pagado, tras confirmarlo por correo",
         request=CorrectEmailInput,
         responses=CorrectEmailOutput,
     )
     def post(self, request: Request) -> Response:
         form = CorrectEmailInput(data=request.data)
         form.is_valid(raise_exception=True)
-        correct_email(**form.validated_data)
+        ask_for_correction(**form.validated_data)
         email = mask(form.validated_data["email"])
         return Response({"success": True, "email": email}, headers=PRIVATE)
 
@@ -192,6 +208,7 @@ class OrderByPayment(PublicAPIView):
                 "student": {"first_name": order.first_name, "email": mask(order.email)},
                 **_gift_answer(order),
                 **_refund_answer(order),
+                **_bought_twice_answer(order),
             },
             headers=PRIVATE,
         )
@@ -218,6 +235,18 @@ def _refund_answer(order: Order) -> dict[str, object]:
     left = 0 if order.status == Order.Status.REFUNDED else lines_left(order).count()
     access = "ended" if left == 0 else "kept" if left == lines else "partly"
     return {"refund": {"amount": as_json(balance_of(order).returned), "access": access}}
+
+
+def _bought_twice_answer(order: Order) -> dict[str, object]:
+    """The field `bought_twice` of a paid order that gave its student something not new.
+
+    A free order answers nothing: a stranger could place it to learn what an address has bought.
+    """
+    was_told = order.events.filter(kind=EventKind.BOUGHT_TWICE).exists()
+    if not was_told or order.status not in ACTIVE or amount_paid_cents(order) == 0:
+        return {}
+    names = names_bought_twice(order)
+    return {"bought_twice": names} if names else {}
 
 
 def order_by_payment(*, session: str = "", payment: str = "") -> Order:

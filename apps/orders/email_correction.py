@@ -1,27 +1,40 @@
-"""The buyer corrects the mistyped address of a paid order (docs/rules.md, "Students")."""
+"""The buyer corrects the mistyped address of a paid order (docs/rules.md, "Students").
 
-from contextlib import suppress
+The owner of the other address confirms it by a mailed link before anything changes.
+"""
+
 from datetime import timedelta
 
+from django.core import signing
 from django.db import transaction
+from django.urls import reverse
 from django.utils import timezone
 
-from apps.classroom.models import Account
-from apps.classroom.provisioning import AccessNotReady, send_access_mail_again
+from apps.classroom.models import Account, Provisioning
+from apps.classroom.move_access import lock_access
+from apps.classroom.transfer import transfer_access
 from apps.core.errors import Conflict
-from apps.core.mail.outbox import queue_mail
-from apps.orders.back_office.merge_students import CannotMerge, merge_students
+from apps.core.keyed_digest import keyed_digest, matches
+from apps.core.mail.outbox import move_waiting_mails, queue_mail
+from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.registry import SecretUrl, absolute_url
 from apps.orders.errors import OrderNotFound
-from apps.orders.ledger.history import flag
+from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.locks import locked_order
-from apps.orders.models import Gift, Order
+from apps.orders.models import Gift, Order, PromoUse
 from apps.orders.models.statuses import EVER_PAID, EventKind
-from apps.students.models import Student
-from apps.students.services import EmailTaken, change_email
+from apps.orders.rewards.service import move_rewards_of
+from apps.pricing.models import PromoCode
+from apps.students.confirmed import confirm_address
+from apps.students.models import Consent, ErasureRequest, Student
+from apps.students.services import find_or_create_student
 
 CORRECTION_TIME = timedelta(hours=24)
+# The buyer may mistype the address again. Each time a mail goes out.
+MOST_REQUESTS = 3
+LINK_LIFETIME = timedelta(days=7)
 ACTOR = "comprador"
-_CHANGES = (EventKind.EMAIL_CHANGED, EventKind.STUDENTS_MERGED)
+_SALT = "apps.orders.email-correction"
 
 
 class CorrectionClosed(Conflict):
@@ -30,79 +43,181 @@ class CorrectionClosed(Conflict):
 
 
 @transaction.atomic
-def correct_email(*, order_id: int, token: str, email: str) -> None:
-    """Give a paid order, its student and its access the address that the buyer meant.
+def ask_for_correction(*, order_id: int, token: str, email: str) -> None:
+    """Mail a link to the address that the buyer gives. Nothing changes until it is used.
 
-    Once for each order, within 24 hours after its payment. Confirmation and access mail are sent
-    again. If the mistyped address may be that of another buyer, nothing changes and the order is
-    flagged for staff; the caller is not told, because that would say who has bought
-    (docs/decisions/0023-earlier-purchases-are-disclosed-by-email-only.md).
+    Within 24 hours after the payment, at most three times. Whoever types an address has not shown
+    that it is theirs: the order, its student and another student's data stay as they are. What
+    happens is the same for every address, so nobody learns who is a customer.
 
     Raises OrderNotFound if id and token do not match a paid order, and CorrectionClosed.
     """
-    student_id = Order.objects.filter(pk=order_id).values_list("student", flat=True).first()
-    # All orders of the student, as a payment locks them: a second correction waits here.
-    list(Order.objects.select_for_update(no_key=True).filter(student=student_id).order_by("pk"))
-    order = Order.objects.filter(pk=order_id, status__in=EVER_PAID).first()
-    if order is None or not order.opens_with(token):
+    if not Order.objects.filter(pk=order_id, status__in=EVER_PAID).exists():
         raise OrderNotFound
-    corrected = order.events.filter(kind__in=_CHANGES, actor=ACTOR).exists()
-    if corrected or order.paid_at is None or timezone.now() > order.paid_at + CORRECTION_TIME:
+    order = locked_order(order_id)
+    if not order.opens_with(token):
+        raise OrderNotFound
+    asked = order.events.filter(kind=EventKind.CORRECTION_ASKED).count()
+    if _is_corrected(order) or asked >= MOST_REQUESTS or not _is_in_time(order, CORRECTION_TIME):
         raise CorrectionClosed
     email = email.strip().lower()
     if email == order.student.email:
         return
-    if not _is_new_student(order) or not _move(order.student, email):
+    note(
+        order,
+        kind=EventKind.CORRECTION_ASKED,
+        actor=ACTOR,
+        reason=f"El comprador dice que su correo es {email}: se le pide allí que lo confirme.",
+    )
+    queue_mail(
+        key=f"email-correction:{order.pk}:{asked + 1}",
+        template="email_correction",
+        to=email,
+        context={
+            "order_id": order.pk,
+            "email": email,
+            "replaces": keyed_digest(_SALT, order.student.email),
+        },
+    )
+
+
+def correction_url(order: Order, email: str, *, replaces: str = "") -> SecretUrl:
+    """The link that confirms the address. It opens nothing else.
+
+    `replaces` is the digest of the address that the buyer asked to correct. Staff may have changed
+    it since, and then a mail that has waited must not undo that.
+    """
+    digest = replaces or keyed_digest(_SALT, order.student.email)
+    token = signing.dumps([order.pk, email, digest], salt=_SALT)
+    return SecretUrl(absolute_url(f"{reverse('confirm-email')}?enlace={token}"))
+
+
+def order_to_correct(token: str) -> tuple[Order, str] | None:
+    """The order and the address of a link; None if it is invalid, too old or used already."""
+    try:
+        order_id, email, digest = signing.loads(token, salt=_SALT, max_age=LINK_LIFETIME)
+    except signing.BadSignature:
+        return None
+    orders = Order.objects.filter(pk=order_id, status__in=EVER_PAID).select_related("student")
+    order = orders.first()
+    if order is None or _is_corrected(order) or not matches(_SALT, order.student.email, digest):
+        return None
+    return order, email
+
+
+@transaction.atomic
+def use_correction(token: str) -> bool:
+    """Give the order and its access to the student of the address whose owner has used the link.
+
+    The student of the mistyped address keeps everything else: the link proves nothing about that
+    address, whose owner may have a cart, or pay one at this moment. If that student may be somebody
+    who uses the shop, nothing changes and the order is flagged for staff. Confirmation and access
+    mail are sent again. False if the link is of no use.
+    """
+    found = order_to_correct(token)
+    if found is None:
+        return False
+    order, email = found
+    before = order.student
+    to = Student.objects.with_email(email)
+    # Lock as a payment does: the orders, the codes, the access, and the students last. A second use
+    # of the link waits here.
+    students = [before, to] if to else [before]
+    orders = Order.objects.select_for_update(no_key=True).filter(student__in=students)
+    list(orders.order_by("pk"))
+    codes = PromoCode.objects.select_for_update(no_key=True).filter(student__in=students)
+    list(codes.order_by("pk"))
+    is_idle = lock_access([student.pk for student in students])
+    found = order_to_correct(token)
+    if found is None:
+        return False
+    order = found[0]
+    if not _is_new_student(order) or (to and _is_unsettled(to)) or not is_idle:
         flag(
             order,
             kind=EventKind.EMAIL_CHANGED,
             actor=ACTOR,
             reason=f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano.",
         )
-        return
-    _mail_again(order_id)
+        return True
+    to = find_or_create_student(
+        email=email, phone=order.phone, first_name=order.first_name, last_name=order.last_name
+    )
+    _move_order(order, before=before, to=to)
+    confirm_address(to)
+    return True
+
+
+def _is_corrected(order: Order) -> bool:
+    return order.events.filter(kind=EventKind.EMAIL_CHANGED, actor=ACTOR).exists()
+
+
+def _is_in_time(order: Order, time: timedelta) -> bool:
+    return order.paid_at is not None and timezone.now() <= order.paid_at + time
 
 
 def _is_new_student(order: Order) -> bool:
     """Whether nobody but this buyer has used the student.
 
-    That is: no other purchase, no sign-in, and no account in the classroom that is older than it.
+    That is: no other purchase or gift, no use of a mailed link, no sign-in, no block by staff, and
+    no account in the classroom that is older than it. A cart counts for nothing: it stays.
     """
     student = order.student
-    others = student.orders.exclude(pk=order.pk)
-    own_carts = others.exclude(status__in=EVER_PAID).filter(phone=order.phone)
+    has_bought = student.orders.filter(status__in=EVER_PAID).exclude(pk=order.pk).exists()
     account = Account.objects.filter(student=student).first()
     # An account that existed in the classroom before is somebody's, and staff decide about one with
     # powers.
     is_used = account is not None and (
         account.password != "" or account.held_id != "" or not account.takes_links
     )
-    used = is_used or student.sign_ins.exists()
-    return not used and others.count() == own_carts.count()
+    # A gift is in the order of whoever gave it, and its access is the student's.
+    has_gift = student.provisionings.exclude(order_id=order.pk).exists()
+    is_theirs = student.email_confirmed_at is not None or student.sign_ins.exists()
+    return not (has_bought or is_used or has_gift or is_theirs or student.blocked_at)
 
 
-def _move(student: Student, email: str) -> bool:
-    """Change the student's address, or merge the student into the one who has it."""
-    other = Student.objects.with_email(email)
-    try:
-        if other is None:
-            return change_email(student_id=student.pk, email=email, actor=ACTOR)
-        return merge_students(merged_id=student.pk, into_id=other.pk, actor=ACTOR)
-    except (EmailTaken, CannotMerge):
-        return False
+def _is_unsettled(student: Student) -> bool:
+    """Whether staff decide what the student gets."""
+    erasure = ErasureRequest.objects.filter(student=student)
+    return student.blocked_at is not None or erasure.exists()
 
 
-def _mail_again(order_id: int) -> None:
-    order = locked_order(order_id)
+def _move_order(order: Order, *, before: Student, to: Student) -> None:
+    """Move the order to another student, with what belongs to it alone."""
+    order.student, order.email = to, to.email
+    order.save(update_fields=["student", "email", "updated_at"])
+    note(
+        order,
+        kind=EventKind.EMAIL_CHANGED,
+        actor=ACTOR,
+        reason=f"Correo cambiado: de {before.email} a {to.email}",
+    )
+    Consent.objects.filter(order_id=order.pk).update(student=to)
+    PromoUse.objects.filter(order=order).update(student=to)
+    move_rewards_of(order, before=before, to=to, actor=ACTOR)
+    # The access of a gift is not the buyer's.
+    if not Gift.objects.filter(order=order).exists():
+        _move_access(order, to)
+    if not before.orders.exists():
+        # Nobody but this buyer has typed them, and they are not the other address's to read.
+        Student.objects.filter(pk=before.pk).update(first_name="", last_name="", phone="")
+    move_waiting_mails(students=[to.pk], before=before.email, after=to.email)
+    queue_mail(
+        key=f"order-moved:{order.pk}",
+        template="order_moved",
+        to=before.email,
+        context={"order_id": order.pk},
+    )
     queue_mail(
         key=f"order-confirmation:{order.pk}:corrected",
         template="order_confirmation",
         to=order.email,
         context={"order_id": order.pk},
+        origin=Origin.OWNER,
     )
-    if Gift.objects.filter(order=order).exists():
-        # The access is not the buyer's.
-        return
-    # An access that is not ready yet is mailed to the new address by the worker.
-    with suppress(AccessNotReady):
-        send_access_mail_again(order_id=order.pk, occasion="corrected")
+
+
+def _move_access(order: Order, to: Student) -> None:
+    """Move the access, whose mail follows when it is provided."""
+    if Provisioning.objects.filter(order_id=order.pk).exists():
+        transfer_access(order_id=order.pk, to=to, reason="Correo corregido")

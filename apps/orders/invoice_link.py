@@ -21,7 +21,8 @@ def is_invoice_token(order: Order, token: str) -> bool:
 
 
 def _named(order: Order) -> str:
-    return f"{order.pk}:{order.idempotency_id}"
+    # With the address: what was mailed to a mistyped one opens nothing once it is corrected.
+    return f"{order.pk}:{order.idempotency_id}:{order.email.lower()}"
 
 
 def invoice_url(order: Order) -> str:

@@ -4,7 +4,6 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
 from django.urls import reverse
 from django.utils import timezone
 
@@ -13,12 +12,13 @@ from apps.core.mail.samples import STAFF, STUDENT, VISITOR, preview_mail, sample
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
 from apps.orders.by_staff import mail_samples as _staff_orders  # noqa: F401  (it describes itself)
+from apps.orders.email_correction import LINK_LIFETIME
 from apps.orders.gifts.mail_samples import gift_sample
 from apps.orders.models import CART_LIFE
 from apps.orders.models.statuses import RefusalKind
 from apps.orders.plan.mails import REASONS
 from apps.orders.rewards.service import HOLD
-from apps.pricing.rules import PRICING
+from apps.pricing.reads import current_terms
 from apps.students.consent_wordings import WORDINGS
 from apps.students.models import Consent
 
@@ -65,18 +65,19 @@ def _order_confirmation() -> dict[str, dict[str, Any]]:
         "gift": None,
         "waived_on": now,
         "waiver": WORDINGS[Consent.Kind.WITHDRAWAL],
-        "withdrawal_url": absolute_url("/desistimiento?pedido=12"),
+        "withdrawal_url": SecretUrl(absolute_url("/desistimiento?pedido=12&clave=ejemplo")),
         "terms": sample(title="Términos y condiciones", version=3, published_on=today),
         "terms_url": absolute_url("/terminos?version=3"),
     }
+    plan_sold = current_terms().plan
     plan = [
         {
             "number": number,
-            "amount": Decimal("64.80"),
-            "due_on": today + timedelta(days=settings.INSTALMENT_EVERY_DAYS * (number - 1)),
+            "amount": to_euros(cents),
+            "due_on": today + timedelta(days=plan_sold.days_until(number)),
             "paid": number == 1,
         }
-        for number in (1, 2, 3)
+        for number, cents in enumerate(plan_sold.split(194_40), start=1)
     ]
     free = {
         **in_full,
@@ -128,12 +129,13 @@ def _bought_twice() -> dict[str, dict[str, Any]]:
 
 
 def _referral_code() -> dict[str, dict[str, Any]]:
+    terms = current_terms()
     return {
         "Ejemplo": {
             "code": "AMIGO-7K2M9QXR",
-            "friend_saves": Decimal("15.00"),
-            "reward_full": to_euros(PRICING.reward_full_payment_cents),
-            "reward_instalments": to_euros(PRICING.reward_instalments_cents),
+            "friend_saves": to_euros(terms.invited_cents),
+            "reward_full": to_euros(terms.reward_full_payment_cents),
+            "reward_instalments": to_euros(terms.reward_instalments_cents),
             "hold_days": HOLD.days,
             "invite_url": absolute_url("/compra?codigo=AMIGO-7K2M9QXR"),
         }
@@ -172,7 +174,7 @@ def _notice() -> dict[str, dict[str, Any]]:
 
 
 def _paid() -> dict[str, dict[str, Any]]:
-    due_on = timezone.localdate() + timedelta(days=settings.INSTALMENT_EVERY_DAYS)
+    due_on = timezone.localdate() + timedelta(days=current_terms().instalment_every_days)
     one = {
         **_plan(),
         "what": "plazo 2",
@@ -280,6 +282,26 @@ preview_mail(
     when="Cuando alguien guarda su carrito para más tarde",
     to=VISITOR,
     samples=lambda: {"Ejemplo": _cart()},
+)
+preview_mail(
+    "email_correction",
+    title="confirmación de un correo corregido",
+    when="Cuando quien acaba de pagar dice que ha escrito mal su correo",
+    to=VISITOR,
+    samples=lambda: {
+        "Ejemplo": {
+            "number": 12,
+            "confirm_url": SecretUrl(absolute_url(f"{reverse('confirm-email')}?enlace=ejemplo")),
+            "days": LINK_LIFETIME.days,
+        }
+    },
+)
+preview_mail(
+    "order_moved",
+    title="pedido que ya no es de este correo",
+    when="Cuando quien compró confirma otro correo, al que había escrito antes",
+    to=VISITOR,
+    samples=lambda: {"Ejemplo": {"number": 12}},
 )
 preview_mail(
     "payment_declined",

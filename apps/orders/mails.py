@@ -4,6 +4,9 @@
 - `cart_saved` {"order_id"}: to the buyer, with the recovery link of the cart
 - `payment_declined` {"order_id"}: the same, after the bank declined the payment
 - `cart_reminder` {"order_id"}: the same, to a buyer who agreed to reminders
+- `email_correction` {"order_id", "email"}: to the address that a buyer says is theirs, with the
+  link that confirms it
+- `order_moved` {"order_id"}: to the address that an order had before the correction
 - `already_bought` {"order_id"}: to the buyer's address, if they have bought some items before
 - `bought_twice` {"order_id"}: to the buyer of a paid order, if it has something they had already
 - `referral_code` {"student_id"}: to a student after their first purchase, with their friend code
@@ -17,19 +20,24 @@ from urllib.parse import urlencode
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
+from apps.classroom.mails import know_paid_orders
+from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.registry import NoLongerDue, SecretUrl, TypedText, absolute_url, register_mail
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
-from apps.orders.checkout.already_bought import names_bought_twice, order_lines_bought_before
 from apps.orders.checkout.remind import unsubscribe_token, wants_reminder
+from apps.orders.email_correction import LINK_LIFETIME as CORRECTION_LINK_LIFETIME
+from apps.orders.email_correction import correction_url
 from apps.orders.gifts.mails import gift_facts
 from apps.orders.invoice_link import invoice_url
 from apps.orders.models import CART_LIFE, Instalment, Order, OrderLine, Payment
+from apps.orders.offer.bought_before import names_bought_twice, order_lines_bought_before
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.rewards.service import HOLD
+from apps.orders.withdrawal_link import withdrawal_url
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import PRICING
+from apps.pricing.reads import current_terms
 from apps.students.models import Consent, Student
 
 
@@ -38,34 +46,80 @@ def register() -> None:
         "order_confirmation",
         "Confirmación de tu {{ order_name }}",
         lambda ids: order_confirmation_context(Order.objects.get(pk=ids["order_id"])),
+        origin=lambda ids: origin_of_order(ids["order_id"]),
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
     )
     register_mail(
         "cart_saved",
         "Tu carrito te espera",
         lambda ids: cart_saved_context(Order.objects.get(pk=ids["order_id"])),
+        origin=Origin.FORM,
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
+    )
+    register_mail(
+        "email_correction",
+        "Confirma tu correo para el pedido n.º {{ number }}",
+        _email_correction,
+        origin=Origin.EVENT,
+    )
+    register_mail(
+        "order_moved",
+        "El pedido n.º {{ number }} ya no es de este correo",
+        lambda ids: {"number": ids["order_id"]},
+        origin=Origin.EVENT,
     )
     register_mail(
         "payment_declined",
         "Tu banco no ha aceptado el pago",
         lambda ids: payment_declined_context(Order.objects.get(pk=ids["order_id"])),
+        origin=Origin.EVENT,
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
     )
     register_mail(
         "cart_reminder",
         "Dejaste tu compra a medias",
         lambda ids: cart_reminder_context(Order.objects.get(pk=ids["order_id"])),
+        origin=Origin.EVENT,
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
     )
     register_mail(
         "already_bought",
         "Algo de tu carrito ya lo tienes",
         lambda ids: already_bought_context(Order.objects.get(pk=ids["order_id"])),
+        origin=Origin.EVENT,
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
     )
     register_mail(
         "bought_twice",
         "Has comprado algo que ya tenías",
         lambda ids: bought_twice_context(Order.objects.get(pk=ids["order_id"])),
+        origin=lambda ids: origin_of_order(ids["order_id"]),
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
     )
-    register_mail("referral_code", "Tu código para invitar a amigos", _referral_code)
-    register_mail("staff_attention", "Atención: {{ what }}", staff_attention_context)
+    register_mail(
+        "referral_code",
+        "Tu código para invitar a amigos",
+        _referral_code,
+        origin=Origin.EVENT,
+        student=lambda ids: int(ids["student_id"]),
+    )
+    register_mail(
+        "staff_attention",
+        "Atención: {{ what }}",
+        staff_attention_context,
+        origin=Origin.STAFF,
+    )
+    know_paid_orders(was_paid)
+
+
+def was_paid(order_id: int) -> bool:
+    """Whether money was paid for this order."""
+    return Order.objects.money_was_paid().filter(pk=order_id).exists()
+
+
+def origin_of_order(order_id: int) -> Origin:
+    """PAYMENT if money was paid. A stranger can place a free order with any address."""
+    return Origin.PAYMENT if was_paid(order_id) else Origin.EVENT
 
 
 def order_confirmation_context(order: Order) -> dict[str, Any]:
@@ -85,7 +139,7 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
     )
     return {
         "order_name": _name(order),
-        "first_name": order.first_name,
+        "first_name": TypedText(order.first_name),
         "paid_at": order.paid_at or timezone.now(),
         "lines": [_line(line) for line in order.lines.all()],
         "discounts": list(order.discounts.all()),
@@ -106,9 +160,19 @@ def order_confirmation_context(order: Order) -> dict[str, Any]:
         "gift": gift_facts(order),
         "waived_on": withdrawal and withdrawal.accepted_at,
         "waiver": withdrawal and withdrawal.wording,
-        "withdrawal_url": absolute_url(f"/desistimiento?pedido={order.pk}"),
+        "withdrawal_url": SecretUrl(absolute_url(withdrawal_url(order))),
         "terms": terms and terms.legal_text,
         "terms_url": terms and absolute_url(f"/terminos?version={terms.legal_text.version}"),
+    }
+
+
+def _email_correction(ids: dict[str, Any]) -> dict[str, Any]:
+    """Variables of `email_correction`. It names nothing that was bought or typed."""
+    order = Order.objects.select_related("student").get(pk=ids["order_id"])
+    return {
+        "number": order.pk,
+        "confirm_url": correction_url(order, ids["email"], replaces=ids.get("replaces", "")),
+        "days": CORRECTION_LINK_LIFETIME.days,
     }
 
 
@@ -171,7 +235,7 @@ def bought_twice_context(order: Order) -> dict[str, Any]:
     if not names or order.status == Order.Status.REFUNDED:
         raise NoLongerDue
     return {
-        "first_name": order.first_name,
+        "first_name": TypedText(order.first_name),
         "order_name": _name(order),
         "owned": names,
         "portal_url": absolute_url(SiteSettings.current().portal),
@@ -179,16 +243,21 @@ def bought_twice_context(order: Order) -> dict[str, Any]:
 
 
 def _referral_code(ids: dict[str, Any]) -> dict[str, Any]:
-    """Variables of `referral_code`: the code, the discount, the rewards and the link to share."""
-    student = Student.objects.get(pk=ids["student_id"])
+    """Variables of `referral_code`: the code, the discount, the rewards and the link to share.
+
+    Raises NoLongerDue if the code went to another student with a corrected order.
+    """
+    student, terms = Student.objects.get(pk=ids["student_id"]), current_terms()
     own = PromoCode.objects.filter(is_referral_code=True)
     # A merge has given the code to another student, unless that student had one already.
-    code = own.filter(student=student).first() or own.get(student=student.merged_into)
+    code = own.filter(student__in=[student, student.merged_into]).first()
+    if code is None:
+        raise NoLongerDue
     return {
         "code": code.code,
         "friend_saves": code.value,
-        "reward_full": to_euros(PRICING.reward_full_payment_cents),
-        "reward_instalments": to_euros(PRICING.reward_instalments_cents),
+        "reward_full": to_euros(terms.reward_full_payment_cents),
+        "reward_instalments": to_euros(terms.reward_instalments_cents),
         "hold_days": HOLD.days,
         "invite_url": absolute_url(f"/compra?{urlencode({'codigo': code.code})}"),
     }

@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
@@ -12,6 +11,7 @@ from apps.core.dates import today
 from apps.core.models import Mail
 from apps.orders.models import Gift, Order
 from apps.orders.models.statuses import ACTIVE, DELIVERABLE
+from apps.pricing.reads import reminder_hours_ever
 from apps.students.models import Student
 
 # An order that was paid longer ago than this had a provisioning.
@@ -60,7 +60,7 @@ def paid_after_reminder(*, since: datetime) -> QuerySet[Order]:
     """Orders paid since then whose buyer was mailed a reminder of the unpaid cart before."""
     keys = [
         Concat(Value("cart-reminder:"), Cast(OuterRef("pk"), CharField()), Value(f":{hours}"))
-        for hours in settings.CART_REMINDER_HOURS
+        for hours in reminder_hours_ever()
     ]
     if not keys:
         return Order.objects.none()

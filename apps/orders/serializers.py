@@ -6,11 +6,10 @@ from uuid import UUID
 
 from rest_framework import serializers
 
-from apps.core.fields import VisibleCharField
+from apps.core.fields import EmailField, VisibleCharField
 from apps.core.identity import email_identity
 from apps.core.money import to_cents
 from apps.orders.checkout.acceptances import EARLIER, NEEDED
-from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.checkout.request import Checkout
 from apps.orders.contact_rules import EMAIL, PHONE, REQUIRED, check_email, clean_phone
 from apps.orders.gifts.serializers import (
@@ -20,6 +19,9 @@ from apps.orders.gifts.serializers import (
     to_gift,
 )
 from apps.orders.models.order import PROVIDER_ID_LENGTH
+from apps.orders.offer.again import Wishes
+from apps.orders.offer.cart import CheckoutItem
+from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent
 
@@ -60,8 +62,13 @@ def to_items(rows: list[dict[str, Any]]) -> tuple[CheckoutItem, ...]:
     return tuple(CheckoutItem(row["subject_id"], tuple(row["lesson_ids"])) for row in rows)
 
 
+class PlanInput(serializers.Serializer[dict[str, Any]]):
+    count = serializers.IntegerField(min_value=1, max_value=99)
+    every_days = serializers.IntegerField(min_value=0, max_value=999)
+
+
 class CheckoutInput(serializers.Serializer[Checkout]):
-    email = serializers.EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
+    email = EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
     phone = serializers.CharField(
         max_length=30,
         error_messages=PHONE,
@@ -109,6 +116,13 @@ class CheckoutInput(serializers.Serializer[Checkout]):
         "donde no, valen los precios de hoy y `quote_notice` dice por qué.",
     )
 
+    installments = PlanInput(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="El plan que la página muestra. A plazos, si ya no es el que se vende, la "
+        "respuesta es 400 `instalments_unavailable`.",
+    )
     order_key = serializers.UUIDField(
         required=False,
         allow_null=True,
@@ -175,6 +189,7 @@ class CheckoutInput(serializers.Serializer[Checkout]):
             payment_type=PaymentType(data["payment_type"]),
             items=to_items(data["items"]),
             expected_total_cents=to_cents(data["total_amount"]),
+            expected_plan=InstalmentPlan(**data["installments"]) if data["installments"] else None,
             accepted=frozenset(kind for kind, ticked in boxes.items() if ticked),
             promo_code=data["promo_code"] or "",
             quote_key=data["quote"] or "",
@@ -218,7 +233,7 @@ class PromoInput(serializers.Serializer[dict[str, Any]]):
     payment_type = serializers.ChoiceField(
         PaymentType.values, required=False, default=PaymentType.FULL.value
     )
-    email = serializers.EmailField(
+    email = EmailField(
         max_length=254, required=False, allow_blank=True, allow_null=True, default=""
     )
     # The dialog's own order: its reservation of the code must not count against it.
@@ -296,6 +311,11 @@ class PaidOrderOutput(serializers.Serializer[dict[str, Any]]):
     student = MaskedStudentOutput()
     gift = PaidGiftOutput(required=False, help_text="Solo si el pedido es un regalo.")
     refund = PaidRefundOutput(required=False, help_text="Solo si se ha devuelto dinero.")
+    bought_twice = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Lo que ya era del alumno antes de este pedido, si algo lo era.",
+    )
 
 
 class RecoverStudentOutput(serializers.Serializer[dict[str, Any]]):
@@ -308,12 +328,53 @@ class RecoverStudentOutput(serializers.Serializer[dict[str, Any]]):
 class CorrectEmailInput(serializers.Serializer[dict[str, Any]]):
     order_id = serializers.IntegerField(**ID)
     token = serializers.CharField(max_length=128)
-    email = serializers.EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
+    email = EmailField(max_length=254, error_messages=EMAIL, validators=[check_email])
 
 
 class CorrectEmailOutput(serializers.Serializer[dict[str, Any]]):
     success = serializers.BooleanField()
     email = serializers.CharField(help_text="El correo nuevo, casi tapado.")
+
+
+class RecoverWishes(serializers.Serializer[dict[str, Any]]):
+    """What the buyer would change, for `Wishes`. A parameter that is missing changes nothing."""
+
+    payment_type = serializers.ChoiceField(
+        PaymentType.values,
+        required=False,
+        error_messages={"invalid_choice": "La forma de pago no existe."},
+    )
+    promo_code = serializers.CharField(
+        max_length=40,
+        required=False,
+        allow_blank=True,
+        error_messages=CODE,
+        help_text="El código con el que pagaría; vacío, sin código.",
+    )
+    without = serializers.ListField(
+        child=serializers.IntegerField(**ID),
+        max_length=200,
+        required=False,
+        help_text="Los `id` de `items` que quitaría.",
+    )
+    without_quote = serializers.BooleanField(
+        required=False, help_text="Si renuncia al precio de su presupuesto."
+    )
+
+    def wishes(self) -> Wishes:
+        data = self.validated_data
+        chosen = data.get("payment_type")
+        return Wishes(
+            payment_type=PaymentType(chosen) if chosen else None,
+            promo_code=data.get("promo_code"),
+            without=frozenset(data.get("without", ())),
+            without_quote=data.get("without_quote", False),
+        )
+
+
+class TotalsOutput(serializers.Serializer[dict[str, Any]]):
+    full_payment = serializers.FloatField()
+    installment = serializers.FloatField()
 
 
 class RecoverOutput(serializers.Serializer[dict[str, Any]]):
@@ -330,6 +391,7 @@ class RecoverOutput(serializers.Serializer[dict[str, Any]]):
     items = serializers.ListField(child=serializers.DictField())
     discounts = DiscountOutput(many=True)
     saved_total = serializers.FloatField()
+    totals = TotalsOutput(help_text="El total con cada forma de pago.")
     changes = serializers.ListField(child=serializers.DictField())
     bank = serializers.ChoiceField(
         choices=("confirming", "declined"),

@@ -20,7 +20,6 @@ from rest_framework import serializers
 from apps.classroom.forms import NewLinkForm, SiteForm
 from apps.classroom.link_requests import request_link
 from apps.core.http.response_headers import private_form_page
-from apps.core.mail.recipient_limits import LinkKind
 from apps.core.privacy import export_all
 from apps.core.throttle import Limit
 from apps.orders.contact_rules import clean_phone
@@ -88,7 +87,6 @@ def _ask_for_link(request: HttpRequest) -> HttpResponse:
         "sign_in",
         visitor_limit=LINKS,
         email_limit=MAILS,
-        kind=LinkKind.SIGN_IN,
         send=send_sign_in_link,
     )
 

@@ -1,13 +1,14 @@
-"""Placeholders in an answer of the questions, such as `{{ degrees }}`, for what the shop knows."""
+"""Placeholders in answers and price plans, such as `{{ degrees }}`, for what the shop knows."""
 
 from django.core.exceptions import ValidationError
 
 from apps.core.legal.placeholders import PLACEHOLDER
+from apps.pricing.text_values import PLACEHOLDERS
 
 # `Claims.fill` has their values.
 NAMES = (
     "teachers", "degrees", "degrees_count", "open_universities", "coming_universities",
-    "instalments", "other_payments", "support_email",
+    "other_payments", "support_email", *PLACEHOLDERS,
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ class PagesConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.core.page_cache.triggers import shown_publicly
-        from apps.pages import mails
+        from apps.pages import mails, receivers
         from apps.pages.models import (
             Faq,
             Institution,
@@ -19,8 +19,10 @@ class PagesConfig(AppConfig):
             TeamMember,
             Testimonial,
         )
+        from apps.pricing.signals import terms_changed
 
         mails.register()
+        terms_changed.connect(receivers.check_texts)
 
         degrees_of_teachers = TeamMember.degrees.through
         shown_publicly(

@@ -18,7 +18,7 @@ from apps.core.http.response_headers import paying_page
 from apps.core.money import to_cents
 from apps.core.page_cache.policy import public_page
 from apps.pages.pager import page_links
-from apps.pricing.reads import campaign_today, instalment_plan_on_sale, pricing_data
+from apps.pricing.reads import campaign_today, current_terms, pricing_data
 from apps.pricing.rules import CampaignTerms, subject_card
 
 Shape = dict[str, Any]
@@ -135,7 +135,7 @@ def compra(request: HttpRequest) -> HttpResponse:
                 "universities": universities,
                 "degrees": degrees,
                 "page": page,
-                "pricing": pricing_data(campaign, instalment_plan_on_sale()),
+                "pricing": pricing_data(current_terms(), campaign),
                 "academy": academy_props(),
                 "query": query.as_props(),
                 "chosen": _chosen(request.GET),

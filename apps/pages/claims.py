@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.catalogue.models import Degree, University
+from apps.catalogue.reads import shown_universities
 from apps.core.legal.placeholders import PLACEHOLDER
 from apps.core.models import SiteSettings
 from apps.core.render_memory import remembered
 from apps.pages.models import TeamMember
-from apps.pricing.reads import instalment_plan_on_sale
+from apps.pricing.reads import current_terms
+from apps.pricing.sale_terms import SaleTerms
+from apps.pricing.text_values import text_values
 
 DEGREES = (
     "ADE", "Comunicación", "Derecho", "Economía", "Educación Social", "Logopedia", "Marketing",
@@ -37,9 +40,9 @@ class Statistic:
 class Claims:
     teachers: int
     degrees: tuple[str, ...]
-    open_universities: int
-    coming_universities: int
-    instalments: int
+    open_universities: str
+    coming_universities: str
+    terms: SaleTerms
     other_payments: str
     support_email: str
     average_grade_note: str
@@ -58,19 +61,20 @@ class Claims:
             "teachers": str(self.teachers),
             "degrees": in_words(self.degrees),
             "degrees_count": str(len(self.degrees)),
-            "open_universities": _universities(self.open_universities),
-            "coming_universities": _number(self.coming_universities),
-            "instalments": str(self.instalments),
+            "open_universities": self.open_universities,
+            "coming_universities": self.coming_universities,
             "other_payments": self.other_payments,
             "support_email": self.support_email,
+            **text_values(self.terms),
         }
-        return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+        return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text).strip()
 
 
 @remembered
 def current_claims() -> Claims:
     site = SiteSettings.current()
-    statuses = list(University.objects.shown().values_list("status", flat=True))
+    shown = shown_universities()
+    coming = [university for university in shown if university.coming_soon]
     degrees = (
         Degree.objects.filter(university__in=University.objects.open(), subjects_count__gt=0)
         .order_by("name_sort")
@@ -80,11 +84,9 @@ def current_claims() -> Claims:
         # Not every teacher has a card on the team page.
         teachers=max(site.teachers_count, TeamMember.objects.shown().count()),
         degrees=tuple(dict.fromkeys(degrees)) or DEGREES,
-        open_universities=statuses.count(University.Status.OPEN) or OPEN_UNIVERSITIES,
-        coming_universities=(
-            statuses.count(University.Status.COMING_SOON) if statuses else COMING_UNIVERSITIES
-        ),
-        instalments=instalment_plan_on_sale().count,
+        open_universities=_open_in_words([row for row in shown if not row.coming_soon]),
+        coming_universities=_coming_in_words(coming, len(coming) if shown else COMING_UNIVERSITIES),
+        terms=current_terms(),
         other_payments=site.other_payments,
         support_email=site.support_email,
         average_grade_note=site.average_grade_note,
@@ -98,8 +100,21 @@ def in_words(names: Sequence[str]) -> str:
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
-def _universities(count: int) -> str:
-    return f"{_number(count)} {'universidad' if count == 1 else 'universidades'} online"
+def _open_in_words(universities: Sequence[University]) -> str:
+    """Return "una universidad online: Universidad del Faro (UAF)"."""
+    count = len(universities) or OPEN_UNIVERSITIES
+    noun = "universidad" if count == 1 else "universidades"
+    return f"{_number(count)} {noun} online{_names(universities)}"
+
+
+def _coming_in_words(universities: Sequence[University], count: int) -> str:
+    """Return the sentence that announces universities, or "" if there are none to announce."""
+    return f"Estamos preparando {_number(count)} más{_names(universities)}." if count else ""
+
+
+def _names(universities: Sequence[University]) -> str:
+    names = [f"{university.name} ({university.acronym})" for university in universities]
+    return f": {in_words(names)}" if names else ""
 
 
 def _number(count: int) -> str:

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from apps.pricing.calculator import quote_calculator
-from apps.pricing.rules import PRICING, CampaignTerms
+from apps.pricing.calculator import MAX_SUBJECTS, quote_calculator
+from apps.pricing.rules import CampaignTerms
+from apps.pricing.sale_terms import SaleTerms
 
 METHOD = (
     "100% Online",
@@ -44,21 +45,24 @@ class ExampleBudget:
     final_cents: int
 
 
-def example_budgets(campaign: CampaignTerms | None) -> tuple[list[str], list[ExampleBudget]]:
+def example_budgets(
+    price_cents: int, terms: SaleTerms, campaign: CampaignTerms | None
+) -> tuple[list[str], list[ExampleBudget]]:
     """Return the discount columns and the rows of the price table, for 1 to 6 subjects.
 
-    The prices are those of the calculator at the base price, paid in full.
+    The prices are those of the calculator for subjects of this price, paid in full.
     """
     quotes = [
         quote_calculator(
-            [],
+            [price_cents] * subjects,
+            terms=terms,
             number_of_subjects=subjects,
             full_payment=True,
             invited_with_code=False,
             invitees=0,
             campaign=campaign,
         )
-        for subjects in range(1, PRICING.calculator_max_subjects + 1)
+        for subjects in range(1, MAX_SUBJECTS + 1)
     ]
     # The budget with the most subjects has all discounts.
     columns = [discount.name for discount in quotes[-1].discounts]

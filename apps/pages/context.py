@@ -1,8 +1,9 @@
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
 
 from apps.payments.sample_cards import TEST_CARDS
-from apps.pricing.reads import instalment_plan_on_sale
+from apps.pricing.reads import current_terms
 
 
 def test_mode(request: HttpRequest) -> dict[str, object]:
@@ -10,6 +11,6 @@ def test_mode(request: HttpRequest) -> dict[str, object]:
     return {"test_cards": TEST_CARDS} if settings.STRIPE_SANDBOX else {}
 
 
-def instalment_plan(request: HttpRequest) -> dict[str, object]:
-    """The instalment plan of new orders, as in `{{ instalment_plan.count }}`."""
-    return {"instalment_plan": instalment_plan_on_sale()}
+def sale_terms(request: HttpRequest) -> dict[str, object]:
+    """The terms of sale in force. They are read only by templates that use them."""
+    return {"sale_terms": SimpleLazyObject(current_terms)}

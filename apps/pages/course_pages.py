@@ -24,7 +24,7 @@ from apps.pages.models import TeamMember
 from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, rating_of
 from apps.pages.pager import page_links
 from apps.pages.subject_prices import SubjectPrices, questions_about
-from apps.pricing.reads import campaign_today, instalment_plan_on_sale, pricing_data
+from apps.pricing.reads import campaign_today, current_terms, pricing_data
 
 PAGE_SIZE = 24
 OPINIONS_SHOWN = 12
@@ -69,8 +69,8 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             {"subject": row, "crumbs": crumbs, "things": []},
             status=GONE,
         )
-    campaign, plan = campaign_today(), instalment_plan_on_sale()
-    prices = SubjectPrices.of(row, campaign)
+    campaign, terms = campaign_today(), current_terms()
+    prices = SubjectPrices.of(row, terms, campaign)
     card = reads.card_data(row)
     opinions = row.opinions.published()
     rating = rating_of(row.opinions.all(), FEWEST_OF_A_SUBJECT)
@@ -87,11 +87,11 @@ def subject_page(request: HttpRequest, university: str, subject: str) -> HttpRes
             "teachers": TeamMember.objects.shown().filter(degrees=degree),
             "opinions": opinions[:OPINIONS_SHOWN],
             "rating": rating,
-            "questions": questions_about(row, prices, plan),
+            "questions": questions_about(row, prices, terms.plan),
             "things": structured_data.describe_subject(row, prices, crumbs, rating),
             "props": {
                 "subject": card,
-                "pricing": pricing_data(campaign, plan),
+                "pricing": pricing_data(terms, campaign),
                 "academy": academy_props(),
             },
         },
@@ -259,6 +259,7 @@ def search_page(request: HttpRequest) -> HttpResponse:
     order = order_of(request.GET)
     page, shown = subjects_in_order(found.subjects, order, request.GET.get("pagina"))
     own = {"q": text} if text else {}
+    academy = academy_props()
 
     def url(order: str, number: int) -> str:
         query = page_query(order, number, **own)
@@ -270,6 +271,10 @@ def search_page(request: HttpRequest) -> HttpResponse:
         {
             "text": text,
             "found": found,
+            "announced": [
+                {"academy": academy, "university": university.name}
+                for university in found.announced
+            ],
             "page": page,
             "cards": subject_cards(shown),
             "orders": order_links(order, lambda key: url(key, 1)),

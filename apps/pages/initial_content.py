@@ -25,7 +25,7 @@ PLANS: tuple[dict[str, Any], ...] = (
         "price": Decimal(39),
         "price_from": True,
         "recommended": True,
-        "note": "Pago en 3 plazos sin intereses.",
+        "note": "Pago en {{ instalments }} plazos sin intereses.",
         "included": (
             "PEC personalizada resuelta",
             "Vídeo explicativo",
@@ -41,9 +41,8 @@ PLANS: tuple[dict[str, Any], ...] = (
 FAQS = (
     (
         "¿Con qué universidades trabajáis?",
-        "Ahora mismo damos apoyo a los estudiantes de {{ open_universities }}, a elegir en el "
-        "catálogo. Estamos preparando {{ coming_universities }} más, que "
-        "verás anunciadas como «próximamente».",
+        "Ahora mismo damos apoyo a los estudiantes de {{ open_universities }}. "
+        "{{ coming_universities }}",
     ),
     (
         "¿Qué carreras cubrís?",

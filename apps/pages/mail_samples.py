@@ -11,7 +11,6 @@ preview_mail(
     to=STUDENT,
     samples=lambda: {
         "Ejemplo": {
-            "first_name": "Ana",
             "subject_name": "Microeconomía",
             "link_days": LINK_DAYS,
             "opinion_url": SecretUrl(absolute_url("/opinion?enlace=ejemplo")),

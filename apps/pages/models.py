@@ -128,7 +128,11 @@ class Faq(Positioned):
         validators=[check_placeholders],
         help_text="Una línea en blanco separa los párrafos. Los huecos {{ degrees }}, "
         "{{ degrees_count }}, {{ teachers }}, {{ open_universities }}, {{ coming_universities }}, "
-        "{{ instalments }}, {{ other_payments }} y {{ support_email }} se rellenan solos.",
+        "{{ other_payments }} y {{ support_email }} se rellenan solos; y con las condiciones de "
+        "venta, {{ instalments }}, {{ instalments_in_words }}, {{ instalment_days }}, "
+        "{{ later_instalments }}, {{ instalment_minimum }}, {{ full_payment_percent }}, "
+        "{{ friend_saves }}, {{ reward_full }}, {{ reward_instalments }}, {{ code_percent }}, "
+        "{{ code_days }} y {{ quote_days }}.",
     )
 
     class Meta(Positioned.Meta):
@@ -148,9 +152,19 @@ class PricePlan(Positioned):
     )
     price_from = models.BooleanField("el precio es «desde»", default=False)
     recommended = models.BooleanField("recomendado", default=False)
-    note = models.CharField("nota", max_length=120, blank=True)
-    included = models.TextField("incluye", help_text="Una cosa por línea.")
-    excluded = models.TextField("no incluye", blank=True, help_text="Una cosa por línea.")
+    note = models.CharField(
+        "nota",
+        max_length=120,
+        blank=True,
+        validators=[check_placeholders],
+        help_text="Los huecos, como {{ instalments }}, son los de las preguntas frecuentes.",
+    )
+    included = models.TextField(
+        "incluye", validators=[check_placeholders], help_text="Una cosa por línea."
+    )
+    excluded = models.TextField(
+        "no incluye", blank=True, validators=[check_placeholders], help_text="Una cosa por línea."
+    )
 
     class Meta(Positioned.Meta):
         verbose_name = "plan"

@@ -1,6 +1,7 @@
 """Content that several public pages show."""
 
 from apps.core.render_memory import remembered
+from apps.pages.claims import current_claims
 from apps.pages.models import Faq, Opinion, PricePlan
 
 OPINIONS_ON_HOME = 3
@@ -13,7 +14,12 @@ def faqs() -> list[Faq]:
 
 @remembered
 def price_plans() -> list[PricePlan]:
-    return list(PricePlan.objects.all())
+    """The plans with their placeholders filled, to be shown and not saved."""
+    plans, claims = list(PricePlan.objects.all()), current_claims()
+    for plan in plans:
+        plan.note = claims.fill(plan.note)
+        plan.included, plan.excluded = claims.fill(plan.included), claims.fill(plan.excluded)
+    return plans
 
 
 @remembered

@@ -5,16 +5,11 @@ from typing import Self
 
 from apps.catalogue.models import Lesson, Subject
 from apps.core.money import format_euros, to_cents
+from apps.orders.offer.offer import offer_of_subject
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import (
-    CampaignTerms,
-    Item,
-    SubjectCard,
-    instalments_refusal,
-    quote_cart,
-    subject_card,
-)
+from apps.pricing.rules import CampaignTerms, SubjectCard, subject_card
+from apps.pricing.sale_terms import SaleTerms
 
 
 @dataclass(frozen=True)
@@ -34,12 +29,13 @@ class SubjectPrices:
     complete_only: bool
 
     @classmethod
-    def of(cls, subject: Subject, campaign: CampaignTerms | None) -> Self:
+    def of(cls, subject: Subject, terms: SaleTerms, campaign: CampaignTerms | None) -> Self:
         """The subject must have been read with the data of its card."""
         whole = cls.of_whole(subject, campaign)
-        items = [Item(to_cents(subject.final_price), complete=True)]
-        by_instalments = quote_cart(items, payment_type=PaymentType.INSTALMENTS, campaign=campaign)
-        refusal = instalments_refusal(items, by_instalments.total_cents)
+        at_once, by_instalments = (
+            offer_of_subject(subject, payment_type, terms, campaign)
+            for payment_type in (PaymentType.FULL, PaymentType.INSTALMENTS)
+        )
         is_cheaper = whole.price_cents < to_cents(subject.final_price)
         return cls(
             whole=whole,
@@ -48,10 +44,8 @@ class SubjectPrices:
                 (lesson, subject_card(to_cents(lesson.price), 0, campaign=campaign).price_cents)
                 for lesson in subject.lessons.all()
             ),
-            paid_at_once_cents=quote_cart(
-                items, payment_type=PaymentType.FULL, campaign=campaign
-            ).total_cents,
-            by_instalments_cents=None if refusal else by_instalments.total_cents,
+            paid_at_once_cents=at_once.total_cents,
+            by_instalments_cents=(None if by_instalments.refusals else by_instalments.total_cents),
             complete_only=subject.complete_only,
         )
 

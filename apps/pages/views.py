@@ -10,12 +10,15 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from apps.catalogue.reads import universities_open_first
+from apps.catalogue.reads import most_frequent_price, universities_open_first
+from apps.core.context import academy_props
 from apps.core.errors import Busy, StorageFull
 from apps.core.http.bad_requests import refusal
 from apps.core.models import LegalText
+from apps.core.money import to_cents
 from apps.core.page_cache.policy import public_page
 from apps.core.storage.assets import find_asset
+from apps.core.tracing import support_code
 from apps.pages.calculator_props import calculator_props
 from apps.pages.claims import current_claims
 from apps.pages.content import EXAM, METHOD, SUBJECT_CONTENT, example_budgets
@@ -24,8 +27,7 @@ from apps.pages.models import Institution, Redirect, TeamMember, Testimonial
 from apps.pages.opinions.ratings import site_rating
 from apps.pages.plan_preview import preview_props
 from apps.pages.reads import faqs, newest_opinions, price_plans
-from apps.pricing.reads import banner_today, calculator_campaigns, campaign_today
-from apps.pricing.rules import PRICING
+from apps.pricing.reads import banner_today, calculator_campaigns, campaign_today, current_terms
 
 
 def home_context() -> dict[str, Any]:
@@ -81,14 +83,22 @@ def nosotros(request: HttpRequest) -> HttpResponse:
 @public_page()
 @require_safe
 def precios(request: HttpRequest) -> HttpResponse:
-    campaign = campaign_today()
-    budget_columns, budgets = example_budgets(campaign)
+    campaign, terms = campaign_today(), current_terms()
+    price = most_frequent_price()
+    budget_columns, budgets = example_budgets(
+        terms.unit_base_price_cents if price is None else to_cents(price), terms, campaign
+    )
     return render(
         request,
         "pages/precios.html",
         {
             "plans": price_plans(),
-            "pricing": PRICING,
+            "discount_request": {
+                "academy": academy_props(),
+                "percent": terms.discount_code_percent,
+                "days": terms.discount_code_days,
+            },
+            "is_price_of_catalogue": price is not None,
             "budget_columns": budget_columns,
             "budgets": budgets,
             "campaigns": calculator_campaigns(),
@@ -147,5 +157,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     except ImproperlyConfigured:
         stylesheet = ""
     # Only error reports tell staff by themselves.
-    context = {"stylesheet": stylesheet, "is_reported": bool(settings.SENTRY_DSN)}
+    context = {
+        "stylesheet": stylesheet,
+        "is_reported": bool(settings.SENTRY_DSN),
+        "support_code": support_code(),
+    }
     return render(None, "500.html", context, status=500)

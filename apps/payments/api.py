@@ -1,3 +1,4 @@
+import logging
 from typing import Any
 
 from django.conf import settings
@@ -12,9 +13,9 @@ from rest_framework.response import Response
 from apps.classroom.provisioning import AccessNotReady, account_status, resend_access_mail
 from apps.core.api import PublicAPIView
 from apps.core.errors import AcademyError, Forbidden
+from apps.core.fields import EmailField
 from apps.core.http.response_headers import NO_STORE
-from apps.core.mail.recipient_limits import count_form_mail
-from apps.core.throttle import Limit, client_network
+from apps.core.throttle import Limit, client_networks
 from apps.orders.errors import (
     AlreadyBought,
     AlreadyPaid,
@@ -34,10 +35,13 @@ from apps.payments.report import report
 from apps.payments.stripe.client import STRIPE_ERRORS, PaymentNotFound
 from apps.payments.stripe.events import BadSignature, read_event
 from apps.payments.stripe.intents import HasPaymentIds, PaymentIds, retrieve_payment
-from apps.payments.webhooks import store
+from apps.payments.unheard import count_refused_event
+from apps.payments.webhooks import receive
 from apps.pricing.promo_checks import PromoRefused
 from apps.students.devices import is_known_buyer
 from apps.students.session import current_student
+
+logger = logging.getLogger(__name__)
 
 
 class NotConfirmed(AcademyError):
@@ -94,7 +98,10 @@ class ProcessCheckout(PublicAPIView):
             "parameters": {"payment_intent_id": "$response.body#/payment_intent_id"},
         },
     }
-    limits = (Limit("checkout", times=60, seconds=3600),)
+    limits = (
+        Limit("checkout", times=60, seconds=3600),
+        Limit("checkout-day", times=300, seconds=86_400),
+    )
 
     @extend_schema(
         summary="Crea o retoma un pedido y su pago",
@@ -111,9 +118,9 @@ class ProcessCheckout(PublicAPIView):
             signed_in_as=student.pk if student else None,
             buyer_is_known=is_known_buyer(request, form.validated_data["email"]),
         )
-        if checkout.save_for_later:
-            count_form_mail(checkout.email)
-        return Response(start(checkout, visitor=client_network(request)).as_json, headers=NO_STORE)
+        return Response(
+            start(checkout, networks=client_networks(request)).as_json, headers=NO_STORE
+        )
 
 
 class CompletePaymentInput(serializers.Serializer[dict[str, Any]]):
@@ -214,7 +221,7 @@ class CreateAuthUserInput(serializers.Serializer[dict[str, Any]]):
     payment_intent_id = ProviderIdField(required=False, default="")
     session_id = ProviderIdField(required=False, default="")
     student_id = serializers.IntegerField(**ID, required=False)
-    email = serializers.EmailField(required=False)
+    email = EmailField(required=False)
     first_name = serializers.CharField(max_length=80, required=False, allow_blank=True)
     last_name = serializers.CharField(max_length=120, required=False, allow_blank=True)
 
@@ -279,6 +286,11 @@ class StripeWebhook(PublicAPIView):
         parameters=[OpenApiParameter("Stripe-Signature", str, OpenApiParameter.HEADER)],
     )
     def post(self, request: Request) -> Response:
-        event = read_event(request.body, request.META.get("HTTP_STRIPE_SIGNATURE", ""))
-        store(event)
+        try:
+            event = read_event(request.body, request.META.get("HTTP_STRIPE_SIGNATURE", ""))
+        except BadSignature as refused:
+            logger.warning("an event for the webhook was refused: %s", refused.reason)
+            count_refused_event(refused.reason)
+            raise
+        receive(event)
         return Response({"success": True})

@@ -1,11 +1,15 @@
 """Limits on refused cards across orders (docs/rules.md, "Card testing").
 
 Somebody who tests stolen cards opens one order after the other. So refused cards are counted by
-visitor, by buyer and by card, as soon as Stripe reports them. A visitor or buyer with too many of
-them gets no further payment to confirm.
+visitor, by buyer and by card, as soon as Stripe reports them: what is counted is Stripe's own list,
+never an event's content. A visitor or buyer with too many of them gets no further payment to
+confirm. With too many over all visitors, payments are paused: known customers go on, and all others
+wait for a place of their network.
 """
 
-from typing import Any
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -14,20 +18,59 @@ from django.utils import timezone
 from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
 from apps.core.mail.outbox import queue_mail
-from apps.core.throttle import Limit, Mark, Wait, digest_of, seconds_until_free
+from apps.core.throttle import (
+    IPV6_NETWORKS,
+    Limit,
+    Mark,
+    Networks,
+    Wait,
+    digest_of,
+    seconds_until_free,
+)
 from apps.orders.ledger.refused_cards import count_refused_card
-from apps.orders.models import Order
+from apps.orders.models import Order, OrderEvent, Payment
+from apps.orders.models.statuses import SOLD, EventKind
 from apps.payments.stripe.declines import refusal_text
+from apps.payments.stripe.failed_charges import Refusal
+from apps.students.models import Student
 
 HOUR = 3600
 BY_VISITOR = Limit("refused-cards-visitor", times=20, seconds=HOUR)
 BY_BUYER = Limit("refused-cards-buyer", times=8, seconds=HOUR)
 # A card that is refused in more orders than this in a day blocks its visitors and buyers at once.
 ORDERS_PER_CARD = 5
+# The orders of which a buyer known by device, session or a plan's link opened a payment. Their
+# refused cards are not counted by buyer, because strangers can type the buyer's address.
+OF_KNOWN_BUYER = Mark("payment-known-buyer", seconds=24 * HOUR)
 ORDERS_OF_CARD = Mark("refused-card-orders", seconds=24 * HOUR)
-# The visitors who opened a payment of an order in the last day.
-VISITORS = Mark("payment-visitors", seconds=24 * HOUR)
 ALL = "all"
+# The part of the refusals of a minute that one network can add to those of all visitors. A few
+# networks would otherwise pause the payments of everybody.
+PART_OF_ALL = 10
+# How long a stranger waits during a pause, and for how long the place is kept afterwards.
+WAIT_S, KEPT_S = 45, 600
+# A stolen card may pay once during the wave. Such a purchase must not make its buyer a customer.
+CUSTOMER_AFTER = timedelta(days=1)
+WAITING = Mark("paused-waiting", seconds=WAIT_S)
+PLACES = Mark("paused-places", seconds=WAIT_S + KEPT_S)
+# Payments that strangers may open during a pause: of all networks in a minute, and of one network
+# in ten minutes, with two more for a /56 and four more for a /48.
+STRANGERS = Limit("paused-strangers", times=20, seconds=60)
+OF_NETWORK = (4, 6, 8)
+
+
+def _opened_by(share: int) -> Mark:
+    """The networks of this share of uses that opened a payment of an order in the last day."""
+    return Mark(f"payment-visitors-{share}", seconds=24 * HOUR)
+
+
+def _by_visitor(share: int) -> Limit:
+    """The refused cards of a network. A wider one may have as many times more as its share."""
+    return Limit(f"refused-cards-visitor-{share}", times=BY_VISITOR.times * share, seconds=HOUR)
+
+
+# The shares of a visitor's networks: the address or /64, the /56 and the /48.
+SHARES = tuple(IPV6_NETWORKS.values())
 
 
 class PaymentsPaused(TooManyRequests):
@@ -40,70 +83,183 @@ def _refusals_of_all() -> Limit:
 
 
 def _pause_seconds() -> int:
-    """Seconds for which no payments are opened, at least. 0 if payments are opened.
+    """Seconds for which payments stay paused, at least. 0 if they are not paused.
 
     The refusals of the previous minute count, too. Otherwise the pause would end with each minute.
     """
     return _refusals_of_all().seconds_until_free(ALL, windows=2)
 
 
-def refuse_card_testing(order: Order, *, visitor: str) -> None:
+def refuse_card_testing(order: Order, *, networks: Networks, buyer_is_known: bool) -> None:
     """Raise TooManyRequests if no payment may be opened for this visitor or buyer.
 
-    `visitor` is their network. Raises PaymentsPaused while too many cards are refused over all
-    visitors. Call it before the browser gets the payment's client secret.
+    `networks` are those of the visitor. Cards that others had refused with a known buyer's address
+    do not count. Call it before the browser gets the payment's client secret. It does not ask
+    whether payments are paused: see `wait_in_pause`.
     """
-    by_visitor, by_buyer, pause = seconds_until_free(
-        Wait(BY_VISITOR, visitor),
-        Wait(BY_BUYER, email_identity(order.email)),
-        Wait(_refusals_of_all(), ALL, windows=2),
-    )
-    if by_visitor or by_buyer:
+    waits = [Wait(_by_visitor(share), network) for network, share in networks.items()]
+    buyer = email_identity(order.email)
+    if buyer_is_known:
+        OF_KNOWN_BUYER.add(str(order.pk), buyer)
+    else:
+        waits.append(Wait(BY_BUYER, buyer))
+    if seconds := max(seconds_until_free(*waits), default=0):
         raise TooManyRequests(
-            max(by_visitor, by_buyer),
-            "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora.",
+            seconds, "Demasiadas tarjetas rechazadas. Vuelve a intentarlo dentro de una hora."
         )
-    if pause:
-        raise PaymentsPaused(
-            pause,
-            "Ahora mismo no podemos abrir pagos con tarjeta. No se ha cobrado nada y tu compra se "
-            "conserva: vuelve a intentarlo dentro de unos minutos.",
-        )
-    if visitor:
-        VISITORS.add(str(order.pk), visitor)
+    for network, share in networks.items():
+        _opened_by(share).add(str(order.pk), network)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a stranger's payment takes of the limits of a pause. Nothing without a pause."""
+
+    taken: tuple[tuple[Limit, str], ...] = ()
+
+    def give_back(self) -> None:
+        """Leave the place to another stranger, because no payment was handed out."""
+        for limit, key in self.taken:
+            limit.take_back(key)
+
+
+def wait_in_pause(*, email: str, networks: Networks, buyer_is_known: bool = False) -> Place:
+    """While payments are paused, raise PaymentsPaused until this stranger has waited for a place.
+
+    Call it before anything is stored, and give the place back if the checkout is refused. A known
+    buyer who has paid before the wave does not wait: anybody can sign in with a mailbox of their
+    own. For others it makes no difference whether the address belongs to a customer: the answer
+    would tell it to strangers.
+    """
+    if not _pause_seconds() or (buyer_is_known and _is_customer(email)):
+        return Place()
+    visitor = digest_of(f"{next(iter(networks), '')} {email_identity(email)}")
+    if PLACES.seconds_left(visitor, ALL):
+        seconds = WAITING.seconds_left(visitor, ALL)
+    else:
+        WAITING.add(visitor, ALL)
+        PLACES.add(visitor, ALL)
+        seconds = WAIT_S
+    if seconds:
+        raise _paused(seconds)
+    return _take_place(networks)
+
+
+def _paused(seconds: int) -> PaymentsPaused:
+    return PaymentsPaused(
+        seconds,
+        "Ahora mismo comprobamos los pagos con tarjeta uno a uno. No se ha cobrado nada: "
+        "espera un momento y vuelve a pulsar «Pagar».",
+        seconds_left=seconds,
+    )
+
+
+def _is_customer(email: str) -> bool:
+    """Whether money was paid for an order of this student a day ago or earlier."""
+    student = Student.objects.with_email(email)
+    before = timezone.now() - CUSTOMER_AFTER
+    if student is None:
+        return False
+    paid = Order.objects.money_was_paid().filter(student=student, paid_at__lt=before)
+    return paid.filter(status__in=SOLD).exists()
+
+
+def _take_place(networks: Networks) -> Place:
+    """Take a place for a stranger of these networks. Raises PaymentsPaused, and takes none then."""
+    limits = [
+        (Limit("paused-network", times=times, seconds=KEPT_S), network)
+        for network, times in zip(networks, OF_NETWORK, strict=False)
+    ]
+    taken: list[tuple[Limit, str]] = []
+    for limit, key in (*limits, (STRANGERS, ALL)):
+        taken.append((limit, key))
+        try:
+            limit.count_key(key)
+        except TooManyRequests as refusal:
+            Place(tuple(taken)).give_back()
+            raise _paused(refusal.retry_after or WAIT_S) from refusal
+    return Place(tuple(taken))
 
 
 def is_testing_cards(order: Order) -> bool:
     """Whether the order's payment has to be canceled because of refused cards."""
-    visitors = VISITORS.digests(str(order.pk))
-    return (
-        order.is_locked
-        or bool(_buyer_seconds(order))
-        or any(BY_VISITOR.seconds_until_free(digest, is_digest=True) for digest in visitors)
+    return order.is_locked or _is_of_blocked_buyer(order) or _is_of_blocked_visitor(order)
+
+
+def _is_of_blocked_visitor(order: Order) -> bool:
+    return any(
+        _by_visitor(share).seconds_until_free(digest, is_digest=True)
+        for share in SHARES
+        for digest in _opened_by(share).digests(str(order.pk))
     )
 
 
-def count_refusal(
-    order: Order, *, refusal_id: str, code: str, fingerprint: str, actor: str
-) -> None:
-    """Count one refused card of the order, once for each `refusal_id`.
+def count_refused_cards(refusals: Iterable[Refusal], *, actor: str) -> list[Order]:
+    """Count each of these refused cards once, however often and by whomever it is reported.
 
-    `code` is Stripe's code of the decline. `fingerprint` is Stripe's digest of the card's number,
-    empty if unknown.
+    The caller has just fetched them from Stripe. Returns the orders that they belong to. Refusals
+    of other shops on the account belong to none.
     """
+    listed = {refusal.refusal_id: refusal for refusal in refusals}
+    orders = _orders_of(listed.values())
+    counted = OrderEvent.objects.filter(kind=EventKind.CARD_REFUSED, external_id__in=listed)
+    known = set(counted.values_list("external_id", flat=True))
+    for refusal, order in orders.items():
+        if refusal.refusal_id not in known:
+            _count(order, refusal, actor=actor)
+    return list({order.pk: order for order in orders.values()}.values())
+
+
+def _orders_of(refusals: Collection[Refusal]) -> dict[Refusal, Order]:
+    """The order of each refusal: that of its customer, else that of its payment."""
+    customers = {one.customer for one in refusals} - {""}
+    by_customer = {
+        order.customer_reference: order
+        for order in Order.objects.filter(customer_reference__in=customers)
+    }
+    payments = Payment.objects.filter(reference__in={one.reference for one in refusals})
+    by_payment = {row.reference: row.order for row in payments.select_related("order") if row.order}
+    found = {
+        one: by_customer.get(one.customer) or by_payment.get(one.reference) for one in refusals
+    }
+    return {one: order for one, order in found.items() if order is not None}
+
+
+@transaction.atomic
+def _count(order: Order, refusal: Refusal, *, actor: str) -> None:
+    """Count a refused card for its order, buyer, visitors and card: for all of them or for none."""
     counted = count_refused_card(
-        order_id=order.pk, event_id=refusal_id, reason=refusal_text(code), actor=actor
+        order_id=order.pk,
+        refusal_id=refusal.refusal_id,
+        reason=refusal_text(refusal.code),
+        actor=actor,
     )
     if not counted:
         return
     buyer = email_identity(order.email)
-    is_hot = bool(fingerprint) and _is_refused_everywhere(fingerprint, order)
-    BY_BUYER.add(buyer, by=BY_BUYER.times if is_hot else 1)
-    for digest in VISITORS.digests(str(order.pk)):
-        BY_VISITOR.add(digest, by=BY_VISITOR.times if is_hot else 1, is_digest=True)
-    _refusals_of_all().add(ALL)
+    is_hot = bool(refusal.fingerprint) and _is_refused_everywhere(refusal.fingerprint, order)
+    if not _is_of_known_buyer(order):
+        BY_BUYER.add(buyer, by=BY_BUYER.times if is_hot else 1)
+    # In a fixed order: two orders with the same visitors would deadlock otherwise.
+    widest: list[str] = []
+    for share in SHARES:
+        limit, digests = _by_visitor(share), sorted(_opened_by(share).digests(str(order.pk)))
+        for digest in digests:
+            # A hot card blocks its visitor, and not all customers of a provider's network.
+            limit.add(digest, by=limit.times if is_hot and share == 1 else 1, is_digest=True)
+        widest = digests or widest
+    if _counts_for_all(widest):
+        _refusals_of_all().add(ALL)
     if _pause_seconds():
         _mail_staff()
+
+
+def _counts_for_all(networks: Collection[str]) -> bool:
+    """Whether a refusal counts for all visitors together. One network adds at most its part."""
+    times = max(1, settings.REFUSED_CARDS_PER_MINUTE // PART_OF_ALL)
+    part = Limit("refused-cards-part", times=times, seconds=60)
+    used = [part.add(digest, is_digest=True) for digest in networks]
+    return not used or min(used) <= part.times
 
 
 def _is_refused_everywhere(fingerprint: str, order: Order) -> bool:
@@ -113,54 +269,18 @@ def _is_refused_everywhere(fingerprint: str, order: Order) -> bool:
     return len(ORDERS_OF_CARD.digests(card)) > ORDERS_PER_CARD
 
 
-def count_refusal_event(kind: str, payload: dict[str, Any]) -> None:
-    """Count the refused card of an event that was just stored. Other events are ignored."""
-    if kind not in ("payment_intent.payment_failed", "setup_intent.setup_failed"):
-        return
-    sent = payload["data"]["object"]
-    refusal = refusal_of(payload)
-    order = _order_of(sent)
-    if order is None or _part(sent, "metadata").get("automatic"):
-        # Declined automatic charges do not count as refused cards: nobody is trying cards.
-        return
-    count_refusal(order, actor="Stripe", **refusal)
+def _is_of_known_buyer(order: Order) -> bool:
+    return OF_KNOWN_BUYER.seconds_left(str(order.pk), email_identity(order.email)) > 0
 
 
-def refusal_of(payload: dict[str, Any]) -> dict[str, str]:
-    """The id, code and card of a refusal, from Stripe's event."""
-    sent = payload["data"]["object"]
-    error = _part(sent, "last_payment_error") or _part(sent, "last_setup_error")
-    card = _part(_part(error, "payment_method"), "card")
-    return {
-        # A payment that is fetched later names the charge, too. A setup has none.
-        "refusal_id": str(error.get("charge") or payload["id"]),
-        "code": str(error.get("decline_code") or error.get("code") or ""),
-        "fingerprint": str(card.get("fingerprint") or ""),
-    }
-
-
-def _buyer_seconds(order: Order) -> int:
-    return BY_BUYER.seconds_until_free(email_identity(order.email))
-
-
-def _order_of(sent: dict[str, Any]) -> Order | None:
-    """The order of the payment or set-up in an event, found by its customer or its payment."""
-    customer = sent.get("customer")
-    if isinstance(customer, str) and customer:
-        order = Order.objects.filter(customer_reference=customer).first()
-        if order is not None:
-            return order
-    return Order.objects.filter(payments__reference=sent["id"]).first()
-
-
-def _part(value: dict[str, Any], name: str) -> dict[str, Any]:
-    part = value.get(name)
-    return part if isinstance(part, dict) else {}
+def _is_of_blocked_buyer(order: Order) -> bool:
+    seconds = BY_BUYER.seconds_until_free(email_identity(order.email))
+    return seconds > 0 and not _is_of_known_buyer(order)
 
 
 @transaction.atomic
 def _mail_staff() -> None:
-    """Mail staff, once an hour, that no payments are opened because of refused cards."""
+    """Mail staff, once an hour, that payments are paused because of refused cards."""
     now = timezone.now()
     queue_mail(
         key=f"card-testing:{int(now.timestamp()) // HOUR}",

@@ -1,13 +1,15 @@
 """Starts a checkout: places the order and opens a payment that the browser can confirm."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from django.db import transaction
 
-from apps.core.errors import TooManyRequests
+from apps.core.errors import AcademyError, TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import as_json
-from apps.orders.checkout.place import CARD_MINIMUM_CENTS, place
+from apps.core.throttle import Networks
+from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout, Placed, PlacedBefore
 from apps.orders.checkout.take_up import completed_before, credentials, open_order
 from apps.orders.checkout.write import OrderMadeMeanwhile
@@ -22,10 +24,11 @@ from apps.orders.errors import (
     Unavailable,
 )
 from apps.orders.models import Order
+from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.payment import Payment
 from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.mark_paid import complete_free
-from apps.payments.card_testing import refuse_card_testing
+from apps.payments.card_testing import refuse_card_testing, wait_in_pause
 from apps.payments.closing import cancel_open_payment
 from apps.payments.customer_questions import (
     count_question_about_customer,
@@ -43,6 +46,7 @@ OFFER_REFUSALS = (InstalmentsUnavailable, PriceChanged, PromoRefused, Unavailabl
 # Each attempt cancels a payment that is in the way. If the third one fails, another tab is probably
 # opening payments at the same time.
 TRIES = 3
+NO_NETWORKS: Networks = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -76,19 +80,38 @@ class Started:
         return answer
 
 
-def start(checkout: Checkout, *, visitor: str = "") -> Started:
+def start(checkout: Checkout, *, networks: Networks = NO_NETWORKS) -> Started:
     """Place the order and open its payment. This is `POST /api/process-checkout`.
 
     Stripe is called between transactions
     (docs/decisions/0003-provider-calls-outside-transactions.md). If a call fails, the order stays
     as it was placed: the buyer can continue with it, and at most one of its payments can be
-    confirmed. `visitor` is the buyer's network. Raises the errors of `place`, of
+    confirmed. `networks` are the buyer's. Raises the errors of `place`, of `wait_in_pause`, of
     `refuse_card_testing` and of `payment_for`.
     """
+    needs_card = checkout.expected_total_cents >= CARD_MINIMUM_CENTS
+    if not needs_card or checkout.save_for_later:
+        return _start(checkout, networks=networks)
+    place_in_pause = wait_in_pause(
+        email=checkout.email, networks=networks, buyer_is_known=checkout.buyer_is_known
+    )
+    try:
+        return _start(checkout, networks=networks)
+    except AcademyError:
+        place_in_pause.give_back()
+        raise
+
+
+def _start(checkout: Checkout, *, networks: Networks) -> Started:
+    # The widest network: a /48 has 65,536 of the narrowest.
+    visitor = next(reversed([*networks]), "")
     refuse_questions_about_customers(checkout, visitor)
     for _ in range(TRIES):
         try:
-            placed = place(checkout)
+            with transaction.atomic():
+                placed = place(checkout)
+                if checkout.save_for_later:
+                    _mail_recovery_link(placed.order)
         except OpenPaymentInTheWay as obstacle:
             cancel_open_payment(obstacle.payment)
             continue
@@ -109,9 +132,8 @@ def start(checkout: Checkout, *, visitor: str = "") -> Started:
                 raise
             return Started(PlacedBefore(order), free_reference=order.stripe_payment_intent_id)
         if checkout.save_for_later:
-            _mail_recovery_link(placed.order)
             return Started(placed, saved=True)
-        if placed.quote.total_cents < CARD_MINIMUM_CENTS:
+        if placed.offer.total_cents < CARD_MINIMUM_CENTS:
             reference = complete_free(
                 order_id=placed.order.pk, revision=placed.order.revision, actor="comprador"
             )
@@ -119,7 +141,9 @@ def start(checkout: Checkout, *, visitor: str = "") -> Started:
                 return Started(placed, free_reference=reference)
             continue
         try:
-            refuse_card_testing(placed.order, visitor=visitor)
+            refuse_card_testing(
+                placed.order, networks=networks, buyer_is_known=checkout.buyer_is_known
+            )
             payment = payment_for(placed)
         except (ProviderError, TooManyRequests) as error:
             # The dialog sends these back, so that its next attempt continues the same order.
@@ -155,7 +179,6 @@ def _free_friend_code(payment: Payment) -> None:
         raise FriendCodeInUse from other
 
 
-@transaction.atomic
 def _mail_recovery_link(order: Order) -> None:
     # With the revision in its key, the mail is sent again after a change of the cart.
     queue_mail(

@@ -1,5 +1,6 @@
 """Settings with which the site must not start (docs/rules.md, "Checks at start")."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from apps.core.checks import START
+
+# A key as Stripe writes it. "sk_live_…", as in the guide, is none.
+_KEY = re.compile(r"(?:(?:sk|rk|pk)_(?:live|test)_|whsec_)[A-Za-z0-9_+/=]+", re.ASCII)
 
 
 def configuration_problems() -> list[str]:
@@ -55,6 +59,17 @@ def _wrong_keys() -> list[str]:
         problems.append("STRIPE_WEBHOOK_SECRET debe empezar por whsec_.")
     if not all(key.startswith("whsec_") for key in settings.STRIPE_WEBHOOK_SECRET_FALLBACKS):
         problems.append("Cada clave de STRIPE_WEBHOOK_SECRET_FALLBACKS debe empezar por whsec_.")
+    keys = {
+        "STRIPE_SECRET_KEY": [secret],
+        "STRIPE_PUBLISHABLE_KEY": [publishable],
+        "STRIPE_WEBHOOK_SECRET": [settings.STRIPE_WEBHOOK_SECRET],
+        "STRIPE_WEBHOOK_SECRET_FALLBACKS": settings.STRIPE_WEBHOOK_SECRET_FALLBACKS,
+    }
+    problems += [
+        f"{name} no está completa: copia la clave entera del panel de Stripe."
+        for name, values in keys.items()
+        if any(value and not _KEY.fullmatch(value) for value in values)
+    ]
     if secret and publishable and ("_live_" in secret) != ("_live_" in publishable):
         problems.append("STRIPE_SECRET_KEY y STRIPE_PUBLISHABLE_KEY no son del mismo modo.")
     if settings.DEBUG and "_live_" in secret:

@@ -1,8 +1,12 @@
 """Cancels payments that are open at Stripe (docs/rules.md, "Open payments")."""
 
+from contextlib import suppress
+
+from apps.core.errors import AcademyError
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.models import Order, Payment
 from apps.orders.settlement.open_payments import forget_customer, mark_canceled
+from apps.payments.card_testing import is_testing_cards
 from apps.payments.report import report
 from apps.payments.stripe.client import PaymentNotFound
 from apps.payments.stripe.intents import ProviderPayment, cancel_payment, list_payments
@@ -19,6 +23,19 @@ def cancel_open_payment(payment: Payment) -> None:
         close_missing_payment(payment)
         return
     refuse_if_paid(canceled)
+
+
+def stop_card_testing(order: Order) -> None:
+    """Cancel the order's open payment if too many cards were refused.
+
+    The browser has the client secret, so only that stops further tries with stolen cards. The next
+    refused card and reconciliation repeat what fails here.
+    """
+    order.refresh_from_db(fields=["locked_until"])
+    open_payment = order.payments.open().first()
+    if open_payment is not None and is_testing_cards(order):
+        with suppress(AcademyError):
+            cancel_open_payment(open_payment)
 
 
 def close_missing_payment(payment: Payment) -> None:

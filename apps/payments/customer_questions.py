@@ -22,7 +22,7 @@ def _may_tell(checkout: Checkout, visitor: str) -> bool:
 def refuse_questions_about_customers(checkout: Checkout, visitor: str) -> None:
     """Raise TooManyRequests if this visitor has had too many such refusals today.
 
-    `visitor` is their network. A checkout without a code is never refused.
+    `visitor` is the widest of their networks. A checkout without a code is never refused.
     """
     if _may_tell(checkout, visitor) and (seconds := REFUSALS.seconds_until_free(visitor)):
         raise TooManyRequests(seconds, MESSAGE)

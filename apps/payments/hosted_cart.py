@@ -7,7 +7,7 @@ from django.utils.text import get_text_list
 
 from apps.catalogue.models import Subject
 from apps.core.money import format_euros
-from apps.orders.checkout.request import Placed
+from apps.orders.offer.offer import Offer
 from apps.payments.stripe.sessions import HostedCart, HostedLine
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
@@ -18,38 +18,37 @@ COUPON_NAME_AT_MOST = 40
 DESCRIPTION_AT_MOST = 500
 
 
-def hosted_cart(placed: Placed) -> HostedCart:
-    """The hosted page's cart for a placed order, or for its first instalment."""
-    if placed.order.payment_type == PaymentType.INSTALMENTS:
-        return _first_instalment(placed)
+def hosted_cart(offer: Offer) -> HostedCart:
+    """The hosted page's cart for the offer of a placed order, or for its first instalment."""
+    if offer.payment_type == PaymentType.INSTALMENTS:
+        return _first_instalment(offer)
     lines = [
-        HostedLine(line.name, priced.list_price_cents, _where(line.subject))
-        for line, priced in zip(placed.lines, placed.quote.lines, strict=True)
+        HostedLine(line.name, line.list_price_cents, _where(line.subject)) for line in offer.lines
     ]
     if len(lines) > LINES_AT_MOST:
         kept, rest = lines[: LINES_AT_MOST - 1], lines[LINES_AT_MOST - 1 :]
         rest_cents = sum(line.amount_cents for line in rest)
         lines = [*kept, HostedLine(f"{len(rest)} artículos más", rest_cents, _names(rest))]
-    discounts = placed.quote.discounts
+    discounts = offer.discounts
     name = " + ".join(discount.name for discount in discounts)
     return HostedCart(
         lines=tuple(lines),
         discount_name=name if len(name) <= COUPON_NAME_AT_MOST else "Tus descuentos",
         discount_cents=sum(discount.amount_cents for discount in discounts),
-        note=f"Descuentos aplicados: {_discounts(placed)}." if len(discounts) > 1 else "",
+        note=f"Descuentos aplicados: {_discounts(offer)}." if len(discounts) > 1 else "",
     )
 
 
-def _first_instalment(placed: Placed) -> HostedCart:
-    total_cents = placed.quote.total_cents
-    plan = placed.order.instalment_plan
+def _first_instalment(offer: Offer) -> HostedCart:
+    total_cents = offer.total_cents
+    plan = offer.terms.plan
     first, *later = plan.split(total_cents)
-    off = f", con estos descuentos: {_discounts(placed)}" if placed.quote.discounts else ""
+    off = f", con estos descuentos: {_discounts(offer)}" if offer.discounts else ""
     note = (
         f"Hoy pagas el plazo 1 de {plan.count} de un total de {format_euros(total_cents)}{off}. "
         f"{_later_instalments(plan, later[0])}, sin intereses."
     )
-    names = ", ".join(line.name for line in placed.lines)
+    names = ", ".join(line.name for line in offer.lines)
     name = f"Plazo 1 de {plan.count}"
     return HostedCart((HostedLine(name, first, _cut(names)),), note=note)
 
@@ -65,10 +64,9 @@ def _later_instalments(plan: InstalmentPlan, each_cents: int) -> str:
     return f"Los plazos {names}, de {amount} cada uno, se cobran {when}"
 
 
-def _discounts(placed: Placed) -> str:
+def _discounts(offer: Offer) -> str:
     return ", ".join(
-        f"{discount.name} −{format_euros(discount.amount_cents)}"
-        for discount in placed.quote.discounts
+        f"{discount.name} −{format_euros(discount.amount_cents)}" for discount in offer.discounts
     )
 
 

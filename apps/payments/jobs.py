@@ -16,6 +16,7 @@ from apps.payments.plan_charges import charge_instalments
 from apps.payments.reconcile import reconcile
 from apps.payments.reconcile_refunds import reconcile_returns
 from apps.payments.stripe.client import ProviderError
+from apps.payments.unheard import note_missing_events
 
 # Jobs run one after the other, so each stops in time. The next run does the rest.
 RECENT_SECONDS = 120
@@ -35,6 +36,11 @@ def reconcile_all_payments() -> str:
 @job("reconcile_returns", "Aclarar devoluciones y disputas con Stripe", when=timedelta(minutes=15))
 def reconcile_money_back() -> str:
     return reconcile_returns().summary()
+
+
+@job("watch_webhooks", "Comprobar que llegan los avisos de Stripe", when=timedelta(minutes=5))
+def watch_webhooks() -> str:
+    return note_missing_events()
 
 
 @job("charge_instalments", "Cobrar los plazos que vencen y avisar antes", when=timedelta(minutes=5))

@@ -5,7 +5,7 @@
 - `charge_without_order` {"charge_id", "payment_reference", "amount_cents", "currency",
   "charged_at", "email", "order_number"}: a charge at Stripe that no order of the shop has. The
   context has the facts themselves, because there is no order to read them from.
-- `card_testing` {"per_minute", "since"}: so many refused cards that no payment is opened
+- `card_testing` {"per_minute", "since"}: so many refused cards that strangers have to wait
 - `event_unreadable` {"event_row_id"}: a webhook body that is signed but is no Stripe event
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import absolute_url, register_mail
 from apps.payments.charges_without_order import amount_text
 from apps.payments.models import ProviderEvent
@@ -25,11 +26,13 @@ def register() -> None:
         "audit_differences",
         "Las cuentas no cuadran: {{ count }} diferencia{{ count|pluralize }}",
         differences_context,
+        origin=Origin.STAFF,
     )
     register_mail(
         "charge_without_order",
         "Cobro sin pedido: {{ amount }} de {{ email }}",
         charge_context,
+        origin=Origin.STAFF,
     )
     register_mail(
         "card_testing",
@@ -39,11 +42,13 @@ def register() -> None:
             "since": timezone.localtime(datetime.fromisoformat(ids["since"])),
             "admin_url": absolute_url(reverse("admin:orders_order_changelist")),
         },
+        origin=Origin.STAFF,
     )
     register_mail(
         "event_unreadable",
         "Stripe ha enviado un evento que no se puede leer",
         unreadable_context,
+        origin=Origin.STAFF,
     )
 
 

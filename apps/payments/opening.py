@@ -94,7 +94,7 @@ def _keep(order: Order, payment: ProviderPayment) -> bool:
     cancel_payment(payment)
     if Order.objects.filter(pk=order.pk, revision=order.revision, status="cart").exists():
         return False
-    if promo_uses.reserved_friend_code(email=order.email, phone=order.phone, order=order):
+    if promo_uses.has_reserved_elsewhere(order):
         raise FriendCodeInUse
     raise PaymentInProgress
 
@@ -113,7 +113,7 @@ def _create(placed: Placed) -> ProviderPayment:
     params: dict[str, Any] = {
         "order_id": order.pk,
         "revision": order.revision,
-        "amount_cents": placed.due_now_cents,
+        "amount_cents": placed.offer.due_now_cents,
         "customer": customer_of(order),
         "email": order.email,
         "keep_card": order.payment_type == PaymentType.INSTALMENTS,
@@ -121,21 +121,20 @@ def _create(placed: Placed) -> ProviderPayment:
         "keys": StoredKeys(order, f"order-{order.idempotency_id}-{order.revision}"),
     }
     if is_hosted():
-        return create_session(cart=hosted_cart(placed), **params)
+        return create_session(cart=hosted_cart(placed.offer), **params)
     return create_payment(**params)
 
 
 def _contents(placed: Placed) -> PaidContents:
     """What the payment is for. A restored shop makes the order again from it."""
-    order = placed.order
+    order, offer = placed.order, placed.offer
     gift = stored_details(order)
     return PaidContents(
         lines=tuple(
-            PaidLine(line.subject.pk, line.lesson.pk if line.lesson else None, priced.price_cents)
-            for line, priced in zip(placed.lines, placed.quote.lines, strict=True)
+            PaidLine(line.subject_id, line.lesson_id, line.price_cents) for line in offer.lines
         ),
-        total_cents=placed.quote.total_cents,
-        plan=order.instalment_plan if order.in_instalments else None,
+        total_cents=offer.total_cents,
+        plan=offer.terms.plan if order.in_instalments else None,
         gift_on=gift.deliver_on if gift else None,
     )
 
@@ -169,6 +168,6 @@ def _is_for(placed: Placed, payment: ProviderPayment) -> bool:
     """Whether an open payment has the revision, amount and kind that a new one would have."""
     return (
         payment.revision == placed.order.revision
-        and payment.amount_cents == placed.due_now_cents
+        and payment.amount_cents == placed.offer.due_now_cents
         and payment.is_hosted == is_hosted()
     )

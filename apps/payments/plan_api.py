@@ -16,7 +16,7 @@ from apps.core.dates import today
 from apps.core.errors import AcademyError
 from apps.core.http.response_headers import PRIVATE
 from apps.core.money import as_json
-from apps.core.throttle import Limit, client_network
+from apps.core.throttle import Limit, client_networks
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import plan_is_ending
 from apps.orders.models import Instalment, Order, Payment
@@ -122,7 +122,7 @@ class PayPlan(PublicAPIView):
             order_id=order.pk,
             first=form.validated_data["number"],
             everything=form.validated_data["what"] == "all",
-            visitor=client_network(request),
+            networks=client_networks(request),
         )
         return Response(
             {
@@ -157,7 +157,7 @@ class ChangeCard(PublicAPIView):
         form.is_valid(raise_exception=True)
         order = form.plan()
         BY_ORDER.count_key(str(order.pk))
-        setup = start_card_change(order, visitor=client_network(request))
+        setup = start_card_change(order, networks=client_networks(request))
         return Response(
             {
                 "success": True,

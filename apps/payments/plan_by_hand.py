@@ -1,5 +1,6 @@
 """Opens the payment of instalments that the student pays by hand."""
 
+from apps.core.throttle import Networks
 from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
 from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
 from apps.payments.card_testing import refuse_card_testing
@@ -12,7 +13,9 @@ from apps.payments.stripe.client import PaymentNotFound
 from apps.payments.stripe.intents import ProviderPayment, cancel_payment, retrieve_payment
 
 
-def start_by_hand(*, order_id: int, first: int, everything: bool, visitor: str) -> ProviderPayment:
+def start_by_hand(
+    *, order_id: int, first: int, everything: bool, networks: Networks
+) -> ProviderPayment:
     """A payment of instalment `first`, or of it and all later ones, for the student to confirm.
 
     Raises the errors of `begin_by_hand` (PlanChanged, AlreadyPaid, PaymentInProgress,
@@ -24,7 +27,8 @@ def start_by_hand(*, order_id: int, first: int, everything: bool, visitor: str) 
         except OpenPaymentInTheWay as obstacle:
             cancel_open_payment(obstacle.payment)
             continue
-        refuse_card_testing(by_hand.order, visitor=visitor)
+        # The order's own lock counts the cards refused through the plan's link.
+        refuse_card_testing(by_hand.order, networks=networks, buyer_is_known=True)
         if by_hand.open_payment is not None:
             try:
                 payment = retrieve_payment(by_hand.open_payment)

@@ -3,22 +3,19 @@
 from contextlib import suppress
 
 from apps.core.errors import AcademyError
+from apps.core.throttle import Networks
 from apps.orders.errors import AlreadyPaid
 from apps.orders.ledger.refused_cards import refuse_while_locked
 from apps.orders.models import Order
 from apps.orders.models.statuses import PLAN_RUNNING
 from apps.orders.plan.card import change_card, describe_card
-from apps.payments.card_testing import (
-    count_refusal,
-    is_testing_cards,
-    refuse_card_testing,
-)
+from apps.payments.card_testing import is_testing_cards, refuse_card_testing
 from apps.payments.customers import customer_of, drop_customer
 from apps.payments.stripe import cards
 from apps.payments.stripe.client import PaymentNotFound
 
 
-def start_card_change(order: Order, *, visitor: str) -> cards.ProviderCard:
+def start_card_change(order: Order, *, networks: Networks) -> cards.ProviderCard:
     """Create a card set-up at Stripe, which the student confirms with another card.
 
     Raises AlreadyPaid if nothing is left to pay, TooManyRequests while refused cards lock the
@@ -27,7 +24,8 @@ def start_card_change(order: Order, *, visitor: str) -> cards.ProviderCard:
     if order.status not in PLAN_RUNNING:
         raise AlreadyPaid("Este pedido no tiene plazos pendientes.")
     refuse_while_locked(order)
-    refuse_card_testing(order, visitor=visitor)
+    # The order's own lock counts the cards refused through the plan's link.
+    refuse_card_testing(order, networks=networks, buyer_is_known=True)
     try:
         return cards.create_card_setup(order_id=order.pk, customer=customer_of(order))
     except PaymentNotFound:
@@ -35,27 +33,15 @@ def start_card_change(order: Order, *, visitor: str) -> cards.ProviderCard:
         return cards.create_card_setup(order_id=order.pk, customer=customer_of(order))
 
 
-def count_refused_setup(
-    reference: str, *, refusal_id: str, code: str, fingerprint: str, actor: str
-) -> bool:
-    """Count a card that was refused in a card set-up. False if the set-up is not this shop's.
+def stop_card_testing_in_setup(order: Order, reference: str) -> None:
+    """Cancel a card set-up if too many cards of its order, buyer or visitors were refused.
 
-    One set-up accepts any number of tries, and the browser has its client secret. So once the order
-    is locked the set-up is canceled. Raises ProviderError if Stripe can't be reached.
+    One set-up accepts any number of tries, and the browser has its client secret.
     """
-    try:
-        setup = cards.retrieve_card_setup(reference)
-    except PaymentNotFound:
-        return False
-    order = Order.objects.filter(pk=setup.order_id, customer_reference=setup.customer).first()
-    if order is None or not setup.customer:
-        return False
-    count_refusal(order, refusal_id=refusal_id, code=code, fingerprint=fingerprint, actor=actor)
     order.refresh_from_db(fields=["locked_until"])
     if is_testing_cards(order):
         with suppress(AcademyError):
             cards.cancel_card_setup(reference)
-    return True
 
 
 def record_card(reference: str, *, actor: str, order_id: int | None = None) -> bool:

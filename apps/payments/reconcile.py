@@ -12,24 +12,27 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.core.errors import AcademyError
-from apps.orders.checkout.offer_changes import changes_since_placed
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import takes_no_payments
 from apps.orders.models import CART_LIFE, InstalmentAttempt, Order, Payment, PromoUse
 from apps.orders.models.statuses import UNPAID
+from apps.orders.offer.again import changes_since_placed
 from apps.orders.plan.charging import LEASE
 from apps.orders.promo import uses as promo_uses
 from apps.orders.settlement.open_payments import expire, release_reservation
+from apps.payments.card_testing import HOUR, count_refused_cards
 from apps.payments.charges_without_order import (
     RECORDING_TIME,
     find_unrecorded_charges,
     report_charges_without_order,
 )
-from apps.payments.closing import cancel_open_payment
+from apps.payments.closing import cancel_open_payment, stop_card_testing
 from apps.payments.models import ProviderEvent
 from apps.payments.report import report
 from apps.payments.stripe.client import ProviderBusy
+from apps.payments.stripe.failed_charges import refusals_since
 from apps.payments.stripe.intents import cancel_payment, list_payments, retrieve_payment
+from apps.payments.stripe.transport import stripe_time_limit
 from apps.payments.webhooks import act_on, record_failure
 
 logger = logging.getLogger(__name__)
@@ -41,6 +44,8 @@ RESERVATION = timedelta(minutes=30)
 LOST_EVENT_AFTER = timedelta(minutes=2)
 # An event that meets an unforeseen error is repeated for so long: until a new release mends it.
 EVENT_REPEATED_FOR = timedelta(days=7)
+# Refused cards lock an order, a buyer or a visitor for an hour.
+REFUSALS_COUNT_FOR = timedelta(seconds=HOUR)
 # Each cart takes one call to Stripe. All carts of a month would take longer than the 5 minutes
 # between two runs, so most runs look at recent ones only.
 RECENT = timedelta(hours=24)
@@ -84,8 +89,11 @@ class Share:
     def __init__(self, seconds: float) -> None:
         self._ends_at = monotonic() + seconds
 
+    def seconds_left(self) -> float:
+        return self._ends_at - monotonic()
+
     def is_over(self) -> bool:
-        return monotonic() >= self._ends_at
+        return self.seconds_left() <= 0
 
     def count_problem(self, error: AcademyError, findings: Findings) -> None:
         findings.problems += 1
@@ -112,6 +120,7 @@ def reconcile(
     def share(parts_left: int) -> Share:
         return Share((ends_at - monotonic()) / parts_left)
 
+    _refused_cards(findings, share(5))
     _overdue_events(findings, share(4))
     _open_payments(findings, share(3), since if recent_only else None)
     _lost_answers(findings, share(2), since)
@@ -119,6 +128,22 @@ def reconcile(
     _old_carts(findings)
     _charges_without_order(findings, since, recording_time)
     return findings
+
+
+def _refused_cards(findings: Findings, share: Share) -> None:
+    """Count the refused cards that no event has reported. Older ones count for no limit."""
+    try:
+        # Pages of a list, and canceled payments: as many calls as cards were refused.
+        with stripe_time_limit(share.seconds_left()):
+            refusals = refusals_since(timezone.now() - REFUSALS_COUNT_FOR)
+            orders = count_refused_cards(refusals, actor="reconciliación")
+            for position, order in enumerate(orders):
+                if share.is_over():
+                    findings.postponed += len(orders) - position
+                    return
+                stop_card_testing(order)
+    except AcademyError:
+        findings.problems += 1
 
 
 def _in_turn(rows: QuerySet[Row], share: Share, findings: Findings) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 The rules are in docs/rules.md, "Money audit".
 """
 
+from dataclasses import replace
 from typing import Any
 
 from django import forms
@@ -17,19 +18,19 @@ from rest_framework.serializers import ValidationError as SerializerError
 from apps.catalogue.models import Lesson, Subject
 from apps.core.admin_log import log_about
 from apps.core.errors import AcademyError
+from apps.core.fields import EmailFormField
 from apps.core.money import format_euros
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.orders.by_staff.create import OrderRefused
 from apps.orders.by_staff.recreate import (
     LostOrder,
-    PricedLine,
     adopt_payment,
     price_lost_order,
     recreate_order,
 )
-from apps.orders.checkout.cart import CartLine
 from apps.orders.contact_rules import clean_phone
 from apps.orders.models import Order, OrderLine, Payment
+from apps.orders.offer.cart import CartLine
 from apps.payments.report import report
 from apps.payments.stripe.intents import list_intents
 from apps.payments.stripe.paid_contents import PaidIntent, retrieve_paid
@@ -39,7 +40,7 @@ PERMISSION = "orders.recreate_order"
 
 
 class RecreateForm(forms.Form):
-    email = forms.EmailField(label="Correo", max_length=254)
+    email = EmailFormField(label="Correo", max_length=254)
     phone = forms.CharField(
         label="Teléfono", max_length=20, required=False, help_text="Stripe no lo sabe."
     )
@@ -108,13 +109,13 @@ def _recreate(request: HttpRequest, payment_id: int, context: dict[str, Any]) ->
                 log_about(request, order, f"Pedido creado de nuevo con el cobro {paid.reference}")
                 messages.success(request, f"Pedido {order.pk} creado y pagado con este cobro.")
                 return redirect("admin:orders_order_change", order.pk)
-            quote = price_lost_order(lost)
+            offer = price_lost_order(lost)
             context |= {
-                "priced": quote,
-                "lines": [(row.line.name, format_euros(row.price_cents)) for row in lost.lines],
+                "priced": offer,
+                "lines": [(line.name, format_euros(line.price_cents)) for line in offer.lines],
                 "discounts": [
                     (discount.name, format_euros(discount.amount_cents))
-                    for discount in quote.discounts
+                    for discount in offer.discounts
                 ],
             }
         except AcademyError as refusal:
@@ -171,8 +172,8 @@ def _lost_order(paid: PaidIntent, form: RecreateForm) -> LostOrder:
     }
     subjects = data["subjects"].select_related("degree__university")
     lessons = data["lessons"].select_related("subject__degree__university")
-    lines = [CartLine(subject, None) for subject in subjects]
-    lines += [CartLine(lesson.subject, lesson) for lesson in lessons]
+    lines = [CartLine.today(subject) for subject in subjects]
+    lines += [CartLine.today(lesson.subject, lesson) for lesson in lessons]
     return LostOrder(
         reference=paid.reference,
         customer=paid.customer,
@@ -184,14 +185,7 @@ def _lost_order(paid: PaidIntent, form: RecreateForm) -> LostOrder:
         first_name=data["first_name"],
         last_name=data["last_name"],
         lines=[
-            PricedLine(
-                line,
-                sold_at.get(
-                    (line.subject.pk, line.lesson.pk if line.lesson else None),
-                    line.item.price_cents,
-                ),
-            )
-            for line in lines
+            replace(line, price_cents=sold_at.get(line.key, line.price_cents)) for line in lines
         ],
         total_cents=_total_cents(paid),
         plan=contents.plan if contents else None,

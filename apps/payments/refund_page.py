@@ -22,7 +22,7 @@ from apps.orders.ledger.plan_end import takes_instalments
 from apps.orders.models import Dispute, Order, OrderLine, Refund
 from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
 from apps.orders.refunds.available import left_today_cents, refundable_cents
-from apps.orders.refunds.effects import RefundRequest
+from apps.orders.refunds.effects import RefundRequest, lines_kept_open
 from apps.orders.refunds.preview import preview
 from apps.payments.refunding import make_refund
 
@@ -61,6 +61,12 @@ class RefundForm(forms.Form):
         super().__init__(*args, **kwargs)
         lines: Any = self.fields["lines"]
         lines.queryset = lines_left(order)
+        kept = lines_kept_open(order, lines.queryset)
+        if kept:
+            lines.label_from_instance = lambda line: (
+                f"{line} (la tiene también por otro pedido)" if line in kept else str(line)
+            )
+            lines.help_text += " Lo que tiene también por otro pedido sigue abierto."
         if not order.instalments.exclude(status__in=INSTALMENT_SETTLED).exists():
             del self.fields["cancels_plan"]
 

@@ -4,11 +4,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from apps.core.errors import AcademyError
-from apps.orders.ledger.history import has_event
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
 from apps.orders.models.payment import Payment
-from apps.orders.models.statuses import EventKind
 from apps.orders.plan.outcomes import (
     mark_instalments_canceled,
     mark_instalments_paid,
@@ -23,7 +21,7 @@ from apps.orders.settlement.open_payments import (
     mark_processing,
 )
 from apps.orders.settlement.unmatched import keep_foreign_payment, keep_unmatched_payment
-from apps.payments.card_testing import count_refusal
+from apps.payments.card_testing import count_refused_cards
 from apps.payments.stripe.declines import refusal_kind
 from apps.payments.stripe.intents import ProviderPayment, cancel_payment
 
@@ -85,7 +83,8 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
             _keep_unmatched(payment, confirmed, actor=actor)
         return None
     payment = replace(payment, order_id=order.pk)
-    _count_refused_card(order, payment, actor=actor)
+    if payment.refused:
+        count_refused_cards([payment.refused], actor=actor)
     if _is_recorded(row, payment):
         return order
     if payment.instalments:
@@ -114,22 +113,6 @@ def _cancel_payments_without_friend_code(order: Order, *, actor: str) -> None:
     for row in promo_uses.payments_without_friend_code(order):
         with suppress(AcademyError):
             report(cancel_payment(row), actor=actor)
-
-
-def _count_refused_card(order: Order, payment: ProviderPayment, *, actor: str) -> None:
-    """Count the last refused card of a cart's payment, if its event has not arrived yet."""
-    refusal_id = payment.refused_charge
-    if not refusal_id or payment.instalments:
-        return
-    if has_event(order, kind=EventKind.CARD_REFUSED, external_id=refusal_id):
-        return
-    count_refusal(
-        order,
-        refusal_id=refusal_id,
-        code=payment.refusal_code,
-        fingerprint=payment.refused_card,
-        actor=actor,
-    )
 
 
 RECORDED_AS = {

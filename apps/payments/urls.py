@@ -7,5 +7,6 @@ urlpatterns = [
     path("cancel", views.cancel, name="cancel"),
     path("plazos", views.plazos, name="plazos"),
     path("complete-payment", views.complete_payment, name="complete-payment"),
+    path("correo/confirmar", views.confirm_email, name="confirm-email"),
     path("avisos/baja", views.stop_cart_reminders, name="stop-reminders"),
 ]

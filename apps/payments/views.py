@@ -16,8 +16,9 @@ from apps.core.http.response_headers import paying_page, private_page
 from apps.core.models import SiteSettings
 from apps.orders.api import order_by_payment
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
+from apps.orders.email_correction import order_to_correct, use_correction
 from apps.orders.errors import OrderNotFound
-from apps.pricing.reads import current_pricing, instalment_plan_on_sale
+from apps.pricing.reads import current_pricing, current_terms
 
 
 @require_safe
@@ -34,7 +35,7 @@ def success(request: HttpRequest) -> HttpResponse:
         plan, bought = order.instalment_plan, list(order.lines.order_by("pk").values("id", "name"))
     except OrderNotFound:
         # The island asks Stripe, and says so if the payment is not this shop's.
-        plan, bought = instalment_plan_on_sale(), []
+        plan, bought = current_terms().plan, []
     props = {
         "session_id": session_id,
         "payment_intent_id": payment_intent_id,
@@ -96,6 +97,28 @@ def stop_cart_reminders(request: HttpRequest) -> HttpResponse:
         stop_reminders(order)
     stopped = request.method == "POST" or order.reminders_stopped_at is not None
     return render(request, "payments/stop_reminders.html", {"stopped": stopped})
+
+
+# The signed token in the URL is the only credential, as above.
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
+@private_page
+def confirm_email(request: HttpRequest) -> HttpResponse:
+    """The link that confirms a buyer's corrected address. Only POST uses it up.
+
+    The page is the same whether the address could be changed or staff have to decide.
+    """
+    token = request.GET.get("enlace", "")
+    if request.method == "POST" and use_correction(token):
+        return render(request, "payments/confirm_email.html", {"confirmed": True})
+    found = order_to_correct(token) if request.method != "POST" else None
+    number, email = (found[0].pk, found[1]) if found else (None, "")
+    return render(
+        request,
+        "payments/confirm_email.html",
+        {"number": number, "email": email},
+        status=200 if found else 410,
+    )
 
 
 @require_safe

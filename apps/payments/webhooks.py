@@ -19,26 +19,38 @@ from apps.core.errors import AcademyError
 from apps.core.inserts import insert_new
 from apps.core.mail.outbox import queue_mail
 from apps.orders.models import Payment
-from apps.payments.card_testing import (
-    count_refusal,
-    count_refusal_event,
-    is_testing_cards,
-    refusal_of,
-)
-from apps.payments.closing import cancel_open_payment
+from apps.payments.card_testing import count_refused_cards
+from apps.payments.closing import stop_card_testing
 from apps.payments.models import ProviderEvent
-from apps.payments.plan_card import count_refused_setup, record_card
+from apps.payments.plan_card import record_card, stop_card_testing_in_setup
 from apps.payments.redaction import without_secrets
 from apps.payments.refunding import fetch_and_record_dispute, fetch_and_record_refunds
-from apps.payments.report import order_of, report
+from apps.payments.report import report
 from apps.payments.stripe.charges import payment_of_charge
 from apps.payments.stripe.client import PaymentNotFound
 from apps.payments.stripe.events import UNREADABLE, SignedEvent
+from apps.payments.stripe.failed_charges import Refusal, refusals_of_payment, refusals_of_setup
 from apps.payments.stripe.intents import PaymentIds, ProviderPayment, retrieve_payment
 from apps.payments.stripe.refunds import payment_of_refund
+from apps.payments.stripe.transport import stripe_time_limit
 
 # Minutes until a failed event is retried. After the last retry reconciliation takes over.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
+# How long the request that brings an event may ask Stripe about refused cards.
+COUNTING_SECONDS = 2
+
+
+def receive(event: SignedEvent) -> None:
+    """Store an event for the worker, and count the refused card that it is about at once.
+
+    Counting cannot wait for the worker, because card testing takes seconds. If Stripe does not
+    answer in time, the worker counts the card.
+    """
+    list_refusals = REFUSALS_OF.get(event.kind)
+    if not store(event) or list_refusals is None or _is_of_other_mode(event.livemode):
+        return
+    with suppress(AcademyError), stripe_time_limit(COUNTING_SECONDS):
+        count_refused_cards(list_refusals(_object_id(event.payload)), actor="Stripe")
 
 
 @transaction.atomic
@@ -52,9 +64,6 @@ def store(event: SignedEvent) -> bool:
     )
     is_new = insert_new(row)
     if is_new:
-        # Count refused cards at once: the worker may be late, and card testing takes seconds.
-        if not _is_of_other_mode(row):
-            count_refusal_event(event.kind, event.payload)
         process_event.enqueue(event_row_id=row.pk)
     return is_new
 
@@ -82,7 +91,7 @@ def act_on(event: ProviderEvent) -> None:
     if event.kind == UNREADABLE:
         _report_unreadable(event)
         return
-    if _is_of_other_mode(event):
+    if _is_of_other_mode(event.livemode):
         outcome = "No se trata: es de otro modo (real o de pruebas)"
     elif handler is None:
         outcome = "Guardado; este tipo no se usa"
@@ -108,9 +117,9 @@ def _mark_processed(event: ProviderEvent, outcome: str) -> None:
     )
 
 
-def _is_of_other_mode(event: ProviderEvent) -> bool:
+def _is_of_other_mode(livemode: bool) -> bool:
     is_test_shop = settings.STRIPE_SANDBOX or "_test_" in settings.STRIPE_SECRET_KEY
-    return event.livemode is is_test_shop
+    return livemode is is_test_shop
 
 
 @transaction.atomic
@@ -156,22 +165,13 @@ def _look_up(ids: PaymentIds) -> tuple[ProviderPayment, str]:
 
 
 def _on_refusal(payload: dict[str, Any]) -> str:
-    payment, outcome = _look_up(PaymentIds(_object_id(payload)))
-    order = order_of(payment)
-    sent = payload["data"]["object"]
-    # Declined automatic charges do not count as refused cards: nobody is trying cards.
-    if order is None or (sent.get("metadata") or {}).get("automatic"):
-        return outcome
-    count_refusal(order, actor="Stripe", **refusal_of(payload))
-    order.refresh_from_db(fields=["locked_until"])
-    open_payment = order.payments.open().first()
-    if open_payment is not None and is_testing_cards(order):
-        # The browser has the client secret, so only canceling the payment stops further tries with
-        # stolen cards. If it fails, the event is not retried, which would count the card again:
-        # reconciliation cancels the payment.
-        with suppress(AcademyError):
-            cancel_open_payment(open_payment)
-    return f"{outcome}; tarjeta rechazada"
+    reference = _object_id(payload)
+    payment, outcome = _look_up(PaymentIds(reference))
+    refusals = refusals_of_payment(reference) + ([payment.refused] if payment.refused else [])
+    orders = count_refused_cards(refusals, actor="Stripe")
+    for order in orders:
+        stop_card_testing(order)
+    return f"{outcome}; tarjeta rechazada" if orders else outcome
 
 
 def _on_card(payload: dict[str, Any]) -> str:
@@ -185,8 +185,10 @@ def _on_card(payload: dict[str, Any]) -> str:
 
 def _on_refused_setup(payload: dict[str, Any]) -> str:
     reference = _object_id(payload)
-    counted = count_refused_setup(reference, actor="Stripe", **refusal_of(payload))
-    return f"{reference}: {'tarjeta rechazada' if counted else 'no es de esta tienda'}"
+    orders = count_refused_cards(refusals_of_setup(reference), actor="Stripe")
+    for order in orders:
+        stop_card_testing_in_setup(order, reference)
+    return f"{reference}: {'tarjeta rechazada' if orders else 'no es de esta tienda'}"
 
 
 def _on_refund(payload: dict[str, Any]) -> str:
@@ -218,6 +220,11 @@ def _on_dispute(payload: dict[str, Any]) -> str:
     return f"{reference}: disputa {'anotada' if changed else 'ya conocida'}"
 
 
+# The lists of refused cards that Stripe has for the object of an event.
+REFUSALS_OF: dict[str, Callable[[str], list[Refusal]]] = {
+    "payment_intent.payment_failed": refusals_of_payment,
+    "setup_intent.setup_failed": refusals_of_setup,
+}
 Handler = Callable[[dict[str, Any]], str]
 HANDLERS: dict[str, Handler] = {
     "checkout.session.completed": _on_session,

@@ -6,7 +6,19 @@ class PricingConfig(AppConfig):
     verbose_name = "Precios y códigos"
 
     def ready(self) -> None:
+        from apps.core.legal.placeholders import Numbers, register_numbers
         from apps.core.page_cache.triggers import shown_publicly
-        from apps.pricing.models import Campaign
+        from apps.pricing import checks  # noqa: F401  (registers itself)
+        from apps.pricing.models import Campaign, Terms
+        from apps.pricing.reads import current_terms
+        from apps.pricing.sale_terms import SaleTerms
+        from apps.pricing.text_values import text_values, with_placeholders
 
-        shown_publicly(Campaign)
+        shown_publicly(Campaign, Terms)
+        register_numbers(
+            Numbers(
+                of_a_new_shop=text_values(SaleTerms()),
+                current=lambda: text_values(current_terms()),
+                upgraded=with_placeholders,
+            )
+        )

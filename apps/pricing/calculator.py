@@ -13,15 +13,17 @@ from apps.core.money import CENTS_PER_EURO, half_up
 from apps.pricing.rules import (
     FULL_PAYMENT_NAME,
     PERCENT,
-    PRICING,
     VOLUME_NAME,
     CampaignTerms,
     Discount,
     DiscountKind,
 )
+from apps.pricing.sale_terms import SaleTerms
 
 DateRange = Literal["august", "september", "other"]
 
+# The most subjects of a budget.
+MAX_SUBJECTS = 6
 INVITED_NAME = "Código de amigo"
 INVITEES_NAME = "Amigos invitados"
 _DATE_RANGES: dict[int, DateRange] = {8: "august", 9: "september"}
@@ -44,6 +46,7 @@ def date_range_of(day: date) -> DateRange:
 def quote_calculator(
     subject_prices_cents: Sequence[int],
     *,
+    terms: SaleTerms,
     number_of_subjects: int,
     full_payment: bool,
     invited_with_code: bool,
@@ -62,24 +65,24 @@ def quote_calculator(
     base_cents = (
         sum(subject_prices_cents)
         if subject_prices_cents
-        else number_of_subjects * PRICING.unit_base_price_cents
+        else number_of_subjects * terms.unit_base_price_cents
     )
-    discounts = [_volume(number_of_subjects)]
+    discounts = [_volume(number_of_subjects, terms)]
     if campaign is not None and campaign.calculator:
         discounts.append(_campaign(base_cents, campaign))
     if full_payment:
-        discounts.append(_full_payment(base_cents))
+        discounts.append(_full_payment(base_cents, terms))
     if invited_with_code:
-        discounts.append(Discount(DiscountKind.INVITED, INVITED_NAME, PRICING.invited_cents))
-    discounts.append(_invitees(invitees))
+        discounts.append(Discount(DiscountKind.INVITED, INVITED_NAME, terms.invited_cents))
+    discounts.append(_invitees(invitees, terms))
 
     listed = tuple(discount for discount in discounts if discount.amount_cents > 0)
     off_cents = sum(discount.amount_cents for discount in listed)
     return CalculatorQuote(base_cents, listed, max(0, base_cents - off_cents))
 
 
-def _volume(subjects: int) -> Discount:
-    return Discount(DiscountKind.VOLUME, VOLUME_NAME, PRICING.volume_discount_cents(subjects))
+def _volume(subjects: int, terms: SaleTerms) -> Discount:
+    return Discount(DiscountKind.VOLUME, VOLUME_NAME, terms.volume_discount_cents(subjects))
 
 
 def _campaign(base_cents: int, campaign: CampaignTerms) -> Discount:
@@ -87,14 +90,14 @@ def _campaign(base_cents: int, campaign: CampaignTerms) -> Discount:
     return Discount(DiscountKind.CAMPAIGN, campaign.discount_name, cents)
 
 
-def _full_payment(base_cents: int) -> Discount:
-    percent = PRICING.full_payment_percent
+def _full_payment(base_cents: int, terms: SaleTerms) -> Discount:
+    percent = terms.full_payment_percent
     name = FULL_PAYMENT_NAME.format(percent=percent)
     return Discount(DiscountKind.FULL_PAYMENT, name, _whole_euros_of(base_cents, percent))
 
 
-def _invitees(invitees: int) -> Discount:
-    cents = min(invitees, PRICING.invitee_max) * PRICING.invitee_cents
+def _invitees(invitees: int, terms: SaleTerms) -> Discount:
+    cents = min(invitees, terms.invitee_max) * terms.invitee_cents
     return Discount(DiscountKind.INVITEES, INVITEES_NAME, cents)
 
 

@@ -1,5 +1,9 @@
-"""What a campaign does to prices, shown on real subjects before it runs."""
+"""What a campaign does to prices, shown on real subjects before it runs.
 
+The price in the cart is that of an offer, which `apps.orders` makes and registers here.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
@@ -7,10 +11,21 @@ from apps.catalogue.models import Subject
 from apps.core.money import format_euros, to_cents
 from apps.pricing.calculator import quote_calculator
 from apps.pricing.models import Campaign
-from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import CampaignTerms, Item, quote_cart, subject_card
+from apps.pricing.reads import current_terms
+from apps.pricing.rules import CampaignTerms, subject_card
+from apps.pricing.sale_terms import SaleTerms
 
 SHOWN = 3
+
+
+# Returns the total in cents of a whole subject in the cart, paid in instalments.
+CartPrice = Callable[[Subject, SaleTerms, CampaignTerms | None], int]
+_cart_prices: list[CartPrice] = []
+
+
+def price_carts_with(price: CartPrice) -> None:
+    """Register how carts are priced. Called once when the program starts."""
+    _cart_prices[:] = [price]
 
 
 @dataclass(frozen=True)
@@ -28,37 +43,31 @@ def preview_campaign(campaign: Campaign, day: date) -> list[PricePreview]:
 
     The prices are those of one subject paid in instalments, so that no other discount counts.
     """
-    terms = campaign.terms(day)
+    shown, terms = campaign.terms(day), current_terms()
     subjects = Subject.objects.on_sale().most_enrolled_first()[:SHOWN]
-    return [
-        _preview(name, to_cents(price), terms)
-        for name, price in subjects.values_list("name", "final_price")
-    ]
+    return [_preview(subject, shown, terms) for subject in subjects]
 
 
-def _preview(name: str, cents: int, terms: CampaignTerms) -> PricePreview:
+def _preview(subject: Subject, campaign: CampaignTerms, terms: SaleTerms) -> PricePreview:
+    cents, (in_cart,) = to_cents(subject.final_price), _cart_prices
     return PricePreview(
-        name,
-        card=(cents, subject_card(cents, 0, campaign=terms).price_cents),
-        calculator=(_calculated(cents, None), _calculated(cents, terms)),
-        cart=(_in_cart(cents, None), _in_cart(cents, terms)),
+        subject.name,
+        card=(cents, subject_card(cents, 0, campaign=campaign).price_cents),
+        calculator=(_calculated(cents, None, terms), _calculated(cents, campaign, terms)),
+        cart=(in_cart(subject, terms, None), in_cart(subject, terms, campaign)),
     )
 
 
-def _calculated(cents: int, terms: CampaignTerms | None) -> int:
+def _calculated(cents: int, campaign: CampaignTerms | None, terms: SaleTerms) -> int:
     return quote_calculator(
         [cents],
+        terms=terms,
         number_of_subjects=1,
         full_payment=False,
         invited_with_code=False,
         invitees=0,
-        campaign=terms,
+        campaign=campaign,
     ).final_cents
-
-
-def _in_cart(cents: int, terms: CampaignTerms | None) -> int:
-    items = [Item(cents, complete=True)]
-    return quote_cart(items, payment_type=PaymentType.INSTALMENTS, campaign=terms).total_cents
 
 
 def shown_change(cents: tuple[int, int]) -> str:

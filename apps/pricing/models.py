@@ -1,5 +1,6 @@
 from calendar import monthrange
 from datetime import date
+from decimal import Decimal
 from typing import Any, Self
 
 from django.conf import settings
@@ -9,8 +10,10 @@ from django.db import models
 from django.db.models import Count, F, OuterRef, Q, Subquery, Sum
 
 from apps.catalogue.models import Degree, Subject, University
-from apps.core.money import to_cents
+from apps.core.dates import today
+from apps.core.money import CENTS_PER_EURO, to_cents, to_euros
 from apps.pricing.rules import CampaignTerms, PromoTerms
+from apps.pricing.sale_terms import SaleTerms
 from apps.students.models import Student
 
 MONTHS = [
@@ -153,6 +156,10 @@ class Campaign(models.Model):
             (self.first_month or 1, self.first_day or 1),
             (self.last_month or 1, self.last_day or 1),
         )
+
+    @property
+    def only_in_calculator(self) -> bool:
+        return self.terms(today()).only_in_calculator
 
     def terms(self, day: date) -> CampaignTerms:
         return CampaignTerms(
@@ -326,3 +333,207 @@ class PromoCode(models.Model):
             value=to_cents(self.value),
             is_referral=self.is_referral_code,
         )
+
+
+# Stripe takes no card payment below 0.50 EUR.
+SMALLEST_INSTALMENT_CENTS = 50
+REMINDER_HOURS = (1, 720)  # A cart lives for 30 days.
+MOST_REMINDERS = 5
+VOLUME_STEPS = (2, 3, 4, 5, 6)
+_NEW_SHOP = SaleTerms()
+
+
+def _amount(label: str, cents: int, most: int, *, least: int = 1, help_text: str = "") -> Any:
+    """A column of euros; the highest and lowest value are in whole euros."""
+    return models.DecimalField(
+        label,
+        max_digits=7,
+        decimal_places=2,
+        default=to_euros(cents),
+        validators=[MinValueValidator(least), MaxValueValidator(most)],
+        help_text=help_text,
+    )
+
+
+def _number(label: str, default: int, least: int, most: int, *, help_text: str = "") -> Any:
+    return models.PositiveSmallIntegerField(
+        label,
+        default=default,
+        validators=[MinValueValidator(least), MaxValueValidator(most)],
+        help_text=help_text,
+    )
+
+
+def _step(subjects: int) -> Any:
+    label = f"{subjects}{' o más' if subjects == VOLUME_STEPS[-1] else ''} asignaturas (€)"
+    return _amount(label, _NEW_SHOP.volume_discount_cents(subjects), 1_000, least=0)
+
+
+def check_reminder_hours(text: str) -> None:
+    """Model validator of hours such as "24, 72"."""
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(part.isascii() and part.isdigit() and len(part) < 4 for part in parts):
+        raise ValidationError("Escribe horas separadas por comas: 24, 72.")
+    hours = [int(part) for part in parts]
+    lowest, highest = REMINDER_HOURS
+    if not all(lowest <= hour <= highest for hour in hours):
+        raise ValidationError(f"Solo valen horas de {lowest} a {highest}.")
+    if hours != sorted(set(hours)) or len(hours) > MOST_REMINDERS:
+        raise ValidationError(f"Escribe hasta {MOST_REMINDERS} horas, de menor a mayor.")
+
+
+class TermsQuerySet(models.QuerySet["Terms"]):
+    def in_force(self) -> "Terms | None":
+        """The newest row. A shop whose terms nobody has changed has none."""
+        return self.order_by("-pk").first()
+
+
+class Terms(models.Model):
+    """The terms of sale. Each change is a new row, and the newest is in force.
+
+    Orders, quotes, plans and codes keep what they were sold with or promised: none of them refers
+    to a row. A shop without a row sells on the terms of a new shop (`SaleTerms`).
+    """
+
+    changed_at = models.DateTimeField("cambiadas", auto_now_add=True)
+    changed_by = models.CharField("por", max_length=150, editable=False)
+    changes = models.TextField("qué cambió", editable=False, db_default="", default="")
+    volume_2 = _step(2)
+    volume_3 = _step(3)
+    volume_4 = _step(4)
+    volume_5 = _step(5)
+    volume_6 = _step(6)
+    full_payment_percent = _number(
+        "descuento por pago completo (%)", _NEW_SHOP.full_payment_percent, 1, 50
+    )
+    unit_base_price = _amount(
+        "precio de ejemplo de una asignatura (€)",
+        _NEW_SHOP.unit_base_price_cents,
+        2_000,
+        help_text="Con el que calcula la calculadora mientras no se eligen asignaturas.",
+    )
+    invited = _amount(
+        "descuento del amigo invitado (€)",
+        _NEW_SHOP.invited_cents,
+        200,
+        help_text="Vale para los códigos de amigo que se creen desde ahora.",
+    )
+    invitee = _amount(
+        "descuento por cada amigo que invitas, en la calculadora (€)",
+        _NEW_SHOP.invitee_cents,
+        200,
+    )
+    invitee_max = _number(
+        "amigos que cuentan en la calculadora, como mucho", _NEW_SHOP.invitee_max, 1, 20
+    )
+    reward_full_payment = _amount(
+        "recompensa si el amigo paga de una vez (€)", _NEW_SHOP.reward_full_payment_cents, 200
+    )
+    reward_instalments = _amount(
+        "recompensa si paga a plazos (€)", _NEW_SHOP.reward_instalments_cents, 200
+    )
+    instalment_count = _number("número de plazos", _NEW_SHOP.instalment_count, 2, 12)
+    instalment_every_days = _number(
+        "días entre un plazo y el siguiente", _NEW_SHOP.instalment_every_days, 1, 90
+    )
+    instalment_minimum_total = _amount(
+        "total mínimo para pagar a plazos (€)", _NEW_SHOP.instalment_minimum_total_cents, 1_000
+    )
+    discount_code_percent = _number(
+        "descuento del código personal (%)",
+        _NEW_SHOP.discount_code_percent,
+        1,
+        50,
+        help_text="El que envía el formulario de descuentos.",
+    )
+    discount_code_days = _number(
+        "días que vale el código personal", _NEW_SHOP.discount_code_days, 1, 365
+    )
+    quote_days = _number("días que vale un presupuesto", _NEW_SHOP.quote_days, 1, 60)
+    reminder_hours = models.CharField(
+        "horas de los avisos de compra a medias",
+        max_length=40,
+        blank=True,
+        default=", ".join(map(str, _NEW_SHOP.reminder_hours)),
+        validators=[check_reminder_hours],
+        help_text="Desde el último cambio del carrito, separadas por comas. Vacío: ningún aviso.",
+    )
+
+    objects = TermsQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = verbose_name_plural = "condiciones de venta"
+        ordering = ("-pk",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(full_payment_percent__gte=1, full_payment_percent__lte=50)
+                & Q(discount_code_percent__gte=1, discount_code_percent__lte=50),
+                name="terms_percent_sane",
+            ),
+            models.CheckConstraint(
+                condition=Q(instalment_count__gte=2, instalment_count__lte=12)
+                & Q(instalment_every_days__gte=1, instalment_every_days__lte=90),
+                name="terms_plan_sane",
+            ),
+        )
+
+    def __str__(self) -> str:
+        if self.pk is None:
+            return "Condiciones de venta"
+        return f"Condiciones de venta n.º {self.pk}"
+
+    def clean(self) -> None:
+        steps = [getattr(self, f"volume_{subjects}") for subjects in VOLUME_STEPS]
+        if None not in steps and steps != sorted(steps):
+            raise ValidationError("El descuento por volumen no puede bajar con más asignaturas.")
+        total, count = self.instalment_minimum_total, self.instalment_count
+        if total and count and to_cents(total) // count < SMALLEST_INSTALMENT_CENTS:
+            least = -(-count * SMALLEST_INSTALMENT_CENTS // CENTS_PER_EURO)
+            raise ValidationError(
+                {
+                    "instalment_minimum_total": f"Con {count} plazos tiene que ser de al menos "
+                    f"{least} €: no se pueden cobrar plazos de menos de 0,50 €."
+                }
+            )
+
+    def changes_from(self, earlier: "Terms") -> str:
+        """The numbers that differ from earlier terms, such as "número de plazos: 3 → 2"."""
+        lines = []
+        for field in self._meta.concrete_fields:
+            old, new = getattr(earlier, field.name), getattr(self, field.name)
+            if field.editable and not field.primary_key and old != new:
+                lines.append(f"{field.verbose_name}: {_shown(old)} → {_shown(new)}")
+        return "\n".join(lines)
+
+    def values(self) -> SaleTerms:
+        """The numbers, as the price rules and texts take them."""
+        volume = ((step, to_cents(getattr(self, f"volume_{step}"))) for step in VOLUME_STEPS)
+        return SaleTerms(
+            volume=tuple((step, cents) for step, cents in volume if cents),
+            full_payment_percent=self.full_payment_percent,
+            unit_base_price_cents=to_cents(self.unit_base_price),
+            invited_cents=to_cents(self.invited),
+            invitee_cents=to_cents(self.invitee),
+            invitee_max=self.invitee_max,
+            reward_full_payment_cents=to_cents(self.reward_full_payment),
+            reward_instalments_cents=to_cents(self.reward_instalments),
+            instalment_count=self.instalment_count,
+            instalment_every_days=self.instalment_every_days,
+            instalment_minimum_total_cents=to_cents(self.instalment_minimum_total),
+            discount_code_percent=self.discount_code_percent,
+            discount_code_days=self.discount_code_days,
+            quote_days=self.quote_days,
+            reminder_hours=hours_of(self.reminder_hours),
+        )
+
+
+def _shown(value: object) -> str:
+    """A number as staff type it: "16,50". An empty text is "ninguno"."""
+    if isinstance(value, Decimal):
+        return f"{value:.2f}".replace(".", ",")
+    return str(value) or "ninguno"
+
+
+def hours_of(text: str) -> tuple[int, ...]:
+    """The hours of a text such as "24, 72"."""
+    return tuple(int(part) for part in text.split(",") if part.strip())

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from apps.catalogue.models import Subject
 from apps.core.errors import AcademyError
 from apps.core.money import format_euros, to_cents
 from apps.pricing.models import PromoCode
@@ -17,16 +18,6 @@ class PromoRefused(AcademyError):
 
 class BuyerRefused(PromoRefused):
     """Earlier purchases refuse the code. The answer tells that the buyer has bought before."""
-
-
-@dataclass(frozen=True)
-class PromoItem:
-    """The data of a cart line that restrictions of a code look at."""
-
-    subject_id: int
-    degree_id: int
-    university_id: int
-    complete: bool
 
 
 @dataclass(frozen=True)
@@ -76,21 +67,22 @@ def check_total(promo: PromoCode, total_cents: int) -> None:
         raise PromoRefused(f"Este código necesita un carrito de al menos {minimum}.")
 
 
-def check_items(promo: PromoCode, items: Sequence[PromoItem]) -> None:
+def check_items(promo: PromoCode, items: Sequence[tuple[Subject, bool]]) -> None:
     """Raise PromoRefused if the code is not valid for every line of the cart.
 
-    A restricted code needs each line to belong to one of its universities, degrees or subjects,
-    because its discount applies to the whole cart.
+    A line is a subject, read with its degree, and whether it is bought whole. A restricted code
+    needs each line to belong to one of its universities, degrees or subjects, because its discount
+    applies to the whole cart.
     """
     universities = {row.pk for row in promo.universities.all()}
     degrees = {row.pk for row in promo.degrees.all()}
     subjects = {row.pk for row in promo.subjects.all()}
     if (universities or degrees or subjects) and not all(
-        item.university_id in universities
-        or item.degree_id in degrees
-        or item.subject_id in subjects
-        for item in items
+        subject.degree.university_id in universities
+        or subject.degree_id in degrees
+        or subject.pk in subjects
+        for subject, _ in items
     ):
         raise PromoRefused("Este código no es válido para las asignaturas de tu carrito.")
-    if promo.is_referral_code and not any(item.complete for item in items):
+    if promo.is_referral_code and not any(is_whole for _, is_whole in items):
         raise PromoRefused("El código de amigo necesita al menos una asignatura completa.")

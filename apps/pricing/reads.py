@@ -4,16 +4,16 @@ from django.conf import settings
 
 from apps.core.dates import today
 from apps.core.money import as_json
-from apps.core.render_memory import remembered
-from apps.pricing.instalment_plan import InstalmentPlan
-from apps.pricing.models import Campaign
-from apps.pricing.rules import PRICING, CampaignTerms
+from apps.core.render_memory import in_piece_of_work, read_once, remembered
+from apps.pricing.models import Campaign, Terms, hours_of
+from apps.pricing.rules import CampaignTerms
+from apps.pricing.sale_terms import SaleTerms
 
 
 @remembered
 def banner_today() -> CampaignTerms | None:
     """The campaign that the home page announces today."""
-    return Campaign.objects.filter(banner=True).in_force(today())
+    return _in_shop(Campaign.objects.filter(banner=True).in_force(today()))
 
 
 @remembered
@@ -25,42 +25,62 @@ def calculator_campaigns() -> list[Campaign]:
 
 @remembered
 def campaign_today() -> CampaignTerms | None:
-    """The campaign that runs today.
+    """The campaign that runs today."""
+    return _in_shop(Campaign.objects.in_force(today()))
+
+
+def _in_shop(campaign: CampaignTerms | None) -> CampaignTerms | None:
+    """Return the campaign, without the cart if the shop may not cross out its list prices.
 
     A campaign that prices already include only adds list prices to the cart. With
-    REQUIRE_PRICE_HISTORY it does not count in the cart, because those list prices were never
-    charged. Totals are the same with and without it.
+    REQUIRE_PRICE_HISTORY it does not count there, because those list prices were never charged.
+    Totals are the same with and without it.
     """
-    campaign = Campaign.objects.in_force(today())
     if campaign and campaign.prices_include_it and settings.REQUIRE_PRICE_HISTORY:
         return replace(campaign, cart=False)
     return campaign
 
 
-def instalment_plan_on_sale() -> InstalmentPlan:
-    """The plan of new orders. An order keeps the plan that it was sold with."""
-    return InstalmentPlan(settings.INSTALMENT_COUNT, settings.INSTALMENT_EVERY_DAYS)
+@read_once
+def current_terms() -> SaleTerms:
+    """The terms of sale in force, the same throughout a request, task or job."""
+    row = Terms.objects.in_force()
+    return SaleTerms() if row is None else row.values()
+
+
+def terms_of_request() -> SaleTerms:
+    """The terms in force in a request; elsewhere those of a new shop, without the database.
+
+    For the API's description, which `check --deploy` makes where there is no database.
+    """
+    return current_terms() if in_piece_of_work() else SaleTerms()
+
+
+def reminder_hours_ever() -> set[int]:
+    """The hours of the terms in force and of all earlier ones."""
+    texts = Terms.objects.values_list("reminder_hours", flat=True)
+    return {*SaleTerms().reminder_hours, *(hour for text in texts for hour in hours_of(text))}
 
 
 def current_pricing() -> dict[str, object]:
     """The answer of GET /api/pricing: today's numbers, which the browser calculates with."""
-    return pricing_data(campaign_today(), instalment_plan_on_sale())
+    return pricing_data(current_terms(), campaign_today())
 
 
-def pricing_data(campaign: CampaignTerms | None, plan: InstalmentPlan) -> dict[str, object]:
-    """The constants, plan and campaign as GET /api/pricing has them. Amounts are in euros."""
+def pricing_data(terms: SaleTerms, campaign: CampaignTerms | None) -> dict[str, object]:
+    """The terms of sale and the campaign as GET /api/pricing has them. Amounts are in euros."""
     return {
         "currency": "EUR",
-        "unit_base_price": as_json(PRICING.unit_base_price_cents),
-        "volume": [[tier, as_json(cents)] for tier, cents in PRICING.volume],
-        "full_payment_percent": PRICING.full_payment_percent,
-        "invited_amount": as_json(PRICING.invited_cents),
-        "invitee_amount": as_json(PRICING.invitee_cents),
-        "invitee_max": PRICING.invitee_max,
+        "unit_base_price": as_json(terms.unit_base_price_cents),
+        "volume": [[tier, as_json(cents)] for tier, cents in terms.volume],
+        "full_payment_percent": terms.full_payment_percent,
+        "invited_amount": as_json(terms.invited_cents),
+        "invitee_amount": as_json(terms.invitee_cents),
+        "invitee_max": terms.invitee_max,
         "installments": {
-            "count": plan.count,
-            "every_days": plan.every_days,
-            "minimum_total": as_json(PRICING.instalment_minimum_total_cents),
+            "count": terms.instalment_count,
+            "every_days": terms.instalment_every_days,
+            "minimum_total": as_json(terms.instalment_minimum_total_cents),
         },
         "campaign": campaign and {**asdict(campaign), "ends_on": campaign.ends_on.isoformat()},
     }

@@ -1,7 +1,8 @@
 """The price rules of the cart, as pure functions on integer cents (docs/rules.md, "Prices").
 
 The browser applies the same rules in `static_src/lib/quote.ts`, with numbers from GET /api/pricing.
-Both are tested with `golden_cases.json`. Nothing here reads the database: callers pass terms.
+Both are tested with `golden_cases.json`. Nothing here reads the database: callers pass the terms of
+sale, which are read once for a request or task.
 """
 
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ from datetime import date
 from enum import StrEnum
 from typing import Literal
 
-from apps.core.money import CENTS_PER_EURO, half_up, list_price_cents
+from apps.core.money import CENTS_PER_EURO, format_whole_euros, half_up, list_price_cents
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
+from apps.pricing.sale_terms import SaleTerms
 
 PromoKind = Literal["PORCENTAJE", "FIJO"]
 InstalmentsRefusal = Literal["no_complete_subject", "below_minimum"]
@@ -33,46 +35,6 @@ MONTHS = (
 )  # fmt: skip
 PROMO_NAME = "Código promocional"
 QUOTE_NAME = "Precio de tu presupuesto"
-
-
-@dataclass(frozen=True)
-class Constants:
-    """The prices and limits of the shop. Amounts are in cents."""
-
-    # (complete subjects, discount): the highest tier that the cart reaches counts.
-    volume: tuple[tuple[int, int], ...] = (
-        (2, 15_00),
-        (3, 45_00),
-        (4, 70_00),
-        (5, 90_00),
-        (6, 110_00),
-    )
-    unit_base_price_cents: int = 240_00
-    full_payment_percent: int = 5
-    invited_cents: int = 15_00
-    invitee_cents: int = 20_00
-    invitee_max: int = 8
-    # The reward of a referral code's owner depends on how the friend pays.
-    reward_full_payment_cents: int = 25_00
-    reward_instalments_cents: int = 20_00
-    instalment_minimum_total_cents: int = 30_00
-    calculator_max_subjects: int = 6
-    # The personal code that the discount form sends by mail.
-    discount_code_percent: int = 5
-    discount_code_days: int = 30
-
-    def volume_discount_cents(self, subjects: int) -> int:
-        """Return the fixed discount for this number of complete subjects."""
-        return max((cents for tier, cents in self.volume if subjects >= tier), default=0)
-
-    def reward_cents(self, payment_type: PaymentType) -> int:
-        """Return what a friend's order paid in this way earns the owner of its friend code."""
-        if payment_type == PaymentType.INSTALMENTS:
-            return self.reward_instalments_cents
-        return self.reward_full_payment_cents
-
-
-PRICING = Constants()
 
 
 @dataclass(frozen=True)
@@ -103,6 +65,14 @@ class CampaignTerms:
     def included_percent(self) -> int:
         """The percentage that the prices of catalogue and cart have been reduced by, or 0."""
         return self.percent if self.cart and self.prices_include_it else 0
+
+    @property
+    def only_in_calculator(self) -> bool:
+        """Whether the calculator takes the percentage off prices that the cart leaves as they are.
+
+        Then it is paid with a quote's link only.
+        """
+        return self.calculator and not self.deducted_percent
 
     @property
     def discount_name(self) -> str:
@@ -235,6 +205,7 @@ class _Remainder:
 def quote_cart(
     items: Sequence[Item],
     *,
+    terms: SaleTerms,
     payment_type: PaymentType,
     campaign: CampaignTerms | None = None,
     promo: PromoTerms | None = None,
@@ -263,8 +234,9 @@ def quote_cart(
     else:
         complete_subjects = sum(item.complete for item in items)
         _take_campaign(remainder, subtotal_cents, in_cart)
-        _take_volume(remainder, complete_subjects)
-        _take_full_payment(remainder, subtotal_cents, payment_type)
+        _take_volume(remainder, complete_subjects, terms)
+        if payment_type == PaymentType.FULL:
+            _take_full_payment(remainder, subtotal_cents, terms)
         promo_cents = _take_promo(remainder, promo, complete_subjects)
     return CartQuote(
         lines=lines,
@@ -295,17 +267,13 @@ def _take_campaign(
     remainder.take(DiscountKind.CAMPAIGN, campaign.discount_name, cents)
 
 
-def _take_volume(remainder: _Remainder, complete_subjects: int) -> None:
-    cents = PRICING.volume_discount_cents(complete_subjects)
+def _take_volume(remainder: _Remainder, complete_subjects: int, terms: SaleTerms) -> None:
+    cents = terms.volume_discount_cents(complete_subjects)
     remainder.take(DiscountKind.VOLUME, VOLUME_NAME, cents)
 
 
-def _take_full_payment(
-    remainder: _Remainder, subtotal_cents: int, payment_type: PaymentType
-) -> None:
-    if payment_type != PaymentType.FULL:
-        return
-    percent = PRICING.full_payment_percent
+def _take_full_payment(remainder: _Remainder, subtotal_cents: int, terms: SaleTerms) -> None:
+    percent = terms.full_payment_percent
     name = FULL_PAYMENT_NAME.format(percent=percent)
     remainder.take(DiscountKind.FULL_PAYMENT, name, half_up(subtotal_cents * percent, PERCENT))
 
@@ -328,9 +296,10 @@ def promo_discount_cents(promo: PromoTerms, remaining_cents: int) -> int:
 
 
 def quote_mismatch(
-    terms: QuoteTerms,
+    quoted: QuoteTerms,
     chosen: Sequence[tuple[int, Item]],
     *,
+    terms: SaleTerms,
     payment_type: PaymentType,
     campaign: CampaignTerms | None,
 ) -> QuoteMismatch | None:
@@ -342,24 +311,34 @@ def quote_mismatch(
     """
     ids = [subject_id for subject_id, _ in chosen]
     all_complete = all(item.complete for _, item in chosen)
-    if not all_complete or len(ids) != len(terms.subject_ids) or set(ids) != terms.subject_ids:
+    if not all_complete or len(ids) != len(quoted.subject_ids) or set(ids) != quoted.subject_ids:
         return "other_subjects"
-    if payment_type != terms.payment_type:
+    if payment_type != quoted.payment_type:
         return "other_payment_type"
     items = [item for _, item in chosen]
-    today = quote_cart(items, payment_type=payment_type, campaign=campaign)
-    if today.total_cents < terms.price_cents:
+    today = quote_cart(items, terms=terms, payment_type=payment_type, campaign=campaign)
+    if today.total_cents < quoted.price_cents:
         return "cheaper_today"
     return None
 
 
-def instalments_refusal(items: Sequence[Item], total_cents: int) -> InstalmentsRefusal | None:
+def instalments_refusal(
+    items: Sequence[Item], total_cents: int, *, terms: SaleTerms
+) -> InstalmentsRefusal | None:
     """Return why a cart can't be paid in instalments, or None if it can."""
     if not any(item.complete for item in items):
         return "no_complete_subject"
-    if total_cents < PRICING.instalment_minimum_total_cents:
+    if total_cents < terms.instalment_minimum_total_cents:
         return "below_minimum"
     return None
+
+
+def instalments_refusal_sentence(refusal: InstalmentsRefusal, terms: SaleTerms) -> str:
+    """The refusal in Spanish."""
+    if refusal == "no_complete_subject":
+        return "Para pagar a plazos hace falta al menos una asignatura completa."
+    minimum = format_whole_euros(terms.instalment_minimum_total_cents)
+    return f"Para pagar a plazos el total debe ser de al menos {minimum}."
 
 
 def subject_card(

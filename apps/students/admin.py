@@ -21,6 +21,7 @@ from apps.core.staff.admin_base import (
 )
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.students.models import Consent, ErasureRequest, SignIn, Student
 from apps.students.services import announce_new_email
 from apps.students.signals import email_changing
@@ -38,7 +39,8 @@ class ConsentRows(ReadOnlyRowsInline):
 
 
 @admin.register(Student)
-class StudentAdmin(GuardsChanges, AcademyModelAdmin):
+class StudentAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
+    password_fields = ("email",)
     logs_reading = True
     list_display = ("email", "first_name", "last_name", "phone", moment("created_at", "alta"))
     search_fields = ("email", "first_name", "last_name", "phone")

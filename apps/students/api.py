@@ -6,6 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.api import PublicAPIView
+from apps.core.fields import EmailField
 from apps.core.http.response_headers import NO_STORE
 from apps.students.models import Student
 from apps.students.session import current_student
@@ -13,7 +14,7 @@ from apps.students.session import current_student
 
 class StudentOutput(serializers.Serializer[Student]):
     id = serializers.IntegerField()
-    email = serializers.EmailField()
+    email = EmailField()
     phone = serializers.CharField()
     first_name = serializers.CharField()
     last_name = serializers.CharField()

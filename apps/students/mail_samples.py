@@ -12,7 +12,6 @@ preview_mail(
     to=VISITOR,
     samples=lambda: {
         "Ejemplo": {
-            "first_name": "Ana",
             "link_url": SecretUrl(absolute_url(f"{reverse('login-link')}?enlace=ejemplo")),
             "minutes": 30,
         }
@@ -24,8 +23,8 @@ preview_mail(
     when="Cuando el equipo cambia el correo de un alumno, a los dos correos",
     to=VISITOR,
     samples=lambda: {
-        "Al correo de antes": {"first_name": "Ana", "is_old": True},
-        "Al correo nuevo": {"first_name": "Ana", "is_old": False},
+        name: {"is_old": is_old, "new_link_url": absolute_url(reverse("aula_enlace"))}
+        for name, is_old in (("Al correo de antes", True), ("Al correo nuevo", False))
     },
 )
 preview_mail(

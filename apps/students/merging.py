@@ -5,17 +5,18 @@
 
 from django.utils import timezone
 
-from apps.core.mail.outbox import queue_mail
+from apps.core.mail.outbox import move_waiting_mails, queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.students.models import Consent, FormerEmail, SignIn, SignInLink, Student
 from apps.students.services import erased_email
 from apps.students.session import end_sessions
 
 
-def empty_into(*, merged: Student, into: Student) -> None:
+def empty_into(*, merged: Student, into: Student, origin: Origin) -> None:
     """Move what the student `merged` is and has to `into`, and leave an empty row behind.
 
     Part of the transaction of the merge, which holds the locks of both rows. The empty row counts
-    as erased. It points to `into`, for whatever still names it.
+    as erased. It points to `into`, for whatever still names it. `origin` says who causes the mails.
     """
     before = merged.email
     for student in (merged, into):
@@ -34,10 +35,12 @@ def empty_into(*, merged: Student, into: Student) -> None:
     merged.erased_at, merged.merged_into = timezone.now(), into
     merged.save()
 
+    move_waiting_mails(students=[merged.pk, into.pk], before=before, after=into.email)
     for address, is_old in ((before, True), (into.email, False)):
         queue_mail(
             key=f"merged:{merged.pk}:{'old' if is_old else 'new'}",
             template="email_changed",
             to=address,
             context={"student_id": into.pk, "is_old": is_old},
+            origin=origin,
         )

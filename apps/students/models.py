@@ -34,6 +34,10 @@ class Student(models.Model):
         max_length=40, blank=True, default=new_classroom_key, db_default="", editable=False
     )
     created_at = models.DateTimeField("alta", auto_now_add=True)
+    # When a link that was mailed to the current address was first used (`confirmed`).
+    email_confirmed_at = models.DateTimeField(
+        "correo confirmado", null=True, blank=True, editable=False
+    )
     blocked_at = models.DateTimeField("bloqueado", null=True, blank=True, editable=False)
     block_reason = models.CharField(
         "motivo del bloqueo", max_length=300, blank=True, default="", db_default="", editable=False
@@ -65,7 +69,11 @@ class Student(models.Model):
         ordering = ("-created_at",)
         indexes = (models.Index(fields=("created_at", "id"), name="student_by_day"),)
         constraints = (
-            models.UniqueConstraint(Lower("email"), name="student_email_once"),
+            models.UniqueConstraint(
+                Lower("email"),
+                name="student_email_once",
+                violation_error_message="Ese correo ya es de otro alumno.",
+            ),
             models.UniqueConstraint(
                 fields=("classroom_key",),
                 condition=~models.Q(classroom_key=""),

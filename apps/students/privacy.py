@@ -3,10 +3,14 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db import models
+
 from apps.core.privacy import PersonalData, register_personal_data, register_retention
 from apps.students.models import SignIn, SignInLink, Student
 from apps.students.services import erase_student
 
+# The consents of a person who never bought, after the erasure.
+ERASED_KEPT = timedelta(days=365)
 SIGN_IN_RETENTION = timedelta(days=183)
 
 
@@ -59,5 +63,20 @@ def _purge_sign_ins(now: datetime) -> int:
     return links.delete()[0] + sign_ins.delete()[0]
 
 
+def _purge_erased(now: datetime) -> int:
+    """Delete the rows of erased students that nothing refers to, with their consents.
+
+    Any checkout creates a student, so these rows would grow for ever.
+    """
+    unused = {
+        relation.field.related_query_name(): None
+        for relation in Student._meta.related_objects
+        if getattr(relation, "on_delete", None) is models.PROTECT
+    }
+    erased = Student.objects.filter(erased_at__lt=now - ERASED_KEPT, **unused)
+    return erased.delete()[1].get(Student._meta.label, 0)
+
+
 register_personal_data(PersonalData("alumno", _export, _preview, _erase))
 register_retention("Inicios de sesión de más de 6 meses", _purge_sign_ins)
+register_retention("Aceptaciones de quien nunca compró, a los 12 meses", _purge_erased)

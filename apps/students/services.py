@@ -14,7 +14,8 @@ from django.utils import timezone
 from apps.core.admin_log import redact_entries_of
 from apps.core.errors import Invalid
 from apps.core.inserts import insert_new
-from apps.core.mail.outbox import queue_mail
+from apps.core.mail.outbox import move_waiting_mails, queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.models import LegalText
 from apps.students.consent_wordings import TEXTS, WALLET_WORDINGS, WORDINGS
 from apps.students.models import Consent, ErasureRequest, FormerEmail, Student
@@ -102,11 +103,15 @@ def accepted_current(order_id: int) -> set[Consent.Kind]:
 def announce_new_email(student: Student, *, before: str, actor: str = STAFF) -> None:
     """Do what follows when staff, or the buyer, have changed a student's address.
 
-    Both addresses get a mail, sign-ins end, the classroom moves the account, and the student's
-    orders get the new address. Links that were mailed to the old address are of no use: each of
-    them has a digest of the address.
+    The new address counts as unconfirmed. Both addresses get a mail, sign-ins end, the classroom
+    moves the account and ends its password, and the student's orders get the new address. Links
+    that were mailed to the old address are of no use: each of them has a digest of the address.
+    Those that sign in stay used if the address is changed back.
     """
+    student.email_confirmed_at = None
+    student.save(update_fields=["email_confirmed_at"])
     end_sessions(student)
+    student.sign_in_links.filter(used_at=None).update(used_at=timezone.now())
     FormerEmail.objects.create(student=student, email=before.strip().lower())
     occasion = secrets.token_hex(8)
     for address, is_old in ((before, True), (student.email, False)):
@@ -115,8 +120,10 @@ def announce_new_email(student: Student, *, before: str, actor: str = STAFF) -> 
             template="email_changed",
             to=address,
             context={"student_id": student.pk, "is_old": is_old},
+            origin=Origin.STAFF if actor == STAFF else Origin.EVENT,
         )
     email_changed.send(Student, student=student, before=before, actor=actor)
+    move_waiting_mails(students=[student.pk], before=before, after=student.email)
 
 
 class EmailTaken(Invalid):
@@ -172,6 +179,7 @@ def erase_student(student: Student) -> None:
     student.email = erased_email(student.pk)
     student.first_name = student.last_name = student.phone = ""
     student.block_reason = student.classroom_key = ""
+    student.email_confirmed_at = None
     student.erased_at = timezone.now()
     student.save()
 

@@ -14,7 +14,9 @@ from django.utils import timezone
 
 from apps.core.keyed_digest import keyed_digest, matches
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import AccountUrl, absolute_url
+from apps.students.confirmed import confirm_address
 from apps.students.models import SignInLink, Student
 
 LINK_LIFETIME = timedelta(minutes=30)
@@ -22,8 +24,11 @@ _SALT = "apps.students.sign-in"
 
 
 @transaction.atomic
-def send_sign_in_link(email: str) -> None:
-    """Mail a sign-in link if a student has that address; otherwise do nothing."""
+def send_sign_in_link(email: str, *, origin: Origin | None = None) -> None:
+    """Mail a sign-in link if a student has that address; otherwise do nothing.
+
+    `origin` says who asks, if it may be somebody else than a stranger.
+    """
     student = Student.objects.with_email(email)
     if student is None or student.erased_at is not None:
         return
@@ -33,6 +38,7 @@ def send_sign_in_link(email: str) -> None:
         template="sign_in_link",
         to=student.email,
         context={"link_id": link.pk},
+        origin=origin,
     )
 
 
@@ -54,7 +60,10 @@ def use_link(token: str) -> Student | None:
     if link is None:
         return None
     used = SignInLink.objects.filter(pk=link.pk, used_at=None).update(used_at=timezone.now())
-    return link.student if used else None
+    if not used:
+        return None
+    confirm_address(link.student)
+    return link.student
 
 
 def _usable_link(token: str) -> SignInLink | None:

@@ -2,7 +2,7 @@
  * The price of the budget calculator. It is separate from the cart's price because home and
  * /precios load only this one. `quote.test.ts` runs the golden cases on both.
  */
-import type { Pricing } from "../schemas/pricing";
+import type { Campaign, Pricing } from "../schemas/pricing";
 import {
   campaignName,
   type Discount,
@@ -14,6 +14,10 @@ import {
 import { halfUp } from "./money";
 
 export type CalculatorQuote = { baseCents: number; discounts: Discount[]; finalCents: number };
+
+/** Whether the calculator takes a percentage off prices that the cart leaves as they are. */
+export const isOnlyInCalculator = (campaign: Campaign | null): campaign is Campaign =>
+  !!campaign?.calculator && !(campaign.cart && !campaign.pricesIncludeIt);
 
 const INVITED_NAME = "Código de amigo";
 const INVITEES_NAME = "Amigos invitados";

@@ -10,6 +10,7 @@ import {
   useEffect,
   useEffectEvent,
   useId,
+  useLayoutEffect,
   useRef,
   useState,
 } from "react";
@@ -99,7 +100,8 @@ export function Modal({ title, opener, onClose, onBack, children, ...props }: Pr
     if (event.key === "Tab" && !allowTabOut && frame.current) keepTabInside(frame.current, event);
   });
 
-  useEffect(() => {
+  // In the commit that shows the dialog: a key pressed right then must find it ready.
+  useLayoutEffect(() => {
     const others = ([...document.body.children] as HTMLElement[]).filter(
       (element) => element !== frame.current && !element.inert && !staysInteractive(element),
     );
@@ -114,7 +116,7 @@ export function Modal({ title, opener, onClose, onBack, children, ...props }: Pr
 
   // Each view is announced by its title and begins at its top.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the title stands for the view.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (body.current) body.current.scrollTop = 0;
     heading.current?.focus();
   }, [title]);
@@ -142,7 +144,8 @@ export function Modal({ title, opener, onClose, onBack, children, ...props }: Pr
             aria-label="Cerrar"
             data-tooltip="Cerrar"
             disabled={locked}
-            onClick={onClose}
+            // As a sheet shrinks, this button may move under the second tap of a double tap.
+            onClick={({ detail }) => detail < 2 && onClose()}
           >
             <CloseIcon />
           </button>

@@ -4,7 +4,7 @@ import goldenFile from "../../apps/pricing/golden_cases.json";
 import { PaymentType } from "../schemas/paymentType";
 import { Pricing } from "../schemas/pricing";
 import { quoteMismatch } from "./bindingQuote";
-import { quoteCalculator } from "./calculator";
+import { isOnlyInCalculator, quoteCalculator } from "./calculator";
 import {
   dueNowCents,
   instalmentsRefusal,
@@ -16,12 +16,16 @@ import {
 
 const cents = z.number();
 const discounts = z.array(z.tuple([z.string(), cents]));
+const terms = z.optional(z.string());
 
 const Golden = z.object({
+  terms: z.record(z.string(), z.record(z.string(), z.unknown())),
   campaigns: z.record(z.string(), z.unknown()),
+  only_in_calculator: z.array(z.string()),
   cart: z.array(
     z.object({
       name: z.string(),
+      terms,
       subjects: z.array(cents),
       lessons: z.array(cents),
       payment_type: PaymentType,
@@ -43,6 +47,7 @@ const Golden = z.object({
   offers: z.array(
     z.object({
       name: z.string(),
+      terms,
       quoted: z.object({
         subjects: z.array(z.number()),
         payment_type: PaymentType,
@@ -57,6 +62,7 @@ const Golden = z.object({
   calculator: z.array(
     z.object({
       name: z.string(),
+      terms,
       subject_prices: z.array(cents),
       number_of_subjects: z.number(),
       full_payment: z.boolean(),
@@ -68,10 +74,11 @@ const Golden = z.object({
       final: cents,
     }),
   ),
-  instalments: z.array(z.object({ total: cents, payments: z.array(cents) })),
+  instalments: z.array(z.object({ terms, total: cents, payments: z.array(cents) })),
   instalment_refusals: z.array(
     z.object({
       name: z.string(),
+      terms,
       subjects: z.array(cents),
       lessons: z.array(cents),
       total: cents,
@@ -93,9 +100,9 @@ const Golden = z.object({
 
 const golden = Golden.parse(goldenFile);
 
-const pricingWith = (campaign: string | null) =>
+const pricingWith = (campaign: string | null, terms?: string) =>
   Pricing.parse({
-    ...goldenFile.pricing,
+    ...(terms === undefined ? goldenFile.pricing : golden.terms[terms]),
     campaign: campaign === null ? null : golden.campaigns[campaign],
   });
 const pricing = pricingWith(null);
@@ -113,7 +120,7 @@ describe("the golden cases shared with the server", () => {
   });
 
   it.each(golden.cart)("cart: $name", (wanted) => {
-    const pricing = pricingWith(wanted.campaign);
+    const pricing = pricingWith(wanted.campaign, wanted.terms);
     const paymentType: PaymentType = wanted.payment_type;
     const promo = wanted.promo && {
       kind: wanted.promo.kind,
@@ -139,8 +146,8 @@ describe("the golden cases shared with the server", () => {
 
   it.each(golden.offers)(
     "binding quote: $name",
-    ({ quoted, cart, payment_type, campaign, mismatch }) => {
-      const terms = {
+    ({ quoted, cart, payment_type, campaign, terms, mismatch }) => {
+      const binding = {
         subjectIds: quoted.subjects,
         paymentType: quoted.payment_type,
         priceCents: quoted.price,
@@ -150,22 +157,26 @@ describe("the golden cases shared with the server", () => {
         priceCents,
         complete,
       }));
-      const today = quoteCart(pricingWith(campaign ?? null), chosen, {
+      const today = quoteCart(pricingWith(campaign ?? null, terms), chosen, {
         paymentType: payment_type,
         promo: null,
       });
 
-      expect(quoteMismatch(terms, chosen, payment_type, today.totalCents)).toBe(mismatch);
+      expect(quoteMismatch(binding, chosen, payment_type, today.totalCents)).toBe(mismatch);
     },
   );
 
   it.each(golden.calculator)("calculator: $name", (wanted) => {
-    const quote = quoteCalculator(pricingWith(wanted.campaign), wanted.subject_prices, {
-      numberOfSubjects: wanted.number_of_subjects,
-      fullPayment: wanted.full_payment,
-      invitedWithCode: wanted.invited_with_code,
-      invitees: wanted.invitees,
-    });
+    const quote = quoteCalculator(
+      pricingWith(wanted.campaign, wanted.terms),
+      wanted.subject_prices,
+      {
+        numberOfSubjects: wanted.number_of_subjects,
+        fullPayment: wanted.full_payment,
+        invitedWithCode: wanted.invited_with_code,
+        invitees: wanted.invitees,
+      },
+    );
     expect(quote).toStrictEqual({
       baseCents: wanted.base,
       discounts: discountsOf(wanted.discounts),
@@ -173,11 +184,18 @@ describe("the golden cases shared with the server", () => {
     });
   });
 
-  it.each(golden.instalments)("instalments of $total cents", ({ total, payments }) => {
-    expect(splitInstalments(pricing, total)).toStrictEqual(payments);
+  it("knows which campaigns are only in the calculator", () => {
+    const names = Object.keys(golden.campaigns);
+    const only = names.filter((name) => isOnlyInCalculator(pricingWith(name).campaign));
+    expect(only).toStrictEqual(golden.only_in_calculator);
+  });
+
+  it.each(golden.instalments)("instalments of $total cents", ({ terms, total, payments }) => {
+    expect(splitInstalments(pricingWith(null, terms), total)).toStrictEqual(payments);
   });
 
   it.each(golden.instalment_refusals)("refusal of instalments: $name", (wanted) => {
+    const pricing = pricingWith(null, wanted.terms);
     expect(instalmentsRefusal(pricing, itemsOf(wanted), wanted.total)).toBe(wanted.refusal);
   });
 
@@ -195,24 +213,6 @@ describe("the golden cases shared with the server", () => {
 });
 
 describe("the server's pricing data", () => {
-  it("uses the volume table, percentages and instalment minimum that the server sends", () => {
-    const other = Pricing.parse({
-      ...goldenFile.pricing,
-      volume: [[1, 7.5]],
-      full_payment_percent: 10,
-      installments: { count: 4, every_days: 10, minimum_total: 100.01 },
-    });
-    const items = [{ priceCents: 10_000, complete: true }];
-    const quote = quoteCart(other, items, { paymentType: "full_payment", promo: null });
-    expect(quote.discounts).toStrictEqual([
-      { name: "Descuento por volumen", amountCents: 750 },
-      { name: "Pago completo (10 %)", amountCents: 1000 },
-    ]);
-    expect(splitInstalments(other, 10_003)).toStrictEqual([2503, 2500, 2500, 2500]);
-    expect(instalmentsRefusal(other, items, 10_000)).toBe("below_minimum");
-    expect(instalmentsRefusal(other, items, 10_001)).toBeNull();
-  });
-
   it("is rejected in another currency, with negative amounts or with a 100 % campaign", () => {
     expect(Pricing.safeParse({ ...goldenFile.pricing, currency: "USD" }).success).toBe(false);
     expect(Pricing.safeParse({ ...goldenFile.pricing, volume: [[2, -15]] }).success).toBe(false);

@@ -20,6 +20,7 @@ export const OrderByPayment = z.pipe(
         status: z.enum(["waiting", "delivered", "canceled"]),
       }),
     ),
+    bought_twice: z.optional(z.array(z.string())),
     refund: z.optional(z.object({ amount: cents, access: z.enum(["kept", "partly", "ended"]) })),
   }),
   z.transform((order) => ({
@@ -40,6 +41,7 @@ export const OrderByPayment = z.pipe(
       amountCents: order.refund.amount,
       access: order.refund.access,
     },
+    boughtTwice: order.bought_twice ?? [],
     student: { firstName: order.student.first_name, email: order.student.email },
   })),
 );

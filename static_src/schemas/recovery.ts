@@ -55,6 +55,7 @@ export const RecoveredOrder = z.pipe(
     items: z.array(RecoveredItem),
     discounts: z.array(Discount),
     saved_total: cents,
+    totals: z.object({ full_payment: cents, installment: cents }),
     changes: z.array(Change),
     bank: z.nullable(z.enum(["confirming", "declined"])),
   }),
@@ -62,6 +63,8 @@ export const RecoveredOrder = z.pipe(
     id: order.id,
     totalCents: order.total_amount,
     savedTotalCents: order.saved_total,
+    /** The total with each payment type. */
+    totals: order.totals,
     paymentType: order.payment_type,
     createdAt: new Date(order.created_at),
     promoCode: order.promo_code,

@@ -3,7 +3,9 @@
 import fcntl
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -22,6 +25,7 @@ from apps.payments.audit.run import audit
 from apps.pricing.models import Campaign
 from tests.browser.records import Shelf, eventually
 from tests.browser.visitor import HostedVisitor, Visitor, Watch, moved_date
+from tests.helpers.migrated_database import copy_migrated_file
 from tools.dev.chromium import launch_options
 from tools.dev.processes import free_port
 from tools.dev.stack import Stack, prepare
@@ -45,17 +49,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _fill(worker_id: str, template: Path) -> None:
-    """Migrate and seed the shop of one pytest-xdist worker; the other workers copy its folder."""
+    """Seed the shop of one pytest-xdist worker; the other workers copy its folder."""
     if worker_id == "master":  # no pytest-xdist
-        prepare()
+        _seed()
         return
     with template.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if template.exists():
             shutil.copytree(template, settings.VAR_DIR, dirs_exist_ok=True)
         else:
-            prepare()
+            _seed()
             shutil.copytree(settings.VAR_DIR, template)
+
+
+def _seed() -> None:
+    with closing(sqlite3.connect(connection.settings_dict["NAME"])) as empty:
+        copy_migrated_file(empty)
+    prepare()
 
 
 @pytest.fixture(scope="session")
@@ -172,7 +182,7 @@ def pytest_runtest_makereport(
 @pytest.fixture(scope="session", autouse=True)
 def _patience() -> None:
     """Wait longer than Playwright's 5 s: two cores run shop, Chromium and tests at once."""
-    expect.set_options(timeout=15_000)
+    expect.set_options(timeout=60_000)
 
 
 @pytest.fixture
@@ -195,6 +205,8 @@ def new_visitor(
 
     def new(**options: Any) -> Visitor:
         context = new_context(**{"viewport": DESKTOP, **options})
+        # As in `_patience`.
+        context.set_default_timeout(60_000)
         watch.follow(context)
         if AHEAD:
             context.add_init_script(moved_date(AHEAD))

@@ -2,8 +2,10 @@
 
 import email.policy
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -45,7 +47,7 @@ class Shelf:
         )
 
 
-def eventually(look: Callable[[], T], within_s: float = 20.0) -> T:
+def eventually(look: Callable[[], T], within_s: float = 60.0) -> T:
     """What `look` answers as soon as it is true; the worker and the webhooks take their moment."""
     deadline = time.monotonic() + within_s
     while True:
@@ -111,6 +113,13 @@ def text_of(mail: EmailMessage) -> str:
     return part.get_content()
 
 
+def link_in(subject: str, address: str, path: str = "/complete-payment") -> str:
+    """The link to `path` in the first mail with that subject."""
+    found = re.search(rf"https?://\S+{path}\?\S+", text_of(mail_with(subject, address)))
+    assert found
+    return found[0]
+
+
 def html_of(mail: EmailMessage) -> str:
     part = mail.get_body(("html",))
     assert part is not None
@@ -120,7 +129,7 @@ def html_of(mail: EmailMessage) -> str:
 def check_out(address: str, *items: dict[str, Any], total: str, **changes: Any) -> dict[str, Any]:
     """A checkout that a browser elsewhere has sent; the shop's answer."""
     body = checkout_body(*items, total=total, **{"email": address, **changes})
-    answer = requests.post(f"{settings.SITE_URL}/api/process-checkout", json=body, timeout=20)
+    answer = requests.post(f"{settings.SITE_URL}/api/process-checkout", json=body, timeout=60)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
@@ -142,7 +151,7 @@ def confirm(started: dict[str, Any]) -> None:
             "return_url": f"{settings.SITE_URL}/success",
         },
         headers={"Authorization": f"Bearer {settings.STRIPE_PUBLISHABLE_KEY}"},
-        timeout=10,
+        timeout=60,
     )
     assert paid.json()["status"] == "succeeded", paid.text
 
@@ -167,7 +176,7 @@ def payments_at_provider(order: Order) -> list[dict[str, object]]:
         f"{settings.STRIPE_API_BASE}/v1/payment_intents",
         params={"customer": order.customer_reference, "limit": "100"},
         headers={"Authorization": f"Bearer {settings.STRIPE_SECRET_KEY}"},
-        timeout=10,
+        timeout=60,
     )
     return list(answer.json()["data"])
 
@@ -175,24 +184,35 @@ def payments_at_provider(order: Order) -> list[dict[str, object]]:
 def switch_webhooks(*, enabled: bool) -> None:
     """Hold the sandbox's webhooks back, or let them go."""
     requests.post(
-        f"{settings.STRIPE_API_BASE}/_sandbox/webhooks", json={"enabled": enabled}, timeout=10
+        f"{settings.STRIPE_API_BASE}/_sandbox/webhooks", json={"enabled": enabled}, timeout=60
     ).raise_for_status()
 
 
 def switch_wallet(*, available: bool) -> None:
     """Whether the visitors' browsers have the sandbox's test wallet."""
     requests.post(
-        f"{settings.STRIPE_API_BASE}/_sandbox/wallet", json={"available": available}, timeout=10
+        f"{settings.STRIPE_API_BASE}/_sandbox/wallet", json={"available": available}, timeout=60
     ).raise_for_status()
+
+
+@contextmanager
+def bank_undecided() -> Iterator[None]:
+    """Until the end of the block the bank confirms and declines no slow payment."""
+    address = f"{settings.STRIPE_API_BASE}/_sandbox/settlement"
+    requests.post(address, json={"enabled": False}, timeout=60).raise_for_status()
+    try:
+        yield
+    finally:
+        requests.post(address, json={"enabled": True}, timeout=60).raise_for_status()
 
 
 def set_fault(**fault: Any) -> None:
     """Make something go wrong at the sandbox (its README) until `clear_faults`."""
     requests.post(
-        f"{settings.STRIPE_API_BASE}/_sandbox/faults", json=fault, timeout=10
+        f"{settings.STRIPE_API_BASE}/_sandbox/faults", json=fault, timeout=60
     ).raise_for_status()
 
 
 def clear_faults() -> None:
     """All is well again at the sandbox."""
-    requests.delete(f"{settings.STRIPE_API_BASE}/_sandbox/faults", timeout=10).raise_for_status()
+    requests.delete(f"{settings.STRIPE_API_BASE}/_sandbox/faults", timeout=60).raise_for_status()

@@ -143,7 +143,35 @@ def test_floating_cart_button_is_at_the_bottom_right_and_opens_the_payment_dialo
     assert place["x"] > 1440 / 2
     assert 1440 * 0.9 < place["x"] + place["width"] <= 1440
     assert 900 * 0.9 < place["y"] + place["height"] <= 900
+    visitor.page.set_viewport_size({"width": 1088, "height": 900})
     visitor.cart_button.click()
+    expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
+
+
+def test_double_click_on_the_cross_of_a_line_removes_no_other_line(
+    visitor: Visitor, shelf: Shelf
+) -> None:
+    subjects = [shelf.put(name, "200.00") for name in ("Cálculo", "Física", "Química", "Lógica")]
+    visitor.open_catalogue(shelf.degree).fill_cart(subjects)
+    crosses = re.compile("^Quitar .* del (carrito|pedido)$")
+    visitor.cart.get_by_role("button", name=crosses).first.dblclick()
+    expect(visitor.cart.get_by_role("button", name=crosses)).to_have_count(3)
+    visitor.open_dialog().fill_contact()
+    visitor.dialog.get_by_role("button", name=crosses).first.dblclick()
+    expect(visitor.dialog.get_by_role("button", name=crosses)).to_have_count(2)
+
+
+def test_floating_cart_button_below_1088_px_opens_the_cart_one_press_from_the_payment(
+    visitor: Visitor, shelf: Shelf
+) -> None:
+    subject = shelf.put("Cálculo", "200.00")
+    visitor.open_catalogue(shelf.degree).fill_cart([subject])
+    visitor.page.set_viewport_size({"width": 1087, "height": 900})
+    visitor.cart_button.click()
+
+    expect(visitor.dialog.get_by_role("heading", name="Tu carrito")).to_be_focused()
+    expect(visitor.dialog.get_by_text(subject.name)).to_be_visible()
+    visitor.dialog.get_by_role("button", name="Ir a pagar").click()
     expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Route, expect
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
 from tests.browser.records import Shelf, eventually
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import HeldRequests, Visitor
 
 CATALOGUE = "/api/catalogue"
 PHONE = {"width": 390, "height": 844}
@@ -244,8 +244,7 @@ def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_re
     pager = visitor.page.get_by_role("navigation", name="Páginas del catálogo")
     pager.scroll_into_view_if_needed()
     assert visitor.page.evaluate("window.scrollY") > 0
-    held: list[Route] = []
-    visitor.page.route("**/api/catalogue?*", lambda route: held.append(route))
+    held = HeldRequests(visitor.page, "**/api/catalogue?*")
 
     pager.get_by_role("button", name="Siguiente").click()
 
@@ -253,7 +252,7 @@ def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_re
     expect(skeletons).to_have_count(6)
     expect(visitor.cards).to_have_count(0)
     expect(visitor.page.get_by_role("status").filter(has_text="Cargando")).to_be_attached()
-    held[0].abort()
+    held.first().abort()
     failed = visitor.page.get_by_role("paragraph")
     expect(failed.filter(has_text="No hemos podido cargar las asignaturas.")).to_be_visible()
     visitor.page.unroute("**/api/catalogue?*")

@@ -40,7 +40,7 @@ def test_import_with_a_bad_row_dearer_prices_and_fifty_codes_of_which_one_is_use
     place = f"{maths.university.acronym};{maths.degree.name};{maths.name}"
 
     upload(clerk, f"{HEAD}{place};muchos\n")
-    expect(clerk.get_by_text("No se ha importado nada.")).to_be_visible()
+    expect(clerk.get_by_text("No se ha cambiado nada.")).to_be_visible()
     expect(clerk.get_by_text("«muchos» no es un precio")).to_be_visible()
     upload(clerk, f"{HEAD}{place};90,00\n")
     clerk.get_by_label("Sí, esos precios son correctos").check()

@@ -12,6 +12,7 @@ from apps.catalogue.models import Subject
 from apps.classroom.models import Enrolment
 from apps.orders.models import Order, Payment
 from tests.browser.records import (
+    bank_undecided,
     eventually,
     only_order,
     payments_at_provider,
@@ -170,8 +171,9 @@ def test_success_page_waits_for_a_bank_that_confirms_later(
     visitor: Visitor, maths: Subject, email: str
 ) -> None:
     go_to_the_page(visitor, maths)
-    visitor.type_card(SLOW_CARD).pay_button("190,00 €").click()
-
-    expect(visitor.page.get_by_role("heading", name="Tu banco está confirmando")).to_be_visible()
+    with bank_undecided():
+        visitor.type_card(SLOW_CARD).pay_button("190,00 €").click()
+        waiting = visitor.page.get_by_role("heading", name="Tu banco está confirmando")
+        expect(waiting).to_be_visible()
     visitor.expect_success()
     assert only_order(email).status == Order.Status.PAID

@@ -1,4 +1,4 @@
-"""/compra with the page size "Todas" and 600 subjects."""
+"""/compra with the page size "Todas" and 300 subjects."""
 
 from collections.abc import Iterator
 from decimal import Decimal
@@ -12,7 +12,7 @@ from apps.catalogue.services import deferred_counts
 from tests.browser.records import Shelf, eventually
 from tests.browser.visitor import Visitor
 
-COUNT = 600
+COUNT = 300
 PER_PAGE = 18
 
 # Scrolls to the end of the page again and again; resolves once the page has `count` cards.
@@ -34,7 +34,7 @@ DRAWN = "(card) => card.checkVisibility({ contentVisibilityAuto: true })"
 
 @pytest.fixture
 def ids(shelf: Shelf) -> Iterator[list[int]]:
-    """Create 600 subjects. Returns their ids in the order of the catalogue.
+    """Create 300 subjects. Returns their ids in the order of the catalogue.
 
     They are deleted afterwards, because other tests expect a catalogue of a few pages.
     """
@@ -63,7 +63,7 @@ def top_of(element: Locator) -> int:
     return round(element.evaluate("(element) => element.getBoundingClientRect().top"))
 
 
-def test_page_size_all_shows_each_of_600_subjects_once(
+def test_page_size_all_shows_each_of_300_subjects_once(
     visitor: Visitor, shelf: Shelf, ids: list[int]
 ) -> None:
     requests = visitor.responses_of("/api/catalogue")
@@ -79,7 +79,7 @@ def test_page_size_all_shows_each_of_600_subjects_once(
     # The browser renders only the cards near the visible area; the others can still be reached.
     last, first = visitor.cards.last, visitor.cards.first
     eventually(lambda: (last.evaluate(DRAWN), first.evaluate(DRAWN)) == (True, False))
-    middle = visitor.cards.nth(300)
+    middle = visitor.cards.nth(150)
     middle.scroll_into_view_if_needed()
     box = middle.get_by_role("checkbox")
     box.focus()
@@ -92,7 +92,7 @@ def test_page_size_all_shows_each_of_600_subjects_once(
     expect(middle.get_by_role("button", name="Ir a pagar")).to_be_focused()
     for _ in range(4):  # "Contenido", and the next card's "Seleccionar todo", "Ver más" and box
         visitor.page.keyboard.press("Tab")
-    following = visitor.cards.nth(301).get_by_role("checkbox")
+    following = visitor.cards.nth(151).get_by_role("checkbox")
     expect(following).to_be_focused()
     expect(following).to_be_in_viewport()
     assert visitor.page.eval_on_selector_all("article", IDS) == ids

@@ -53,7 +53,7 @@ def quoted(address: str, subjects: list[Subject], *, full: bool) -> str:
     """The link in the mail of a quote, which a browser elsewhere has asked for."""
     body = {**budget(*subjects, fullPayment=full), "email": address, "phone": "600123123"}
     requests.post(
-        f"{settings.SITE_URL}/api/send-budget-email", json=body, timeout=20
+        f"{settings.SITE_URL}/api/send-budget-email", json=body, timeout=60
     ).raise_for_status()
     mail = html_of(mail_with("Tu presupuesto", address))
     (link,) = {unescape(found) for found in re.findall(r'href="[^"]*(/compra\?[^"]*)"', mail)}

@@ -72,7 +72,7 @@ def test_opinion_is_asked_given_moderated_and_shown_as_verified(
         return card.filter(has_text=TEXT).filter(has_text="Ana M.").count() == 1
 
     for path in (subject.page_path, "/"):
-        eventually(lambda path=path: shows_the_opinion(path), within_s=5)
+        eventually(lambda path=path: shows_the_opinion(path))
         phone.assert_accessible()
     page.get_by_role("link", name=subject.name).first.click()
     page.wait_for_url(f"**{subject.page_path}")

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
 from apps.orders.models import Order
-from tests.browser.records import ACCESS, CONFIRMATION, mail_with, only_order, text_of
+from tests.browser.records import ACCESS, CONFIRMATION, link_in, mail_with, only_order, text_of
 from tests.browser.visitor import Visitor
 from tests.helpers.factories import make_promo
 
@@ -149,6 +149,9 @@ def test_total_of_0_needs_no_card_and_a_mistyped_address_is_corrected_after_it(
     visitor.page.get_by_role("button", name="¿No es tu email? Corrígelo").click()
     visitor.page.get_by_label("Tu email, bien escrito").fill(f"b.{email}")
     visitor.page.get_by_role("button", name="Enviar a este email").click()
-    expect(visitor.page.get_by_text("Hecho: la confirmación y el acceso irán a")).to_be_visible()
+    expect(visitor.page.get_by_text("pulsa allí el enlace")).to_be_visible()
+    visitor.page.goto(link_in("Confirma tu correo", f"b.{email}", "/correo/confirmar"))
+    visitor.page.get_by_role("button", name="Sí, es mi correo").click()
+    expect(visitor.page.get_by_role("heading", name="Gracias, correo confirmado")).to_be_visible()
     assert mail_with(CONFIRMATION, f"b.{email}")
     assert mail_with(ACCESS, f"b.{email}")

@@ -19,6 +19,7 @@ from tests.browser.records import (
     ACCESS,
     CONFIRMATION,
     Shelf,
+    bank_undecided,
     eventually,
     html_of,
     mail_with,
@@ -241,13 +242,15 @@ def test_declined_card_and_rejected_challenge_charge_nothing_and_an_accepted_cha
 def test_dialog_waits_for_a_bank_that_confirms_later(
     visitor: Visitor, maths: Subject, email: str
 ) -> None:
-    visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOW_CARD)
+    with bank_undecided():
+        visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOW_CARD)
 
-    waiting = visitor.dialog.get_by_role("heading", name="Tu banco está confirmando el pago")
-    expect(waiting).to_be_visible()
-    assert only_order(email).status == Order.Status.CART
-    assert mails_to(email) == []
-    visitor.dialog.get_by_role("link", name="Ver el estado del pago").click()
+        waiting = visitor.dialog.get_by_role("heading", name="Tu banco está confirmando el pago")
+        expect(waiting).to_be_visible()
+        assert only_order(email).status == Order.Status.CART
+        assert mails_to(email) == []
+        visitor.dialog.get_by_role("link", name="Ver el estado del pago").click()
+        visitor.page.wait_for_url("**/success?*")
 
     visitor.expect_success()
     assert only_order(email).status == Order.Status.PAID
@@ -275,9 +278,10 @@ def test_dialog_offers_another_card_when_the_bank_declines_later(
     visitor: Visitor, maths: Subject, email: str
 ) -> None:
     visitor.watch.expect("status of 409.*/api/complete-payment")
-    visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOWLY_DECLINED_CARD)
-    waiting = visitor.dialog.get_by_role("heading", name="Tu banco está confirmando el pago")
-    expect(waiting).to_be_visible()
+    with bank_undecided():
+        visitor.to_step_2(maths.degree, [maths]).buy("190,00 €", SLOWLY_DECLINED_CARD)
+        waiting = visitor.dialog.get_by_role("heading", name="Tu banco está confirmando el pago")
+        expect(waiting).to_be_visible()
 
     visitor.expect_declined(BANK_DECLINED)
 
@@ -323,7 +327,7 @@ def test_lesson_that_expired_meanwhile_is_named_and_removed(
 
     alert = visitor.dialog.get_by_role("alert")
     expect(alert).to_contain_text(f"Ya no se puede comprar:{maths.name}: PEC 1")
-    alert.get_by_role("button", name="Quitar del carrito").click()
+    alert.get_by_role("button", name="Quitar del pedido").click()
     visitor.open_card_form("47,50 €")
 
     # The card behind the dialog offers it no longer.
@@ -346,7 +350,7 @@ def test_card_says_that_no_lesson_is_left_after_the_last_one_expired(
         lesson.save()
 
     visitor.pay_button("190,00 €").click()
-    visitor.dialog.get_by_role("button", name="Quitar del carrito").click()
+    visitor.dialog.get_by_role("button", name="Quitar del pedido").click()
 
     visitor.page.keyboard.press("Escape")
     expect(visitor.card(maths).get_by_text("No hay lecciones disponibles")).to_be_visible()

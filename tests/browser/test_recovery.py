@@ -1,14 +1,15 @@
 """The page /complete-payment of a recovery link: a saved order and its payment."""
 
 import re
+from collections.abc import Callable
 
 from django.utils import timezone
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
 from apps.catalogue.models import Lesson, Subject
 from apps.orders.models import Order
 from tests.browser.records import Shelf, only_order, pay_elsewhere, save_for_later
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import HeldRequests, Visitor, set_text_size
 from tests.helpers.factories import make_promo, single, whole
 
 RECOVER = "**/api/orders/recover?*"
@@ -29,6 +30,16 @@ def test_recovery_link_without_order_or_token_or_with_a_bad_order_id_shows_an_er
         expect(card.get_by_role("heading")).to_have_text(sentence)
     card.get_by_role("link", name="Volver al inicio").click()
     expect(visitor.page).to_have_url(re.compile(r"^[^/]+//[^/]+/$"))
+
+
+def test_recovery_page_with_text_at_200_percent_is_no_wider_than_a_small_phone(
+    new_visitor: Callable[..., Visitor], maths: Subject, email: str
+) -> None:
+    page = new_visitor(viewport={"width": 320, "height": 640}).page
+    set_text_size(page, 32)
+    page.goto(save_for_later(email, whole(maths), total="190"))
+    expect(page.get_by_role("heading", name="Tu matrícula")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
 
 
 def test_recovery_link_with_a_wrong_token_opens_no_order(
@@ -77,13 +88,11 @@ def test_failed_loading_of_the_order_shows_an_error(
 def test_recovery_page_shows_that_it_is_loading(
     visitor: Visitor, maths: Subject, email: str
 ) -> None:
-    held: list[Route] = []
-    visitor.page.route(RECOVER, lambda route: held.append(route))
-    with visitor.page.expect_request(RECOVER):
-        visitor.page.goto(save_for_later(email, whole(maths), total="190"))
+    held = HeldRequests(visitor.page, RECOVER)
+    visitor.page.goto(save_for_later(email, whole(maths), total="190"))
 
     expect(visitor.page.get_by_role("status")).to_have_text("Cargando tu matrícula...")
-    held[0].continue_()
+    held.release()
     expect(visitor.page.get_by_role("heading", name="Tu matrícula", exact=True)).to_be_visible()
 
 
@@ -125,17 +134,16 @@ def test_recovery_link_shows_the_saved_order_and_the_card_payment(
 def test_paying_a_recovered_order_shows_the_toast_pago_exitoso_on_home(
     visitor: Visitor, maths: Subject, email: str
 ) -> None:
-    held: list[Route] = []
-    visitor.page.route("**/api/process-checkout", lambda route: held.append(route))
+    held = HeldRequests(visitor.page, "**/api/process-checkout")
     visitor.page.goto(save_for_later(email, whole(maths), total="190"))
     expect(visitor.pay_button("190,00 €")).to_be_disabled()
     visitor.tick_boxes().pay_button("190,00 €").click()
 
     preparing = "Preparando opciones de pago..."
     expect(visitor.page.get_by_text(preparing, exact=True)).to_be_visible()
-    sent = held[0].request.post_data_json
+    sent = held.first().request.post_data_json
     assert (sent["recovery_order_id"], sent["save_for_later"]) == (only_order(email).pk, False)
-    held[0].continue_()
+    held.release()
     visitor.expect_card_form()
     visitor.type_card().pay_button("190,00 €").click()
 

@@ -48,6 +48,8 @@ def open_form(clerk: Page, order: Order) -> None:
 def expect_on_success_page(page: Page, order: Order, title: str, *sentences: str) -> None:
     page.goto(f"/success?payment_intent_id={order.payments.get().reference}")
     expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    # The mark has no colour of its own: a refund is no success.
+    expect(page.locator(".payment-result--done")).to_be_visible()
     for sentence in sentences:
         expect(page.get_by_text(sentence)).to_be_visible()
 

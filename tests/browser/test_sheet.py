@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, next_frame
 
 CLIPPED = "(step) => parseFloat(getComputedStyle(step).clipPath.split(' ')[2] ?? '0')"
 
@@ -23,7 +23,7 @@ def scroll_step_to(page: Page, share: float) -> None:
         " - innerHeight * share, behavior: 'instant' })",
         share,
     )
-    page.wait_for_timeout(100)
+    next_frame(page)
 
 
 def test_step_unrolls_as_one_scrolls_past_it(phone: Visitor) -> None:

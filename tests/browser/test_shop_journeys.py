@@ -7,7 +7,7 @@ from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
 from tests.browser.records import Shelf, only_order
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, set_text_size, wait_until
 
 
 def whole_in_view(target: Locator) -> None:
@@ -155,6 +155,10 @@ def test_on_a_wide_screen_from_single_lessons_to_the_saved_order(
         bar.scroll_into_view_if_needed()
         whole_in_view(dialog.locator(".pay-bar__pay"))
         whole_in_view(dialog.locator(".pay-bar__meaning"))
+    page.set_viewport_size({"width": 320, "height": 640})
+    set_text_size(page, 32)
+    whole_in_view(dialog.get_by_role("button", name="Cerrar"))
+    set_text_size(page, 16)
     page.set_viewport_size({"width": 1440, "height": 900})
 
     # The card form gets the focus. A script that does not load is no matter of addresses.
@@ -192,6 +196,8 @@ def test_nothing_keeps_shop_and_calculator_out_of_the_back_forward_cache(
     visitor.open_catalogue(shelf.degree).fill_cart([maths]).open_dialog()
     page.keyboard.press("Escape")
     expect(visitor.dialog).to_have_count(0)
+    # The dialog's entry leaves the history a moment later, which would end a navigation.
+    page.wait_for_function("!history.state?.dialog")
 
     page.goto("/precios#calculadora")
     calculator = page.locator("[data-island=calculator][data-mounted]")
@@ -202,5 +208,5 @@ def test_nothing_keeps_shop_and_calculator_out_of_the_back_forward_cache(
     page.go_back()
     visitor.wait_for_catalogue()
 
-    assert len(asked) == 2
+    wait_until(page, lambda: len(asked) == 2)
     assert reasons == []

@@ -12,26 +12,10 @@ from apps.catalogue.models import Subject, University
 from apps.leads.models import Quote
 from tests.browser.calculator import SENT, Calculator
 from tests.browser.records import Shelf, html_of, mail_with
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import HeldRequests, Visitor
 
 BUDGET = "/api/send-budget-email"
 CAREFUL = {"reduced_motion": "reduce"}
-
-
-class Held:
-    """Hold a request until the test releases it."""
-
-    def __init__(self, visitor: Visitor, path: str) -> None:
-        self._page = visitor.page
-        self._routes: list[Route] = []
-        self._page.route(f"**{path}", lambda route: self._routes.append(route))
-
-    def release(self) -> None:
-        for _ in range(100):
-            if self._routes:
-                break
-            self._page.wait_for_timeout(50)
-        self._routes.pop().continue_()
 
 
 @pytest.fixture
@@ -82,7 +66,7 @@ def test_selectors_for_university_degree_and_subjects_appear_in_turn_and_hide_ch
 ) -> None:
     soon = University.objects.filter(status=University.Status.COMING_SOON).first()
     assert soon
-    held = Held(visitor, "/api/universities")
+    held = HeldRequests(visitor.page, "**/api/universities")
     calculator = Calculator(visitor).ask(2)
     university = calculator.select("Universidad")
     expect(university.locator("option").first).to_have_text("Cargando...")
@@ -198,7 +182,7 @@ def test_result_is_blurred_until_the_budget_is_sent_and_equals_the_server_s_resu
     expect(calculator.figures).to_have_attribute("inert", "")
     calculator.open_contact()
 
-    held = Held(visitor, BUDGET)
+    held = HeldRequests(visitor.page, f"**{BUDGET}")
     calculator.send(visitor.email)
     expect(calculator.button("Enviando...")).to_be_disabled()
     expect(

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, set_text_size
 
-LARGE_TEXT_PX = 32
 MENU = ".menu summary"
 
 
@@ -49,19 +48,14 @@ def test_pages_print_without_controls_and_with_the_addresses_of_legal_links(
 def test_text_at_200_percent_keeps_menu_and_content_on_a_phone_screen(
     new_visitor: Callable[..., Visitor],
 ) -> None:
-    # The browser's own font size, not the zoom.
-    page = new_visitor(viewport={"width": 390, "height": 844}).page
-    devtools = page.context.new_cdp_session(page)
-    devtools.send("Page.enable")
-    devtools.send("Page.setFontSizes", {"fontSizes": {"standard": LARGE_TEXT_PX, "fixed": 26}})
-    for path in ("/", "/precios", "/servicios", "/nosotros", "/compra"):
+    page = new_visitor(viewport={"width": 320, "height": 640}).page
+    set_text_size(page, 32)
+    for path in ("/", "/precios", "/servicios", "/nosotros", "/login", "/cancel", "/compra"):
         page.goto(path)
         if path == "/compra":
             expect(page.get_by_label("Por página")).to_be_visible()
-        assert right_edge(page, MENU) <= 390, path
-        assert page.evaluate("document.documentElement.scrollWidth") == 390, path
-    page.set_viewport_size({"width": 320, "height": 640})
-    assert right_edge(page, MENU) <= 320
+        assert right_edge(page, MENU) <= 320, path
+        assert page.evaluate("document.documentElement.scrollWidth") == 320, path
     page.locator(MENU).click()
     menu = page.get_by_role("navigation", name="Menú")
     last = menu.get_by_role("link", name="Compra asignaturas")

@@ -3,7 +3,7 @@
 from playwright.sync_api import Locator, Page, expect
 
 from apps.catalogue.models import Subject
-from tests.browser.visitor import CHALLENGE_FRAME, CHALLENGED_CARD, Visitor
+from tests.browser.visitor import CHALLENGE_FRAME, CHALLENGED_CARD, Visitor, pass_time, wait_until
 
 TOOLTIP = ".tooltip"
 
@@ -33,6 +33,24 @@ def test_page_behind_a_dialog_is_inert_and_does_not_scroll(
     expect(visitor.page.locator("html")).not_to_have_css("overflow", "hidden")
 
 
+def test_escape_closes_a_dialog_as_soon_as_it_is_shown(visitor: Visitor, maths: Subject) -> None:
+    visitor.open_catalogue(maths.degree).fill_cart([maths])
+    # In the moment in which the dialog is added, before the page is drawn.
+    visitor.page.evaluate(
+        """() => new MutationObserver((changes, observer) => {
+             if (!document.querySelector("[role=dialog]")) return;
+             observer.disconnect();
+             window.pressed = true;
+             document.body.dispatchEvent(
+               new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+           }).observe(document.body, { childList: true })"""
+    )
+    visitor.cart_button.click()
+    wait_until(visitor.page, lambda: visitor.page.evaluate("window.pressed"))
+    expect(visitor.dialog).to_have_count(0)
+    expect(visitor.cart_button).to_be_focused()
+
+
 def test_frames_of_stripe_and_the_bank_are_never_inert(visitor: Visitor, maths: Subject) -> None:
     # Stripe adds frames to the body, with or without a box, also before the dialog opens.
     visitor.open_catalogue(maths.degree).fill_cart([maths])
@@ -60,7 +78,15 @@ def expect_tooltip(visitor: Visitor, button: Locator, words: str) -> None:
     page = visitor.page
     page.mouse.move(1, 1)
     expect(page.locator(TOOLTIP)).to_have_count(0)
-    button.hover()
+
+    def hovered() -> bool:
+        # A page that still moves takes the button away from the pointer.
+        page.mouse.move(1, 1)
+        button.hover()
+        pass_time(page, 2000)
+        return page.locator(TOOLTIP).count() > 0
+
+    wait_until(page, hovered)
     expect(page.locator(TOOLTIP)).to_have_text(words)
 
 
@@ -83,7 +109,7 @@ def test_close_buttons_of_form_dialogs_and_toasts_have_tooltips(visitor: Visitor
     expect_tooltip(visitor, cross, "Cerrar aviso")
     cross.click()
     expect(visitor.page.locator(".toast")).to_have_count(0)
-    visitor.page.wait_for_timeout(900)
+    pass_time(visitor.page, 900)
     expect(visitor.page.locator(TOOLTIP)).to_have_count(0)
 
 

@@ -1,6 +1,5 @@
 """The home page: video, testimonials carousel, institution strip, FAQ, campaign banner."""
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +10,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from apps.core.dates import today
 from apps.pricing.models import Campaign
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, next_frame, wait_until
 from tools.dev.stack import Stack
 
 PLAYER = "https://player.vimeo.com/**"
@@ -43,7 +42,8 @@ def test_video_player_loads_on_click_with_autoplay_sound_and_controls_and_not_be
     asked = answer_with(page, READY)
     page.goto("/")
     poster(page).hover()
-    page.wait_for_timeout(300)
+    next_frame(page)
+    expect(page.locator("[data-island=video] iframe")).to_have_count(0)
     assert asked == []
 
     poster(page).click()
@@ -90,8 +90,14 @@ def test_messages_of_other_frames_do_not_mark_the_video_as_loaded(visitor: Visit
     page.goto("/")
     poster(page).click()
     expect(page.get_by_text("Cargando video...")).to_be_visible()
-    page.evaluate("postMessage({event: 'ready'}, '*')")
-    page.wait_for_timeout(200)
+    # Messages arrive in the order in which they were sent.
+    page.evaluate(
+        """new Promise(arrived => {
+             addEventListener("message", arrived, { once: true });
+             postMessage({ event: "ready" }, "*");
+           })"""
+    )
+    next_frame(page)
     expect(page.locator("[data-island=video]")).to_have_attribute("data-state", "loading")
 
 
@@ -120,11 +126,7 @@ def slides_in_view(carousel: Locator) -> list[int]:
 
 
 def expect_slides(carousel: Locator, *numbers: int) -> None:
-    for _ in range(60):
-        if slides_in_view(carousel) == list(numbers):
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{slides_in_view(carousel)}, not {numbers}")
+    wait_until(carousel.page, lambda: slides_in_view(carousel) == list(numbers))
 
 
 def test_carousel_shows_1_2_or_3_testimonials_by_screen_width(visitor: Visitor) -> None:
@@ -135,8 +137,8 @@ def test_carousel_shows_1_2_or_3_testimonials_by_screen_width(visitor: Visitor) 
         expect_slides(carousel, *in_view)
         for name in ("Opinión anterior", "Opinión siguiente"):
             expect(carousel.get_by_role("button", name=name)).to_be_visible(visible=width >= 768)
-        assert page.get_by_text("4,78/5", exact=True).last.is_visible()
-        assert page.get_by_text("128 reseñas", exact=True).is_visible()
+        expect(page.get_by_text("4,78/5", exact=True).last).to_be_visible()
+        expect(page.get_by_text("128 reseñas", exact=True)).to_be_visible()
 
 
 def test_carousel_loops_when_it_is_swiped_on_a_phone(phone: Visitor) -> None:
@@ -295,7 +297,8 @@ def test_home_loads_only_the_loader_script_until_the_visitor_interacts(
             else None
         ),
     )
+    page.clock.install()
     page.goto("/")
-    page.wait_for_timeout(10_000)
+    page.clock.run_for(10_000)
     expect(page.locator(".help summary")).to_be_visible()
     assert scripts == ["main"]

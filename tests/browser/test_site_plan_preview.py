@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, next_frame
 
 ITEMS = ["PEC 1", "PEC 2", "PEC 3", "PEC 4", "PEC 5", "EXAMEN"]
 NOTICE = (
@@ -140,6 +140,6 @@ def test_mounting_the_plan_preview_shifts_no_layout(visitor: Visitor) -> None:
     )
     visitor.page.goto("/servicios")
     expect(visitor.page.locator("[data-island=plan-preview][data-mounted]")).to_be_attached()
-    visitor.page.wait_for_timeout(500)
+    next_frame(visitor.page)
     shifted = visitor.page.evaluate("window.shifts.reduce((sum, value) => sum + value, 0)")
     assert shifted < 0.01

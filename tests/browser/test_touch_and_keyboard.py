@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
 from apps.orders.models import Order
@@ -37,6 +37,28 @@ def test_purchase_by_touch_on_a_screen_of_390_px(
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     order = only_order(email)
     assert (order.status, order.total_cents) == (Order.Status.PAID, 21_375)
+
+
+def test_second_tap_of_a_double_tap_presses_nothing_else(
+    phone: Visitor, shelf: Shelf, subjects: list[Subject]
+) -> None:
+    def tap_twice(target: Locator) -> None:
+        target.scroll_into_view_if_needed()
+        box = target.bounding_box()
+        assert box
+        for _ in range(2):
+            phone.page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    subjects.append(shelf.put("Óptica", "150.00"))
+    phone.open_catalogue(shelf.degree)
+    for subject in subjects:
+        tap_twice(phone.select_all(subject))
+    expect(phone.cart_button).to_contain_text("Ver carrito · 3")
+    tap_twice(phone.cart_button)
+    lines = phone.dialog.locator(".cart__line")
+    tap_twice(phone.dialog.get_by_role("button", name=re.compile("^Quitar")).first)
+    expect(lines).to_have_count(2)
+    expect(phone.dialog.get_by_role("heading", name="Tu carrito")).to_be_visible()
 
 
 def test_touch_targets_of_the_dialog_are_large_enough(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
-from playwright.sync_api import FrameLocator, Locator, Route, expect
+from playwright.sync_api import FrameLocator, Locator, expect
 
 from apps.catalogue.models import Subject
 from apps.orders.models import Gift, Order
@@ -14,7 +14,6 @@ from apps.students.models import Consent, Student
 from tests.browser.records import (
     Shelf,
     clear_faults,
-    eventually,
     only_order,
     orders_of,
     payments_at_provider,
@@ -26,6 +25,7 @@ from tests.browser.visitor import (
     CHALLENGED_CARD,
     DECLINED_CARD,
     GOOD_CARD,
+    HeldRequests,
     Visitor,
     nbsp,
     tab_to,
@@ -326,16 +326,15 @@ def test_without_a_wallet_nothing_is_shown_and_nothing_moves(
 def test_wallet_does_not_push_down_a_form_that_is_being_filled_in(
     visitor: Visitor, maths: Subject
 ) -> None:
-    held: list[Route] = []
-    visitor.page.route("**/v3/frame/express", lambda route: held.append(route))
+    held = HeldRequests(visitor.page, "**/v3/frame/express")
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
     expect(visitor.page.locator(WALLET_FRAME)).to_be_attached()
-    eventually(lambda: held)
+    held.first()
     field = visitor.field("Email")
     field.click()
     before = field.bounding_box()
 
-    held[0].continue_()
+    held.release()
 
     button = visitor.page.frame_locator(WALLET_FRAME).locator("#pay:not([hidden])")
     expect(button).to_be_attached()

@@ -1,7 +1,7 @@
 """Page objects: the actions of a visitor in the shop, and what their browser reports."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, Response, expect
+from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, Response, Route, expect
 
 from apps.catalogue.models import Degree, Lesson, Subject
 from apps.core.http.session_store import SessionStore
@@ -25,10 +25,21 @@ SLOWLY_DECLINED_CARD = "4000009990000013"
 AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 # Describing all that is right, too, would take half as long again. `preload` would write style
 # sheets into the page, which the content policy refuses.
-RUN_AXE = """async ([part, contrast]) => (await axe.run(part, {
-    iframes: false, preload: false, resultTypes: ["violations"],
-    rules: { "color-contrast": { enabled: contrast } },
-})).violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))"""
+# Contrasts are judged by what is drawn: a new width or scheme takes a frame and its transitions.
+RUN_AXE = """async ([part, contrast]) => {
+    const drawn = () => new Promise((next) => requestAnimationFrame(() => setTimeout(next)));
+    await document.fonts.ready;
+    await drawn();
+    const moving = document.getAnimations().filter(
+        ({ effect }) => Number.isFinite(effect.getComputedTiming().endTime));
+    await Promise.allSettled(moving.map(({ finished }) => finished));
+    await drawn();
+    const { violations } = await axe.run(part, {
+        iframes: false, preload: false, resultTypes: ["violations"],
+        rules: { "color-contrast": { enabled: contrast } },
+    });
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}"""
 FORM_EXPIRED = (
     "El formulario de pago ha caducado: ha pasado mucho tiempo o algo ha cambiado en tu compra. "
     "No se ha cobrado nada. Pulsa otra vez «Pagar»."
@@ -102,6 +113,50 @@ class Watch:
             if not any(re.search(pattern, problem) for problem in self._problems)
         ]
         assert not missing, f"{missing} never came; there was {self._problems}"
+
+
+def wait_until(page: Page, look: Callable[[], object]) -> None:
+    """Wait until `look` is true; fail after a minute.
+
+    Playwright calls the handlers of a page's events only while the test calls Playwright: a list
+    that a handler fills stays empty during `time.sleep`.
+    """
+    for _ in range(1200):
+        if look():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("The page has not come there within a minute.")
+
+
+def next_frame(page: Page) -> None:
+    """Let the page draw what has changed: scroll-driven styles follow with the next frame."""
+    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+
+
+def pass_time(page: Page, milliseconds: int) -> None:
+    """Let time pass in the page: its timers that are due earlier have run afterwards."""
+    page.evaluate("milliseconds => new Promise(due => setTimeout(due, milliseconds))", milliseconds)
+
+
+class HeldRequests:
+    """Requests of one address that wait until the test lets the first of them go."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self._page = page
+        self._routes: list[Route] = []
+        page.route(address, lambda route: self._routes.append(route))
+
+    def __len__(self) -> int:
+        return len(self._routes)
+
+    def first(self) -> Route:
+        """The first request, as soon as it has been sent."""
+        wait_until(self._page, lambda: self._routes)
+        return self._routes[0]
+
+    def release(self) -> None:
+        """Let the first request go on."""
+        self.first().continue_()
 
 
 class Visitor:
@@ -321,6 +376,13 @@ class Visitor:
         """Assert that axe finds no problem on the page. Frames are not checked."""
         found = axe_problems(self.page)
         assert not found, "\n".join(found)
+
+
+def set_text_size(page: Page, pixels: int) -> None:
+    """Set the browser's own font size, which is 16. This is not the zoom."""
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Page.enable")
+    devtools.send("Page.setFontSizes", {"fontSizes": {"standard": pixels, "fixed": pixels}})
 
 
 def axe_problems(page: Page, *, part: str = "html", contrast: bool = True) -> list[str]:

@@ -5,6 +5,7 @@ The real one is the Moodle of `MOODLE_TEST_URL` and `MOODLE_TEST_TOKEN`. The tok
 """
 
 import re
+from html import unescape
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -47,7 +48,7 @@ class Site(Protocol):
     def delete_user(self, user_id: int) -> None: ...
     def signs_in(self, username: str, password: str) -> bool: ...
     def add_course(self, name: str) -> dict[str, Any]: ...
-    def hide_course(self, course_id: int) -> None: ...
+    def hide_course(self, course_id: int, visible: int = 0) -> None: ...
     def delete_course(self, course_id: int) -> None: ...
     def make_manager(self, user_id: int) -> None: ...
     def enrol(self, user_id: int, course_id: int, role: int = STUDENT, **fields: int) -> None: ...
@@ -55,6 +56,9 @@ class Site(Protocol):
 
     def access(self, user_id: int, course_id: int) -> tuple[bool, set[int]]:
         """Whether the user can enter the course now, and their roles in it."""
+
+    def groups(self, user_id: int, course_id: int) -> set[str]:
+        """The names of the course's groups that the user is in."""
 
 
 class ImitationSite:
@@ -92,8 +96,8 @@ class ImitationSite:
     def add_course(self, name: str) -> dict[str, Any]:
         return self.moodle.courses[self.moodle.add_course(name)]
 
-    def hide_course(self, course_id: int) -> None:
-        self.moodle.courses[course_id]["visible"] = 0
+    def hide_course(self, course_id: int, visible: int = 0) -> None:
+        self.moodle.courses[course_id]["visible"] = visible
 
     def delete_course(self, course_id: int) -> None:
         self.moodle.delete_course(course_id)
@@ -113,6 +117,12 @@ class ImitationSite:
         courses = self.moodle.core_enrol_get_users_courses(str(user_id), "0")
         is_open = any(course["id"] == course_id for course in courses)
         return is_open, self.moodle._roles(user_id, course_id)
+
+    def groups(self, user_id: int, course_id: int) -> set[str]:
+        groups = self.moodle.groups.items()
+        return {
+            name for (where, name), (_, users) in groups if where == course_id and user_id in users
+        }
 
 
 class RealSite:
@@ -178,8 +188,8 @@ class RealSite:
         self.courses.add(int(created["id"]))
         return {**course, "id": int(created["id"])}
 
-    def hide_course(self, course_id: int) -> None:
-        self.call("core_course_update_courses", courses=[{"id": course_id, "visible": 0}])
+    def hide_course(self, course_id: int, visible: int = 0) -> None:
+        self.call("core_course_update_courses", courses=[{"id": course_id, "visible": visible}])
 
     def delete_course(self, course_id: int) -> None:
         self.courses.discard(course_id)
@@ -205,6 +215,14 @@ class RealSite:
         )
         roles = {int(role["roleid"]) for profile in profiles for role in profile["roles"]}
         return any(course["id"] == course_id for course in courses), roles
+
+    def groups(self, user_id: int, course_id: int) -> set[str]:
+        profiles = self.call(
+            "core_user_get_course_user_profiles",
+            userlist=[{"userid": user_id, "courseid": course_id}],
+        )
+        groups = [group for profile in profiles for group in profile.get("groups", [])]
+        return {unescape(group["name"]) for group in groups}
 
     def clean_up(self) -> None:
         for course_id in list(self.courses):

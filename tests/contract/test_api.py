@@ -2,6 +2,8 @@
 
 import pytest
 from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiYamlRenderer
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +44,18 @@ def test_every_path_is_in_the_openapi_document():
 
     described = {path: set(methods) for path, methods in answer.json()["paths"].items()}
     assert described == PATHS
+
+
+@pytest.mark.parametrize("accept", ["application/json", "*/*"])
+def test_document_is_made_once_and_kept_by_browsers(monkeypatch, accept):
+    first = Client().get("/api/schema", headers={"Accept": accept})
+    monkeypatch.setattr(SchemaGenerator, "get_schema", None)
+    monkeypatch.setattr(OpenApiYamlRenderer, "render", None)
+    monkeypatch.setattr(OpenApiJsonRenderer, "render", None)
+    again = Client().get("/api/schema", headers={"Accept": accept})
+
+    assert (again.status_code, again.content) == (200, first.content)
+    assert "max-age=60" in again["Cache-Control"]
 
 
 def test_the_document_can_be_browsed():

@@ -7,12 +7,18 @@ from datetime import timedelta
 from itertools import count
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
 from apps.classroom.access_links import account_to_confirm, confirm_url, make_token
-from apps.classroom.accounts import allow_held_account, send_new_link
+from apps.classroom.accounts import (
+    NotOurs,
+    allow_held_account,
+    send_link_for_staff,
+    send_new_link,
+)
 from apps.classroom.backends.moodle import client
 from apps.classroom.models import (
     STUCK_CHANGE,
@@ -21,6 +27,7 @@ from apps.classroom.models import (
     MoodleCourse,
     MoodleEnrolment,
     Provisioning,
+    Semester,
 )
 from apps.classroom.provisioning import (
     account_status,
@@ -29,7 +36,7 @@ from apps.classroom.provisioning import (
     retry_now,
 )
 from apps.classroom.send_again import send_again
-from apps.classroom.sync import sync_classroom
+from apps.classroom.sync import queue_sync, sync_classroom
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.students.models import Student
@@ -245,6 +252,36 @@ def test_a_course_that_was_made_again_is_looked_up_by_its_short_name(site, micro
     assert row.course_id == made_again["id"]
 
 
+@pytest.mark.parametrize("is_named_by_staff", [False, True])
+def test_enrolments_of_a_course_restored_as_a_new_one_stay_the_shop_s(
+    site, micro, is_named_by_staff, admin_client
+):
+    subject, gone = micro
+    ana, eva = buyer(site.address("ana")), buyer(site.address("eva"), "Eva")
+    buy(ana, subject)
+    buy(eva, subject, order_id=8)
+    site.delete_course(gone)
+    restored = site.add_course("Restaurada" if is_named_by_staff else "Microeconomía")
+    for student in (ana, eva):
+        site.enrol(user_id_of(student), restored["id"], suspend=1)
+    row = MoodleCourse.objects.get()
+    if is_named_by_staff:
+        answer = admin_client.post(
+            f"/admin/classroom/moodlecourse/{row.pk}/change/",
+            {"subject": subject.pk, "lesson": "", "shortname": restored["shortname"]},
+        )
+        assert answer.status_code == 302
+    # A refund is the first that the shop sends.
+    withdraw_access(order_id=7)
+    sync_all()
+    assert site.access(user_id_of(ana), restored["id"]) == (False, set())
+    send_again([eva], [row.pk])
+    sync_all()
+    assert site.access(user_id_of(eva), restored["id"]) == (True, {STUDENT})
+    assert {change.last_error for change in AccessChange.objects.all()} == {""}
+    assert set(MoodleEnrolment.objects.values_list("course_id", flat=True)) == {restored["id"]}
+
+
 def test_a_course_that_is_gone_is_named_with_what_to_do(site, micro):
     subject, gone = micro
     site.delete_course(gone)
@@ -252,12 +289,30 @@ def test_a_course_that_is_gone_is_named_with_what_to_do(site, micro):
     assert row.last_error.startswith("«Microeconomía»: El curso ya no existe en Moodle:")
 
 
-def test_a_hidden_course_is_given(site, micro):
+def test_a_hidden_course_is_announced_once_it_is_shown(site, micro):
+    """The student is enrolled at once, and cannot enter before staff show the course."""
     subject, course = micro
     site.hide_course(course)
     ana = buyer(site.address("ana"))
-    assert buy(ana, subject).status == "created"
+    row = buy(ana, subject)
     assert site.access(user_id_of(ana), course) == (False, {STUDENT})
+    assert row.status == "pending"
+    assert row.last_error.startswith("El curso de «Microeconomía» está oculto en Moodle")
+    assert not Mail.objects.filter(template="classroom_access").exists()
+
+    site.hide_course(course, visible=1)
+    assert again().status == "created"
+    assert site.access(user_id_of(ana), course) == (True, {STUDENT})
+    assert Mail.objects.filter(template="classroom_access").count() == 1
+
+
+def test_a_course_that_is_hidden_later_keeps_no_other_purchase_waiting(site, micro):
+    subject, course = micro
+    other, _ = with_course(site, "Estadística")
+    ana = buyer(site.address("ana"))
+    buy(ana, subject)
+    site.hide_course(course)
+    assert buy(ana, other, order_id=8).status == "created"
 
 
 def test_only_changes_are_sent_and_nothing_that_has_ended(site, micro, monkeypatch):
@@ -347,6 +402,60 @@ def test_a_withdrawal_that_would_take_a_teacher_s_role_waits_for_staff(site, mic
     assert "otro rol en el curso" in change.last_error
     AccessChange.objects.update(attempts=3)
     assert AccessChange.objects.filter(STUCK_CHANGE).exists()
+
+
+@pytest.fixture
+def two_semesters(settings):
+    """The ends of two semesters whose groups Moodle has to keep."""
+    # Moodle answers with an entity for the "&".
+    settings.MOODLE_GROUP = "{semester} & {year}"
+    Semester.objects.all().delete()
+    today = timezone.localdate()
+    days = [(today + timedelta(days=days)).replace(day=28) for days in (60, 180)]
+    for name, day in zip(("Primero", "Segundo"), days, strict=True):
+        Semester.objects.create(name=name, last_month=day.month, last_day=day.day)
+    return days
+
+
+def test_students_are_in_the_group_of_the_semester_with_which_their_access_ends(
+    site, micro, two_semesters
+):
+    subject, course = micro
+    first, second = two_semesters
+    ana, eva = buyer(site.address("ana")), buyer(site.address("eva"), "Eva")
+    buy(ana, subject)
+    buy(eva, subject, order_id=8)
+    assert site.groups(user_id_of(ana), course) == {f"Primero & {first.year}"}
+    assert site.groups(user_id_of(eva), course) == {f"Primero & {first.year}"}
+    longer = buy(ana, subject, order_id=9)
+    longer.ends_on = second
+    longer.save()
+    queue_again(ana)
+    assert site.groups(user_id_of(ana), course) == {f"Segundo & {second.year}"}
+    withdraw_access(order_id=9)
+    sync_all()
+    assert site.groups(user_id_of(ana), course) == {f"Primero & {first.year}"}
+    withdraw_access(order_id=7)
+    sync_all()
+    assert (site.groups(user_id_of(ana), course), site.access(user_id_of(ana), course)) == (
+        set(),
+        (False, set()),
+    )
+    assert {change.last_error for change in AccessChange.objects.all()} == {""}
+
+
+def test_an_enrolment_of_somebody_else_stays_out_of_the_group(site, micro, two_semesters):
+    subject, course = micro
+    user = site.add_user(site.address("ana"))
+    site.enrol(user, course)
+    assert buy(buyer(site.address("ana")), subject).status == "created"
+    assert site.groups(user, course) == set()
+
+
+def queue_again(student):
+    with transaction.atomic():
+        queue_sync(student, order_id=7, reason="Prueba")
+    sync_all()
 
 
 # ----------------------------------------------------------------------------- the account
@@ -448,6 +557,16 @@ def test_an_account_whose_owner_changed_its_address_in_moodle_keeps_it(site, mic
     assert "ya existía" in set_password(ana).content.decode()
 
 
+def test_an_account_whose_key_was_changed_in_moodle_keeps_its_address(site, micro):
+    ana = buyer(site.address("ana"))
+    buy(ana, micro[0])
+    user = user_id_of(ana)
+    site.change_user(user, idnumber="otra")
+    change_address(ana, site.address("nueva"))
+    assert site.user(user)["email"] == site.address("ana")
+    assert user_id_of(ana) != user
+
+
 def change_address(student, email):
     change_email(student_id=student.pk, email=email)
     student.refresh_from_db()
@@ -492,6 +611,16 @@ def test_its_owner_confirms_it_from_the_mailbox_that_moodle_has(site, micro):
     assert Mail.objects.filter(template="classroom_link").exists()
     assert set_password(ana).status_code == 302
     assert site.signs_in(site.user(user)["username"], NEW_PASSWORD)
+    # The account has the shop's key by now. Its address stays the owner's business even so, and
+    # the confirmation does not count for another address, which gets no link.
+    change_address(ana, site.address("nueva"))
+    assert site.user(user)["email"] == site.address("ana")
+    Mail.objects.all().delete()
+    send_new_link(email=ana.email)
+    with pytest.raises(NotOurs):
+        send_link_for_staff(student_id=ana.pk, occasion="x")
+    assert not Mail.objects.exists()
+    assert "ya existía" in set_password(ana).content.decode()
 
 
 def test_a_confirmation_is_void_once_moodle_or_the_shop_has_another_address(site, micro):
@@ -531,6 +660,10 @@ def test_an_account_with_powers_is_never_linked_and_staff_decide(site, micro, po
     link = confirm_url(Account.objects.get()).partition("://")[2].partition("/")[2]
     assert "no puede confirmarla" in Client().post(f"/{link}").content.decode()
     assert site.signs_in(site.user(profe)["username"], PASSWORD)
+    # What staff decided does not count for another address.
+    change_address(student, site.address("otra"))
+    assert site.access(profe, course) == (False, set())
+    assert user_id_of(student) != profe
 
 
 def test_a_student_who_became_a_teacher_gets_no_password_from_a_link(site, micro):

@@ -16,6 +16,7 @@ from django.utils import timezone
 from apps.classroom.access_links import make_token
 from apps.classroom.accounts import NoAccount, NotOurs, send_link_for_staff, send_new_link
 from apps.classroom.models import AccessChange, Account, MoodleCourse, Provisioning
+from apps.classroom.provisioning import provision
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
 from apps.orders.back_office.merge_students import CannotMerge, merge_students
@@ -24,7 +25,8 @@ from apps.orders.models import Gift, Order
 from apps.students.models import Student
 from apps.students.services import change_email
 from tests.contract.moodle_sites import PASSWORD, STUDENT
-from tests.contract.test_classroom import NEW_PASSWORD, new_subject
+from tests.contract.test_classroom import NEW_PASSWORD, again, map_course, new_subject
+from tests.helpers.correction import confirm_correction
 from tests.helpers.factories import checkout_body, make_promo, whole
 
 pytestmark = [pytest.mark.django_db, pytest.mark.moodle_site]
@@ -71,7 +73,11 @@ class Scene:
         self.run_worker()
 
     def correct(self, order, email):
-        return self.api.post("orders/correct-email", {**order, "email": email})
+        """Ask for the correction, and confirm it as the owner of that mailbox may do."""
+        answer = self.api.post("orders/correct-email", {**order, "email": email})
+        if Mail.objects.filter(template="email_correction").exists():
+            confirm_correction()
+        return answer
 
     def use_all_links(self):
         """Try every one-time link that the shop would accept, whoever may have got it."""
@@ -81,7 +87,8 @@ class Scene:
             Client().post(link, {**names, "password": NEW_PASSWORD, "password_again": NEW_PASSWORD})
 
     def links_mailed_to(self, address):
-        mails = Mail.objects.filter(to=address).exclude(template="email_changed")
+        account_mails = Mail.objects.exclude(template__in=["email_changed", "email_correction"])
+        mails = account_mails.filter(to=address)
         texts = [render_mail(mail.template, mail.context, reveal=True).text for mail in mails]
         return [text for text in texts if "enlace=" in text]
 
@@ -117,7 +124,9 @@ def test_buying_and_correcting_the_address(scene, name, is_early):
     if not is_early:
         assert Order.objects.get().flag
         assert Order.objects.get().email != scene.evil
-        assert not Mail.objects.filter(to=scene.evil).exists()
+        assert set(Mail.objects.filter(to=scene.evil).values_list("template", flat=True)) == {
+            "email_correction"
+        }
     scene.check_victim()
 
 
@@ -219,6 +228,67 @@ def test_asking_for_a_link_mails_the_mailbox_that_moodle_has_and_nobody_else(sce
     scene.work()
     assert not [text for text in scene.links_mailed_to(scene.evil) if "confirmar" in text]
     scene.check_victim()
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_purchase_is_not_linked_to_an_address_that_moodle_has_not_changed_yet(
+    site, api, sandbox, work, is_refused
+):
+    """The attacker buys with the address of somebody to come, and has it changed by staff."""
+    scene = Scene(site, api, work, "student")
+    scene.buy(site.address("nueva"))
+    scene.work()
+    attacker = int(Account.objects.get().external_id)
+    if is_refused:
+        # Moodle knows the attacker already, so the other user keeps the address for good.
+        site.add_user(scene.evil)
+    change_email(student_id=Student.objects.get().pk, email=scene.evil)
+    if is_refused:
+        scene.work()
+    assert site.user(attacker)["email"] == site.address("nueva")
+    paid, course = new_subject("Estadística"), site.add_course("Estadística")
+    map_course(paid, course)
+    scene.subject = paid
+    scene.buy(site.address("nueva"))
+    row = Provisioning.objects.order_by("pk").last()
+    provision.func(order_id=row.order_id)
+    row.refresh_from_db()
+    assert site.access(attacker, course["id"]) == (False, set())
+    assert row.status == "pending"
+    assert "es el de otro alumno de la tienda" in row.last_error
+    if is_refused:
+        site.change_user(attacker, email=site.address("fuera"))
+    scene.work()
+    row = again(row.order_id)
+    assert row.status == "created"
+    owner = int(Account.objects.get(student=row.student).external_id)
+    assert owner != attacker
+    assert site.access(owner, course["id"]) == (True, {STUDENT})
+    assert site.user(owner)["email"] == site.address("nueva")
+
+
+def test_a_corrected_purchase_gets_an_account_of_its_own(site, api, sandbox, work):
+    """The attacker buys with the address of somebody to come, and corrects it to their own."""
+    scene = Scene(site, api, work, "student")
+    order = scene.buy(site.address("nueva"))
+    scene.work()
+    first = int(Account.objects.get().external_id)
+    scene.correct(order, scene.evil)
+    scene.work()
+    paid, course = new_subject("Estadística"), site.add_course("Estadística")
+    map_course(paid, course)
+    scene.subject = paid
+    scene.buy(site.address("nueva"))
+    scene.work()
+
+    attacker = int(Account.objects.get(student__email=scene.evil).external_id)
+    owner = int(Account.objects.get(student__email=site.address("nueva")).external_id)
+    assert (owner, site.user(owner)["email"]) == (first, site.address("nueva"))
+    assert (attacker != owner, site.user(attacker)["email"]) == (True, scene.evil)
+    assert site.access(attacker, scene.course) == (True, {STUDENT})
+    assert not site.access(owner, scene.course)[0]
+    assert site.access(owner, course["id"]) == (True, {STUDENT})
+    assert not site.access(attacker, course["id"])[0]
 
 
 def test_an_address_that_moves_onto_the_victim_s_takes_nothing(scene):

@@ -370,4 +370,4 @@ def test_events_of_a_payment_are_listed(provider, order_id, customer):
         events = provider.v1.events.list({"type": "payment_intent.succeeded", "limit": 20}).data
         return payment.reference in [event.data.object.id for event in events]
 
-    wait_until(told, seconds=20)
+    wait_until(told, seconds=60)

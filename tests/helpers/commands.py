@@ -90,13 +90,13 @@ def _running(
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def shoot(process: subprocess.Popen[str]) -> None:
     """Kill the process with SIGKILL and wait for its end."""
     process.kill()
-    process.wait(timeout=10)
+    process.wait(timeout=60)
 
 
 def somebody_waits_for_a_lock() -> bool:

@@ -21,7 +21,7 @@ def reference_of(placed: dict[str, Any]) -> dict[str, str]:
 
 def expire_at_provider(sandbox: Sandbox, session: str, at: int = 1) -> None:
     """Set the session's expiry at Stripe to `at`. The default has passed on any test clock."""
-    with closing(sqlite3.connect(sandbox.process.state, timeout=10)) as database, database:
+    with closing(sqlite3.connect(sandbox.process.state, timeout=60)) as database, database:
         database.execute(
             "UPDATE objects SET body = json_set(body, '$.expires_at', ?) WHERE id = ?",
             (at, session),

@@ -1,8 +1,9 @@
 """The test database as a copy: all migrations take seconds, and a copy of their result does not.
 
-SQLite's result is kept in `var` between runs, under a name made of the migrations. PostgreSQL's is
-a template database of one run, for the workers of pytest-xdist. Neither has sent post_migrate,
-which writes what the code of today says: Django sends it for each copy.
+SQLite's result is kept in `var` between runs, under a name made of the migrations; the shop of the
+browser tests copies it, too. PostgreSQL's is a template database of one run, for the workers of
+pytest-xdist. Neither has sent post_migrate, which writes what the code of today says: Django sends
+it for each copy.
 """
 
 import fcntl
@@ -11,14 +12,17 @@ import inspect
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import django
+from django.apps import AppConfig, apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
+from django.db.models.signals import post_migrate
 
 from tools.dev.processes import ROOT
 
@@ -38,8 +42,7 @@ def copy_migrated_database(folder: Path) -> None:
         if connection.vendor == "sqlite":
             name = create(verbosity, autoclobber, keepdb)
             _kept.append(sqlite3.connect(name, uri=True))
-            with sqlite3.connect(_migrated_file()) as migrated:
-                migrated.backup(_kept[-1])
+            copy_migrated_file(_kept[-1])
             return name
         if "PYTEST_XDIST_WORKER" in os.environ:
             with _locked(folder / "template.lock"):
@@ -48,6 +51,28 @@ def copy_migrated_database(folder: Path) -> None:
         return create(verbosity, autoclobber, keepdb)
 
     creation._create_test_db = create_copy
+
+
+def restore_rows_of_migrations() -> None:
+    """Write the rows that migrations have made again after a test has emptied the database.
+
+    A test with transactions of its own ends with Django's `flush`, which sends post_migrate. The
+    tests after it, whichever they are, find the rows that production has.
+    """
+    post_migrate.connect(_restore_semesters)
+
+
+def _restore_semesters(app_config: AppConfig, **_: Any) -> None:
+    if app_config.label != "classroom" or app_config.get_model("Semester").objects.exists():
+        return
+    migration = import_module("apps.classroom.migrations.0002_first_semesters")
+    migration.create_semesters(apps, None)
+
+
+def copy_migrated_file(to: sqlite3.Connection) -> None:
+    """Fill an empty SQLite database with the tables and rows of all migrations."""
+    with closing(sqlite3.connect(_migrated_file())) as migrated:
+        migrated.backup(to)
 
 
 def drop_template(folder: Path) -> None:

@@ -16,7 +16,15 @@ from apps.classroom.models import (
     Provisioning,
     Semester,
 )
-from apps.core.models import DeletedRow, LegalText, Mail, ScheduledJob, SiteSettings, StaffAction
+from apps.core.models import (
+    DeletedRow,
+    Incident,
+    LegalText,
+    Mail,
+    ScheduledJob,
+    SiteSettings,
+    StaffAction,
+)
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice, TaxRecord
 from apps.leads.models import (
     AnswerTemplate,
@@ -45,7 +53,7 @@ from apps.orders.models import (
 )
 from apps.pages import models as pages
 from apps.payments.models import AuditDifference, ProviderEvent
-from apps.pricing.models import Campaign, PromoBatch, PromoCode
+from apps.pricing.models import Campaign, PromoBatch, PromoCode, Terms
 from apps.students.models import Consent, ErasureRequest, FormerEmail, SignIn, Student
 from tests.helpers.factories import make_subject
 
@@ -65,6 +73,7 @@ def make_one_of_everything():
     )
     promo.subjects.add(subject)
     PromoBatch.objects.create(name=f"Tanda {n}", pattern="FERIA-######")
+    Terms.objects.create(changed_by="carla")
     # It has ended: the prices of a test depend on no campaign that happens to run.
     Campaign.objects.create(
         name=f"Campaña {n}", percent=20, first_on="2025-08-01", last_on="2025-08-31", cart=True,
@@ -140,6 +149,7 @@ def make_one_of_everything():
     DeletedRow.objects.create(
         about="pages.faq", object_id="1", object_repr="¿Cuánto dura?", data=[], deleted_by="carla"
     )
+    Incident.objects.get_or_create(name="webhook-no-json")
     ScheduledJob.objects.get_or_create(name="send_due_mails", defaults={"due_at": timezone.now()})
     make_leads(n, subject=subject)
     Withdrawal.objects.create(

@@ -4,11 +4,11 @@ from itertools import count
 from typing import Any
 
 from apps.catalogue.models import Subject
-from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.checkout.place import Placed, place
 from apps.orders.checkout.request import Checkout
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, ReferralReward
+from apps.orders.offer.cart import CheckoutItem
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import BRUNO
@@ -41,7 +41,7 @@ def place_order(
 
 
 def pay_order(placed: Placed) -> Order:
-    payment = ConfirmedPayment(f"pi_{next(_references)}", placed.due_now_cents)
+    payment = ConfirmedPayment(f"pi_{next(_references)}", placed.offer.due_now_cents)
     return mark_paid(order_id=placed.order.pk, payment=payment, actor="Stripe")
 
 

@@ -87,7 +87,7 @@ class Sandbox:
                 "email": "ana@example.com",
                 "name": "Ana Muñoz",
             },
-            timeout=20,
+            timeout=60,
         ).json()
         return str(answer.get("error", {}).get("code", ""))
 

@@ -8,6 +8,7 @@ import pytest
 from django.test import Client
 
 from apps.core.http import csp_reports
+from apps.core.throttle import Limit
 from tests.test_start import DEPLOYMENT, ROOT, run
 
 pytestmark = pytest.mark.django_db
@@ -148,6 +149,14 @@ def test_reports_of_the_reporting_api_are_counted(caplog):
 )
 def test_report_that_is_none_is_ignored(body):
     assert report(body).status_code == 204
+
+
+def test_body_without_a_report_does_not_use_up_the_limit_of_all_visitors(monkeypatch):
+    monkeypatch.setattr(csp_reports, "ALL", Limit("csp-reports-all", times=1, seconds=3600))
+    for body in (b"{}", b"[]", b"x" * (csp_reports.LARGEST_BODY + 1)):
+        report(body)
+    statuses = [report(json.dumps({"csp-report": REPORT})).status_code for _ in range(2)]
+    assert statuses == [204, 429]
 
 
 def test_reports_have_limits():

@@ -1,23 +1,28 @@
 """Requests that no browser sends, at every public address: never a 5xx, always the error shape."""
 
 import errno
+import gzip
 import os
 import re
 import subprocess
 import sys
+import zlib
 from io import BytesIO
+from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
 import requests
 import time_machine
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from apps.core.errors import TooManyRequests
 from apps.core.http import bad_requests
+from apps.core.http.wsgi import Handler
 from apps.core.storage.file_storage import all_names
-from apps.core.throttle import client_network
+from apps.core.throttle import Limit, client_network
 from apps.leads import attachments
 from apps.leads.models import Lead
 from tests.contract.test_api import PATHS
@@ -31,6 +36,7 @@ PAGES = [
     "/login", "/login/entrar", "/mi-cuenta", "/mi-cuenta/datos", "/mi-cuenta/mis-datos.json",
     "/mi-cuenta/borrado", "/mi-cuenta/salir", "/terminos", "/privacidad", "/cookies",
     "/aviso-legal", "/success", "/cancel", "/plazos", "/complete-payment", "/avisos/baja",
+    "/correo/confirmar",
     "/asignaturas", "/asignaturas/uaf-1", "/asignaturas/uaf-1/grados/economia-1",
     "/asignaturas/uaf-1/microeconomia-1", "/buscar", "/opinion", "/sitemap-paginas.xml",
     "/sitemap-asignaturas-1.xml", "/speculation-rules.json",
@@ -63,6 +69,8 @@ ODD = {
     "unknown method": ("BREW", "", b"", {}),
     "lone surrogate": ("POST", "", LONE_SURROGATE, {}),
     "bytes that are no text": ("POST", "", b"\xff\xfe", {}),
+    "compressed body": ("POST", "", gzip.compress(b"{}"), {"Content-Encoding": "gzip"}),
+    "deflated body": ("POST", "", zlib.compress(b"{}"), {"Content-Encoding": "deflate"}),
     "unknown character set": ("POST", "", b"{}", {"Content-Type": "application/json; charset=x"}),
     "form without a boundary": ("POST", "", b"x", {"Content-Type": "multipart/form-data"}),
     "form in an unknown character set": (
@@ -177,12 +185,38 @@ def test_json_that_is_no_object_is_refused_in_spanish(path, body):
     }
 
 
+def test_compressed_body_is_refused_and_not_unpacked():
+    """The limits on a body count its bytes as they arrive: a kilobyte could unpack to megabytes."""
+    body = gzip.compress(b'{"code": "X", "cart_total": 10}')
+    plain = send("/api/validate-promo-code", "POST", "", gzip.decompress(body), {})
+    packed = send("/api/validate-promo-code", "POST", "", body, {"Content-Encoding": "gzip"})
+
+    assert (plain.status_code, packed.status_code) == (200, 400)
+    assert set(packed.json()) == SHAPE
+
+
 def test_foreign_host_is_400_in_the_error_shape(settings):
     settings.ALLOWED_HOSTS = ["shop.test"]
 
     answer = Client(raise_request_exception=False).get("/api/me", headers={"Host": "evil.test"})
 
     assert (answer.status_code, set(answer.json())) == (400, SHAPE)
+
+
+@pytest.mark.usefixtures("kept_connection")
+@pytest.mark.parametrize(
+    "path", ["/api/process-checkout", "/csp-report", "/api/nothing", "/compra"]
+)
+def test_body_that_is_refused_is_read_to_its_end(path):
+    """Otherwise the proxy could not send all of it, and would answer 503 instead of the refusal."""
+    body = BytesIO(b"x" * 3_000_000)
+    environ = RequestFactory().post(path).environ
+    environ |= {"CONTENT_LENGTH": "3000000", "wsgi.input": body}
+    statuses = []
+    Handler()(environ, lambda status, headers, *rest: statuses.append(int(status[:3])))
+
+    assert 400 <= statuses[0] < 500
+    assert body.tell() == 3_000_000
 
 
 class _Full(BytesIO):
@@ -242,10 +276,10 @@ def test_search_of_4200_characters_is_answered_in_json():
     try:
         wait_until(lambda: answers(port), 60)
         url = f"http://127.0.0.1:{port}/api/catalogue"
-        answer = requests.get(url, {"search": "a" * 4200}, timeout=30)
+        answer = requests.get(url, {"search": "a" * 4200}, timeout=60)
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)
 
     assert answer.status_code == 400
     assert list(answer.json()["fields"]) == ["search"]
@@ -253,7 +287,7 @@ def test_search_of_4200_characters_is_answered_in_json():
 
 def answers(port):
     try:
-        return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=30).ok
+        return requests.get(f"http://127.0.0.1:{port}/healthz", timeout=60).ok
     except requests.ConnectionError:
         return False
 
@@ -284,3 +318,23 @@ def test_addresses_of_one_ipv6_network_share_a_limit(settings):
     ]
 
     assert statuses == [200] * 20 + [429]
+
+
+@pytest.mark.parametrize(("bits", "uses"), [(56, 4), (48, 16)])
+@time_machine.travel("2026-03-02T10:01:00+01:00", tick=False)
+def test_networks_of_one_customer_share_a_limit(settings, rf, bits, uses):
+    """A customer with a /56 or a /48 has as many /64s as they like."""
+    settings.RATE_LIMIT_SCALE = 1
+    limit = Limit("test", times=1, seconds=60)
+
+    def count(network):
+        address = IPv6Address((0x20010DB8 << 96) + (network << 64))
+        limit.count(rf.get("/", REMOTE_ADDR=str(address)))
+
+    step = 1 << (64 - bits)  # To the next network of this width.
+    widest = step // uses
+    for number in range(uses):
+        count(number * widest)
+    with pytest.raises(TooManyRequests):
+        count(step - 1)
+    count(1 << 16)

@@ -21,7 +21,6 @@ COMMANDS = {
     "lighthouse": "lighthouse:measure",
     "images": "images:draw",
     "bench": "bench:bench",
-    "bench-peers": "bench_peers:bench_peers",
 }
 
 

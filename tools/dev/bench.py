@@ -1,7 +1,7 @@
 """`make bench`: the shop's speed beside its limits, on a temporary PostgreSQL server.
 
 It prints figures and is not a test, because they depend on the machine. `make bench BENCH=pages`
-measures one section. The rows are stored as var/bench.md and var/bench.json.
+measures one section. The rows are stored as var/bench.md.
 """
 
 import os
@@ -11,7 +11,6 @@ from importlib import import_module
 from pathlib import Path
 
 import django
-from django.core.management import call_command
 from django.db import connection
 
 from tools.dev.bench_table import Row, store, table
@@ -23,11 +22,11 @@ from tools.dev.stack import use_empty_shop
 # models, so they are imported when Django is set up.
 SECTIONS = {
     "pages": "bench_pages:page_rows",
+    "addresses": "bench_addresses:address_rows",
     "start": "bench_start:start_rows",
     "checkout": "bench_checkout:checkout_rows",
     "sizes": "bench_sizes:size_rows",
     "interaction": "bench_interaction:interaction_rows",
-    "catalogue": "bench_catalogue:catalogue_rows",
 }
 
 
@@ -47,7 +46,7 @@ def bench() -> int:
             module, name = SECTIONS[section].split(":")
             measure: Callable[[], list[Row]] = getattr(import_module(f"tools.dev.{module}"), name)
             rows += measure()
-            store(rows, ROOT / "var")
+            store(rows, ROOT / "var" / "bench.md")
     print(table(rows))
     return 0
 
@@ -55,4 +54,3 @@ def bench() -> int:
 def _empty_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    call_command("migrate", verbosity=0)

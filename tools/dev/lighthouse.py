@@ -7,8 +7,6 @@ Lighthouse, which is not a dependency of the project.
 
 import json
 import os
-import secrets
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +15,11 @@ from statistics import median
 from typing import Any
 
 import django
-from django.apps import apps
 
+from tools.dev.bench_shop import fill_shop, running_shop
 from tools.dev.chromium import install_chromium
 from tools.dev.processes import SetupError, run_to_end
-from tools.dev.stack import Stack, prepare, use_empty_shop
+from tools.dev.stack import use_empty_shop
 
 LIGHTHOUSE = "lighthouse@12.8.2"  # the last of those that run on Node 20
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
@@ -36,18 +34,6 @@ PAGES = (
 )  # fmt: skip
 # Search engines are kept off these, so they have no SEO figure.
 NOT_INDEXED = ("/buscar?q=economia", "/login", "/desistimiento")
-
-PRODUCTION = {
-    "DEBUG": "false",
-    "SECRET_KEY": secrets.token_hex(32),
-    "ALLOWED_HOSTS": "127.0.0.1",
-    "STRIPE_SANDBOX": "0",
-    "STRIPE_SECRET_KEY": "sk_test_lighthouse",
-    "STRIPE_PUBLISHABLE_KEY": "pk_test_lighthouse",
-    "STRIPE_WEBHOOK_SECRET": "whsec_lighthouse",
-    "ALLOW_TEST_KEYS": "1",
-    "ALLOW_LOCAL_SITE": "1",
-}
 
 
 @dataclass(frozen=True)
@@ -73,23 +59,14 @@ def measure() -> int:
     with tempfile.TemporaryDirectory(prefix="academy-lighthouse-") as folder:
         use_empty_shop(Path(folder))
         django.setup()
-        prepare()
-        _show_samples()
-        _run([sys.executable, "manage.py", "collectstatic", "--noinput", "-v0"], PRODUCTION)
-        with (Path(folder) / "shop.log").open("wb") as log:
-            stack = Stack(PRODUCTION, output=log)
-            try:
-                stack.start("web")
-                stack.wait_ready()
-                by_page = {}
-                for page in pages:
-                    url = stack.url + page
-                    by_page[page] = median_of(
-                        [_judge(page, url, folder, chromium) for _ in range(runs)]
-                    )
-                    print(line(page, by_page[page]), flush=True)
-            finally:
-                stack.stop()
+        fill_shop()
+        with running_shop() as shop:
+            by_page = {}
+            for page in pages:
+                url = shop.url + page
+                runs_of_page = [_judge(page, url, folder, chromium) for _ in range(runs)]
+                by_page[page] = median_of(runs_of_page)
+                print(line(page, by_page[page]), flush=True)
     print(f"\n{table(by_page)}")
     return 0 if all(figures.is_good for figures in by_page.values()) else 1
 
@@ -97,13 +74,6 @@ def measure() -> int:
 def chosen_pages(text: str) -> list[str]:
     """Return the pages that the text names, or all of them."""
     return text.replace(",", " ").split() or [*PAGES, *NOT_INDEXED]
-
-
-def _show_samples() -> None:
-    """Mark the sample data as real, because a site in production hides samples."""
-    for model in apps.get_models():
-        if any(field.name == "is_sample" for field in model._meta.fields):
-            model._default_manager.update(is_sample=False)
 
 
 def _judge(page: str, url: str, folder: str, chromium: str | None) -> Figures:

@@ -1,4 +1,4 @@
-"""Stores the payments and cards of sample orders in the Stripe sandbox."""
+"""Stores the payments, disputes and cards of sample orders in the Stripe sandbox."""
 
 from typing import Any
 
@@ -7,14 +7,15 @@ import requests
 from tools.dev.processes import SetupError
 
 TIMEOUT_SECONDS = 30
+STATUS_AT_STRIPE = {"open": "needs_response"}
 
 
 def store_in_sandbox(url: str) -> dict[str, int]:
     """Store what the sandbox at this address does not have yet. Safe to repeat.
 
-    Staff can then refund sample orders, and overdue instalments can be charged. Returns how many
-    `payments` and `saved_cards` are new. Does nothing without sample orders. Django must be set up.
-    Raises SetupError.
+    Staff can then refund sample orders, overdue instalments can be charged, and the shop fetches
+    the balance and its payouts. Returns how many `payments` and `saved_cards` are new. Does nothing
+    without sample orders. Django must be set up. Raises SetupError.
     """
     content = {"payments": _payments(), "saved_cards": _saved_cards()}
     if not any(content.values()):
@@ -50,8 +51,18 @@ def _payments() -> list[dict[str, Any]]:
                 for refund in payment.refunds.all()
                 if refund.status == Refund.Status.SUCCEEDED
             ],
+            "disputes": [
+                {
+                    "id": dispute.reference,
+                    "amount": dispute.amount_cents,
+                    "created": int(dispute.opened_at.timestamp()),
+                    "status": STATUS_AT_STRIPE.get(dispute.status, dispute.status),
+                    "closed": int(dispute.closed_at.timestamp()) if dispute.closed_at else 0,
+                }
+                for dispute in payment.disputes.all()
+            ],
         }
-        for payment in paid.order_by("succeeded_at", "pk").prefetch_related("refunds")
+        for payment in paid.order_by("pk").prefetch_related("refunds", "disputes")
     ]
 
 

@@ -98,6 +98,10 @@ class Stack:
         """Stop these processes, or all that run."""
         end(*(self._running.pop(name) for name in names or list(self._running)))
 
+    def pid(self, name: str) -> int:
+        """The id of a running process, which is also that of its process group."""
+        return self._running[name].pid
+
     def ended(self) -> str:
         """The processes that ended by themselves, in Spanish; empty if all of them run."""
         return " y ".join(

@@ -9,13 +9,15 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import environ
 
 from tools.dev.chromium import install_chromium
+from tools.dev.debian import can_install, install
 from tools.dev.processes import ROOT, SetupError, end, start
+from tools.drill.proxy import nginx
 
 AT_ONCE = 2
 # Moments at which arithmetic with dates goes wrong: campaigns, midnight before and after the end of
@@ -37,9 +39,7 @@ MOMENTS = {
     "principio de trimestre": "2027-07-01T08:00+02:00",
     "domingo": "2027-05-16T12:00+02:00",
 }
-# A test that fails while the steps share two cores may be right: up to so many failed tests of a
-# step are repeated alone. More of them are no accident.
-MOST_REPEATED = 5
+ON_POSTGRES = ("Nochevieja", "empieza el verano")
 REPORTS = ROOT / "var" / "test-results"
 # The checks load Django's settings and must not create a database.
 SETTINGS = {"DEBUG": "true", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
@@ -50,21 +50,17 @@ MOODLE_SETTINGS = ("MOODLE_TEST_URL", "MOODLE_TEST_TOKEN", "MOODLE_TEST_ADMIN_TO
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a run. `report` is its JUnit file; without one the step counts as one test.
-
-    `again` are the options with which the command repeats only the tests that failed.
-    """
+    """One command of a run. `report` is its JUnit file; without one the step counts as one test."""
 
     name: str
     command: Sequence[str]
     env: dict[str, str] = field(default_factory=dict)
     report: Path | None = None
-    again: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended: counts of tests, seconds, and the status of its command.
+    """How a step ended: counts of tests, and seconds.
 
     `cpu_seconds` are those of all processes that the step started and waited for: not of the
     PostgreSQL server, which is nobody's child.
@@ -75,7 +71,6 @@ class Outcome:
     failed: int
     skipped: int
     seconds: float
-    status: int = 0
     cpu_seconds: float = 0
 
 
@@ -121,8 +116,11 @@ ON_SQLITE = [f"{in_}/test_{name}.py" for in_, names in _ON_SQLITE.items() for na
 def python_tests() -> list[Step]:
     """All Python tests on PostgreSQL. Those of ON_SQLITE run on SQLite as well.
 
-    Many wait for a process, so both runs go side by side with two processes each.
+    Many wait for a process, so both runs go side by side with two processes each. The tests of the
+    deployment's files start nginx; where it cannot be installed, they are skipped.
     """
+    if nginx() is None and can_install():
+        install("nginx")
     options = ["--numprocesses=2", "--dist=worksteal"]
     sqlite = ["--database=sqlite", "--database-tests-only", *ON_SQLITE]
     return [
@@ -146,9 +144,9 @@ def date_tests() -> list[Step]:
 
 
 def browser_tests() -> list[Step]:
-    """The journeys in Chromium. They mostly wait, so there are four shops side by side."""
+    """The journeys in Chromium. They mostly wait, so there are three shops side by side."""
     env = {"CHROMIUM_PATH": install_chromium() or ""}
-    options = ["--stack", "--numprocesses=4", "--dist=worksteal"]
+    options = ["--stack", "--numprocesses=3", "--dist=worksteal"]
     options += ["--screenshot=only-on-failure", f"--output={REPORTS / 'browser'}", "tests/browser"]
     return [_pytest("pytest, Chromium", "browser", *options, env=env)]
 
@@ -183,12 +181,18 @@ def test_browser() -> int:
 
 
 def test_dates() -> int:
-    """`make test-dates`: all Python tests at each of twelve moments, and a table of them."""
-    options = ["--numprocesses=2", "--dist=worksteal", "--database=postgres"]
+    """`make test-dates`: all Python tests at each of twelve moments, and a table of them.
+
+    On SQLite, which takes less time: dates are computed in Python, and no SQL asks for the
+    time (tests/test_database_clock.py). Two moments run on PostgreSQL, which converts time zones.
+    """
+    options = ["--numprocesses=2", "--dist=worksteal", "--as-of"]
+    runs = [(name, moment, "sqlite") for name, moment in MOMENTS.items()]
+    runs += [(f"{name}, PostgreSQL", MOMENTS[name], "postgres") for name in ON_POSTGRES]
     return run_all(
         [
-            _pytest(name, f"fechas-{number}", *options, "--as-of", moment)
-            for number, (name, moment) in enumerate(MOMENTS.items())
+            _pytest(name, f"fechas-{number}", *options, moment, f"--database={database}")
+            for number, (name, moment, database) in enumerate(runs)
         ]
     )
 
@@ -257,10 +261,7 @@ def run_all(steps: Sequence[Step]) -> int:
     """Run all steps and print a summary. Returns 1 if any of them failed."""
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir(parents=True)
-    outcomes = [
-        _repeat(step, outcome) if _may_repeat(step, outcome) else outcome
-        for step, outcome in zip(steps, run_steps(steps), strict=True)
-    ]
+    outcomes = run_steps(steps)
     print(summary(outcomes), flush=True)
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
@@ -296,30 +297,12 @@ class Run:
         seconds = time.monotonic() - self.began
         shown = output if failed else output.rpartition("\n")[2] if step.report else ""
         print(f"{'✗' if failed else '✓'} {step.name} ({seconds:.0f} s) {shown}", flush=True)
-        cpu = self.cpu_seconds
-        return Outcome(step.name, int(passed), failed, skipped, seconds, status, cpu)
+        return Outcome(step.name, int(passed), failed, skipped, seconds, self.cpu_seconds)
 
 
 def _cpu_of_ended_steps() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _may_repeat(step: Step, outcome: Outcome) -> bool:
-    """Whether the step ran to its end and few tests failed: pytest's status is 1 then."""
-    return bool(step.again) and outcome.status == 1 and 0 < outcome.failed <= MOST_REPEATED
-
-
-def _repeat(step: Step, outcome: Outcome) -> Outcome:
-    """Repeat the failed tests alone. The output names them, and has the reason of each failure."""
-    name = f"{step.name}: repetir {outcome.failed} sin otra carga"
-    [repeated] = run_steps([replace(step, name=name, command=[*step.command, *step.again])])
-    if repeated.passed + repeated.failed != outcome.failed:  # The step broke off.
-        return outcome
-    passed = outcome.passed + repeated.passed
-    seconds = outcome.seconds + repeated.seconds
-    cpu = outcome.cpu_seconds + repeated.cpu_seconds
-    return replace(outcome, passed=passed, failed=repeated.failed, seconds=seconds, cpu_seconds=cpu)
 
 
 def run_steps(steps: Sequence[Step]) -> list[Outcome]:
@@ -375,8 +358,7 @@ def _python(*arguments: str) -> list[str]:
 
 def _pytest(name: str, report: str, *options: str, env: dict[str, str] | None = None) -> Step:
     path = REPORTS / f"{report}.xml"
-    # Each run keeps its own list of failed tests.
+    # Each run keeps its own list of failed tests, for `pytest --last-failed`.
     kept = ["-o", f"cache_dir={REPORTS / report}-cache"]
     command = _python("-m", "pytest", "--quiet", f"--junit-xml={path}", *kept, *options)
-    again = ["--last-failed", "--last-failed-no-failures=none", "--numprocesses=0"]
-    return Step(name, command, env or {}, path, again)
+    return Step(name, command, env or {}, path)

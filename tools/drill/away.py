@@ -1,4 +1,4 @@
-"""The database is away for a while, not only for a restart."""
+"""Drills in which the database restarts, or is away for a while, under load."""
 
 import os
 import time
@@ -54,5 +54,23 @@ def database_away(shop: Shop) -> Outcome:
         f"PostgreSQL falta {SECONDS:.0f} s con compras en marcha",
         f"{crowd.paid} compras, {crowd.refusals} intentos repetidos; mientras faltaba, respuestas "
         f"{dict(statuses)}, la más lenta {slowest:.1f} s; tres compras más en {back_after:.0f} s",
+        lost,
+    )
+
+
+def database_restarts(shop: Shop) -> Outcome:
+    """PostgreSQL restarts under load: three times in order, twice as after a crash."""
+    with Crowd(shop) as crowd:
+        crowd.wait_for(3)
+        for crash in (False, True, False, True, False):
+            shop.database.stop(crash=crash)
+            time.sleep(1)
+            shop.database.start()
+            crowd.wait_for(2)
+    lost = [f"«{name}» ha terminado" for name in shop.host.ended()]
+    lost += losses(shop, crowd.buyers)
+    return Outcome(
+        "PostgreSQL se reinicia 5 veces con compras en marcha",
+        f"{crowd.paid} compras, {crowd.refusals} intentos repetidos",
         lost,
     )

@@ -156,6 +156,20 @@ def buy_one_by_one(
     return buyers
 
 
+def make_due(shop: Shop, plans: Sequence[Buyer]) -> None:
+    """Make the second instalments of these plans due today."""
+    emails = ", ".join(f"'{plan.email}'" for plan in plans)
+    shop.host.manage("shell", "--command", _DUE.format(emails=emails))
+
+
+_DUE = """
+from django.utils import timezone
+from apps.orders.models import Instalment
+rows = Instalment.objects.filter(order__email__in=[{emails}], number=2)
+rows.update(due_on=timezone.localdate(), charge_on=timezone.localdate())
+"""
+
+
 class Crowd:
     """Buyers who arrive all the time, in some threads, until the crowd is told to stop."""
 

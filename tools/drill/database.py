@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -13,8 +12,7 @@ import psycopg
 from tools.dev.postgres import NewServer
 from tools.dev.processes import SetupError
 
-# Each line of the log begins with the name of the process that caused it (PGAPPNAME).
-_SETTINGS = "max_connections = 200\nlog_line_prefix = '%a|'\n"
+_SETTINGS = "max_connections = 200\n"
 
 
 class Database:
@@ -37,26 +35,26 @@ class Database:
     def pid(self) -> int:
         return self._server.get_postmaster_info().pid
 
-    @property
-    def log(self) -> Path:
-        return self._server.log
-
     def create(self, name: str) -> None:
         """Create an empty database; from now on it is the shop's."""
         with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
         self.name = name
 
+    @contextmanager
+    def beside(self, name: str) -> Iterator[str]:
+        """Another empty database on the server, for as long as the block lasts; yields its URL."""
+        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+            try:
+                yield self._server.url(name)
+            finally:
+                connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())
+
     def rows(self, query: str) -> list[tuple[object, ...]]:
         """The answer of the shop's database to a query of ours."""
         with psycopg.connect(self._conninfo(self.name), autocommit=True) as connection:
             return connection.execute(query.encode()).fetchall()
-
-    def set(self, name: str, value: str) -> None:
-        """Change a setting of the running server."""
-        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
-            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
-            connection.execute("SELECT pg_reload_conf()")
 
     @contextmanager
     def locked(self, table: str) -> Iterator[Callable[[], bool]]:

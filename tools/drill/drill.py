@@ -26,8 +26,8 @@ from tools.drill import (
     purchase_steps,
     refunds,
     releases,
-    restarts,
     restored,
+    slow_crowd,
 )
 from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop, running_shop
@@ -37,25 +37,25 @@ Drill = Callable[[Shop], Outcome]
 # because most of it is spent waiting.
 SHOPS: tuple[tuple[Drill, ...], ...] = (
     (
+        restored.rehearsed_restore,
         restored.restored_backup,
-        restarts.database_restarts,
+        away.database_restarts,
         away.database_away,
-        restarts.workers_killed,
         kills.instalments_killed,
         provider.provider_in_trouble,
         provider.mail_server_away,
         disk.disk_full,
         clocks.clock_jumps,
+        slow_crowd.slow_crowd,
         releases.two_releases,
     ),
     (
-        kills.web_killed,
+        kills.processes_killed,
         purchase_steps.purchases_killed,
         refunds.refunds_killed,
         imports.imports_killed,
         friend_codes.friend_code_at_once,
         mails.one_mail_for_each_payment,
-        provider.provider_away,
         neighbours.neighbours_hang,
         hosts.two_hosts,
         pooler.through_pgbouncer,

@@ -4,6 +4,7 @@ import re
 from functools import partial
 
 from tools.dev.processes import SetupError
+from tools.drill.buyer import wait
 from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop
 from tools.drill.staff import Staff
@@ -19,23 +20,23 @@ LESSONS = "catalogue_lesson"
 UPLOADED = Step(
     "importación: antes de guardar el archivo", "web", table="catalogue_catalogueupload"
 )
-INSERTED = Step("importación: asignaturas escritas, lecciones no", "web", table=LESSONS)
+INSERTED = Step("importación: asignaturas escritas, lecciones no", "worker-mail", table=LESSONS)
 COMMAND = Step("orden de importar: asignaturas escritas", "", table=LESSONS)
-DONE = Step("importación: hecha, sin anotar quién", "web", table="django_admin_log")
+DONE = Step("importación: hecha, sin anotar quién", "worker-mail", table="django_admin_log")
 
 
 def imports_killed(shop: Shop) -> Outcome:
-    """Kill the web process and the command in the middle of an import; then import again."""
+    """Kill web process, worker and command in the middle of an import; then import again."""
     staff, lost = Staff(shop), []
     lost += killed_at(shop, UPLOADED, partial(_upload, staff))
     page = _upload(staff)
+    confirm = partial(staff.post, page, fingerprint=_fingerprint(staff, page))
     for step in (INSERTED, DONE):
-        confirm = partial(
-            staff.post, page, fingerprint=staff.hidden(staff.get(page), "fingerprint")
-        )
         lost += killed_at(shop, step, confirm)
         lost += _partial(shop, step.name, 0)
-    staff.post(page, fingerprint=staff.hidden(staff.get(page), "fingerprint"))
+    confirm()
+    importing = "SELECT 1 FROM catalogue_catalogueupload WHERE state = 'importing'"
+    wait(lambda: not shop.database.rows(importing), 60)
     lost += _partial(shop, "segundo intento", ROWS)
     lost += _noted(shop)
     lost += _command_killed(shop)
@@ -67,6 +68,19 @@ def _upload(staff: Staff) -> str:
     if not found:
         raise SetupError(f"El archivo no se puede subir: {answer.status_code} {answer.url}")
     return found[0]
+
+
+def _fingerprint(staff: Staff, page: str) -> str:
+    """The fingerprint of the preview, once the worker has read the file."""
+    found = ""
+
+    def is_read() -> bool:
+        nonlocal found
+        found = staff.hidden(staff.get(page), "fingerprint")
+        return bool(found)
+
+    wait(is_read, 60)
+    return found
 
 
 def _imported(shop: Shop) -> int:

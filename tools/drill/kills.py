@@ -9,10 +9,10 @@ import time
 from collections import Counter
 
 from tools.dev.processes import ROOT
-from tools.drill.buyer import Crowd, buy_one_by_one
+from tools.drill.buyer import Crowd, buy_one_by_one, make_due
 from tools.drill.count import losses
 from tools.drill.outcome import Outcome
-from tools.drill.shop import Host, Shop
+from tools.drill.shop import BACKGROUND, Host, Shop
 from tools.drill.steps import Step, command_killed_at
 
 WEB_KILLS = 6
@@ -25,20 +25,19 @@ INSTALMENT = (
 )
 
 
-def web_killed(shop: Shop) -> Outcome:
-    """The web process is killed at random moments of checkout, webhook and completion."""
+def processes_killed(shop: Shop) -> Outcome:
+    """Each process is killed with SIGKILL at a random moment under load, the web several times."""
     with Crowd(shop, threads=4) as crowd, Crowd(shop, threads=1, plan=True) as plans:
-        for _ in range(WEB_KILLS):
+        for name in (*["web"] * WEB_KILLS, *BACKGROUND):
             crowd.wait_for(1)
             time.sleep(random.random())  # noqa: S311
-            shop.host.kill("web")
-            shop.host.start("web")
-    buyers = [*crowd.buyers, *plans.buyers]
+            shop.host.kill(name)
+            shop.host.start(name)
     return Outcome(
-        f"kill -9 de la web {WEB_KILLS} veces en pedidos, avisos y confirmaciones",
+        f"kill -9 de la web {WEB_KILLS} veces, de cada trabajador y del reloj",
         f"{crowd.paid} compras y {plans.paid} a plazos, "
         f"{crowd.refusals + plans.refusals} intentos repetidos",
-        losses(shop, buyers, killed=True),
+        losses(shop, [*crowd.buyers, *plans.buyers], killed=True),
     )
 
 
@@ -46,9 +45,7 @@ def instalments_killed(shop: Shop) -> Outcome:
     """The job that charges instalments is killed at each step and at random moments."""
     plans = buy_one_by_one(shop, 6, plan=True)
     lost = losses(shop, plans)
-    emails = ", ".join(f"'{plan.email}'" for plan in plans)
-    # The second instalments are due today.
-    shop.host.manage("shell", "--command", _DUE.format(emails=emails))
+    make_due(shop, plans)
     for step in INSTALMENT:
         lost += command_killed_at(shop, step, "charge_instalments")
         # A killed run holds its instalment for 5 minutes; here the lease ends now.
@@ -74,12 +71,6 @@ def instalments_killed(shop: Shop) -> Outcome:
     )
 
 
-_DUE = """
-from django.utils import timezone
-from apps.orders.models import Instalment
-rows = Instalment.objects.filter(order__email__in=[{emails}], number=2)
-rows.update(due_on=timezone.localdate(), charge_on=timezone.localdate())
-"""
 _END_LEASES = """
 from apps.orders.models import Instalment
 Instalment.objects.update(leased_until=None)

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from tools.dev.processes import SetupError, interrupt_on_signals
 from tools.drill.buyer import wait
 from tools.drill.count import losses
-from tools.drill.queues import waiting
 from tools.drill.shop import BACKGROUND, Shop, running_shop
 from tools.drill.traffic import Crowd, Traffic, seconds_until_calm
-from tools.drill.usage import VISITORS, Usage, usage
+from tools.drill.usage import Usage, usage, waiting
 
 MINUTES = float(os.environ.get("LOAD_MINUTES", "10"))
 CHOSEN_VISITORS = int(os.environ.get("LOAD_VISITORS", "0"))
@@ -105,7 +104,7 @@ def _measure(shop: Shop) -> int:
         f"segundo, entre ellas {purchases * 60 / elapsed:.0f} compras por minuto"
     )
     _print_seconds(traffic)
-    bottleneck = _bottleneck(before, usage(shop), elapsed, watch)
+    _print_usage(before, usage(shop), elapsed, watch)
     problems = [f"error {n} veces: {name}" for name, n in traffic.errors.most_common(10)]
     problems += watch.growth()
     began = time.monotonic()
@@ -113,7 +112,6 @@ def _measure(shop: Shop) -> int:
     print(
         f"  colas vacías {time.monotonic() - began:.0f} s después" if emptied else "  colas llenas"
     )
-    print(f"lo siguiente que frena: {bottleneck}")
     crowd, sentences = _overload(shop)
     problems += sentences
     problems += losses(shop, [*traffic.buyers, *crowd.buyers])
@@ -149,29 +147,18 @@ def _print_seconds(traffic: Traffic) -> None:
         )
 
 
-def _bottleneck(
+def _print_usage(
     before: dict[str, Usage], after: dict[str, Usage], elapsed: float, watch: Watch
-) -> str:
-    """Print the CPU of each process. Returns a Spanish phrase for what is scarce."""
+) -> None:
+    """Print the cores that each process kept busy, and the longest wait in each queue."""
     cores = {name: (used.cpu_s - before[name].cpu_s) / elapsed for name, used in after.items()}
     listed = sorted(cores.items(), key=lambda item: -item[1])
-    print("  núcleos: " + ", ".join(f"{name} {used:.2f}" for name, used in listed))
     print(
-        "  la tarea más antigua: "
-        + (", ".join(f"{name} {s:.0f} s" for name, s in watch.oldest_s.items()) or "ninguna")
+        f"  núcleos, de {os.cpu_count()}: "
+        + ", ".join(f"{name} {used:.2f}" for name, used in listed)
     )
-    queue, oldest = max(watch.oldest_s.items(), key=lambda item: item[1], default=("", 0.0))
-    if oldest > 10:
-        return f"la cola «{queue}», cuyo trabajador no da abasto ({oldest:.0f} s de espera)"
-    total, there_are = sum(cores.values()), os.cpu_count() or 1
-    heaviest = next(name for name, _ in listed if name != VISITORS)
-    if total > 0.8 * there_are:
-        own = cores[VISITORS] + cores.get("stripe", 0)
-        return (
-            f"los {there_are} núcleos, sobre todo «{heaviest}»; los visitantes y Stripe, que en "
-            f"producción están fuera, gastan {own:.1f} de {total:.1f}"
-        )
-    return f"ninguno a esta altura: {total:.1f} de {there_are} núcleos ocupados"
+    waits = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in watch.oldest_s.items())
+    print(f"  la tarea más antigua: {waits or 'ninguna'}")
 
 
 def _overload(shop: Shop) -> tuple[Crowd, list[str]]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tools.drill.buyer import buy_one_by_one, wait
+from tools.drill.buyer import buy_one_by_one, make_due, wait
 from tools.drill.count import losses, received
 from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop
@@ -15,8 +15,7 @@ def one_mail_for_each_payment(shop: Shop) -> Outcome:
     buyers = buy_one_by_one(shop, BUYERS)
     plans = buy_one_by_one(shop, BUYERS, plan=True)
     lost = losses(shop, [*buyers, *plans])
-    emails = ", ".join(f"'{plan.email}'" for plan in plans)
-    shop.host.manage("shell", "--command", _DUE.format(emails=emails))
+    make_due(shop, plans)
     shop.host.manage("charge_instalments")
     wanted = {buyer.email: 1 for buyer in buyers} | {plan.email: 2 for plan in plans}
     wait(lambda: _mails(shop, wanted) == wanted, 60)
@@ -41,11 +40,3 @@ def _mails(shop: Shop, emails: dict[str, int]) -> dict[str, int]:
         to for to, subject in received(shop) if subject.startswith(("Confirmación", "Recibo"))
     )
     return {email: count[email] for email in emails}
-
-
-_DUE = """
-from django.utils import timezone
-from apps.orders.models import Instalment
-rows = Instalment.objects.filter(order__email__in=[{emails}], number=2)
-rows.update(due_on=timezone.localdate(), charge_on=timezone.localdate())
-"""

@@ -1,11 +1,10 @@
 """Drills in which Stripe or the mail server misbehaves while buyers buy."""
 
-import time
 from typing import Any
 
 import requests
 
-from tools.drill.buyer import Buyer, Crowd, buy_one_by_one
+from tools.drill.buyer import buy_one_by_one
 from tools.drill.count import losses, received
 from tools.drill.outcome import Outcome
 from tools.drill.shop import Shop
@@ -50,31 +49,6 @@ def provider_in_trouble(shop: Shop) -> Outcome:
     # A breaker may be open for 15 s, and a webhook is sent again after up to 30 s.
     lost += losses(shop, buyers)
     return Outcome("Stripe " + ", ".join(TROUBLE), "; ".join(refused), lost)
-
-
-def provider_away(shop: Shop) -> Outcome:
-    """Stripe hangs: pages go on, and buyers get through afterwards."""
-    fault = {"calls": "*", "do": "timeout_before", "seconds": 60, "caller": "server"}
-    shop.sandbox.fault(**fault)
-    buyer = Buyer(shop)
-    slowest = 0.0
-    with Crowd(shop, threads=4) as crowd:
-        for _ in range(30):
-            began = time.monotonic()
-            requests.get(f"{shop.address}/compra", timeout=60).raise_for_status()
-            slowest = max(slowest, time.monotonic() - began)
-            time.sleep(0.5)
-        shop.sandbox.control("DELETE", "faults")
-        crowd.wait_for(2, seconds=90)
-    buyer.buy()
-    lost = losses(shop, [buyer, *crowd.buyers])
-    if slowest > 10:
-        lost.append(f"una página tardó {slowest:.1f} s")
-    return Outcome(
-        "Stripe no contesta mientras 4 compradores lo intentan",
-        f"la página más lenta: {slowest:.1f} s; después pagaron {crowd.paid}",
-        lost,
-    )
 
 
 def mail_server_away(shop: Shop) -> Outcome:

@@ -1,19 +1,25 @@
 """nginx with the sample of `deploy/nginx`, if nginx is installed."""
 
 import getpass
+import re
+import resource
 import shutil
 from pathlib import Path
 
 from tools.dev.processes import ROOT
 
 SAMPLE = ROOT / "deploy" / "nginx" / "academia-locations.conf"
+UPSTREAMS = SAMPLE.with_name("academia-upstreams.conf")
+# As docs/deploy.md has it, if this machine allows as many open files.
+CONNECTIONS = 8192
 _CONFIGURATION = """
 daemon off;
 user {user};
 pid {folder}/nginx.pid;
 error_log {folder}/error.log warn;
 worker_processes 1;
-events {{ worker_connections 1024; }}
+worker_rlimit_nofile {files};
+events {{ worker_connections {connections}; }}
 http {{
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
@@ -22,7 +28,10 @@ http {{
     scgi_temp_path {folder}/scgi;
     include {sample_folder}/academia-http.conf;
     access_log {folder}/access.log academia;
-    upstream academia {{ {servers} keepalive 16; }}
+    {upstreams}
+    # Whoever comes from this very address names the visitor, like a proxy in front (compose.conf).
+    set_real_ip_from 127.0.0.1;
+    real_ip_header X-Forwarded-For;
     server {{
         listen 127.0.0.1:{port};
         set $visitor_scheme $scheme;
@@ -56,6 +65,17 @@ def configure(folder: Path, port: int, *web_ports: int) -> None:
         sample_folder=SAMPLE.parent,
         port=port,
         user=getpass.getuser(),
-        servers=" ".join(f"server 127.0.0.1:{each} max_fails=0;" for each in web_ports),
+        upstreams=upstreams(*web_ports),
+        connections=CONNECTIONS,
+        files=min(2 * CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
     )
     (folder / "nginx.conf").write_text(configuration, encoding="utf-8")
+
+
+def upstreams(*web_ports: int) -> str:
+    """The sample's upstreams with these web hosts in place of its one."""
+    return re.sub(
+        r"server 127\.0\.0\.1:8000([^;]*;)",
+        lambda line: " ".join(f"server 127.0.0.1:{port}{line[1]}" for port in web_ports),
+        UPSTREAMS.read_text(encoding="utf-8"),
+    )

@@ -58,8 +58,7 @@ class Host:
         """
         for name in names or ("web", *BACKGROUND):
             command = f"{within}{self._commands[name]}"
-            # PostgreSQL's log names the process of each statement.
-            changed = {**self.env, "PGAPPNAME": name, **env}
+            changed = {**self.env, **env}
             self._running[name] = start(command, changed, self._log, folder=self._code)
         if not names or "web" in names:
             self.wait_ready()

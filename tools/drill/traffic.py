@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import requests
@@ -23,8 +23,9 @@ PATIENCE_S = 60
 class Traffic:
     """Some visitors who act one action after the other. Each one takes so many seconds."""
 
-    def __init__(self, shop: Shop) -> None:
+    def __init__(self, shop: Shop, mix: Mapping[str, int] = MIX) -> None:
         self.shop = shop
+        self._mix = mix
         self.seconds: dict[str, list[float]] = defaultdict(list)
         self.errors: Counter[str] = Counter()
         self.buyers: list[Buyer] = []
@@ -43,7 +44,7 @@ class Traffic:
     def _visit(self, ends_at: float) -> None:
         session = requests.Session()
         while time.monotonic() < ends_at:
-            [kind] = random.choices(list(MIX), weights=list(MIX.values()))  # noqa: S311
+            [kind] = random.choices(list(self._mix), weights=list(self._mix.values()))  # noqa: S311
             began = time.monotonic()
             try:
                 self._act(session, kind)
@@ -70,10 +71,13 @@ class Traffic:
                 self.errors.update(f"{kind}: {sentence}" for sentence in buyer.refusals)
 
     def _get(self, session: requests.Session, path: str) -> None:
-        # Each action is of another visitor: the limits per address are not what is measured.
-        visitor = {"X-Forwarded-For": f"10.9.{random.randrange(256)}.{random.randrange(256)}"}  # noqa: S311
         url = f"{self.shop.address}{path}"
-        session.get(url, headers=visitor, timeout=PATIENCE_S).raise_for_status()
+        session.get(url, headers=another_visitor(), timeout=PATIENCE_S).raise_for_status()
+
+
+def another_visitor() -> dict[str, str]:
+    """The header of a visitor of their own: the limits per address are not what is measured."""
+    return {"X-Forwarded-For": f"10.9.{random.randrange(256)}.{random.randrange(256)}"}  # noqa: S311
 
 
 def search() -> str:
@@ -109,7 +113,8 @@ class Crowd:
             path = random.choice((search(), f"/compra?q={random.randrange(10**9)}"))  # noqa: S311
             began = time.monotonic()
             try:
-                answer = requests.get(f"{self.shop.address}{path}", timeout=PATIENCE_S)
+                url = f"{self.shop.address}{path}"
+                answer = requests.get(url, headers=another_visitor(), timeout=PATIENCE_S)
             except requests.RequestException as error:
                 with self._lock:
                     self.statuses[0] += 1

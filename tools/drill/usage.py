@@ -1,4 +1,7 @@
-"""CPU and memory of each process of the shop, with all that it started. Linux only."""
+"""CPU and memory of each process of the shop, with all that it started, and the tasks that wait.
+
+Linux only.
+"""
 
 import os
 from contextlib import suppress
@@ -56,3 +59,18 @@ def _processes() -> tuple[dict[int, int], dict[int, Usage]]:
             ticks = sum(int(field) for field in fields[11:15])
             own[pid] = Usage(ticks / _TICKS, int(fields[21]) * _PAGE_MB)
     return parents, own
+
+
+def waiting(shop: Shop) -> dict[str, float]:
+    """The seconds that the oldest task of each queue has waited. Empty if nothing waits."""
+    return {str(name): float(str(age)) for name, age in shop.database.rows(_WAITING)}
+
+
+# A task without a time has one in the year 9999 (django_tasks_db).
+_WAITING = """
+SELECT queue_name, extract(epoch FROM now() - min(enqueued_at))
+FROM django_tasks_database_dbtaskresult
+WHERE status IN ('READY', 'RUNNING')
+AND (run_after <= now() OR run_after > now() + interval '100 years')
+GROUP BY queue_name
+"""

@@ -39,8 +39,6 @@ def main() -> int:
         _stop_on_signals(server, options.parent)
         deliverer.start()
         print(f"Stripe sandbox on http://{HOST}:{server.server_port}", flush=True)
-        if not options.quiet:
-            print(options.introduction(HOST, server.server_port), flush=True)
         server.serve_forever(poll_interval=0.1)
         deliverer.stop()
         server.server_close()

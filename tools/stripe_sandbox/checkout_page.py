@@ -33,22 +33,17 @@ class CheckoutPage:
             session = with_current_status(ctx, session)
             lines = [(line, _description(ctx, line)) for line in tx.private(id)["lines"]]
             discount = _discount_name(ctx, session)
-            saves_card = (
-                session["mode"] == "setup" or "setup_future_usage" in tx.private(id)["intent_data"]
-            )
-            preset_email = checkout_payment.preset_email(ctx, session)
+            saves_card = "setup_future_usage" in tx.private(id)["intent_data"]
             secret = checkout_payment.client_secret(ctx, session)
         if request.query == "state":
             return Response.json(_state(session, secret))
         if session["status"] == "open":
-            page = self._open_page(
-                session, lines, discount=discount, saves_card=saves_card, preset_email=preset_email
-            )
+            page = self._open_page(session, lines, discount=discount, saves_card=saves_card)
             return Response.html(page)
         return Response.html(_closed_page(session))
 
     def _pay(self, request: Request, id: str) -> Response:
-        """Pay with the JSON {"payment_method", "email", "name"}. Answers the state or an error."""
+        """Pay with the JSON {"payment_method", "name"}. Answers the state or an error."""
         if request.headers["content-type"].partition(";")[0].strip() != "application/json":
             return Response.json({"error": {"message": "Expected JSON."}}, status=400)
         try:
@@ -68,7 +63,6 @@ class CheckoutPage:
                         ctx,
                         id,
                         payment_method=content.get("payment_method"),
-                        email=content.get("email") or "",
                         name=content.get("name"),
                     )
                     state = _state(session, checkout_payment.client_secret(ctx, session))
@@ -87,20 +81,15 @@ class CheckoutPage:
         *,
         discount: str,
         saves_card: bool,
-        preset_email: str,
     ) -> str:
-        typed = (session["customer_details"] or {}).get("email") or ""
         cancel = session["cancel_url"]
         text = session["custom_text"]["submit"]
         return template("checkout.html").substitute(
             key=escape(self.publishable_key),
             order=_order(session, lines, discount),
             text=escape(text["message"]) if text else "",
-            email=escape(preset_email or typed),
-            email_fixed="readonly" if preset_email else "",
-            needs_card="true" if session["amount_total"] != 0 else "false",
-            title="Datos de la tarjeta" if session["mode"] == "setup" else "Datos de pago",
-            action=escape(_action(session)),
+            email=escape(session["customer_details"]["email"] or ""),
+            action=escape(f"Pagar {spanish_money(session['amount_total'], session['currency'])}"),
             note="Tu tarjeta quedará guardada para los próximos pagos." if saves_card else "",
             back=_link(cancel, "← Volver a la tienda") if cancel else "",
             cards="\n".join(
@@ -130,21 +119,11 @@ def _discount_name(ctx: Context, session: dict[str, Any]) -> str:
 
 
 def _order(session: dict[str, Any], lines: list[tuple[dict[str, Any], str]], discount: str) -> str:
-    if session["mode"] == "setup":
-        return template("checkout_setup.html").substitute()
     return template("checkout_order.html").substitute(
         total=escape(spanish_money(session["amount_total"], session["currency"])),
         lines="\n".join(_line(line, description) for line, description in lines),
         totals=_totals(session, discount),
     )
-
-
-def _action(session: dict[str, Any]) -> str:
-    if session["mode"] == "setup":
-        return "Guardar tarjeta"
-    if not session["amount_total"]:
-        return "Completar el pedido"
-    return f"Pagar {spanish_money(session['amount_total'], session['currency'])}"
 
 
 def _line(line: dict[str, Any], description: str) -> str:
@@ -172,8 +151,6 @@ def _totals(session: dict[str, Any], discount_name: str) -> str:
 def _closed_page(session: dict[str, Any]) -> str:
     if session["status"] == "complete":
         title, text = "Pago completado", "Ya has completado este pago. Puedes cerrar esta página."
-        if session["mode"] == "setup":
-            title, text = "Tarjeta guardada", "Ya has guardado tu tarjeta."
         link = _link(checkout_payment.success_url_of(session), "Volver a la tienda")
     else:
         title = "Esta página de pago ha caducado"

@@ -10,7 +10,8 @@ from . import scenarios
 from .cards import TEST_CARDS
 from .faults import BadFault, Faults
 from .http import Request, Response
-from .ids import BadIdStyle, IdStyle
+from .ids import STYLES
+from .resources import settlement
 from .store import Store
 from .webhooks import Deliverer
 
@@ -64,8 +65,8 @@ class Control:
         self._posts: dict[str, Callable[[Any], Any]] = {
             "/_sandbox/webhooks": self._switch_webhooks,
             "/_sandbox/wallet": self._switch_wallet,
+            "/_sandbox/settlement": self._switch_settlement,
             "/_sandbox/deliver": lambda _: {"delivered": self.deliverer.deliver_now()},
-            "/_sandbox/events": self._send_event,
             "/_sandbox/ids": self._set_id_style,
             "/_sandbox/faults": self.faults.add,
         }
@@ -91,39 +92,35 @@ class Control:
             return scenarios.answer(self.store, request, content) or _unknown()
         try:
             return Response.json(self._posts[request.path](content))
-        except (BadRequest, BadFault, BadIdStyle) as error:
+        except (BadRequest, BadFault) as error:
             return Response.json({"error": str(error)}, status=400)
 
     def _switch_webhooks(self, content: Any) -> dict[str, Any]:
-        enabled = content.get("enabled") if isinstance(content, dict) else None
-        if not isinstance(enabled, bool):
-            raise BadRequest('Expected {"enabled": true or false}.')
+        enabled = _flag(content, "enabled")
         self.deliverer.set_enabled(enabled=enabled)
         return {"enabled": enabled}
 
     def _switch_wallet(self, content: Any) -> dict[str, Any]:
         """Whether the browsers of the customers have the test wallet."""
-        available = content.get("available") if isinstance(content, dict) else None
-        if not isinstance(available, bool):
-            raise BadRequest('Expected {"available": true or false}.')
+        available = _flag(content, "available")
         with self.store.writing() as tx:
             tx.set_setting("wallet_available", "1" if available else "0")
         return {"available": available}
 
-    def _send_event(self, content: Any) -> dict[str, Any]:
-        """Send any JSON, signed, whether or not it is an event."""
-        if not isinstance(content, dict) or set(content) != {"body"}:
-            raise BadRequest('Expected {"body": any JSON}.')
-        statuses = self.deliverer.send(json.dumps(content["body"]).encode())
-        if not statuses:
-            raise BadRequest("There is no enabled webhook endpoint.")
-        return {"statuses": statuses}
+    def _switch_settlement(self, content: Any) -> dict[str, Any]:
+        """Whether banks settle slow payments and refunds."""
+        enabled = _flag(content, "enabled")
+        with self.store.writing() as tx:
+            settlement.set_enabled(tx, enabled=enabled)
+        return {"enabled": enabled}
 
     def _set_id_style(self, content: Any) -> dict[str, Any]:
-        style = IdStyle.parse(content).to_json()
+        style = content.get("style") if isinstance(content, dict) else None
+        if style not in STYLES:
+            raise BadRequest('Expected {"style": "plain" or "opaque"}.')
         with self.store.writing() as tx:
-            tx.set_setting("id_style", json.dumps(style))
-        return style
+            tx.set_setting("id_style", style)
+        return {"style": style}
 
     def _remove_fault(self, id: int) -> Response:
         if not self.faults.remove(id):
@@ -137,9 +134,10 @@ class Control:
             return Response.json({"error": "API calls are still being answered."}, status=409)
         with self.store.writing() as tx:
             tx.forget_everything(keeping=tx.setting("registered_endpoint", ""))
-            tx.set_setting("id_style", "{}")
+            tx.set_setting("id_style", "plain")
             tx.set_setting("webhooks_enabled", "1")
             tx.set_setting("wallet_available", "1")
+            settlement.set_enabled(tx, enabled=True)
         return Response.json({})
 
     def _receipts(self) -> list[dict[str, str]]:
@@ -165,6 +163,13 @@ class Control:
                 "calls": self.calls.count,
                 "webhooks_enabled": tx.setting("webhooks_enabled", "1") == "1",
             }
+
+
+def _flag(content: Any, name: str) -> bool:
+    value = content.get(name) if isinstance(content, dict) else None
+    if not isinstance(value, bool):
+        raise BadRequest(f'Expected {{"{name}": true or false}}.')
+    return value
 
 
 def _unknown() -> Response:

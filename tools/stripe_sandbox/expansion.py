@@ -9,32 +9,9 @@ from .lists import line_items
 
 # By kind of object: the fields that can be expanded, and the kind of object whose id they hold.
 EXPANDABLE = {
-    "payment_intent": {
-        "customer": "customer",
-        "payment_method": "payment_method",
-        "latest_charge": "charge",
-    },
-    "charge": {
-        "customer": "customer",
-        "payment_intent": "payment_intent",
-        "balance_transaction": "balance_transaction",
-    },
-    "payment_method": {"customer": "customer"},
-    "setup_intent": {"customer": "customer", "payment_method": "payment_method"},
-    "checkout.session": {
-        "customer": "customer",
-        "line_items": "line_items",
-        "payment_intent": "payment_intent",
-        "setup_intent": "setup_intent",
-    },
-    "item": {"price": "price"},
-    "price": {"product": "product"},
-    "dispute": {"charge": "charge", "payment_intent": "payment_intent"},
-    "refund": {
-        "charge": "charge",
-        "payment_intent": "payment_intent",
-        "balance_transaction": "balance_transaction",
-    },
+    "payment_intent": {"customer": "customer", "latest_charge": "charge"},
+    "charge": {"customer": "customer"},
+    "checkout.session": {"line_items": "line_items", "payment_intent": "payment_intent"},
     # The source may be of several kinds.
     "balance_transaction": {"source": "source"},
 }

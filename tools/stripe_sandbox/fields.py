@@ -1,11 +1,34 @@
-"""Parts of parameters that several resources have: metadata, e-mail addresses, nested hashes."""
+"""Parts of objects and parameters: null fields, metadata, e-mail addresses, nested hashes."""
 
+import functools
 import re
-from typing import Any
+from typing import Any, get_args
+
+from stripe._object_classes import get_object_class
 
 from .errors import ApiError, invalid_params
 
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+
+# Fields that Stripe answers only on request, or only for some objects.
+NOT_ALWAYS = (
+    "account", "applies_to", "cash_balance", "context", "currency_options", "deleted",
+    "failure_reason", "invoice_credit_balance", "line_items", "refunds", "secret", "sources",
+    "subscriptions", "tax", "tax_ids",
+)  # fmt: skip
+
+
+@functools.cache
+def nullable(kind: str) -> dict[str, None]:
+    """The fields that may be null, all of them null, by the official package's class."""
+    annotations: dict[str, Any] = {}
+    for base in get_object_class("V1", kind).__mro__:
+        annotations |= getattr(base, "__annotations__", {})
+    return {
+        name: None
+        for name, annotation in annotations.items()
+        if type(None) in get_args(annotation) and name[0] != "_" and name not in NOT_ALWAYS
+    }
 
 
 def merged_metadata(current: dict[str, str], changes: Any) -> dict[str, str]:

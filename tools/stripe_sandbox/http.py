@@ -5,7 +5,6 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
 
 SANDBOX_HEADER = ("X-Stripe-Sandbox", "true")
 MAX_BODY_BYTES = 1_000_000
@@ -61,9 +60,6 @@ class Request:
     @property
     def base_url(self) -> str:
         return f"http://{self.headers.get('host', '127.0.0.1')}"
-
-    def query_value(self, name: str) -> str:
-        return parse_qs(self.query).get(name, [""])[0]
 
 
 @dataclass(frozen=True)

@@ -5,61 +5,27 @@ prove that a program relies on nothing else.
 """
 
 import random
-import re
 import secrets
 import string
-from dataclasses import asdict, dataclass
-from typing import Any
 
 ALPHANUMERIC = string.ascii_letters + string.digits
-MAX_LENGTH = 255
-MIN_OPAQUE_LENGTH = 40
+OPAQUE_LENGTH = 255
 OPAQUE_CHARACTERS = "-._~=:+/%&?#@"
-PRINTABLE = re.compile(r"[!-~]{1,30}")
+STYLES = ("plain", "opaque")
 
 
-class BadIdStyle(Exception):
-    """The requested style is not valid. The text says why."""
+def new_id(style: str, prefix: str, length: int) -> str:
+    """`prefix` and random characters: `length` of them in the plain style.
 
-
-@dataclass(frozen=True)
-class IdStyle:
-    """`opaque` ids have exactly `length` characters and contain each of `characters`."""
-
-    style: str = "plain"
-    length: int = MAX_LENGTH
-    characters: str = OPAQUE_CHARACTERS
-
-    @classmethod
-    def parse(cls, content: Any) -> "IdStyle":
-        """A style from the JSON of `POST /_sandbox/ids`. Raises BadIdStyle."""
-        if not isinstance(content, dict) or content.get("style") not in ("plain", "opaque"):
-            raise BadIdStyle('Expected {"style": "plain" or "opaque"}.')
-        allowed = {"style", "length", "characters"} if content["style"] == "opaque" else {"style"}
-        if unknown := content.keys() - allowed:
-            raise BadIdStyle(f'Unknown option for this style: "{min(unknown)}".')
-        style = cls(**content)
-        if type(style.length) is not int or not MIN_OPAQUE_LENGTH <= style.length <= MAX_LENGTH:
-            raise BadIdStyle(
-                f'"length" must be a whole number from {MIN_OPAQUE_LENGTH} to {MAX_LENGTH}.'
-            )
-        if not isinstance(style.characters, str) or not PRINTABLE.fullmatch(style.characters):
-            raise BadIdStyle('"characters" must be 1 to 30 ASCII characters without spaces.')
-        return style
-
-    def to_json(self) -> dict[str, Any]:
-        return {"style": "plain"} if self.style == "plain" else asdict(self)
-
-    def new_id(self, prefix: str, length: int) -> str:
-        """`prefix` and random characters: `length` of them in the plain style."""
-        if self.style == "plain":
-            return prefix + random_text(length)
-        rest = self.length - len(prefix)
-        alphabet = ALPHANUMERIC + self.characters
-        filler = [secrets.choice(alphabet) for _ in range(rest - len(self.characters))]
-        characters = [*self.characters, *filler]
-        random.SystemRandom().shuffle(characters)
-        return prefix + "".join(characters)
+    Opaque ids have OPAQUE_LENGTH characters, among them each of OPAQUE_CHARACTERS.
+    """
+    if style == "plain":
+        return prefix + random_text(length)
+    rest = OPAQUE_LENGTH - len(prefix) - len(OPAQUE_CHARACTERS)
+    alphabet = ALPHANUMERIC + OPAQUE_CHARACTERS
+    characters = [*OPAQUE_CHARACTERS, *(secrets.choice(alphabet) for _ in range(rest))]
+    random.SystemRandom().shuffle(characters)
+    return prefix + "".join(characters)
 
 
 def random_text(length: int) -> str:

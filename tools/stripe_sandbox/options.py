@@ -1,4 +1,4 @@
-"""The command line of the Stripe sandbox, and the text that it prints at its start."""
+"""The command line of the Stripe sandbox."""
 
 import argparse
 import os
@@ -8,22 +8,6 @@ from dataclasses import dataclass
 DEFAULT_SECRET_KEY = "sk_test_sandbox0123456789"  # noqa: S105 - it opens nothing but the sandbox
 DEFAULT_PUBLISHABLE_KEY = "pk_test_sandbox0123456789"
 DEFAULT_WEBHOOK_SECRET = "whsec_sandbox0123456789"  # noqa: S105
-
-INTRODUCTION = """
-An imitation of Stripe's API and Stripe.js for development and tests. It moves no money.
-
-State    {state}
-Events   {events}
-
-Python   client = stripe.StripeClient("{secret}", base_addresses={{"api": "{url}"}})
-Node     const local = {{ protocol: "http", host: "{host}", port: {port} }};
-         const stripe = new Stripe("{secret}", local);
-Browser  <script src="{url}/v3/stripe.js"></script>
-         const stripe = Stripe("{publishable}");
-
-Pay with the card 4242 4242 4242 4242, any expiry date in the future and any CVC.
-More test cards, faults and controls: README.md of this package.
-"""
 
 
 @dataclass(frozen=True)
@@ -39,28 +23,6 @@ class Options:
     processing_seconds: float
     parent: int | None
     quiet: bool
-
-    def introduction(self, host: str, port: int) -> str:
-        """How to point Stripe's libraries at the sandbox. Keys that the user chose are masked."""
-        state, events = self.state, "sent nowhere; --webhook-url URL sends them"
-        if not state:
-            state = "a temporary file, deleted at the end; --state FILE keeps it"
-        if self.webhook_url:
-            secret = _shown(self.webhook_secret, DEFAULT_WEBHOOK_SECRET)
-            events = f"sent to {self.webhook_url}, signed with {secret}"
-        return INTRODUCTION.format(
-            state=state,
-            events=events,
-            secret=_shown(self.secret_key, DEFAULT_SECRET_KEY),
-            publishable=_shown(self.publishable_key, DEFAULT_PUBLISHABLE_KEY),
-            url=f"http://{host}:{port}",
-            host=host,
-            port=port,
-        )
-
-
-def _shown(key: str, default: str) -> str:
-    return key if key == default else f"{key.partition('_')[0]}_…"
 
 
 def parse(arguments: Sequence[str] | None = None) -> Options:

@@ -142,9 +142,9 @@ def _coerce(value: Value, raw: Any, path: str) -> Any:
         return [_coerce(value.items, item, f"{path}[{index}]") for index, item in ordered]
     if value.hash is not None:
         return _checked_hash(raw, shape_of(value.hash), path)
-    if value.mapping:
-        return {key: _text(item, _join(path, key)) for key, item in raw.items()}
-    raise invalid_params(f"Invalid {_expected_type(value)}: {{...}}", path)
+    if value.mapping and all(isinstance(item, str) for item in raw.values()):
+        return raw
+    raise _invalid(raw, path)
 
 
 def _scalar(value: Value, raw: str, path: str) -> Any:
@@ -152,9 +152,8 @@ def _scalar(value: Value, raw: str, path: str) -> Any:
         return raw
     if raw == "":
         raise invalid_params(
-            f"You passed an empty string for '{path}'. We assume empty values are an attempt to "
-            f"unset a parameter; however '{path}' cannot be unset. You should remove '{path}' from "
-            "your request or supply a non-empty value.",
+            f"You passed an empty string for '{path}', which cannot be unset. You should remove "
+            f"'{path}' from your request or supply a non-empty value.",
             path,
             "parameter_invalid_empty",
         )
@@ -162,38 +161,14 @@ def _scalar(value: Value, raw: str, path: str) -> Any:
         return raw == "true"
     if int in value.scalars and INTEGER.fullmatch(raw):
         return int(raw)
-    if value.literals:
-        # The package types these as "Literal[…] | str" for future values. The API refuses others.
-        raise invalid_params(f"Invalid {path}: must be one of {_choice(value.literals)}", path)
-    if str in value.scalars:
+    # The package types literals as "Literal[…] | str" for future values. The API refuses others.
+    if str in value.scalars and not value.literals:
         return raw
-    if int in value.scalars:
-        raise invalid_params(f"Invalid integer: {raw}", path, "parameter_invalid_integer")
-    if float in value.scalars and re.fullmatch(r"-?\d+(\.\d+)?", raw):
-        return float(raw)
-    raise invalid_params(f"Invalid {_expected_type(value)}: {raw}", path)
+    raise _invalid(raw, path)
 
 
-def _text(raw: Any, path: str) -> str:
-    if not isinstance(raw, str):
-        raise invalid_params(f"Invalid string: {{...}} for {path}", path)
-    return raw
-
-
-def _expected_type(value: Value) -> str:
-    if value.items is not None:
-        return "array"
-    if value.hash is not None or value.mapping:
-        return "object"
-    if bool in value.scalars:
-        return "boolean"
-    if int in value.scalars:
-        return "integer"
-    return "string"
-
-
-def _choice(literals: tuple[str, ...]) -> str:
-    return literals[0] if len(literals) == 1 else f"{', '.join(literals[:-1])}, or {literals[-1]}"
+def _invalid(raw: Any, path: str) -> ApiError:
+    return invalid_params(f"Invalid value for {path}: {raw}", path)
 
 
 def _join(path: str, name: str) -> str:

@@ -20,6 +20,7 @@ from .resources import (
     payment_intents,
     payment_methods,
     refunds,
+    setup_attempts,
     setup_intents,
     webhook_endpoints,
 )
@@ -31,17 +32,13 @@ def _of(names: str) -> frozenset[str]:
     return frozenset(names.split())
 
 
-LIST = _of("limit starting_after ending_before created")
-PAYMENT = _of("charge payment_intent")
-CUSTOMER = _of("address description email metadata name phone preferred_locales shipping")
+LIST = _of("limit starting_after created")
 INTENT = _of(
-    "allowed_payment_method_types amount currency customer description metadata payment_method "
-    "excluded_payment_method_types receipt_email setup_future_usage shipping"
+    "allowed_payment_method_types amount automatic_payment_methods confirm currency customer "
+    "description excluded_payment_method_types metadata off_session payment_method receipt_email "
+    "return_url setup_future_usage"
 )
-CONFIRM = _of(
-    "error_on_requires_action off_session payment_method receipt_email return_url "
-    "setup_future_usage shipping use_stripe_sdk"
-)
+CONFIRM = _of("payment_method return_url use_stripe_sdk")
 # Parameters that Stripe.js sends. The Python package does not know them.
 STRIPE_JS_ONLY = frozenset({"client_secret", "expected_payment_method_type"})
 
@@ -82,58 +79,27 @@ def _route(
 
 
 INTENT_SECRET = _of("client_secret")
-BROWSER_CONFIRM = (
-    CONFIRM - _of("off_session error_on_requires_action") | INTENT_SECRET | STRIPE_JS_ONLY
-)
-NEW_METHOD = _of("type card billing_details metadata")
+BROWSER_CONFIRM = CONFIRM | INTENT_SECRET | STRIPE_JS_ONLY
+NEW_METHOD = _of("type card billing_details")
 INTENTS, METHODS = "/v1/payment_intents", "/v1/payment_methods"
 SETUPS = "/v1/setup_intents"
-SETUP = _of(
-    "allowed_payment_method_types customer description excluded_payment_method_types metadata "
-    "payment_method"
-)
-CONFIRM_SETUP = _of("payment_method return_url use_stripe_sdk")
-ENDPOINTS = "/v1/webhook_endpoints"
+SETUP = _of("automatic_payment_methods customer excluded_payment_method_types metadata usage")
 SESSIONS = "/v1/checkout/sessions"
 SESSION = _of(
-    "adaptive_pricing allowed_payment_method_types billing_address_collection cancel_url "
-    "client_reference_id currency custom_text customer customer_creation customer_email discounts "
-    "excluded_payment_method_types "
-    "expires_at line_items locale metadata mode payment_intent_data setup_intent_data "
-    "submit_type success_url ui_mode"
+    "adaptive_pricing cancel_url client_reference_id currency custom_text customer discounts "
+    "excluded_payment_method_types expires_at line_items locale metadata mode payment_intent_data "
+    "submit_type success_url"
 )
 
 ROUTES = (
-    _route("POST /v1/customers", customers.create, "CustomerCreateParams", CUSTOMER),
-    _route("GET /v1/customers", customers.list_all, "CustomerListParams", LIST | {"email"}),
-    _route("GET /v1/customers/:id", customers.retrieve, "CustomerRetrieveParams"),
     _route(
-        "POST /v1/customers/:id",
-        customers.update,
-        "CustomerUpdateParams",
-        CUSTOMER | {"invoice_settings"},
+        "POST /v1/customers",
+        customers.create,
+        "CustomerCreateParams",
+        _of("email metadata name"),
     ),
     _route("DELETE /v1/customers/:id", customers.delete, "CustomerDeleteParams"),
-    _route(
-        "GET /v1/customers/:customer/payment_methods",
-        payment_methods.list_of_customer,
-        "CustomerPaymentMethodListParams",
-        LIST | {"type"},
-    ),
-    _route(
-        "GET /v1/customers/:customer/payment_methods/:id",
-        payment_methods.retrieve_of_customer,
-        "CustomerPaymentMethodRetrieveParams",
-    ),
-    _route(
-        f"POST {INTENTS}",
-        payment_intents.create,
-        "PaymentIntentCreateParams",
-        INTENT
-        | CONFIRM
-        | _of("automatic_payment_methods confirm capture_method")
-        | _of("statement_descriptor statement_descriptor_suffix"),
-    ),
+    _route(f"POST {INTENTS}", payment_intents.create, "PaymentIntentCreateParams", INTENT),
     _route(
         f"GET {INTENTS}", payment_intents.list_all, "PaymentIntentListParams", LIST | {"customer"}
     ),
@@ -145,33 +111,16 @@ ROUTES = (
         publishable=INTENT_SECRET,
         public_view=payment_intents.public_view,
     ),
-    _route(f"POST {INTENTS}/:id", payment_intents.update, "PaymentIntentUpdateParams", INTENT),
     _route(
         f"POST {INTENTS}/:id/confirm",
         payment_intents.confirm,
         "PaymentIntentConfirmParams",
-        CONFIRM,
+        CONFIRM | {"off_session"},
         publishable=BROWSER_CONFIRM,
         public_view=payment_intents.public_view,
     ),
-    _route(
-        f"POST {INTENTS}/:id/cancel",
-        payment_intents.cancel,
-        "PaymentIntentCancelParams",
-        _of("cancellation_reason"),
-    ),
-    _route(
-        f"POST {SETUPS}",
-        setup_intents.create,
-        "SetupIntentCreateParams",
-        SETUP | CONFIRM_SETUP | _of("automatic_payment_methods confirm usage"),
-    ),
-    _route(
-        f"GET {SETUPS}",
-        setup_intents.list_all,
-        "SetupIntentListParams",
-        LIST | _of("customer payment_method"),
-    ),
+    _route(f"POST {INTENTS}/:id/cancel", payment_intents.cancel, "PaymentIntentCancelParams"),
+    _route(f"POST {SETUPS}", setup_intents.create, "SetupIntentCreateParams", SETUP),
     _route(
         f"GET {SETUPS}/:id",
         setup_intents.retrieve,
@@ -181,37 +130,26 @@ ROUTES = (
         public_view=setup_intents.public_view,
     ),
     _route(
-        f"POST {SETUPS}/:id",
-        setup_intents.update,
-        "SetupIntentUpdateParams",
-        _of("customer description metadata payment_method"),
-    ),
-    _route(
         f"POST {SETUPS}/:id/confirm",
         setup_intents.confirm,
         "SetupIntentConfirmParams",
-        CONFIRM_SETUP,
-        publishable=CONFIRM_SETUP | INTENT_SECRET | STRIPE_JS_ONLY,
+        CONFIRM,
+        publishable=BROWSER_CONFIRM,
         public_view=setup_intents.public_view,
     ),
+    _route(f"POST {SETUPS}/:id/cancel", setup_intents.cancel, "SetupIntentCancelParams"),
     _route(
-        f"POST {SETUPS}/:id/cancel",
-        setup_intents.cancel,
-        "SetupIntentCancelParams",
-        _of("cancellation_reason"),
+        "GET /v1/setup_attempts",
+        setup_attempts.list_all,
+        "SetupAttemptListParams",
+        LIST | {"setup_intent"},
     ),
     _route(
         f"POST {METHODS}",
         payment_methods.create,
         "PaymentMethodCreateParams",
         NEW_METHOD,
-        publishable=NEW_METHOD - {"metadata"},
-    ),
-    _route(
-        f"GET {METHODS}",
-        payment_methods.list_all,
-        "PaymentMethodListParams",
-        LIST | {"customer", "type"},
+        publishable=NEW_METHOD,
     ),
     _route(f"GET {METHODS}/:id", payment_methods.retrieve, "PaymentMethodRetrieveParams"),
     _route(
@@ -222,95 +160,58 @@ ROUTES = (
     ),
     _route(f"POST {METHODS}/:id/detach", payment_methods.detach, "PaymentMethodDetachParams"),
     _route(
-        "POST /v1/tokens",
-        payment_methods.create_token,
-        "TokenCreateParams",
-        _of("card"),
-        publishable=_of("card"),
-    ),
-    _route(
         "GET /v1/charges",
         charges.list_all,
         "ChargeListParams",
-        LIST | {"customer", "payment_intent"},
+        LIST | _of("customer payment_intent"),
     ),
     _route("GET /v1/charges/:id", charges.retrieve, "ChargeRetrieveParams"),
     _route(
         "POST /v1/refunds",
         refunds.create,
         "RefundCreateParams",
-        _of("amount charge metadata payment_intent reason"),
+        _of("amount metadata payment_intent"),
     ),
-    _route("GET /v1/refunds", refunds.list_all, "RefundListParams", LIST | PAYMENT),
+    _route("GET /v1/refunds", refunds.list_all, "RefundListParams", LIST | {"payment_intent"}),
     _route("GET /v1/refunds/:id", refunds.retrieve, "RefundRetrieveParams"),
-    _route("POST /v1/refunds/:id", refunds.update, "RefundUpdateParams", _of("metadata")),
     _route(
         "POST /v1/coupons",
         coupons.create,
         "CouponCreateParams",
-        _of("amount_off currency duration id max_redemptions metadata name percent_off redeem_by"),
+        _of("amount_off currency duration max_redemptions metadata name"),
     ),
-    _route("GET /v1/coupons", coupons.list_all, "CouponListParams", LIST),
     _route("GET /v1/coupons/:id", coupons.retrieve, "CouponRetrieveParams"),
-    _route("DELETE /v1/coupons/:id", coupons.delete, "CouponDeleteParams"),
     _route(f"POST {SESSIONS}", checkout_sessions.create, "checkout.SessionCreateParams", SESSION),
     _route(
         f"GET {SESSIONS}",
         checkout_sessions.list_all,
         "checkout.SessionListParams",
-        LIST | _of("customer customer_details payment_intent status"),
+        LIST | _of("customer payment_intent"),
     ),
     _route(f"GET {SESSIONS}/:id", checkout_sessions.retrieve, "checkout.SessionRetrieveParams"),
-    _route(
-        f"POST {SESSIONS}/:id",
-        checkout_sessions.update,
-        "checkout.SessionUpdateParams",
-        _of("metadata"),
-    ),
     _route(
         f"GET {SESSIONS}/:id/line_items",
         checkout_sessions.list_line_items,
         "checkout.SessionListLineItemsParams",
-        LIST - {"created"},
+        _of("limit"),
     ),
     _route(f"POST {SESSIONS}/:id/expire", checkout_sessions.expire, "checkout.SessionExpireParams"),
     _route(
         "GET /v1/balance_transactions",
         balance.list_all,
         "BalanceTransactionListParams",
-        LIST | _of("currency payout source type"),
+        LIST | {"payout"},
     ),
-    _route(
-        "GET /v1/balance_transactions/:id", balance.retrieve, "BalanceTransactionRetrieveParams"
-    ),
-    _route("GET /v1/payouts", balance.list_payouts, "PayoutListParams", LIST | {"status"}),
-    _route("GET /v1/payouts/:id", balance.retrieve_payout, "PayoutRetrieveParams"),
-    _route("GET /v1/disputes", disputes.list_all, "DisputeListParams", LIST | PAYMENT),
+    _route("GET /v1/payouts", balance.list_payouts, "PayoutListParams", LIST),
+    _route("GET /v1/disputes", disputes.list_all, "DisputeListParams", LIST | {"payment_intent"}),
     _route("GET /v1/disputes/:id", disputes.retrieve, "DisputeRetrieveParams"),
+    _route("GET /v1/events", events.list_all, "EventListParams", LIST | {"type"}),
     _route(
-        "POST /v1/disputes/:id",
-        disputes.update,
-        "DisputeUpdateParams",
-        _of("evidence metadata submit"),
-    ),
-    _route("POST /v1/disputes/:id/close", disputes.close, "DisputeCloseParams"),
-    _route("GET /v1/events", events.list_all, "EventListParams", LIST | {"type", "types"}),
-    _route("GET /v1/events/:id", events.retrieve, "EventRetrieveParams"),
-    _route(
-        f"POST {ENDPOINTS}",
+        "POST /v1/webhook_endpoints",
         webhook_endpoints.create,
         "WebhookEndpointCreateParams",
-        _of("api_version description enabled_events metadata url"),
+        _of("enabled_events url"),
     ),
-    _route(f"GET {ENDPOINTS}", webhook_endpoints.list_all, "WebhookEndpointListParams", LIST),
-    _route(f"GET {ENDPOINTS}/:id", webhook_endpoints.retrieve, "WebhookEndpointRetrieveParams"),
-    _route(
-        f"POST {ENDPOINTS}/:id",
-        webhook_endpoints.update,
-        "WebhookEndpointUpdateParams",
-        _of("description disabled enabled_events metadata url"),
-    ),
-    _route(f"DELETE {ENDPOINTS}/:id", webhook_endpoints.delete, "WebhookEndpointDeleteParams"),
 )
 
 

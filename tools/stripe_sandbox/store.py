@@ -52,8 +52,6 @@ CREATE TABLE IF NOT EXISTS faults (
     struck INTEGER NOT NULL DEFAULT 0
 );
 """
-# Columns that older state files lack.
-LATER_COLUMNS = {"deliveries": {"rank": "INTEGER", "forgery": "TEXT NOT NULL DEFAULT ''"}}
 # Stripe removes idempotency keys after at least 24 hours.
 IDEMPOTENCY_SECONDS = 24 * 3600
 BUSY_SECONDS = 30
@@ -128,23 +126,18 @@ class Transaction:
             "UPDATE objects SET private = ? WHERE id = ?", (json.dumps(private), id)
         )
 
-    def delete(self, id: str) -> None:
-        self.connection.execute("DELETE FROM objects WHERE id = ?", (id,))
-
     def find(
         self,
         kind: str,
         *,
         where: Sequence[tuple[str, Any]] = (),
         after: str | None = None,
-        before: str | None = None,
         limit: int | None = None,
     ) -> list[dict[str, Any]]:
         """Objects of a kind, newest first.
 
         `where` holds pairs ("$.path operator", value) with SQLite's operators; the value of IN is
-        a list. `after` finds objects older than the object with this id, `before` newer ones. If
-        `limit` is smaller than the number found, the objects next to the cursor are returned.
+        a list. `after` finds objects older than the object with this id.
         """
         sql, values = "SELECT body FROM objects WHERE kind = ?", [kind]
         for condition, value in where:
@@ -158,16 +151,13 @@ class Transaction:
             else:
                 sql += f" AND json_extract(body, ?) {operator} ?"
                 values += [path, value]
-        for cursor, sign in ((after, "<"), (before, ">")):
-            if cursor is not None:
-                sql += f" AND seq {sign} (SELECT seq FROM objects WHERE id = ?)"  # noqa: S608 - < or >
-                values.append(cursor)
-        sql += f" ORDER BY seq {'ASC' if before else 'DESC'}"
+        if after is not None:
+            sql += " AND seq < (SELECT seq FROM objects WHERE id = ?)"
+            values.append(after)
+        sql += " ORDER BY seq DESC"
         if limit is not None:
             sql += f" LIMIT {int(limit)}"
-        rows = self.connection.execute(sql, values).fetchall()
-        bodies: list[dict[str, Any]] = [json.loads(row[0]) for row in rows]
-        return bodies[::-1] if before else bodies
+        return [json.loads(row[0]) for row in self.connection.execute(sql, values)]
 
     def ids_where_private(self, kind: str, condition: str, value: Any) -> list[str]:
         """The ids of objects whose private part fulfils "$.path operator" value, oldest first."""
@@ -277,12 +267,6 @@ class Transaction:
             (state, next_at, delivery.id),
         )
 
-    def drop_deliveries(self, endpoint_id: str) -> None:
-        self.connection.execute(
-            "UPDATE deliveries SET state = 'dropped' WHERE endpoint_id = ? AND state = 'pending'",
-            (endpoint_id,),
-        )
-
     def forget_everything(self, *, keeping: str) -> None:
         """Delete all rows except the settings and the object with the id `keeping`."""
         for table in ("idempotency", "deliveries", "faults"):
@@ -338,11 +322,6 @@ class Store:
         self._anchor = self._connect()
         self._anchor.execute("PRAGMA journal_mode=WAL")
         self._anchor.executescript(SCHEMA)
-        for table, columns in LATER_COLUMNS.items():
-            existing = {row[1] for row in self._anchor.execute(f"PRAGMA table_info({table})")}
-            for name, definition in columns.items():
-                if name not in existing:
-                    self._anchor.execute(f"ALTER TABLE {table} ADD COLUMN {name} {definition}")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

@@ -69,7 +69,7 @@ class SandboxProcess:
         return response.json()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 8) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Poll a condition. Raises AssertionError if it does not become true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -102,7 +102,7 @@ def running_sandbox(
             yield SandboxProcess(int(line.rsplit(":", 1)[1]), state, log, process.pid)
         finally:
             process.terminate()
-            process.wait(timeout=10)
+            process.wait(timeout=60)
             if process.stdout:
                 process.stdout.close()
 

@@ -98,20 +98,6 @@ class Deliverer:
                 deliveries = tx.due_deliveries(now=None)
             return sum(self._attempt(delivery) for delivery in deliveries)
 
-    def send(self, payload: bytes) -> list[int | None]:
-        """Sign a body and send it once to every enabled endpoint.
-
-        Returns the status of each answer, None for an endpoint that did not answer.
-        """
-        with self.store.reading() as tx:
-            endpoints = [
-                (endpoint["url"], tx.private(endpoint["id"]).get("secret", ""))
-                for endpoint in tx.find("webhook_endpoint")[::-1]
-                if endpoint["status"] == "enabled"
-            ]
-        now = int(time.time())
-        return [self._post(url, payload, signature(payload, key, now)) for url, key in endpoints]
-
     def _loop(self) -> None:
         while not self._stopped.is_set():
             self._wake.wait(self._seconds_to_wait())

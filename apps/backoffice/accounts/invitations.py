@@ -15,6 +15,7 @@ from django.template.response import TemplateResponse
 from apps.backoffice.accounts.password_links import INVITATION, mail_link
 from apps.backoffice.accounts.staff_powers import grantable_groups
 from apps.core.admin_log import log_rows
+from apps.core.fields import EmailFormField
 from apps.core.staff.fresh_password import fresh_password_required
 
 # The admin's class of fields as wide as the form.
@@ -23,7 +24,7 @@ ALREADY_THERE = "Ya hay una cuenta con este correo."
 
 
 class InvitationForm(forms.Form):
-    email = forms.EmailField(label="Correo", max_length=150, widget=forms.EmailInput(WIDE))
+    email = EmailFormField(label="Correo", max_length=150, widget=forms.EmailInput(WIDE))
     first_name = forms.CharField(label="Nombre", max_length=150, widget=forms.TextInput(WIDE))
     last_name = forms.CharField(
         label="Apellidos", max_length=150, required=False, widget=forms.TextInput(WIDE)

@@ -22,27 +22,63 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse, reverse_lazy
+from django.utils.decorators import method_decorator
 from django.utils.encoding import force_bytes
 from django.utils.http import urlencode, urlsafe_base64_encode
 
 from apps.backoffice.accounts.password_page import name_new_password
+from apps.backoffice.accounts.sign_in import (
+    GUESSED,
+    OF_STRANGERS,
+    SLOWED_MINUTES,
+    remember_device,
+)
 from apps.backoffice.accounts.step_pages import step_context
 from apps.core.errors import TooManyRequests
+from apps.core.fields import EmailFormField
+from apps.core.http.response_headers import private_form_page
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import AccountUrl, NoLongerDue, absolute_url, register_mail
 from apps.core.throttle import Limit
 from apps.core.timing import constant_time
 
 # Requests from one network, whether the account exists or not.
 OF_VISITOR = Limit("staff-password-link", times=5, seconds=900)
-# Mails to one account. Further requests get the same answer and no mail.
-OF_ACCOUNT = Limit("staff-password-link-account", times=3, seconds=3600)
 INVITATION, FORGOTTEN = "staff_invitation", "staff_password_link"
 
 
 def register_mails() -> None:
-    register_mail(INVITATION, "Tu cuenta en la administración de {{ brand }}", link_context)
-    register_mail(FORGOTTEN, "Contraseña nueva para la administración", link_context)
+    register_mail(
+        INVITATION,
+        "Tu cuenta en la administración de {{ brand }}",
+        link_context,
+        origin=Origin.STAFF,
+    )
+    register_mail(
+        GUESSED,
+        "Alguien está probando contraseñas con tu usuario",
+        guessed_context,
+        origin=Origin.STAFF,
+    )
+    register_mail(
+        FORGOTTEN,
+        "Contraseña nueva para la administración",
+        link_context,
+        origin=Origin.STAFF_LINK,
+    )
+
+
+def guessed_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """Return the variables of the mail `staff_password_guessed`."""
+    user = User.objects.get(pk=ids["user_id"])
+    return {
+        "first_name": user.first_name,
+        "username": user.get_username(),
+        "admin_url": absolute_url(reverse("admin_password_reset")),
+        "attempts": OF_STRANGERS.times,
+        "minutes": SLOWED_MINUTES,
+    }
 
 
 def mail_link(user: User, template: str) -> None:
@@ -78,7 +114,7 @@ def set_password_path(number: str, token: str) -> str:
 
 
 class ForgottenForm(forms.Form):
-    email = forms.EmailField(
+    email = EmailFormField(
         label="Tu correo",
         widget=forms.EmailInput(attrs={"autocomplete": "email", "class": "vTextField"}),
     )
@@ -104,14 +140,12 @@ def forgotten_password(request: HttpRequest) -> HttpResponse:
 
 def _mail_links(email: str) -> None:
     for user in User.objects.filter(email__iexact=email, is_active=True, is_staff=True):
-        try:
-            OF_ACCOUNT.count_key(str(user.pk))
-        except TooManyRequests:
-            continue
         with transaction.atomic():
             mail_link(user, FORGOTTEN)
 
 
+# Django types the answers of such views as HttpResponseBase.
+@method_decorator(private_form_page, name="dispatch")  # type: ignore[arg-type]
 class SetPassword(PasswordResetConfirmView):
     """The page behind the link. A link that was used or is too old says so."""
 
@@ -151,4 +185,7 @@ class SetPassword(PasswordResetConfirmView):
             action_flag=CHANGE,
             change_message="Contraseña puesta con un enlace",
         )
-        return super().form_valid(form)
+        response = super().form_valid(form)
+        # Whoever reads the account's mails is its owner, also while others guess the password.
+        remember_device(response, user)
+        return response

@@ -90,8 +90,17 @@ GROUP_DEFINITIONS = (
     ),
     GroupDefinition(
         "Contenido",
-        views=("leads.requestedsubject",),
-        works_on=("catalogue", "classroom.moodlecourse", "classroom.semester", "pages", "pricing"),
+        # The terms of sale are decided by Dirección.
+        views=("leads.requestedsubject", "pricing.terms"),
+        works_on=(
+            "catalogue",
+            "classroom.moodlecourse",
+            "classroom.semester",
+            "pages",
+            "pricing.campaign",
+            "pricing.promobatch",
+            "pricing.promocode",
+        ),
         permissions=(
             "core.add_legaltext",
             "core.change_deletedrow",

@@ -12,7 +12,8 @@ def powers_of(user: User) -> QuerySet[Permission]:
     """The permissions of an account, its own and its groups', also while it is deactivated."""
     if user.is_superuser:
         return Permission.objects.all()
-    return Permission.objects.filter(Q(user=user) | Q(group__user=user)).distinct()
+    granted = Permission.objects.filter(Q(user=user) | Q(group__user=user)).distinct()
+    return granted.select_related("content_type")
 
 
 def may_manage(editor: User, account: User) -> bool:

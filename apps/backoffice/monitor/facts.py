@@ -15,13 +15,17 @@ from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult, get_date_max
 
-from apps.core.disk_space import free_megabytes
+from apps.core.disk_space import free_megabytes, full_folders
 from apps.core.http.health import readiness
+from apps.core.http.proxies import UNKNOWN_PROXY
+from apps.core.incidents import incident_counts, is_current
 from apps.core.jobs import failing_jobs
 from apps.core.models import Backup, Heartbeat, Mail, ScheduledJob
 from apps.core.workers.lost_tasks import failed_since
+from apps.leads.attachments import MEGABYTE, waiting_bytes
 from apps.orders.reads import paid_without_access
 from apps.payments.models import AuditDifference, ProviderEvent
+from apps.payments.unheard import REFUSED, events_are_missing, seconds_since_event
 
 # A task that waits for longer, or a job that is overdue for longer, needs a person.
 TASK_WAITS_TOO_LONG = timedelta(minutes=5)
@@ -30,6 +34,8 @@ JOB_OVERDUE = timedelta(minutes=15)
 ACCESS_TAKES_TOO_LONG = timedelta(minutes=15)
 # The audit runs every night.
 AUDIT_TOO_OLD = timedelta(hours=36)
+# The share of ATTACHMENTS_MAX_MB from which on a person should look.
+NEARLY_FULL = 0.8
 
 
 @dataclass(frozen=True)
@@ -144,9 +150,13 @@ def _events() -> Check:
 
 
 def _disk() -> Check:
-    free = free_megabytes()
-    full = sorted(name for name, left in free.items() if left < settings.DISK_MIN_FREE_MB)
-    return Check(not full, {"full": full, "free_mb": free})
+    full = full_folders()
+    return Check(not full, {"full": full, "free_mb": free_megabytes()})
+
+
+def _attachments() -> Check:
+    waiting, most = waiting_bytes() // MEGABYTE, settings.ATTACHMENTS_MAX_MB
+    return Check(waiting < most * NEARLY_FULL, {"waiting_mb": waiting, "most_mb": most})
 
 
 def last_backup_age() -> float | None:
@@ -159,7 +169,22 @@ def _backup() -> Check:
     return Check(not Backup.objects.late().exists(), {"age_seconds": last_backup_age()})
 
 
+def _rehearsal() -> Check:
+    """Red, so that nobody takes a rehearsal for the shop, or leaves the shop in a rehearsal."""
+    return Check(not settings.REHEARSAL, {})
+
+
+def _webhooks() -> Check:
+    figures = {"refused": incident_counts(REFUSED), "seconds_since_event": seconds_since_event()}
+    return Check(not events_are_missing(), figures)
+
+
+def _proxy() -> Check:
+    return Check(not is_current(UNKNOWN_PROXY), {})
+
+
 CHECKS: dict[str, Callable[[], Check]] = {
+    "rehearsal": _rehearsal,
     "processes": _processes,
     "queues": _queues,
     "tasks": _tasks,
@@ -167,9 +192,12 @@ CHECKS: dict[str, Callable[[], Check]] = {
     "audit": _audit,
     "backup": _backup,
     "disk": _disk,
+    "attachments": _attachments,
     "mails": _mails,
     "access": _access,
     "provider_events": _events,
+    "webhooks": _webhooks,
+    "proxy": _proxy,
 }
 
 

@@ -10,23 +10,26 @@ from datetime import timedelta
 from django.db.models import Count, Sum
 from django.utils import timezone
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from apps.backoffice.monitor.facts import heartbeat_ages, last_audit, last_backup_age, queues
 from apps.core.disk_space import free_megabytes
+from apps.core.incidents import incident_counts
 from apps.core.jobs import failing_jobs
 from apps.core.models import Mail
 from apps.core.money import to_cents
+from apps.leads.attachments import MEGABYTE, waiting_bytes
 from apps.orders.models import Order, OrderEvent, Payment, Refund
 from apps.orders.models.statuses import EventKind
 from apps.payments.models import ProviderEvent
+from apps.payments.unheard import REFUSED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 
 class ShopCollector(Collector):
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         yield _by_label(
             "academy_orders",
             "Orders",
@@ -72,6 +75,11 @@ class ShopCollector(Collector):
             "academy_disk_free_megabytes", "Space left", "folder", free_megabytes().items()
         )
         yield GaugeMetricFamily(
+            "academy_attachments_waiting_megabytes",
+            "Attachments of forms that nobody has answered",
+            value=waiting_bytes() / MEGABYTE,
+        )
+        yield GaugeMetricFamily(
             "academy_jobs_failing", "Jobs whose last run failed", value=failing_jobs().count()
         )
         yield GaugeMetricFamily(
@@ -82,6 +90,12 @@ class ShopCollector(Collector):
             "Events of Stripe that are not processed",
             value=ProviderEvent.objects.filter(processed_at=None).count(),
         )
+        refused = CounterMetricFamily(
+            "academy_webhook_refusals", "Refused requests to Stripe's webhook", labels=["reason"]
+        )
+        for reason, times in incident_counts(REFUSED).items():
+            refused.add_metric([reason], times)
+        yield refused
 
 
 def exposition() -> bytes:

@@ -1,17 +1,21 @@
 """The cases that an owner should find, each placed on purpose at a distance from now.
 
-`CASES` is the list: how many days ago a case begins, and the function that tells it.
+`CASES` is the list: a function that tells a case, and how many days ago it begins, once or often.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from apps.backoffice.sample.clock import clock_at, days_before
-from apps.backoffice.sample.shop import SampleShop
+from django.utils import timezone
+
+from apps.backoffice.sample.clock import Tell, clock_at, days_before
+from apps.backoffice.sample.shop import Cart, SampleShop
+from apps.classroom.models import Provisioning
+from apps.core.models import Mail
 from apps.core.money import to_cents
 from apps.leads.models import Withdrawal
 from apps.leads.withdrawal.services import record_withdrawal
@@ -30,9 +34,8 @@ from apps.orders.settlement.unmatched import keep_unmatched_payment
 from apps.pricing.models import PromoCode
 from apps.students.services import request_erasure
 
-Tell = Callable[[SampleShop, datetime], object]
 ONE_DAY = timedelta(days=1)
-WITHDRAWAL = "He cambiado de universidad y no voy a cursar estas asignaturas."
+IN_PLANS: Cart = ("Psicología", 2, 2)
 
 # (code, kind, value, days from today of its first and last day, other fields, note)
 CODES: tuple[tuple[str, str, str, int, int, dict[str, Any], str], ...] = (
@@ -46,43 +49,35 @@ CODES: tuple[tuple[str, str, str, int, int, dict[str, Any], str], ...] = (
 
 def add_codes(shop: SampleShop) -> None:
     for code, kind, value, first, last, more, note in CODES:
+        days = {"valid_from": timedelta(days=first), "valid_until": timedelta(days=last)}
+        fields = {"minimum_cart": Decimal(0), **more, **{k: shop.now + v for k, v in days.items()}}
         with clock_at(days_before(shop.now, 1 - first)):
             PromoCode.objects.create(
-                code=code,
-                kind=kind,
-                value=Decimal(value),
-                valid_from=shop.now + timedelta(days=first),
-                valid_until=shop.now + timedelta(days=last),
-                note=f"Ejemplo: {note}",
-                **{"minimum_cart": Decimal(0), **more},
+                code=code, kind=kind, value=Decimal(value), note=f"Ejemplo: {note}", **fields
             )
-
-
-def with_code(shop: SampleShop, at: datetime, *, code: str, size: int = 2) -> None:
-    shop.buy(at, shop.cart("Economía", 3, size), code=code)
 
 
 def popular_student(shop: SampleShop, at: datetime) -> None:
     """The owner of the friend code that all rewards are for."""
-    shop.friend = shop.buy(at, shop.cart("Logopedia", 0))
+    shop.friend = shop.buy(at, ("Logopedia", 0, 1))
 
 
 def another_purchase(shop: SampleShop, at: datetime) -> None:
-    shop.buy(at, shop.cart("Logopedia", 1, 2), who=shop.friend.student)
+    shop.buy(at, ("Logopedia", 1, 2), who=shop.friend.student)
 
 
 def refused_card(shop: SampleShop, at: datetime) -> None:
     """The first card is refused; the second one pays."""
-    order = shop.save(at, shop.cart("Marketing", 1))
+    order = shop.save(at, ("Marketing", 1, 1))
     with clock_at(at + timedelta(minutes=2)):
         reason, event = "sin saldo suficiente", shop.reference("evt")
-        count_refused_card(order_id=order.pk, event_id=event, reason=reason, actor="Stripe")
+        count_refused_card(order_id=order.pk, refusal_id=event, reason=reason, actor="Stripe")
     shop.pay(order, at + timedelta(minutes=5), order.total_cents)
     shop.work(order, at + timedelta(minutes=6))
 
 
 def open_cart(shop: SampleShop, at: datetime) -> Order:
-    return shop.save(at, shop.cart("ADE", 2, 2))
+    return shop.save(at, ("ADE", 2, 2))
 
 
 def expired_cart(shop: SampleShop, at: datetime) -> None:
@@ -91,33 +86,14 @@ def expired_cart(shop: SampleShop, at: datetime) -> None:
         expire(order_id=order.pk)
 
 
-def lost_dispute(shop: SampleShop, at: datetime) -> None:
-    _disputed(shop, at, DisputeStatus.LOST)
-
-
-def won_dispute(shop: SampleShop, at: datetime) -> None:
-    _disputed(shop, at, DisputeStatus.WON)
-
-
-def open_dispute(shop: SampleShop, at: datetime) -> None:
-    _disputed(shop, at, None)
-
-
-def _disputed(shop: SampleShop, at: datetime, decided: DisputeStatus | None) -> None:
-    order = shop.buy(at, shop.cart("Derecho", 4))
-    opened_at = at + 5 * ONE_DAY
-    shop.dispute(
-        order,
-        opened_at,
-        respond_by=opened_at + 21 * ONE_DAY,
-        decided=decided,
-        decided_at=opened_at + 40 * ONE_DAY,
-    )
+def dispute(shop: SampleShop, at: datetime, *, decided: DisputeStatus | None = None) -> None:
+    order = shop.buy(at, ("Derecho", 4, 1))
+    shop.dispute(order, at + 5 * ONE_DAY, decided)
 
 
 def held_reward(shop: SampleShop, at: datetime) -> Order:
     code = PromoCode.objects.get(student=shop.friend.student_id, is_referral_code=True)
-    return shop.buy(at, shop.cart("Turismo", 1), code=code.code)
+    return shop.buy(at, ("Turismo", 1, 1), code=code.code)
 
 
 def canceled_reward(shop: SampleShop, at: datetime) -> None:
@@ -139,27 +115,22 @@ def paid_reward(shop: SampleShop, at: datetime) -> None:
         pay_out(rewards, by=shop.clerk.get_username())
 
 
-def plan(shop: SampleShop, at: datetime, *, declines: int = 0, by_hand: bool = False) -> Order:
+def plan(shop: SampleShop, at: datetime, *, declines: int = 0, by_hand: bool = False) -> None:
     """A plan whose instalments are charged until now. The bank may decline the first charges."""
-    order = shop.buy(at, shop.cart("Psicología", 2, 2), plan=True)
+    order = shop.buy(at, IN_PLANS, plan=True)
     shop.run_plan(order, declines=declines, by_hand=by_hand)
-    return order
 
 
-def canceled_plan(shop: SampleShop, at: datetime) -> None:
-    order = shop.buy(at, shop.cart("Psicología", 2, 2), plan=True)
-    shop.refund(order, at + 6 * ONE_DAY, "Desistimiento dentro de plazo")
-
-
-def refund_of_everything(shop: SampleShop, at: datetime) -> Order:
-    order = shop.buy(at, shop.cart("Comunicación", 0, 2))
-    shop.refund(order, at + 9 * ONE_DAY, "Cambio de universidad")
+def refund(shop: SampleShop, at: datetime, *, days: int, why: str, **how: Any) -> Order:
+    """A refund of everything, so many days after the purchase."""
+    order = shop.buy(at, **how)
+    shop.refund(order, at + days * ONE_DAY, why)
     return order
 
 
 def refund_of_one_line(shop: SampleShop, at: datetime) -> None:
     """The last line, with its share of the discounts."""
-    order = shop.buy(at, shop.cart("Derecho", 0, 3))
+    order = shop.buy(at, ("Derecho", 0, 3))
     lines = list(order.lines.order_by("pk"))
     priced = sum(to_cents(line.price) for line in lines)
     cents = order.total_cents * to_cents(lines[-1].price) // priced
@@ -169,7 +140,7 @@ def refund_of_one_line(shop: SampleShop, at: datetime) -> None:
 
 def paid_twice(shop: SampleShop, at: datetime) -> Order:
     """The second payment is flagged, and waits for staff."""
-    order = shop.buy(at, shop.cart("Relaciones Laborales", 0))
+    order = shop.buy(at, ("Relaciones Laborales", 0, 1))
     payment = shop.payment(order.total_cents)
     with clock_at(at + timedelta(minutes=7)):
         mark_paid(order_id=order.pk, payment=payment, actor="Stripe")
@@ -190,140 +161,126 @@ def payment_without_order(shop: SampleShop, at: datetime) -> None:
 
 
 def purchase_without_access(shop: SampleShop, at: datetime) -> None:
-    order = shop.buy(at, shop.cart("Educación Social", 0), works=False)
-    shop.fail_access(order, "El aula no contesta (tiempo agotado).")
+    order = shop.buy(at, ("Educación Social", 0, 1), works=False)
+    failed, problem = Provisioning.Status.FAILED, "El aula no contesta (tiempo agotado)."
+    row = Provisioning.objects.filter(order_id=order.pk)
+    row.update(status=failed, attempts=5, last_error=problem)
 
 
 def bounced_mail(shop: SampleShop, at: datetime) -> None:
-    order = shop.buy(at, shop.cart("ADE", 4))
-    shop.bounce(order, "SMTPRecipientsRefused: 550 5.1.1 La dirección no existe")
+    """The mail with the access comes back from the student's mail server."""
+    order = shop.buy(at, ("ADE", 4, 1))
+    mail = Mail.objects.filter(to=order.email, template="classroom_access")
+    problem = "SMTPRecipientsRefused: 550 5.1.1 La dirección no existe"
+    mail.update(status=Mail.Status.FAILED, attempts=1, last_error=problem)
 
 
 def withdrawal(shop: SampleShop, at: datetime) -> Withdrawal:
     """A statement that waits for staff, six days after the purchase."""
-    order = shop.buy(at, shop.cart("Economía", 0, 2))
-    statement = Statement(order.student.full_name, order.email, str(order.pk), WITHDRAWAL)
+    order = shop.buy(at, ("Economía", 0, 2))
+    why = "He cambiado de universidad y no voy a cursar estas asignaturas."
     with clock_at(at + 6 * ONE_DAY):
-        return record_withdrawal(statement)
+        name = order.student.full_name
+        return record_withdrawal(Statement(name, order.email, str(order.pk), why))
 
 
 def refunded_withdrawal(shop: SampleShop, at: datetime) -> None:
     case = withdrawal(shop, at)
     assert case.order is not None  # noqa: S101  (its number is in the statement)
-    [refund] = shop.refund(case.order, at + 8 * ONE_DAY, "Desistimiento dentro de plazo")
-    case.status, case.resolved_at = Withdrawal.Status.REFUNDED, refund.created_at
+    [made] = shop.refund(case.order, at + 8 * ONE_DAY, "Desistimiento dentro de plazo")
+    case.status, case.resolved_at = Withdrawal.Status.REFUNDED, made.created_at
     case.save(update_fields=["status", "resolved_at"])
 
 
 def erasure_request(shop: SampleShop, at: datetime) -> None:
-    order = shop.buy(at, shop.cart("Marketing", 0))
+    order = shop.buy(at, ("Marketing", 0, 1))
     with clock_at(days_before(shop.now, 6)):
         request_erasure(order.student)
 
 
 def order_with_note(shop: SampleShop, at: datetime) -> None:
     """Staff remind themselves of a call, today."""
-    order = shop.buy(at, shop.cart("Turismo", 3))
+    order = shop.buy(at, ("Turismo", 3, 1))
     text, actor = "Llamarle: pregunta si puede cambiar de grupo.", shop.clerk.get_username()
-    with clock_at(min(at + ONE_DAY, shop.now)):
-        add_note(order.pk, text=text, due_on=shop.today, actor=actor, form_key=uuid4())
+    with clock_at(at + ONE_DAY):
+        add_note(
+            order.pk, text=text, due_on=timezone.localdate(shop.now), actor=actor, form_key=uuid4()
+        )
 
 
 def gift(shop: SampleShop, at: datetime, *, days: int) -> None:
     """A gift that is delivered so many days after the purchase, if that day has come."""
-    friend = shop.person()
-    deliver_on = shop.day_of(at + days * ONE_DAY)
+    friend, delivered_at = shop.person(), at + days * ONE_DAY
     details = GiftDetails(
         email=friend["email"],
         name=friend["first_name"],
         sender="Tu hermana",
         message="¡Mucha suerte en los exámenes!",
-        deliver_on=deliver_on,
+        deliver_on=timezone.localdate(delivered_at),
     )
-    order = shop.buy(at, shop.cart("Logopedia", 3), gift=details)
-    if at + days * ONE_DAY < shop.now:
-        with clock_at(at + days * ONE_DAY):
+    order = shop.buy(at, ("Logopedia", 3, 1), gift=details)
+    if delivered_at < shop.now:
+        with clock_at(delivered_at):
             deliver(order_id=order.pk)
-        shop.work(order, at + days * ONE_DAY)
+        shop.work(order, delivered_at)
 
 
-CASES: tuple[tuple[int, Tell], ...] = (
-    (345, popular_student),
-    (300, erasure_request),
-    (285, expired_cart),
-    (255, partial(with_code, code="PODCAST10")),
-    (230, refund_of_everything),
-    (215, expired_cart),
-    (190, partial(plan, declines=1)),
-    (180, refund_of_one_line),
-    (170, partial(with_code, code="ORIENTA15")),
-    (160, paid_twice_and_refunded),
-    (150, partial(with_code, code="REPITE20", size=3)),
-    (148, another_purchase),
-    (145, expired_cart),
-    (140, partial(with_code, code="BECA100", size=1)),
-    (135, partial(plan, by_hand=True)),
-    (125, refund_of_everything),
-    (118, lost_dispute),
-    (112, paid_reward),
-    (105, canceled_plan),
-    (98, refund_of_one_line),
-    (92, expired_cart),
-    (88, paid_reward),
-    (80, won_dispute),
-    (76, canceled_reward),
-    (70, refund_of_everything),
-    (66, partial(plan, declines=1)),
-    (60, partial(with_code, code="INSTA5")),
-    (55, refunded_withdrawal),
-    (52, expired_cart),
-    (48, plan),
-    (45, owed_reward),
-    (43, refund_of_everything),
-    (41, partial(gift, days=5)),
-    (38, owed_reward),
-    (36, expired_cart),
-    (35, partial(plan, declines=1)),
-    (31, plan),
-    (29, partial(plan, declines=4)),  # Overdue since two days.
-    (27, refund_of_one_line),
-    (26, plan),
-    (25, open_cart),
-    (24, refused_card),
-    (22, partial(plan, declines=1)),  # Declined two days ago; the next attempt is tomorrow.
-    (21, held_reward),
-    (19, plan),  # Its next charge is tomorrow, and announced.
-    (17, open_dispute),
-    (15, open_cart),
-    (14, plan),
-    (13, refund_of_everything),
-    (12, bounced_mail),
-    (11, withdrawal),
-    (10, paid_twice),
-    (9, open_cart),
-    (8, held_reward),
-    (7, plan),
-    (6, refund_of_one_line),
-    (5, order_with_note),
-    (5, bounced_mail),
-    (4, open_cart),
-    (3, partial(gift, days=20)),
-    (2, payment_without_order),
-    (2, plan),
-    (1, purchase_without_access),
-    (1, open_cart),
+buy = SampleShop.buy
+refund_of_everything = partial(
+    refund, days=9, why="Cambio de universidad", cart=("Comunicación", 0, 2)
+)
+canceled_plan = partial(
+    refund, days=6, why="Desistimiento dentro de plazo", cart=IN_PLANS, plan=True
+)
+CASES: tuple[tuple[Tell, tuple[int, ...]], ...] = (
+    (popular_student, (345,)),
+    (another_purchase, (148,)),
+    (partial(buy, cart=("Economía", 3, 2), code="PODCAST10"), (255,)),
+    (partial(buy, cart=("Economía", 3, 2), code="ORIENTA15"), (170,)),
+    (partial(buy, cart=("Economía", 3, 3), code="REPITE20"), (150,)),
+    (partial(buy, cart=("Economía", 3, 1), code="BECA100"), (140,)),
+    (partial(buy, cart=("Economía", 3, 2), code="INSTA5"), (60,)),
+    # Their access has ended on every day of the year: they are asked for their opinion.
+    (partial(buy, cart=("Educación Social", 1, 1)), (344, 342, 339, 336, 332)),
+    (expired_cart, (285, 215, 145, 92, 52, 36)),
+    (open_cart, (25, 15, 9, 4, 1)),
+    (refused_card, (24,)),
+    # The charge of the plan of 19 days ago is tomorrow, and announced.
+    (plan, (48, 31, 26, 19, 14, 7, 2)),
+    # The bank declined the plan of 22 days ago two days ago, and is asked again tomorrow.
+    (partial(plan, declines=1), (190, 66, 35, 22)),
+    (partial(plan, declines=4), (29,)),  # Overdue since two days.
+    (partial(plan, by_hand=True), (135,)),
+    (canceled_plan, (105,)),
+    (refund_of_everything, (230, 125, 70, 43, 13)),
+    (refund_of_one_line, (180, 98, 27, 6)),
+    (paid_twice, (10,)),
+    (paid_twice_and_refunded, (160,)),
+    (payment_without_order, (2,)),
+    (partial(dispute, decided=DisputeStatus.LOST), (118,)),
+    (partial(dispute, decided=DisputeStatus.WON), (80,)),
+    (dispute, (8,)),
+    (held_reward, (21, 8)),
+    (canceled_reward, (76,)),
+    (owed_reward, (45, 38)),
+    (paid_reward, (112, 88)),
+    (withdrawal, (11,)),
+    (refunded_withdrawal, (55,)),
+    (erasure_request, (300,)),
+    (order_with_note, (5,)),
+    (bounced_mail, (12, 5)),
+    (partial(gift, days=5), (41,)),
+    (partial(gift, days=20), (3,)),
+    (purchase_without_access, (1,)),
 )
 # Purchases of the last hours, so that the figures of today are not 0.
 LATEST = (timedelta(hours=7), timedelta(hours=3), timedelta(minutes=50), timedelta(minutes=20))
 
 
 def cases(shop: SampleShop) -> Iterator[tuple[datetime, Tell]]:
-    """Each case with its moment, oldest first."""
-    for number, (days, tell) in enumerate(CASES):
+    """Each case with its moment."""
+    placed = [(days, tell) for tell, begins in CASES for days in begins]
+    for number, (days, tell) in enumerate(placed):
         yield days_before(shop.now, days, 9 + number % 4, number * 7 % 60), tell
     for number, back in enumerate(LATEST):
-        yield shop.now - back, partial(_buy_lately, first=number)
-
-
-def _buy_lately(shop: SampleShop, at: datetime, *, first: int) -> None:
-    shop.buy(at, shop.cart("Derecho", first))
+        yield shop.now - back, partial(buy, cart=("Derecho", number, 1))

@@ -1,11 +1,14 @@
 """The clock of the sample shop: its services are told that it is another moment."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 
 from django.utils import timezone
+
+# Tells what happens at a moment in the sample shop.
+Tell = Callable[[Any, datetime], object]
 
 
 @contextmanager

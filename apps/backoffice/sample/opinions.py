@@ -4,14 +4,13 @@ They are fewer than an average of the whole shop needs, so the home page keeps i
 """
 
 from collections import defaultdict
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 
-from apps.backoffice.sample.clock import clock_at, local
+from apps.backoffice.sample.clock import Tell, clock_at, days_before
 from apps.backoffice.sample.shop import SampleShop
-from apps.classroom.models import Enrolment
-from apps.orders.models import Order
-from apps.orders.models.statuses import SOLD
 from apps.pages.models import Opinion
+from apps.pages.opinions.asking import ask_for_opinions
 from apps.pages.opinions.views import record_opinion
 
 PUBLISHED, WAITING, REJECTED = (
@@ -19,7 +18,7 @@ PUBLISHED, WAITING, REJECTED = (
     Opinion.Status.WAITING,
     Opinion.Status.REJECTED,
 )
-# (rating, status, text), about one subject.
+# (rating, status, text), about the subject that most students were asked about.
 OF_THE_MOST_TAKEN = (
     (5, PUBLISHED, "Las PECs resueltas explican el porqué de cada paso. Aprobé a la primera."),
     (4, PUBLISHED, "Vídeos cortos y al grano. Me habría gustado algún test más del último tema."),
@@ -41,31 +40,29 @@ OF_OTHERS = (
 )
 
 
+def requests(shop: SampleShop) -> Iterator[tuple[datetime, Tell]]:
+    """The shop's job asks for opinions every month."""
+    for days in range(345, 0, -30):
+        yield days_before(shop.now, days, 10, 30), _ask
+
+
+def _ask(shop: SampleShop, at: datetime) -> None:
+    with clock_at(at):
+        ask_for_opinions()
+
+
 def give_opinions(shop: SampleShop) -> None:
-    """Answer requests for an opinion. They are written directly: the job asks everybody."""
-    students = _ended_by_subject(shop)
-    ids = sorted(students, key=lambda subject_id: (-len(students[subject_id]), subject_id))
-    said = [(ids[0], *words) for words in OF_THE_MOST_TAKEN]
-    said += [(ids[1 + place], *words) for place, words in enumerate(OF_OTHERS)]
+    """Some of the students who were asked answer, and staff moderate most answers."""
+    asked: dict[int, list[Opinion]] = defaultdict(list)
+    for row in Opinion.objects.select_related("student").order_by("pk"):
+        asked[row.subject_id].append(row)
+    first, *others = sorted(asked, key=lambda subject_id: (-len(asked[subject_id]), subject_id))
+    said = [(first, *words) for words in OF_THE_MOST_TAKEN]
+    of_others = zip(others[: len(OF_OTHERS)], OF_OTHERS, strict=True)
+    said += [(other, *words) for other, words in of_others]
     for subject_id, rating, status, text in said:
-        enrolment = students[subject_id].pop()
-        assert enrolment.ends_on is not None  # noqa: S101  (it has ended)
-        student = enrolment.student
-        asked_at = local(enrolment.ends_on + timedelta(days=1), 10)
-        with clock_at(asked_at):
-            row = Opinion.objects.create(student=student, subject_id=subject_id)
-        with clock_at(asked_at + timedelta(hours=len(text) % 12, minutes=rating)):
-            name = f"{student.first_name} {student.last_name[:1]}."
+        row = asked[subject_id].pop()
+        with clock_at(row.asked_at + timedelta(hours=len(text) % 12, minutes=rating)):
+            name = f"{row.student.first_name} {row.student.last_name[:1]}."
             record_opinion(row.pk, rating=rating, text=text, shown_name=name)
-        if status != WAITING:
-            Opinion.objects.filter(pk=row.pk).update(status=status)
-
-
-def _ended_by_subject(shop: SampleShop) -> dict[int, list[Enrolment]]:
-    """The enrolments of sold orders that have ended, by their subjects, newest last."""
-    found: dict[int, list[Enrolment]] = defaultdict(list)
-    sold = Order.objects.filter(status__in=SOLD, disputed_at=None).values("pk")
-    ended = Enrolment.objects.filter(ends_on__lt=shop.today - timedelta(days=2), order_id__in=sold)
-    for enrolment in ended.select_related("student").order_by("granted_at", "pk"):
-        found[enrolment.subject_id].append(enrolment)
-    return found
+        Opinion.objects.filter(pk=row.pk).update(status=status)

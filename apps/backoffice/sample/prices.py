@@ -1,45 +1,51 @@
-"""Price rises of the last year, which end at the prices that the sample catalogue has now.
+"""Two price rises of the last year, which end at the prices that the sample catalogue has now.
 
-Written directly: the price of a subject that is on sale today changes today.
+Written directly: the first prices, which the sample catalogue has recorded today.
 """
 
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from functools import partial
 
-from apps.backoffice.sample.clock import days_before
-from apps.backoffice.sample.year import given_moments
+from django.db.models import F
+
+from apps.backoffice.sample.clock import Tell, clock_at, days_before
+from apps.backoffice.sample.shop import SampleShop
+from apps.catalogue.bulk_prices import (
+    Operation,
+    PriceFormula,
+    apply_batch,
+    fingerprint,
+    prepare_batch,
+    preview,
+)
 from apps.catalogue.models import PriceChange, Subject
-from apps.leads.models import QuoteSubject
-from apps.orders.models import OrderLine
 
-STEP = Decimal(6)
-OPENED = 370
-# The day of each rise, counted back from today, and how many steps the price was lower before.
-RISES = ((230, 2), (95, 1))
+RISE = PriceFormula(Operation.EUROS_UP, 600)
+OPENED, RISES = 370, (230, 95)
+BEFORE = Decimal(6 * len(RISES))
 
 
-def raise_prices(clerk: Any, now: Any) -> None:
-    """Date the first prices a year back, and add rises of the subjects that nobody has bought.
-
-    Those that were bought or quoted keep their price: a sale of the past has the price of today.
-    """
+def price_rises(shop: SampleShop) -> Iterator[tuple[datetime, Tell]]:
+    """Date the first prices a year back, from before the rises, and return the rises."""
     firsts = PriceChange.objects.filter(before=None)
-    firsts.update(changed_at=days_before(now, OPENED, 9))
-    priced = [*OrderLine.objects.values("subject"), *QuoteSubject.objects.values("subject")]
-    subjects = Subject.objects.on_sale().exclude(pk__in={row["subject"] for row in priced})
-    rises = []
-    for number, subject in enumerate(subjects.order_by("pk")):
-        price = subject.final_price - RISES[0][1] * STEP
-        firsts.filter(subject=subject).update(after=price)
-        for days, steps in RISES:
-            after = subject.final_price - (steps - 1) * STEP
-            at = days_before(now, days, 10) + timedelta(minutes=number)
-            rises.append(
-                PriceChange(
-                    subject=subject, before=price, after=after, changed_by=clerk, changed_at=at
-                )
-            )
-            price = after
-    with given_moments(PriceChange):
-        PriceChange.objects.bulk_create(rises)
+    firsts.update(changed_at=days_before(shop.now, OPENED, 9))
+    ids = list(Subject.objects.filter(final_price__gt=BEFORE).values_list("pk", flat=True))
+    firsts.filter(subject__in=ids).update(after=F("after") - BEFORE)
+    Subject._base_manager.filter(pk__in=ids).update(final_price=F("final_price") - BEFORE)
+    for days in RISES:
+        yield days_before(shop.now, days, 10), partial(_raise, ids=ids)
+
+
+def _raise(shop: SampleShop, at: datetime, *, ids: list[int]) -> None:
+    with clock_at(at):
+        batch = prepare_batch(shop.clerk, subject_ids=ids)
+        apply_batch(
+            batch_id=batch.pk,
+            formula=RISE,
+            with_lessons=False,
+            expected=fingerprint(preview(batch, RISE, with_lessons=False)),
+            user=shop.clerk,
+            is_confirmed=True,
+        )

@@ -1,8 +1,5 @@
 """Tells the year of the sample shop in the order in which it happens."""
 
-from collections.abc import Callable
-from datetime import datetime
-from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -12,11 +9,11 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 
 from apps.backoffice.sample.cases import CODES, add_codes, cases
-from apps.backoffice.sample.forms import fill_in_forms
-from apps.backoffice.sample.opinions import give_opinions
-from apps.backoffice.sample.prices import raise_prices
+from apps.backoffice.sample.forms import forms
+from apps.backoffice.sample.opinions import give_opinions, requests
+from apps.backoffice.sample.prices import price_rises
 from apps.backoffice.sample.shop import SampleShop
-from apps.backoffice.sample.year import Year, sales
+from apps.backoffice.sample.year import sales
 from apps.catalogue.models import Degree, Subject, University
 from apps.catalogue.services import deferred_counts
 from apps.pricing.models import PromoCode
@@ -42,18 +39,10 @@ def seed_trade(clerk: Any) -> bool:
 
 
 def _tell(shop: SampleShop) -> None:
-    year = Year(shop)
     add_codes(shop)
-    told: list[tuple[datetime, Callable[[], object]]] = []
-    told += [(sale.at, partial(year.sell, sale)) for sale in sales(shop)]
-    for at, tell in cases(shop):
-        # The copies that wait are older than the case. So the numbers of orders rise with time.
-        told += [(at, year.flush), (at, partial(tell, shop, at))]
-    for _, act in sorted(told, key=itemgetter(0)):
-        act()
-    year.flush()
-    fill_in_forms(shop)
-    raise_prices(shop.clerk, shop.now)
+    told = [*price_rises(shop), *sales(shop), *cases(shop), *forms(shop), *requests(shop)]
+    for at, tell in sorted(told, key=itemgetter(0)):
+        tell(shop, at)
     give_opinions(shop)
     shop.close()
 

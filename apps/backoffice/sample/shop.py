@@ -3,12 +3,12 @@
 Written directly, because a service would leave this machine or does not exist:
 - mails are marked as sent, and the tasks of the past are deleted (`close`): nobody gets a mail;
 - customer and card of a plan, which Stripe would have created;
-- a mail that bounced and an access that failed, which a mail server and a classroom would refuse.
+- a mail that bounced and an access that failed (`cases`), which other servers would refuse.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -20,17 +20,19 @@ from django_tasks_db.models import DBTaskResult
 from apps.backoffice.sample.clock import clock_at, local
 from apps.backoffice.sample.words import person
 from apps.catalogue.models import Subject
-from apps.classroom.models import AccessChange, Provisioning
+from apps.classroom.models import AccessChange
 from apps.classroom.provisioning import provision
 from apps.classroom.sync import sync_classroom
 from apps.core.models import Mail
-from apps.orders.checkout.cart import CheckoutItem, resolve
+from apps.core.money import to_cents
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.ledger.payments import ConfirmedPayment
-from apps.orders.models import Instalment, Order, Payment, Refund
+from apps.orders.models import Instalment, Order, Refund
 from apps.orders.models.statuses import DisputeStatus, PaymentKind, RefundStatus, RefusalKind
+from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.offer import Asked, offer_for
 from apps.orders.plan.by_hand import begin_by_hand
 from apps.orders.plan.charging import begin_charge, claim
 from apps.orders.plan.notices import NOTICE_DAYS, send_notice
@@ -45,16 +47,16 @@ from apps.orders.refunds.request import request_refund
 from apps.orders.settlement.mark_paid import complete_free, mark_paid
 from apps.payments.plan_charges import RUNNER
 from apps.payments.refunding import PROVIDER
-from apps.pricing.models import PromoCode
+from apps.payments.stripe.refunds import DISPUTE_REASONS
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.reads import campaign_today
-from apps.pricing.rules import quote_cart
 from apps.students.models import Consent, Student
 
 # A part of all names that Stripe would have given.
 REFERENCE = "ejemplo"
 CARD = "Visa terminada en 4242"
 CHARGED_AT = (6, 10)
+# Of a degree: the first subject, and how many; 0 for one lesson of that subject.
+Cart = tuple[str, int, int]
 
 
 @dataclass
@@ -75,14 +77,6 @@ class SampleShop:
         self._mails = set(Mail.objects.values_list("pk", flat=True))
         self._tasks = set(DBTaskResult.objects.values_list("pk", flat=True))
 
-    @property
-    def today(self) -> date:
-        return self.day_of(self.now)
-
-    @staticmethod
-    def day_of(moment: datetime) -> date:
-        return timezone.localdate(moment)
-
     def person(self) -> dict[str, str]:
         return person(next(self._people))
 
@@ -93,8 +87,13 @@ class SampleShop:
         """A payment of the kind that Stripe does not know."""
         return ConfirmedPayment(self.reference(), cents, kind=PaymentKind.SAMPLE)
 
-    def cart(self, degree: str, first: int, size: int = 1) -> list[CheckoutItem]:
-        """Complete subjects of a degree; with `size` 0 one lesson of the first that sells them."""
+    def save(self, at: datetime, cart: Cart, *, who: Student | None = None, **how: Any) -> Order:
+        """A new buyer, or the student `who`, places an order that nobody has paid yet: a cart."""
+        names = ("email", "phone", "first_name", "last_name")
+        known = {name: getattr(who, name) for name in names} if who else self.person()
+        return save_cart(at, self._items(*cart), who=known, **how)
+
+    def _items(self, degree: str, first: int, size: int) -> list[CheckoutItem]:
         subjects = self.subjects[degree]
         if size:
             return [CheckoutItem(row.pk) for row in subjects[first : first + size]]
@@ -102,27 +101,12 @@ class SampleShop:
         lesson = subject.lessons.filter(status="active").order_by("position")[0]
         return [CheckoutItem(subject.pk, (lesson.pk,))]
 
-    def save(
-        self,
-        at: datetime,
-        items: Sequence[CheckoutItem],
-        *,
-        who: Student | None = None,
-        **how: Any,
-    ) -> Order:
-        """A new buyer, or the student `who`, places an order that nobody has paid yet: a cart."""
-        names = ("email", "phone", "first_name", "last_name")
-        known = {name: getattr(who, name) for name in names} if who else self.person()
-        return save_cart(at, items, who=known, **how)
-
-    def buy(
-        self, at: datetime, items: Sequence[CheckoutItem], *, works: bool = True, **how: Any
-    ) -> Order:
+    def buy(self, at: datetime, cart: Cart, *, works: bool = True, **how: Any) -> Order:
         """Place an order and pay it, or its first instalment, four minutes later.
 
         The access is provided at once if the classroom `works`.
         """
-        order = self.save(at, items, **how)
+        order = self.save(at, cart, **how)
         paid_at = at + timedelta(minutes=4)
         if order.total_cents == 0:
             with clock_at(paid_at):
@@ -134,7 +118,7 @@ class SampleShop:
         order.refresh_from_db()
         return order
 
-    def pay(self, order: Order, at: datetime, cents: int) -> Payment:
+    def pay(self, order: Order, at: datetime, cents: int) -> None:
         """The buyer pays by card. A plan saves the card for its other instalments."""
         payment = self.payment(cents)
         if order.in_instalments:
@@ -143,7 +127,6 @@ class SampleShop:
             Order.objects.filter(pk=order.pk).update(customer_reference=customer, card_label=CARD)
         with clock_at(at):
             mark_paid(order_id=order.pk, payment=payment, actor=PROVIDER)
-        return Payment.objects.get(reference=payment.reference)
 
     def work(self, order: Order, at: datetime) -> None:
         """Provide the access of the order, as the classroom's worker does."""
@@ -179,36 +162,20 @@ class SampleShop:
             claimed = claim(row.pk)
             charge = begin_charge(claimed) if claimed else None
             assert charge is not None, "the instalment is due"  # noqa: S101
+            made: Any = {"order_id": row.order_id, "attempt": charge.number, "actor": RUNNER}
             if is_declined:
-                kind = RefusalKind.INSUFFICIENT_FUNDS
-                record_refusal(
-                    order_id=row.order_id,
-                    number=row.number,
-                    attempt=charge.number,
-                    reference=payment.reference,
-                    refusal=kind,
-                    code=kind.value,
-                    actor=RUNNER,
-                )
+                reference, kind = payment.reference, RefusalKind.INSUFFICIENT_FUNDS
+                made |= {"number": row.number, "refusal": kind, "code": kind.value}
+                record_refusal(reference=reference, **made)
             else:
-                mark_instalments_paid(
-                    order_id=row.order_id,
-                    numbers=[row.number],
-                    attempt=charge.number,
-                    payment=payment,
-                    actor=RUNNER,
-                )
+                mark_instalments_paid(numbers=[row.number], payment=payment, **made)
 
     def _pay_by_hand(self, order: Order, row: Instalment, at: datetime) -> None:
         with clock_at(at):
             made = begin_by_hand(order_id=order.pk, first=row.number, everything=True)
-            mark_instalments_paid(
-                order_id=order.pk,
-                numbers=made.numbers,
-                attempt=made.attempt,
-                payment=self.payment(made.amount_cents),
-                actor=PROVIDER,
-            )
+            how: Any = {"order_id": order.pk, "attempt": made.attempt, "actor": PROVIDER}
+            paid = self.payment(made.amount_cents)
+            mark_instalments_paid(numbers=made.numbers, payment=paid, **how)
 
     def refund(
         self, order: Order, at: datetime, reason: str, cents: int | None = None, **effects: Any
@@ -225,65 +192,39 @@ class SampleShop:
             )
         refunds = list(Refund.objects.filter(pk__in=ids).order_by("pk"))
         for row in refunds:
-            report = ReportedRefund(
-                self.reference("re"), row.amount_cents, RefundStatus.SUCCEEDED, row.key_id
-            )
+            name, status = self.reference("re"), RefundStatus.SUCCEEDED
+            report = ReportedRefund(name, row.amount_cents, status, row.key_id)
             with clock_at(at + timedelta(seconds=5)):
                 record_refunds(payment_id=row.payment_id, reports=[report], provider=PROVIDER)
         self.work(order, at + timedelta(seconds=9))
         order.refresh_from_db()
         return refunds
 
-    def dispute(
-        self,
-        order: Order,
-        at: datetime,
-        *,
-        respond_by: datetime,
-        decided: DisputeStatus | None = None,
-        decided_at: datetime | None = None,
-    ) -> None:
-        """The cardholder disputes the first payment. The bank may have `decided`."""
+    def dispute(self, order: Order, at: datetime, decided: DisputeStatus | None) -> None:
+        """The cardholder disputes the first payment. The bank may have `decided` 40 days later."""
         payment = order.payments.order_by("pk")[0]
-        reference = self.reference("dp")
-        states = [(DisputeStatus.OPEN, at)]
-        if decided and decided_at:
-            states.append((decided, decided_at))
-        for status, moment in states:
-            report = ReportedDispute(
-                reference=reference,
-                amount_cents=first_payment_cents(order),
-                status=status,
-                reason="El titular no reconoce el cargo",
-                opened_at=at,
-                respond_by=respond_by,
-            )
+        report = ReportedDispute(
+            reference=self.reference("dp"),
+            amount_cents=to_cents(payment.amount),
+            status=DisputeStatus.OPEN,
+            reason=DISPUTE_REASONS["fraudulent"],
+            opened_at=at,
+            respond_by=at + timedelta(days=9),
+        )
+        reports = [(at, report)]
+        if decided:
+            reports.append((at + timedelta(days=40), replace(report, status=decided)))
+        for moment, reported in reports:
             with clock_at(moment):
-                record_dispute(payment_id=payment.pk, report=report, provider=PROVIDER)
+                record_dispute(payment_id=payment.pk, report=reported, provider=PROVIDER)
             self.work(order, moment + timedelta(seconds=5))
-
-    def fail_access(self, order: Order, problem: str) -> None:
-        Provisioning.objects.filter(order_id=order.pk).update(
-            status=Provisioning.Status.FAILED, attempts=5, last_error=problem
-        )
-
-    def bounce(self, order: Order, problem: str) -> None:
-        """The mail with the access comes back from the student's mail server."""
-        self._mails_made().filter(to=order.email, template="classroom_access").update(
-            status=Mail.Status.FAILED, attempts=1, last_error=problem
-        )
 
     def close(self) -> None:
         """Mark the sample's mails as sent, and delete the tasks that would send them."""
         DBTaskResult.objects.exclude(pk__in=self._tasks).delete()
-        self._mails_made().filter(status=Mail.Status.QUEUED).update(
-            status=Mail.Status.SENT,
-            attempts=1,
-            sent_at=F("created_at") + timedelta(seconds=4),
+        Mail.objects.filter(status=Mail.Status.QUEUED).exclude(pk__in=self._mails).update(
+            status=Mail.Status.SENT, attempts=1, sent_at=F("created_at") + timedelta(seconds=4)
         )
-
-    def _mails_made(self) -> Any:
-        return Mail.objects.exclude(pk__in=self._mails)
 
 
 def save_cart(
@@ -297,18 +238,12 @@ def save_cart(
 ) -> Order:
     """Place an order at the prices of this moment."""
     payment_type = PaymentType.INSTALMENTS if plan else PaymentType.FULL
-    promo = PromoCode.objects.with_code(code).first()
     with clock_at(at):
-        quote = quote_cart(
-            [line.item for line in resolve(items)],
-            payment_type=payment_type,
-            campaign=campaign_today(),
-            promo=promo.terms() if promo else None,
-        )
+        offer = offer_for(Asked(items, payment_type, code=code))
         checkout = Checkout(
             payment_type=payment_type,
             items=tuple(items),
-            expected_total_cents=quote.total_cents,
+            expected_total_cents=offer.total_cents,
             accepted=frozenset(Consent.Kind),
             promo_code=code,
             gift=gift,

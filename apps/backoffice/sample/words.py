@@ -6,8 +6,7 @@ FIRST_NAMES = (
     "Lucía", "Marta", "Nerea", "Álvaro", "Paula", "Sergio", "Inés", "Hugo", "Rocío", "Adrián",
     "Sofía", "Iván", "Carmen", "Daniel", "Noelia", "Javier", "Irene", "Pablo", "Andrea", "Rubén",
     "Elena", "Óscar", "Laura", "Víctor", "Aitana", "Diego", "Cristina", "Gonzalo", "Silvia",
-    "Mateo", "Begoña", "Jorge", "Raquel", "Íñigo", "Mónica", "Samuel", "Esther", "Nicolás",
-    "Yolanda", "Martín",
+    "Mateo", "Begoña", "Jorge",
 )  # fmt: skip
 LAST_NAMES = (
     "García", "Fernández", "López", "Martínez", "Sánchez", "Pérez", "Gómez", "Ruiz", "Díaz",
@@ -29,12 +28,6 @@ CONTACTS = (
     "No me deja usar el código que me pasó mi compañera. Dice que ya está usado.",
     "¿Cuándo abrís la Universidad a Distancia de Poniente? Me interesa Psicología.",
     "Me gustaría hablar con alguien por teléfono antes de matricularme, por las tardes.",
-    "La PEC 2 de Contabilidad de costes no se me abre en el móvil, se queda en negro.",
-    "¿Las tutorías son en directo o por correo? Trabajo a turnos y no siempre puedo.",
-    "Os escribo porque me habéis cobrado dos veces el segundo plazo. Adjunto lo que puedo.",
-    "¿Puedo cambiar mi correo? He perdido el acceso al de la universidad.",
-    "Gracias por la ayuda con el examen, lo he sacado con un 7. ¿Tenéis algo para el TFG?",
-    "Necesito darme de baja de los avisos, me llegan dos veces.",
 )
 
 # Subjects that visitors ask for: (subject, degree, university).
@@ -44,18 +37,11 @@ MISSING_SUBJECTS = (
     ("Econometría II", "Economía", "Universidad Abierta del Mediodía"),
     ("Criminología clínica", "Criminología", "Universidad a Distancia de Poniente"),
     ("Biología molecular", "Biología", "Universidad en Línea del Duero"),
-    ("Historia medieval", "Historia", "Universidad Virtual de Levante"),
-    ("Programación orientada a objetos", "Informática", "Universidad Abierta del Mediodía"),
 )
 
 ANSWERS = (
-    "Hola:\n\nSí, los vídeos sirven también para el examen: están ordenados por PEC y al final hay "
-    "un repaso.",
-    "Hola:\n\nTe hemos vuelto a enviar el correo con tu acceso. Mira también en la "
-    "carpeta de spam.",
-    "Hola:\n\nPuedes pagar en tres plazos con cualquier tarjeta, también de débito.",
-    "Hola:\n\nTienes acceso hasta el final del semestre. Si compras en el último mes, hasta el "
-    "final del siguiente.",
+    "Hola:\n\nTe hemos vuelto a enviar el correo con tu acceso. Mira también en el spam.",
+    "Hola:\n\nPuedes pagar a plazos con cualquier tarjeta, también de débito.",
     "Hola:\n\nYa está cambiado. Verás la asignatura nueva en el aula al volver a entrar.",
 )
 

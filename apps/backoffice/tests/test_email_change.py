@@ -1,10 +1,13 @@
 """Staff change a student's address in the admin: never silently."""
 
+from datetime import timedelta
+
 import pytest
+import time_machine
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
-from django.db import connection
-from django.test import Client
+from django.db import connection, transaction
+from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -12,11 +15,19 @@ from apps.classroom.access_links import account_for, make_token
 from apps.classroom.accounts import set_password
 from apps.classroom.models import AccessChange, Account
 from apps.classroom.sync import sync_classroom
+from apps.core.mail import outbox
+from apps.core.mail.outbox import queue_mail
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
-from apps.students.models import SignIn, Student
-from apps.students.services import find_or_create_student
-from tests.helpers.admin import admin_url
+from apps.leads.models import LeadEntry
+from apps.orders.models import Order
+from apps.pricing.models import PromoCode
+from apps.students.confirmed import confirm_address
+from apps.students.devices import DEVICES, known_device
+from apps.students.models import SignIn, SignInLink, Student
+from apps.students.services import change_email, find_or_create_student
+from tests.helpers.admin import admin_url, forget_password
+from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "estudiar-de-noche-7"
@@ -59,6 +70,70 @@ def is_signed_in(client):
     return "Hola, Ana" in client.get("/aula").text
 
 
+def test_waiting_mails_about_the_student_follow_the_new_address(carla, ana, work):
+    """The former address may be a stranger's: it gets neither links nor facts of the account."""
+    order, other = make_one_of_everything(), make_one_of_everything()
+    Order.objects.filter(pk=order.pk).update(student=ana, email="Ana@example.com")
+    Mail.objects.all().delete()
+    answered = LeadEntry.objects.exclude(subject="").first()
+    waiting = {
+        "order_confirmation": {"order_id": order.pk},
+        "lead_answer": {"lead_entry_id": answered.pk},
+        "sign_in_link": {"link_id": SignInLink.objects.create(student=ana).pk},
+        # Staff's own mail, if somebody has typed the academy's address into a checkout.
+        "staff_attention": {"order_id": order.pk, "reason": "x"},
+        "refund_made": {"refund_ids": [other.payments.get().refunds.get().pk]},
+    }
+    with transaction.atomic():
+        for template, ids in waiting.items():
+            queue_mail(key=template, template=template, to="ana@example.com", context=ids)
+
+    change(carla, ana, email="ana.gil@example.com")
+
+    mails = Mail.objects.filter(template__in=waiting)
+    moved = mails.exclude(to="ana@example.com").values_list("template", "to")
+    assert list(moved) == [("order_confirmation", "ana.gil@example.com")]
+    work()
+    assert Mail.objects.get(template="sign_in_link").status == "dropped"
+
+
+def test_mail_whose_address_changes_while_it_is_rendered_is_sent_to_the_new_one(
+    ana, work, mailoutbox, monkeypatch
+):
+    with transaction.atomic():
+        mail = queue_mail(
+            key="x", template="referral_code", to=ana.email, context={"student_id": ana.pk}
+        )
+    PromoCode.objects.create(code="AMIGO-1", value=15, is_referral_code=True, student=ana)
+    render = outbox.render_mail
+
+    def rendered_during_the_change(*args, **kwargs):
+        monkeypatch.undo()
+        change_email(student_id=ana.pk, email="ana.gil@example.com")
+        return render(*args, **kwargs)
+
+    monkeypatch.setattr(outbox, "render_mail", rendered_during_the_change)
+    outbox.deliver_mail.func(mail_id=mail.pk)
+    assert mailoutbox == []
+    with time_machine.travel(timezone.now() + timedelta(hours=1)):
+        work()
+
+    [sent] = [one for one in mailoutbox if "invitar" in one.subject]
+    assert sent.to == ["ana.gil@example.com"]
+
+
+def test_address_that_staff_typed_is_not_confirmed_by_its_owner(carla, ana):
+    confirm_address(ana)
+    change(carla, ana, first_name="Ana María")
+    ana.refresh_from_db()
+    assert ana.email_confirmed_at is not None
+
+    change(carla, ana, email="ana.gil@example.com")
+
+    ana.refresh_from_db()
+    assert (ana.email, ana.email_confirmed_at) == ("ana.gil@example.com", None)
+
+
 def test_both_addresses_get_a_mail_and_every_session_ends(carla, ana):
     device = sign_in("ana@example.com")
     link = make_token(Account.objects.get())
@@ -85,7 +160,57 @@ def test_the_classroom_moves_the_user_name(carla, ana):
 
     assert Account.objects.get().username == "nueva@example.com"
     assert not is_signed_in(sign_in("ana@example.com"))
-    assert is_signed_in(sign_in("nueva@example.com"))
+
+
+def test_what_was_set_at_an_address_ends_with_it(carla, ana):
+    """A clerk must not enter as the student by way of an address of their own."""
+    account = Account.objects.get()
+    earlier = {make_token(account)}
+    change(carla, ana, email="clerk@example.com")
+    assert not is_signed_in(sign_in("clerk@example.com"))
+    token = make_token(Account.objects.select_related("student").get())
+    set_password(token=token, first_name="Ana", last_name="Gil", password=PASSWORD)
+    device = sign_in("clerk@example.com")
+    assert is_signed_in(device)
+    ana.refresh_from_db()
+    earlier.add(make_token(Account.objects.get()))
+    link = SignInLink.objects.create(student=ana)
+
+    change(carla, ana, email="ana@example.com")
+
+    assert not is_signed_in(device)
+    ana.refresh_from_db()
+    assert ana.email == "ana@example.com"
+    device.post("/aula", {"email": "ana@example.com", "password": PASSWORD})
+    assert not is_signed_in(device)
+    assert DEVICES.cookie_name in device.cookies
+    sent = RequestFactory()
+    sent.cookies[DEVICES.cookie_name] = device.cookies[DEVICES.cookie_name].value
+    assert known_device(sent.get("/"), "ana@example.com") == ""
+    assert [account_for(token) for token in earlier] == [None, None]
+    link.refresh_from_db()
+    assert link.used_at is not None
+    account.refresh_from_db()
+    assert not account.has_password
+    set_password(
+        token=make_token(account), first_name="Ana", last_name="Gil", password="otra-clave-mia-9"
+    )
+    account.refresh_from_db()
+    assert account.has_password
+
+
+def test_the_address_changes_only_after_a_fresh_password(carla, ana):
+    forget_password(carla)
+
+    refused = change(carla, ana, email="nueva@example.com", last_name="Gil Ruiz")
+    assert "Cambiarlo pide tu contraseña" in refused.text
+    assert "/admin/clave?next=" in refused.text
+    ana.refresh_from_db()
+    assert (ana.email, ana.last_name) == ("ana@example.com", "Gil")
+
+    assert change(carla, ana, last_name="Gil Ruiz").status_code == 302
+    ana.refresh_from_db()
+    assert ana.last_name == "Gil Ruiz"
 
 
 @pytest.mark.parametrize("same", ["ana@example.com", "ANA@example.com"])
@@ -100,7 +225,8 @@ def test_other_changes_end_no_session_and_send_no_mail(carla, ana, same):
 
 def test_the_address_of_somebody_else_is_refused(carla, ana):
     find_or_create_student(email="bruno@example.com", phone="+34600111112")
-    assert change(carla, ana, email="Bruno@example.com").status_code == 200
+    refused = change(carla, ana, email="Bruno@example.com")
+    assert "Ese correo ya es de otro alumno." in refused.text
     assert not Mail.objects.exists()
 
 

@@ -62,7 +62,8 @@ def test_days_that_are_over_are_kept_and_today_is_added_up(order, django_assert_
     assert keep_takings() == "Días sumados: 48"
 
     assert not DayTakings.objects.filter(day=TODAY).exists()
-    with django_assert_num_queries(2):
+    # The kept days, the terms of sale and the payments of today.
+    with django_assert_num_queries(3):
         takings_by_day(first_day(), TODAY + timedelta(days=1))
     assert shown() == {MONDAY: Sums(5), YESTERDAY: Sums(192_35), TODAY: Sums(0, 12_30)}
     assert keep_takings() == ""

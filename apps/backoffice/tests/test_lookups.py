@@ -1,6 +1,7 @@
 """No list of the admin filters by a look-up that its page does not offer."""
 
 from datetime import timedelta
+from itertools import cycle
 
 import pytest
 from django.apps import apps
@@ -32,18 +33,18 @@ def every_field():
 
 @pytest.mark.usefixtures("carla")
 def test_every_list_refuses_the_lookups_that_it_does_not_offer(client):
-    make_one_of_everything()
+    secrets = cycle(SECRETS)
     for model, page in admin.site._registry.items():
         if model._meta.object_name == "SiteSettings":
             continue  # It has no list.
         for lookup in (*SECRETS, *(f"{name}__startswith" for name in sorted(every_field()))):
             assert not page.lookup_allowed(lookup, "a", None), (model, lookup)
-        for lookup in SECRETS:
-            answer = client.get(admin_url(model, "changelist"), {lookup: "a"})
-            refused = answer.status_code == 400 or (
-                answer.status_code == 302 and answer["Location"].endswith("?e=1")
-            )
-            assert refused, (model, lookup, answer.status_code)
+        lookup = next(secrets)
+        answer = client.get(admin_url(model, "changelist"), {lookup: "a"})
+        refused = answer.status_code == 400 or (
+            answer.status_code == 302 and answer["Location"].endswith("?e=1")
+        )
+        assert refused, (model, lookup, answer.status_code)
 
 
 @pytest.mark.parametrize("model", admin.site._registry, ids=lambda model: model.__name__)

@@ -48,6 +48,26 @@ def test_version_is_published_once_and_not_over_one_that_its_author_has_not_seen
 
 
 @pytest.mark.usefixtures("carla")
+def test_mail_that_is_out_of_date_or_has_lost_its_rows_says_so(client):
+    order = make_one_of_everything()
+    order.instalments.update(status="paid")
+    due = {"instalment_id": order.instalments.get().pk}
+    gone = {"instalment_id": 0}
+    for context, reason in ((due, "ya no está pendiente"), (gone, "ya no existen")):
+        mail = Mail.objects.create(
+            key=reason, template="instalment_notice", to="ana@example.com", context=context,
+            message_id=f"<{reason}>", status=Mail.Status.SENT,
+        )  # fmt: skip
+        for page in (
+            admin_url(Mail, "change", mail.pk),
+            reverse("admin:core_mail_html", args=[mail.pk]),
+        ):
+            answer = client.get(page)
+            assert answer.status_code == 200
+            assert reason in answer.text
+
+
+@pytest.mark.usefixtures("carla")
 def test_mail_is_shown_in_a_sandboxed_frame(client):
     make_one_of_everything()
     mail = Mail.objects.get()

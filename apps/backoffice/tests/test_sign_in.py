@@ -12,13 +12,17 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django_otp.oath import totp
 
+from apps.backoffice.models import Authenticator
+from apps.core.models import Mail
 from apps.core.staff.fresh_password import FRESH, PasswordConfirmation
 from apps.core.throttle import pseudonym
 from apps.leads.models import Lead
 from apps.orders.models import ReferralReward
 from tests.helpers.admin import admin_url
 from tests.helpers.one_of_everything import make_one_of_everything
+from tests.helpers.parallel import in_parallel
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "una-clave-de-prueba"
@@ -44,6 +48,67 @@ def test_passwords_can_not_be_guessed_and_nobody_elsewhere_is_locked_out():
     assert "Demasiad" in refused.text
 
     assert sign_in(address="203.0.113.9")[1].status_code == 302
+
+
+def guess(times=61):
+    """Wrong passwords for Carla, each from a network of its own."""
+    for number in range(times):
+        sign_in("equivocada", address=f"10.{number}.0.1")
+
+
+def test_guesses_from_many_networks_slow_strangers_down_and_mail_the_user(carla):
+    User.objects.filter(pk=carla.pk).update(email="carla@example.com")
+    with time_machine.travel("2026-11-21 10:00:01+00:00", tick=False) as clock:
+        own, _ = sign_in(address="198.51.100.7")
+        guess()
+        refused = sign_in(address="203.0.113.9")[1]
+        assert refused.status_code == 200
+        assert "un intento cada 5 minutos" in refused.text
+        [mail] = Mail.objects.all()
+        assert (mail.template, mail.to) == ("staff_password_guessed", "carla@example.com")
+
+        again = Client(REMOTE_ADDR="203.0.113.10")
+        again.cookies = own.cookies
+        form = {"username": "carla", "password": PASSWORD}
+        assert again.post("/admin/login/?next=/admin/", form).status_code == 302, "known device"
+        clock.shift(timedelta(minutes=5))
+        assert sign_in(address="203.0.113.9")[1].status_code == 302, "one try in five minutes"
+        guess(1)
+        assert Mail.objects.count() == 1
+
+
+@pytest.mark.usefixtures("carla")
+def test_guesses_at_a_name_that_nobody_has_are_answered_alike():
+    for number in range(62):
+        _, answer = sign_in("equivocada", name="nadie", address=f"10.{number}.0.1")
+    assert "un intento cada 5 minutos" in answer.text
+
+
+def test_code_of_the_second_factor_goes_on_while_others_guess(carla):
+    device = Authenticator.objects.create(user=carla, confirmed=True, name="teléfono")
+    guess(62)
+    client = Client(REMOTE_ADDR="203.0.113.9")
+
+    def enter(**changes):
+        form = {"username": "carla", "password": PASSWORD, "code": f"{totp(device.bin_key):06}"}
+        return client.post("/admin/login/?next=/admin/", {**form, **changes})
+
+    assert 'name="code"' in enter(code="").text
+    wrong = [enter(password="equivocada"), enter(code="")]
+    assert {answer.status_code for answer in wrong} == {200}
+    assert len({"cada 5 minutos" in answer.text for answer in wrong}) == 1
+    assert enter()["Location"] == "/admin/"
+    assert client.get("/admin/").status_code == 200, "the code is not asked twice"
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_guesses_at_the_same_moment_send_one_mail(carla):
+    User.objects.filter(pk=carla.pk).update(email="carla@example.com")
+    guess(60)
+    addresses = iter(range(100, 108))
+    in_parallel(lambda: sign_in("equivocada", address=f"10.0.{next(addresses)}.1"), 8)
+    assert Mail.objects.count() == 1
 
 
 @pytest.mark.usefixtures("carla")
@@ -203,3 +268,15 @@ def test_passwords_of_staff_have_at_least_12_characters(carla):
         with pytest.raises(ValidationError, match="12 caracteres"):
             validate_password("paraguas-99", user=user)
         validate_password("paraguas-999", user=user)
+
+
+def test_page_that_nginx_asks_before_a_large_upload_is_for_signed_in_staff_alone(client):
+    """`deploy/nginx/academia-locations.conf`: anything but 200 refuses the upload."""
+    clerk = User.objects.create_user("nuria", is_staff=True)
+    customer = User.objects.create_user("nadie")
+    statuses = []
+    for user in (None, customer, clerk):
+        if user:
+            client.force_login(user)
+        statuses.append(client.get("/admin/jsi18n/").status_code)
+    assert statuses == [302, 302, 200]

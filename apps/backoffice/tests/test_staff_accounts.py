@@ -168,3 +168,13 @@ def test_link_for_a_password_is_mailed_from_the_list_within_the_powers_of_the_se
     client.post(reverse("admin:auth_user_changelist"), ticked)
 
     assert [mail.to for mail in Mail.objects.all()] == ["bruno@example.com"]
+
+
+def test_two_accounts_never_differ_by_capitals_alone(client, eva):
+    """The limits of sign-ins and the known devices take both names for one."""
+    bruno = account("bruno")
+    refused = send(client, bruno, username="EVA")
+    assert "Ya hay una cuenta con ese usuario" in refused.text
+    assert send(client, bruno, username="Bruno").status_code == 302
+    bruno.refresh_from_db()
+    assert bruno.username == "Bruno"

@@ -1,22 +1,26 @@
 """The log of staff, and content that comes back from the recycle bin."""
 
+import json
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import Group, User
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.catalogue.models import Lesson, Subject, University
-from apps.core.models import DeletedRow, StaffAction
+from apps.core.models import DeletedRow, Mail, StaffAction
 from apps.core.privacy import erase_all, purge_all
+from apps.invoices.models import Invoice
 from apps.leads.models import Lead
 from apps.pages.models import Faq
 from apps.pricing.models import PromoCode
 from apps.students.models import Student
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_promo, make_subject
+from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +97,86 @@ def test_log_is_filtered_by_who_what_when_and_kind(client, carla, faq):
     assert listed(cuenta=carla.pk + 1) == listed(at__gte=f"{today + timedelta(days=2)}") == []
     assert listed(cuenta="x" * 30) == listed()
     assert listed(q="Dos meses") == ["changed"]
+
+
+@pytest.mark.usefixtures("carla")
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"action": ["export_csv", ""], "index": "0"},
+        {"action": ["", "export_csv"], "index": "1"},
+        {"action": "export_csv", "select_across": "yes"},
+        {"action": ["export_csv", "close"], "index": "0", "select_across": "1"},
+    ],
+)
+def test_every_export_is_logged_with_the_rows_that_it_has(client, sent):
+    """However the request names the action and the rows."""
+    leads = [Lead.objects.create(kind="contact", email=f"{n}@example.com") for n in range(3)]
+    answer = client.post(admin_url(Lead, "changelist"), {**sent, "_selected_action": leads[0].pk})
+
+    rows = answer.text.count("@example.com")
+    assert answer.headers["Content-Type"].startswith("text/csv")
+    assert rows == (3 if "select_across" in sent else 1)
+    action = StaffAction.objects.get()
+    assert (action.kind, action.object_repr) == ("exported", f"solicitudes: {rows}")
+
+
+@pytest.mark.usefixtures("carla")
+def test_action_that_was_named_twice_is_logged(client):
+    subject = make_subject()
+    sent = {"action": ["take_off_sale", ""], "index": "0", "_selected_action": subject.pk}
+    client.post(admin_url(Subject, "changelist"), sent)
+    subject.refresh_from_db()
+    assert not subject.active
+    assert StaffAction.objects.filter(about="catalogue.subject", kind="action").count() == 1
+
+
+@pytest.mark.usefixtures("carla")
+def test_readings_are_logged_where_a_form_is_refused(client):
+    ana = Student.objects.create(email="ana@example.com", first_name="Ana")
+    lead = Lead.objects.create(kind="contact", email="ana@example.com")
+    for page in (
+        admin_url(Student, "change", ana.pk),
+        admin_url(Lead, "change", lead.pk),
+    ):
+        StaffAction.objects.all().delete()
+        assert client.post(page, {"email": "", "status": "x"}).status_code == 200
+        assert [row.kind for row in StaffAction.objects.all()] == ["read"], page
+    StaffAction.objects.all().delete()
+    client.post(reverse("admin:leads_lead_note", args=[lead.pk]), {"text": ""})
+    assert StaffAction.objects.filter(kind="read", about="leads.lead").exists()
+
+
+@pytest.mark.usefixtures("carla")
+def test_opening_an_invoice_is_logged(client):
+    order = make_one_of_everything()
+    StaffAction.objects.all().delete()
+    client.get(admin_url(Invoice, "change", Invoice.objects.filter(order=order).first().pk))
+    assert StaffAction.objects.get().about == "invoices.invoice"
+
+
+def test_erasure_leaves_the_entries_and_mails_about_longer_addresses(client, carla):
+    names = ("ana1@example.com", "1@example.com", "1@example.com.es", "b-1@example.com")
+    for name in names:
+        text = json.dumps([{"changed": {"fields": [f"Correo:\n{name}"]}}])
+        LogEntry.objects.create(
+            user_id=carla.pk, action_flag=CHANGE, object_repr="x", change_message=text
+        )
+        Mail.objects.create(
+            key=name, template="staff_attention", to="equipo@example.com", message_id=f"<{name}>",
+            context={"order_id": 1, "reason": f"Correo:\n{name}."},
+        )  # fmt: skip
+
+    erase_all("1@example.com")
+
+    left = "".join(LogEntry.objects.values_list("change_message", flat=True))
+    assert [name for name in names if f"n{name}\"" in left] == [
+        "ana1@example.com", "1@example.com.es", "b-1@example.com"
+    ]  # fmt: skip
+    kept = set(Mail.objects.values_list("key", flat=True))
+    assert kept == set(names) - {"1@example.com"}
+    texts = StaffAction.objects.exclude(text="").values_list("text", flat=True)
+    assert sum("@example.com" in text for text in texts) == 3
 
 
 def test_personal_data_in_the_log_are_erased_with_the_person(client, carla):

@@ -1,16 +1,13 @@
 """Two rows of one person become one: preview, merge, and what meets it in the same instant."""
 
-from threading import Thread
-
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
-from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.classroom.models import AccessChange, Account, Enrolment, Provisioning
+from apps.classroom.models import AccessChange, Account, Enrolment, MoodleEnrolment, Provisioning
 from apps.classroom.rights import rights_of
 from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
@@ -23,9 +20,8 @@ from apps.students.models import Consent, ErasureRequest, FormerEmail, SignIn, S
 from tests.helpers.admin import admin_url
 from tests.helpers.factories import make_promo, make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
-from tests.helpers.parallel import in_parallel
+from tests.helpers.parallel import in_parallel, in_the_same_instant
 from tests.helpers.referrals import earn_reward, pay_order, place_order
-from tools.stripe_sandbox.testing import wait_until
 
 pytestmark = pytest.mark.django_db
 
@@ -134,11 +130,36 @@ def test_account_of_the_second_row_loses_what_the_first_one_gets(pair):
     }  # fmt: skip
 
 
+def test_nobody_signs_in_to_the_account_of_the_second_row(pair):
+    ana, other = pair
+    secrets = {"password": "x", "username": "eva", "confirmed_for": other.email, "held_id": "7"}
+    Account.objects.filter(student=other).update(**secrets, external_id="5")
+    merge(other, ana)
+    account = Account.objects.get(student=other)
+    assert [getattr(account, name) for name in secrets] == ["", "", "", ""]
+    # The classroom has yet to withdraw its access.
+    assert account.external_id == "5"
+
+
+def test_account_of_the_classroom_that_both_rows_have_stays_that_of_the_first(pair):
+    ana, other = pair
+    Account.objects.update(external_id="5", classroom="moodle")
+    MoodleEnrolment.objects.all().delete()
+    for student, course in ((ana, 1), (other, 1), (other, 2)):
+        MoodleEnrolment.objects.create(student=student, external_id="5", course_id=course)
+    merge(other, ana)
+    assert Account.objects.get(student=other).external_id == ""
+    courses = MoodleEnrolment.objects.order_by("course_id").values_list("student", "course_id")
+    assert list(courses) == [(ana.pk, 1), (ana.pk, 2)]
+
+
 def test_single_account_becomes_that_of_the_one_who_stays(pair):
     ana, other = pair
     Account.objects.filter(student=ana).delete()
+    Account.objects.filter(student=other).update(password="set at the other address")
     merge(other, ana)
     assert Account.objects.get().student == ana
+    assert not Account.objects.get().has_password
     changes = AccessChange.objects.filter(reason="Alumnos unidos")
     assert list(changes.values_list("student", "moves_account")) == [(ana.pk, True)]
 
@@ -202,47 +223,30 @@ def test_erasure_of_the_one_who_stays_leaves_nothing_of_the_other(client, carla,
     assert not Mail.objects.filter(to=address).exists()
 
 
-def is_anybody_blocked():
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return bool(cursor.fetchone()[0])
-
-
 @pytest.mark.postgres
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("first", ["merge", "payment"])
 def test_merge_and_payment_in_the_same_instant_both_happen(first):
     ana, other = (Student.objects.create(email=f"{name}@example.com") for name in ("ana", "otra"))
     cart = place_order(make_subject("Cálculo", "200.00"), total=19000, email=other.email)
-    errors = []
+    calls = [lambda: merge(other, ana), lambda: pay_order(cart)]
+    in_the_same_instant(*(calls if first == "merge" else reversed(calls)))
 
-    def pay():
-        pay_order(cart)
-
-    def unite():
-        merge(other, ana)
-
-    def run(call):
-        try:
-            call()
-        except Exception as error:
-            errors.append(error)
-        finally:
-            connection.close()
-
-    now, then = (unite, pay) if first == "merge" else (pay, unite)
-    second = Thread(target=run, args=(then,))
-    with transaction.atomic():
-        now()
-        second.start()
-        wait_until(is_anybody_blocked)
-    second.join(timeout=20)
-
-    assert errors == []
     assert (Order.objects.get().student, Order.objects.get().status) == (ana, "paid")
     assert Provisioning.objects.get().student == ana
     assert PromoCode.objects.get(is_referral_code=True).student == ana
     assert Payment.objects.get().status == "succeeded"
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_payment_that_waited_for_a_merge_rewards_the_new_owner_of_its_friend_code():
+    ana, other = (Student.objects.create(email=f"{name}@example.com") for name in ("ana", "otra"))
+    code = make_promo("AMIGO-OTRA", kind="FIJO", value="15", is_referral_code=True, student=other)
+    cart = place_order(make_subject("Cálculo", "200.00"), total=17500, code=code.code)
+    in_the_same_instant(lambda: merge(other, ana), lambda: pay_order(cart))
+
+    assert ReferralReward.objects.get().student == ana
 
 
 @pytest.mark.postgres

@@ -13,6 +13,8 @@ from django.utils import timezone
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.classroom.models import AccessChange, Account, Provisioning
 from apps.classroom.provisioning import provision
+from apps.core.http.proxies import UNKNOWN_PROXY
+from apps.core.incidents import note_incident
 from apps.core.mail.registry import render_mail
 from apps.core.models import Heartbeat, Mail, ScheduledJob
 from apps.core.workers import heartbeats
@@ -51,10 +53,12 @@ WORK = [
     "Solicitudes nuevas",
     "Opiniones por revisar",
     "Correos sin entregar",
+    "Correos retenidos",
     "Peticiones de borrado",
     "Recompensas por pagar",
     "Diferencias de la auditoría",
     "Procesos parados",
+    "Incidencias del servidor",
     "Copia de seguridad atrasada",
     "Tareas con fallo",
 ]
@@ -84,6 +88,7 @@ def make_work():
     soon = timezone.now() + timedelta(days=3)
     Dispute.objects.filter(payment__order=order).update(status="open", respond_by=soon)
     Refund.objects.filter(payment__order=order).update(status="failed")
+    Mail.objects.exclude(to=order.email).update(status="withheld")
     Mail.objects.filter(to=order.email).update(status="failed")
     ScheduledJob.objects.update(failures=1)
     ReferralReward.objects.filter(order=order).update(status="owed", owed_at=timezone.now())
@@ -91,6 +96,7 @@ def make_work():
     TaxRecord.objects.filter(invoice__order=order).update(state="rejected")
     Withdrawal.objects.update(status="open", resolved_at=None)
     Heartbeat.objects.exclude(name="clock").update(seen_at=timezone.now())
+    note_incident(UNKNOWN_PROXY)
     return order
 
 
@@ -228,7 +234,7 @@ def test_support_staff_see_tiles_of_their_lists_and_no_takings(client):
     today = shown(client)
     assert today.money is None
     assert "Recaudación" not in client.get("/admin/").text
-    others = {*WORK[-4:], "Registros que Hacienda rechaza", "Opiniones por revisar"}
+    others = {*WORK[-5:], "Registros que Hacienda rechaza", "Opiniones por revisar"}
     assert [tile.label for tile in today.tiles] == [w for w in WORK if w not in others]
     eva.groups.set([Group.objects.get(name="Contenido")])
     assert "Opiniones por revisar" in counts(client)

@@ -12,6 +12,8 @@ from apps.backoffice.today import takings
 from apps.backoffice.today.one_statement import answers
 from apps.backoffice.today.takings import Expected, Takings
 from apps.backoffice.today.tiles import PAID_WITHOUT_ACCESS, TILES
+from apps.core.money import grouped
+from apps.leads.attachments import MEGABYTE
 from apps.orders.models import Order
 from apps.orders.reads import paid_without_access
 
@@ -28,6 +30,8 @@ class Tile:
     url: str
     earliest: datetime | None = None
     earliest_label: str = ""
+    # "12 de 1000 MB", for a tile whose rows have files.
+    room: str = ""
 
     @property
     def is_bad(self) -> bool:
@@ -76,6 +80,7 @@ def today_for(user: Permitted) -> Today:
             tile.url,
             _moment(next(given)) if tile.earliest else None,
             tile.earliest_label,
+            _room(next(given), tile.most_megabytes()) if tile.bytes else "",
         )
         for tile in definitions
     ]
@@ -95,6 +100,10 @@ def _without_access(user: Permitted) -> list[Order]:
     if not user.has_perm("orders.view_order"):
         return []
     return list(paid_without_access().order_by("paid_at", "pk")[:SHOWN])
+
+
+def _room(size: Any, most: int) -> str:
+    return f"{grouped(int(size or 0) // MEGABYTE)} de {grouped(most)} MB"
 
 
 def _moment(found: Any) -> datetime | None:

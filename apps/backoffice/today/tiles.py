@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.db.models import QuerySet
 from django.urls import reverse
 
 from apps.backoffice.today.one_statement import Question
 from apps.classroom.models import STUCK_CHANGE, AccessChange, Account
+from apps.core.incidents import current_incidents
 from apps.core.jobs import failing_jobs
 from apps.core.models import Backup, Heartbeat, Mail
 from apps.invoices.models import PendingInvoice, TaxRecord
@@ -38,7 +40,8 @@ class TileDefinition:
     """A tile: its label, the permission that its list asks for, its rows and its list.
 
     `changelist` is the list's name in the admin and `filters` its query. `earliest` names a column:
-    the tile also shows its earliest moment, such as a deadline.
+    the tile also shows its earliest moment, such as a deadline. `bytes` names a column: the tile
+    also shows its sum, of `most_megabytes`.
     """
 
     label: str
@@ -48,6 +51,8 @@ class TileDefinition:
     filters: str = ""
     earliest: str = ""
     earliest_label: str = ""
+    bytes: str = ""
+    most_megabytes: Callable[[], int] = int
 
     @property
     def url(self) -> str:
@@ -57,7 +62,8 @@ class TileDefinition:
     def questions(self) -> list[Question]:
         rows = self.rows()
         deadline = [Question(rows, "MIN", self.earliest)] if self.earliest else []
-        return [Question(rows), *deadline]
+        size = [Question(rows, "SUM", self.bytes)] if self.bytes else []
+        return [Question(rows), *deadline, *size]
 
 
 def _where(**filters: str) -> str:
@@ -130,6 +136,7 @@ TILES = (
         "Solicitudes nuevas", "leads.view_lead",
         lambda: Lead.objects.filter(status=Lead.Status.NEW),
         "leads_lead", _where(status__exact="new"),
+        bytes="attachment__size", most_megabytes=lambda: settings.ATTACHMENTS_MAX_MB,
     ),
     TileDefinition(
         "Opiniones por revisar", "pages.view_opinion", lambda: Opinion.objects.to_moderate(),
@@ -138,6 +145,10 @@ TILES = (
     TileDefinition(
         "Correos sin entregar", "core.view_mail", lambda: Mail.objects.stuck(),
         "core_mail", _where(entrega="parada"),
+    ),
+    TileDefinition(
+        "Correos retenidos", "core.view_mail", lambda: Mail.objects.withheld(),
+        "core_mail", _where(status__exact="withheld"),
     ),
     TileDefinition(
         "Peticiones de borrado", "students.view_erasurerequest",
@@ -155,6 +166,10 @@ TILES = (
     TileDefinition(
         "Procesos parados", "core.view_heartbeat", lambda: Heartbeat.objects.silent(),
         "core_heartbeat", _where(senal="no"),
+    ),
+    TileDefinition(
+        "Incidencias del servidor", "core.view_incident", current_incidents,
+        "core_incident", _where(situacion="ahora"),
     ),
     TileDefinition(
         "Copia de seguridad atrasada", "core.view_backup", lambda: Backup.objects.late(),

@@ -14,19 +14,18 @@ from pathlib import PurePath
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
+from apps.catalogue.exchange.bounds import COMMAND, BoundedArchive, Reading
 from apps.catalogue.exchange.columns import BY_NAME, KEYS
 from apps.catalogue.exchange.error_messages import csv_reason, json_reason, xlsx_reason
 from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
 from apps.catalogue.models import University
 from apps.catalogue.text import search_form
+from apps.core.spreadsheets import FORMULA_STARTS
 
-# The largest Excel sheet: 170,000 subjects with six lessons each.
-MOST_LINES = 1_048_576
 MOST_COLUMNS = 64
-# The unpacked size that is accepted: a zip bomb of a few kilobytes unpacks to gigabytes.
-MOST_UNPACKED_BYTES = 500_000_000
-# A spreadsheet takes a cell that begins with one of these for a formula (see `writing`).
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
+LONGEST_TITLE = 100
+# `writing` puts an apostrophe before these: formulas, and texts that begin with an apostrophe.
+ESCAPED_STARTS = (*FORMULA_STARTS, "'")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _NOT_UTF8 = (
     "El archivo no está en UTF-8. En Excel, guárdalo como «CSV UTF-8 (delimitado por comas)», "
@@ -42,15 +41,17 @@ class Line:
     cells: dict[str, str]
 
 
-def read_lines(data: bytes, name: str) -> list[Line]:
+def read_lines(data: bytes, name: str, reading: Reading | None = None) -> list[Line]:
     """Return the lines of a .csv, .xlsx or .json file. The suffix of `name` decides the format.
 
-    Raises BadFile with all unknown columns and all lines with too many cells.
+    Without a reading it has the bounds of the command. Raises BadFile with all unknown columns and
+    all lines with too many cells, or if the file has more than the bounds allow.
     """
+    reading = reading or Reading(COMMAND)
     if PurePath(name).suffix.lower() == ".json":
-        lines = _json_lines(data)
+        lines = _json_lines(data, reading)
     else:
-        lines = _by_header(*read_table(data, name))
+        lines = _by_header(*read_table(data, name, reading))
     errors = FileErrors()
     for line in lines:
         for column, text in line.cells.items():
@@ -62,13 +63,15 @@ def read_lines(data: bytes, name: str) -> list[Line]:
     return lines
 
 
-def read_table(data: bytes, name: str) -> tuple[Iterator[tuple[int, Sequence[str]]], str]:
+def read_table(
+    data: bytes, name: str, reading: Reading
+) -> tuple[Iterator[tuple[int, Sequence[str]]], str]:
     """The numbered rows of a .csv or .xlsx file, and what its rows are called in messages."""
     match PurePath(name).suffix.lower():
         case ".csv":
-            return _csv_rows(data), "línea"
+            return _csv_rows(data, reading), "línea"
         case ".xlsx":
-            return _xlsx_rows(data), "fila"
+            return _xlsx_rows(data, reading), "fila"
     raise BadFile(FileError("El archivo debe ser .csv, .xlsx o .json."))
 
 
@@ -110,7 +113,7 @@ def _columns(titles: Sequence[str]) -> list[str]:
         if not title:
             errors.add(f"La columna número {place} no tiene título.")
         elif title not in BY_NAME:
-            errors.add(_unknown(title), column=title)
+            errors.add(_unknown(title), column=title[:LONGEST_TITLE])
         elif title in columns[: place - 1]:
             errors.add("La columna está dos veces.", column=title)
     if KEYS[University].name not in columns:
@@ -120,6 +123,7 @@ def _columns(titles: Sequence[str]) -> list[str]:
 
 
 def _unknown(title: str) -> str:
+    title = title[:LONGEST_TITLE]
     close = get_close_matches(title, BY_NAME, n=1)
     hint = f" ¿Querías decir «{close[0]}»?" if close else ""
     return f"No conozco esta columna.{hint}"
@@ -133,7 +137,7 @@ def _decoded(data: bytes) -> str:
         raise BadFile(FileError(_NOT_UTF8, place=f"línea {line}")) from None
 
 
-def _csv_rows(data: bytes) -> Iterator[tuple[int, Sequence[str]]]:
+def _csv_rows(data: bytes, reading: Reading) -> Iterator[tuple[int, Sequence[str]]]:
     text = _decoded(data)
     head, _, rest = text.partition("\n")
     skipped = 0
@@ -146,6 +150,7 @@ def _csv_rows(data: bytes) -> Iterator[tuple[int, Sequence[str]]]:
     before = 0
     try:
         for row in reader:
+            reading.check_row(before + 1, "línea")
             # A cell may contain line breaks. Errors name the line in which the row begins.
             yield before + 1 + skipped, [_without_apostrophe(cell) for cell in row]
             before = reader.line_num
@@ -159,27 +164,31 @@ def _csv_rows(data: bytes) -> Iterator[tuple[int, Sequence[str]]]:
 
 def _without_apostrophe(cell: str) -> str:
     """Remove the apostrophe that `writing` puts before text that looks like a formula."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(ESCAPED_STARTS) else cell
 
 
-def _xlsx_rows(data: bytes) -> Iterator[tuple[int, Sequence[str]]]:
+def _xlsx_rows(data: bytes, reading: Reading) -> Iterator[tuple[int, Sequence[str]]]:
     # Imported here because openpyxl takes 5 MB of each process that imports it.
-    from openpyxl import load_workbook
+    from openpyxl.reader.excel import ExcelReader
     from openpyxl.utils.exceptions import InvalidFileException
+    from openpyxl.xml.constants import SHARED_STRINGS
 
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            unpacked = sum(part.file_size for part in archive.infolist())
-        if unpacked > MOST_UNPACKED_BYTES:
-            raise BadFile(FileError("El archivo es demasiado grande una vez descomprimido."))
-        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-        sheet: Any = book.worksheets[0]
+        archive = BoundedArchive(data, reading)
+        reader: Any = ExcelReader(
+            io.BytesIO(data), read_only=True, data_only=True, keep_links=False
+        )
+        reader.archive = archive
+        reader.read_manifest()
+        if texts := reader.package.find(SHARED_STRINGS):
+            archive.check_texts(texts.PartName[1:])
+        reader.read()
+        sheet: Any = reader.wb.worksheets[0]
         # Ignore the sheet's stated dimensions: some programs write wrong ones.
         sheet.reset_dimensions()
         rows = sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS)
         for number, row in enumerate(rows, start=1):
-            if number > MOST_LINES:
-                raise BadFile(FileError(f"La hoja tiene más de {MOST_LINES} filas."))
+            reading.check_row(number, "fila")
             yield number, [_cell_text(value) for value in row]
     except (
         zipfile.BadZipFile, InvalidFileException, ParseError,
@@ -203,7 +212,10 @@ def _cell_text(value: Any) -> str:
     return str(value)
 
 
-def _json_lines(data: bytes) -> list[Line]:
+def _json_lines(data: bytes, reading: Reading) -> list[Line]:
+    # Each list and each object of the file takes a hundred bytes of memory.
+    reading.check_row(data.count(b"{"), "elemento")
+    reading.check_row(data.count(b"["), "lista")
     try:
         # Parse numbers as text to keep their digits.
         items = json.loads(_decoded(data), parse_float=str, parse_int=str)
@@ -218,10 +230,11 @@ def _json_lines(data: bytes) -> list[Line]:
     lines = []
     for number, item in enumerate(items, start=1):
         place = f"elemento {number}"
+        reading.check_row(number, "elemento")
         cells = {}
         for column, value in item.items():
             if column not in BY_NAME:
-                shown = column.encode(errors="replace").decode()
+                shown = column[:LONGEST_TITLE].encode(errors="replace").decode()
                 errors.add(_unknown(shown), place=place, column=shown)
             elif isinstance(value, list | dict):
                 errors.add("Tiene que ser un texto o un número.", place=place, column=column)

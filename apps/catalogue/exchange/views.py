@@ -1,38 +1,31 @@
-"""Import and export in the admin. An uploaded file is previewed and then confirmed."""
+"""Import and export in the admin. A worker reads and imports the file that is uploaded here."""
 
 from datetime import timedelta
-from itertools import islice
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.core.files.uploadedfile import UploadedFile
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 
-from apps.catalogue.exchange.apply import CatalogueHasChanged, import_lines
 from apps.catalogue.exchange.columns import LEVELS
-from apps.catalogue.exchange.diff import diff_catalogue
 from apps.catalogue.exchange.file_errors import BadFile
-from apps.catalogue.exchange.reading import read_lines
+from apps.catalogue.exchange.uploads import State, confirm_upload, store_upload
 from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue
 from apps.catalogue.models import CatalogueUpload, Subject
-from apps.catalogue.price_questions import PricesUnconfirmed
-from apps.catalogue.services import prices_changed_by, refresh_statistics
 from apps.core.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
 
 # About 20,000 subjects with their lessons. Larger files need the import command.
 MOST_UPLOADED_BYTES = 20_000_000
-MOST_SHOWN = 500
 UPLOAD_LIFE = timedelta(days=1)
+# The page then names the process that may be missing.
+LATE_AFTER = timedelta(minutes=5)
 
 
 class UploadForm(forms.Form):
@@ -79,84 +72,55 @@ def exchange_urls(site: admin.AdminSite) -> list[URLPattern]:
 
 
 def upload(request: HttpRequest) -> HttpResponse:
-    """Show the form. Store a file without errors and redirect to its preview."""
+    """Show the form. Store a file for a worker and redirect to its page."""
     if not may_import(request):
         raise PermissionDenied
     form = UploadForm(request.POST or None, request.FILES or None)
-    errors: list[str] = []
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
-        data = file.read()
-        try:
-            diff_catalogue(read_lines(data, file.name))
-        except BadFile as error:
-            errors = error.lines
-        else:
-            CatalogueUpload.objects.filter(uploaded_at__lt=timezone.now() - UPLOAD_LIFE).delete()
-            stored = CatalogueUpload.objects.create(
-                uploaded_by=_staff(request), name=file.name, content=data
-            )
-            return redirect("admin:catalogue_import_preview", stored.pk)
-    return _page(request, "catalogue/import.html", form=form, errors=errors)
+        CatalogueUpload.objects.filter(uploaded_at__lt=timezone.now() - UPLOAD_LIFE).delete()
+        stored = store_upload(by=_staff(request), name=file.name, content=file.read())
+        return redirect("admin:catalogue_import_preview", stored.pk)
+    return _page(request, "catalogue/import.html", form=form)
 
 
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what the file would change. POST imports it if that is still the same."""
+    """Show how far the file is, its errors, or what it would change. POST has it imported."""
     if not may_import(request):
         raise PermissionDenied
     stored = get_object_or_404(CatalogueUpload, pk=pk, uploaded_by=request.user.pk)
-    try:
-        lines = read_lines(bytes(stored.content), stored.name)
-        if request.method == "POST":
-            return _import(request, stored, lines)
-        diff = diff_catalogue(lines)
-    except BadFile as error:
-        # The catalogue changed after the upload: a row that the file relies on was deleted.
-        return _page(request, "catalogue/import.html", form=UploadForm(), errors=error.lines)
-    details = diff.details()
-    to_confirm = diff.prices_to_confirm()
+    if request.method == "POST":
+        return _confirm(request, stored)
+    if stored.state == State.REFUSED:
+        errors = stored.result["errors"]
+        return _page(request, "catalogue/import.html", form=UploadForm(), errors=errors)
+    if stored.state == State.IMPORTED:
+        said = ". ".join(stored.result["summary"])
+        stored.delete()
+        messages.success(request, f"Importado: {stored.name}. {said}.")
+        return redirect("admin:catalogue_subject_changelist")
+    if stored.state == State.READ:
+        return _page(request, "catalogue/import_preview.html", upload=stored, **stored.result)
     return _page(
         request,
-        "catalogue/import_preview.html",
+        "catalogue/import_progress.html",
         upload=stored,
-        summary=diff.summary(),
-        is_empty=diff.is_empty,
-        fingerprint=diff.fingerprint(),
-        to_confirm=to_confirm[:MOST_SHOWN],
-        confirm_count=len(to_confirm),
-        details=list(islice(details, MOST_SHOWN)),
-        more=sum(1 for _ in details),
+        is_importing=stored.state == State.IMPORTING,
+        is_late=timezone.now() - stored.uploaded_at > LATE_AFTER,
     )
 
 
-def _import(request: HttpRequest, stored: CatalogueUpload, lines: list[Any]) -> HttpResponse:
-    try:
-        # A process that is killed leaves no import without its entry in the history.
-        with transaction.atomic(), prices_changed_by(request.user):
-            diff = import_lines(
-                lines,
-                expected=request.POST.get("fingerprint", "-") or "-",
-                is_confirmed=bool(request.POST.get("confirmed")),
-            )
-            LogEntry.objects.create(
-                user=_staff(request),
-                content_type=ContentType.objects.get_for_model(Subject),
-                object_repr=stored.name[:200],
-                action_flag=CHANGE,
-                change_message="Importación. " + ". ".join(diff.summary()),
-            )
-            stored.delete()
-    except PricesUnconfirmed:
+def _confirm(request: HttpRequest, stored: CatalogueUpload) -> HttpResponse:
+    """Import what was previewed. Repeated after a killed worker, it starts the import again."""
+    is_confirmed = bool(request.POST.get("confirmed"))
+    is_same = request.POST.get("fingerprint", "") == stored.result.get("fingerprint")
+    if stored.state not in (State.READ, State.IMPORTING) or not is_same:
+        messages.warning(request, "Mira otra vez qué cambiaría el archivo.")
+    elif stored.result["confirm_count"] and not is_confirmed:
         messages.error(request, "No se ha importado nada: confirma los precios señalados.")
-        return redirect(request.path)
-    except CatalogueHasChanged:
-        messages.warning(
-            request, "El catálogo ha cambiado entretanto. Mira otra vez qué cambiaría el archivo."
-        )
-        return redirect(request.path)
-    refresh_statistics()
-    messages.success(request, f"Importado: {stored.name}. " + ". ".join(diff.summary()) + ".")
-    return redirect("admin:catalogue_subject_changelist")
+    else:
+        confirm_upload(stored, is_confirmed=is_confirmed)
+    return redirect(request.path)
 
 
 def export(request: HttpRequest, ending: str) -> HttpResponse:

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from apps.catalogue.exchange.columns import COLUMNS, DATA, KEYS
 from apps.catalogue.exchange.file_errors import BadFile, FileError
-from apps.catalogue.exchange.reading import FORMULA_STARTS
+from apps.catalogue.exchange.reading import ESCAPED_STARTS
 from apps.catalogue.models import Degree, Lesson, Subject, University
 
 TITLES = tuple(column.name for column in COLUMNS)
@@ -91,7 +91,7 @@ def _csv_cell(value: Any) -> str:
             return ""
         case Decimal():
             return str(value).replace(".", ",")
-        case str() if value.startswith(FORMULA_STARTS):
+        case str() if value.startswith(ESCAPED_STARTS):
             # A spreadsheet would run a name such as "=HYPERLINK(…)" as a formula.
             return f"'{value}"
     return str(value)

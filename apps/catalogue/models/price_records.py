@@ -100,12 +100,27 @@ class PriceChange(models.Model):
 
 
 class CatalogueUpload(models.Model):
-    """An uploaded file that waits for confirmation after its preview."""
+    """An uploaded file: a worker reads it, staff confirm its preview, a worker imports it.
+
+    `result` is what the file would change or has changed, or its errors. `progress` is in percent.
+    """
+
+    class State(models.TextChoices):
+        READING = "reading", "Leyéndose"
+        READ = "read", "Por confirmar"
+        REFUSED = "refused", "Con errores"
+        IMPORTING = "importing", "Importándose"
+        IMPORTED = "imported", "Importado"
 
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE)
     uploaded_at = models.DateTimeField(auto_now_add=True)
     name = models.CharField(max_length=200)
     content = models.BinaryField()
+    state = models.CharField(
+        max_length=10, choices=State.choices, default=State.READING, db_default=State.READING
+    )
+    progress = models.PositiveSmallIntegerField(default=0, db_default=0)
+    result = models.JSONField(default=dict, db_default={})
 
     class Meta:
         verbose_name = "catálogo subido"

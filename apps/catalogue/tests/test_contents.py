@@ -9,7 +9,7 @@ from apps.catalogue.lesson_kinds import LessonKind, contents_of, kind_in
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.seed import seed_catalogue
 from apps.core.money import to_cents
-from apps.orders.checkout.cart import CheckoutItem, on_sale
+from apps.orders.offer.cart import CheckoutItem, on_sale
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db

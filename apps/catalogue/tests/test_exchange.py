@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 from openpyxl import load_workbook
@@ -28,6 +28,7 @@ from apps.catalogue.tests.exchange_helpers import (
     snapshot,
 )
 from tests.helpers.factories import make_degree, make_subject, make_university
+from tests.helpers.properties import given
 
 pytestmark = pytest.mark.django_db
 FORMATS = ("catalogo.csv", "catalogo.xlsx", "catalogo.json")
@@ -87,7 +88,7 @@ ODD = st.text(
 
 class OddNames(TestCase):
     @given(ODD, ODD, ODD)
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     def test_unusual_names_survive_export_and_import(self, degree_name, subject_name, title):
         degree = Degree.objects.create(university=make_university(), name=degree_name)
         subject = make_subject(subject_name, degree=degree, lessons=0)

@@ -12,10 +12,13 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from apps.catalogue.exchange import views
+from apps.catalogue.exchange import uploads, views
+from apps.catalogue.exchange.diff import diff_catalogue
+from apps.catalogue.exchange.uploads import import_upload, read_upload
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import CatalogueUpload, PriceChange, Subject, University
 from tests.helpers.factories import make_subject, make_university
+from tests.helpers.worker import run_worker
 
 pytestmark = pytest.mark.django_db
 IMPORT = "/admin/catalogue/subject/importar/"
@@ -33,6 +36,22 @@ def staff(name="carla", *actions, superuser=False):
     ]
     user.user_permissions.set(Permission.objects.filter(codename__in=names))
     return user
+
+
+class Staff(Client):
+    """A member of staff who waits until the worker has done what a form asks for."""
+
+    def post(self, path, data=None, *arguments, **options):
+        answer = super().post(path, data, *arguments, **{**options, "follow": False})
+        if answer.status_code != 302:
+            return answer
+        run_worker()
+        return self.get(answer.url, follow=True)
+
+
+@pytest.fixture
+def client():
+    return Staff()
 
 
 @pytest.fixture
@@ -117,20 +136,23 @@ def test_import_is_undone_if_its_history_entry_is_not_written(client, carla, mon
 
     with monkeypatch.context() as broken:
         broken.setattr(LogEntry.objects, "create", Mock(side_effect=KeyboardInterrupt))
+        Client.post(client, page, sent)
         with pytest.raises(KeyboardInterrupt):
-            client.post(page, sent)
+            import_upload.call(upload_id=CatalogueUpload.objects.get().pk, is_confirmed=False)
 
     assert (Subject.objects.get().final_price, LogEntry.objects.count()) == (192, 0)
+    # A second press after the worker was killed, and the task of the first one after all.
     client.post(page, sent)
     assert (Subject.objects.get().final_price, LogEntry.objects.count()) == (201, 1)
 
 
-def test_file_with_errors_lists_them_and_is_not_stored(client, carla):
+def test_file_with_errors_lists_them_and_is_not_kept(client, carla):
     page = client.post(IMPORT, file("universidad_siglas;precio\nU;diez\n"))
 
     assert "Línea 2, columna «precio»: «diez» no es un precio." in page.text
-    assert "No se ha importado nada." in page.text
-    assert not CatalogueUpload.objects.exists()
+    assert "No se ha cambiado nada." in page.text
+    assert f'action="{IMPORT}"' in page.text
+    assert bytes(CatalogueUpload.objects.get().content) == b""
     assert not University.objects.exists()
 
 
@@ -256,3 +278,48 @@ def test_logo_is_exported_as_its_address_and_ignored_by_an_import(client, carla)
     assert "Este archivo no cambia nada." in shown.text
     university.refresh_from_db()
     assert university.logo.name == "universidades/una.webp"
+
+
+def test_uploaded_file_is_read_by_no_web_process(client, carla, monkeypatch):
+    """A file of six million texts is a bad file for the worker, and nothing for the page."""
+    make_subject()
+    monkeypatch.setattr(uploads, "read_lines", Mock(side_effect=AssertionError("read by the web")))
+    answer = Client.post(client, IMPORT, dearer())
+
+    page = client.get(answer.url)
+    assert "Leyendo «c.csv»" in page.text
+    assert 'http-equiv="refresh"' in page.text
+    CatalogueUpload.objects.update(progress=40)
+    assert 'value="40"' in client.get(answer.url).text
+
+
+def test_worker_stores_how_much_it_has_read(carla, monkeypatch):
+    monkeypatch.setattr(uploads, "PROGRESS_EVERY_S", 0)
+    make_subject()
+    upload = CatalogueUpload.objects.create(
+        uploaded_by=carla, name="c.xlsx", content=write_catalogue("c.xlsx")
+    )
+    seen = []
+    monkeypatch.setattr(
+        uploads,
+        "diff_catalogue",
+        lambda lines: seen.append(CatalogueUpload.objects.get().progress) or diff_catalogue(lines),
+    )
+    read_upload.call(upload_id=upload.pk)
+
+    upload.refresh_from_db()
+    assert 50 < seen[0] <= 100
+    assert (upload.state, upload.result["is_empty"]) == ("read", True)
+
+
+def test_import_that_is_late_can_be_started_again(client, carla):
+    make_subject(price="192.00", lessons=1)
+    shown = client.post(IMPORT, dearer())
+    page, sent = shown.request["PATH_INFO"], {"fingerprint": fingerprint(shown)}
+    Client.post(client, page, sent)
+    assert "Volver a intentarlo" not in client.get(page).text
+    CatalogueUpload.objects.update(uploaded_at=timezone.now() - timedelta(minutes=6))
+
+    assert "Volver a intentarlo" in client.get(page).text
+    assert "Importado: c.csv" in client.post(page, sent).text
+    assert LogEntry.objects.count() == 1

@@ -4,7 +4,9 @@ import io
 import json
 import re
 import zipfile
+from dataclasses import replace
 from decimal import Decimal
+from time import process_time
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -12,6 +14,8 @@ from openpyxl import Workbook
 
 from apps.catalogue.exchange import reading
 from apps.catalogue.exchange.apply import import_lines
+from apps.catalogue.exchange.bounds import UPLOAD, Reading
+from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import Degree, Subject, University
@@ -224,23 +228,94 @@ def test_unopenable_file_is_reported_in_spanish(tmp_path):
         call_command("export_catalogue", folder)
 
 
-def test_zip_bomb_is_refused_before_reading(monkeypatch):
-    monkeypatch.setattr(reading, "MOST_UNPACKED_BYTES", 1000)
+def refusal(data, name, **bounds):
+    """The errors of a file that is read within these bounds."""
+    with pytest.raises(BadFile) as caught:
+        read_lines(data, name, Reading(replace(UPLOAD, **bounds)))
+    return caught.value.lines
 
-    assert errors_of(write_catalogue("c.xlsx"), "c.xlsx") == [
+
+def test_zip_bomb_is_refused_before_reading():
+    assert refusal(write_catalogue("c.xlsx"), "c.xlsx", unpacked=1000) == [
         "El archivo es demasiado grande una vez descomprimido."
     ]
 
 
-def test_sheet_with_too_many_rows_is_refused(monkeypatch):
-    monkeypatch.setattr(reading, "MOST_LINES", 10)
+def test_file_with_too_many_rows_is_refused():
     book = Workbook()
     book.active["A1"] = "universidad_siglas"
     book.active["A5000"] = "U"
     file = io.BytesIO()
     book.save(file)
 
-    assert errors_of(file.getvalue(), "c.xlsx") == ["La hoja tiene más de 10 filas."]
+    assert refusal(file.getvalue(), "c.xlsx", rows=10) == ["El archivo tiene más de 10 filas."]
+    csv = b"universidad_siglas\n" + b"\n" * 50
+    assert refusal(csv, "c.csv", rows=10) == ["El archivo tiene más de 10 líneas."]
+    assert refusal(b"[" + b"{}," * 50, "c.json", rows=10) == [
+        "El archivo tiene más de 10 elementos."
+    ]
+    assert refusal(b"[" * 50, "c.json", rows=10) == ["El archivo tiene más de 10 listas."]
+
+
+def test_six_million_texts_are_refused_within_seconds():
+    data = with_part("xl/sharedStrings.xml", b"<sst xmlns='%s'>", b"<si/>" * 6_000_000, b"</sst>")
+    assert len(data) < 100_000
+    began = process_time()
+
+    assert refusal(data, "c.xlsx") == ["El archivo tiene demasiados textos."]
+    # Parsing all of them takes minutes.
+    assert process_time() - began < 10
+
+
+def test_reading_stops_at_its_time_limit_in_every_phase():
+    cells = b"<row r='1'>" + b"<c r='ZZ1'><v>1</v></c>" * 1_000_000 + b"</row>"
+    one_row = with_part("xl/worksheets/sheet1.xml", SHEET, cells, b"</sheetData></worksheet>")
+    began = process_time()
+
+    assert "tarda demasiado en leerse" in refusal(one_row, "c.xlsx", seconds=0.5)[0]
+    assert process_time() - began < 30
+    csv = b"universidad_siglas\n" + b"U\n" * 1000
+    assert "tarda demasiado en leerse" in refusal(csv, "c.csv", seconds=-1)[0]
+
+
+def test_large_part_that_is_parsed_whole_is_refused():
+    formats = b"<xf/>" * 1_000_000
+    styles = with_part("xl/styles.xml", b"<styleSheet xmlns='%s'>", formats, b"</styleSheet>")
+
+    assert refusal(styles, "c.xlsx") == ["Una parte del archivo es demasiado grande."]
+
+
+def test_progress_of_a_reading_ends_at_the_whole_file():
+    shares = []
+    make_subject()
+    read_lines(write_catalogue("c.xlsx"), "c.xlsx", Reading(UPLOAD, shares.append))
+
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 0.5 < shares[-1] <= 1
+
+
+SHEET = b"<worksheet xmlns='%s'><sheetData>"
+MAIN = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+
+
+TEXTS = (
+    b'<Override PartName="/xl/sharedStrings.xml" ContentType="application/'
+    b'vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"/></Types>'
+)
+
+
+def with_part(name, head, content, tail):
+    """An .xlsx file of which one part has this content, and which has a part for its texts."""
+    with zipfile.ZipFile(io.BytesIO(write_catalogue("c.xlsx"))) as whole:
+        parts = {part: whole.read(part) for part in whole.namelist()}
+    types = parts["[Content_Types].xml"].replace(b"</Types>", TEXTS)
+    parts |= {"[Content_Types].xml": types, "xl/sharedStrings.xml": b"<sst xmlns='%s'/>" % MAIN}
+    parts[name] = head % MAIN + content + tail
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as changed:
+        for part, data in parts.items():
+            changed.writestr(part, data)
+    return file.getvalue()
 
 
 def test_long_list_of_errors_is_cut():

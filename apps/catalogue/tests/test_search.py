@@ -72,6 +72,25 @@ def test_drafts_and_later_universities_are_not_found(catalogue: dict[str, Subjec
     assert search_catalogue("futura").universities == []
 
 
+@pytest.mark.usefixtures("catalogue")
+def test_announced_university_says_so_and_offers_to_tell_when_a_subject_is_published(
+    client: Client,
+) -> None:
+    later = make_university(
+        "Universidad del Duero", acronym="UDD", status=University.Status.COMING_SOON
+    )
+    for typed in ("duero", "derecho udd", "universidad deuro"):
+        assert search_catalogue(typed).announced == [later], typed
+    assert search_catalogue("derecho").announced == []
+    (suggestion,) = suggest("duero")
+    assert suggestion == {"name": later.name, "detail": "Próximamente", "url": "/buscar?q=UDD"}
+
+    html = client.get(suggestion["url"]).content.decode()
+    assert "Universidad del Duero: próximamente." in html
+    assert '"university": "Universidad del Duero"' in html
+    assert "No se encontraron asignaturas" not in html
+
+
 def test_suggestions_lead_to_pages_and_the_last_resort_is_a_request(
     client: Client, catalogue: dict[str, Subject]
 ) -> None:

@@ -33,7 +33,8 @@ class Known:
 
     `address` is the e-mail address that the classroom had for it, `made_by_shop` whether the shop
     created it. `is_confirmed`: its owner has confirmed it from that mailbox. `allowed_id` is the id
-    of an account with powers that staff allow to be enrolled all the same.
+    of an account with powers that staff allow to be enrolled all the same. `password_is_ended`: the
+    student's address has changed since the password was set.
     """
 
     external_id: str = ""
@@ -41,6 +42,7 @@ class Known:
     made_by_shop: bool = False
     is_confirmed: bool = False
     allowed_id: str = ""
+    password_is_ended: bool = False
 
 
 class Problem(NamedTuple):
@@ -110,9 +112,13 @@ class Classroom(Protocol):
         account is known: whatever the student was enrolled in is withdrawn.
         """
 
+    def closed_items(self, items: Sequence[Item]) -> list[Problem]:
+        """The items that no student can open yet although they are enrolled, with the reason."""
+
     def move_account(self, student: Student, known: Known) -> None:
         """Give an account of the shop's own the student's address, and as user name if it had one.
 
+        A password that has ended is replaced by one that nobody knows.
         Any other account is left as it is.
         """
 

@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from apps.classroom.backends.base import ExternalAccount, Known, Problem, Right
+from apps.classroom.backends.base import ExternalAccount, Item, Known, Problem, Right
 from apps.classroom.models import Account
 from apps.students.models import Student
 
@@ -17,6 +17,9 @@ class LocalClassroom:
     def apply_rights(
         self, student: Student, external_id: str, rights: Sequence[Right]
     ) -> list[Problem]:
+        return []
+
+    def closed_items(self, items: Sequence[Item]) -> list[Problem]:
         return []
 
     def move_account(self, student: Student, known: Known) -> None:

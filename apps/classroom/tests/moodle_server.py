@@ -7,6 +7,7 @@ against both. The error codes and messages are taken from Moodle's own `external
 import copy
 import fnmatch
 import hashlib
+import html
 import json
 import re
 import threading
@@ -61,6 +62,9 @@ class FakeMoodle:
         # Roles in the system (course None) and in courses.
         self.roles: set[tuple[int, int | None, int]] = set()
         self.administrators: set[int] = set()
+        # The groups of courses: (course, name) -> (group, users).
+        self.groups: dict[tuple[int, str], tuple[int, set[int]]] = {}
+        self.manages_groups = True
         self.calls: list[str] = []
         self.drop_answers = 0
         self.down = False
@@ -156,11 +160,11 @@ class FakeMoodle:
             )
         self.calls.append(function)
         # One transaction for a call: it succeeds or fails as a whole.
-        before = copy.deepcopy((self.users, self.enrolments, self.roles))
+        before = copy.deepcopy((self.users, self.enrolments, self.roles, self.groups))
         try:
             return method(**params)
         except MoodleException:
-            self.users, self.enrolments, self.roles = before
+            self.users, self.enrolments, self.roles, self.groups = before
             raise
 
     # ------------------------------------------------------------- web service functions
@@ -318,6 +322,57 @@ class FakeMoodle:
                 raise moodle_error("userdeleted", "The user account has been deleted")
             if self.enrolments.pop((user_id, course), None):
                 self.roles = {row for row in self.roles if row[:2] != (user_id, course)}
+                for (where, _), (_, members) in self.groups.items():
+                    if where == course:
+                        members.discard(user_id)
+
+    def core_group_get_course_groups(self, courseid: str) -> list[dict[str, Any]]:
+        self._manage_groups(int(courseid))
+        return [
+            {"id": group, "courseid": course, "name": html.escape(name, quote=False)}
+            for (course, name), (group, _) in self.groups.items()
+            if course == int(courseid)
+        ]
+
+    def core_group_create_groups(self, groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        created = []
+        for group in groups:
+            key = int(group["courseid"]), group["name"]
+            if key in self.groups or not group["name"].strip() or "<" in group["name"]:
+                raise invalid()
+            self._manage_groups(key[0])
+            self.groups[key] = 1 + len(self.groups), set()
+            created.append({"id": self.groups[key][0], "name": group["name"]})
+        return created
+
+    def core_group_add_group_members(self, members: list[dict[str, Any]]) -> None:
+        for course, user, there in self._memberships(members):
+            if (user, course) not in self.enrolments:
+                raise invalid()
+            there.add(user)
+
+    def core_group_delete_group_members(self, members: list[dict[str, Any]]) -> None:
+        for _, user, there in self._memberships(members):
+            there.discard(user)
+
+    def _memberships(self, members: list[dict[str, Any]]) -> Iterator[tuple[int, int, set[int]]]:
+        for member in members:
+            group = int(member["groupid"])
+            [found] = [
+                (course, there) for (course, _), (pk, there) in self.groups.items() if pk == group
+            ]
+            self._manage_groups(found[0])
+            yield found[0], int(member["userid"]), found[1]
+
+    def _manage_groups(self, course: int) -> None:
+        if course not in self.courses:
+            raise invalid()
+        self._enter(course)
+        if not self.manages_groups:
+            raise moodle_error(
+                "nopermissions",
+                "Sorry, but you do not currently have permissions to do that (Manage groups).",
+            )
 
     def _enter(self, course: int) -> None:
         """The token's own access to the course."""
@@ -360,7 +415,7 @@ class FakeMoodle:
             mighty = {
                 user
                 for user, where, role in self.roles
-                if role != STUDENT
+                if role in (MANAGER, TEACHER)
                 and where in (None, course)
                 and (course == FRONT_PAGE or (user, course) in self.enrolments)
             }

@@ -13,6 +13,7 @@ from apps.classroom import privacy, provisioning, sync
 from apps.classroom.access import Cause, pause_access, resume_access, withdraw_access
 from apps.classroom.access_links import make_token
 from apps.classroom.backends.moodle.classroom import MoodleClassroom
+from apps.classroom.backends.moodle.groups import group_name
 from apps.classroom.models import AccessChange, Account, Enrolment, MoodleCourse, Provisioning
 from apps.classroom.provisioning import account_status, grant_access, provision
 from apps.classroom.sync import sync_classroom
@@ -51,7 +52,8 @@ def only_user(moodle: FakeMoodle):
 def test_a_purchase_creates_the_user_and_enrols_until_the_end_of_the_semester(moodle, ana, micro):
     course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
     grant_access(student=ana, items=[(micro.pk, None)], order_id=ORDER)
-    Provisioning.objects.update(ends_on=date(2027, 2, 28))
+    last_day = timezone.localdate() + timedelta(days=60)
+    Provisioning.objects.update(ends_on=last_day)
     provision.func(order_id=ORDER)
 
     user = only_user(moodle)
@@ -59,7 +61,8 @@ def test_a_purchase_creates_the_user_and_enrols_until_the_end_of_the_semester(mo
     assert (user["firstname"], user["lastname"]) == ("Ana", "de la academia")
     ana.refresh_from_db()
     assert user["idnumber"] == ana.classroom_key
-    midnight = datetime(2027, 3, 1, tzinfo=ZoneInfo("Europe/Madrid"))
+    after = last_day + timedelta(days=1)
+    midnight = datetime(after.year, after.month, after.day, tzinfo=ZoneInfo("Europe/Madrid"))
     assert moodle.enrolments == {
         (user["id"], course): {
             "role": 5,
@@ -136,7 +139,6 @@ def test_the_course_entered_by_staff_wins_over_the_idnumber(moodle, ana, micro):
     MoodleCourse.objects.create(subject=micro, shortname="NAMED", course_id=named, full_name="N")
     buy(ana, (micro.pk, None))
     assert [course for _, course in moodle.enrolments] == [named]
-    assert "core_course_get_courses_by_field" not in moodle.calls
 
 
 def test_pause_resume_and_withdrawal_reach_moodle(moodle, ana, micro):
@@ -413,3 +415,56 @@ def password_form(password):
         "password": password,
         "password_again": password,
     }
+
+
+def test_a_group_that_is_refused_keeps_no_access_closed_and_is_told_to_staff(
+    moodle, ana, micro, settings
+):
+    settings.MOODLE_GROUP = "Grupo de {year}"
+    course = moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    moodle.manages_groups = False
+    buy(ana, (micro.pk, None))
+    assert account_status(ORDER) == "created"
+    assert (only_user(moodle)["id"], course) in moodle.enrolments
+    assert Mail.objects.get().template == "classroom_access"
+    # A second purchase waits for the same change.
+    buy(ana, (micro.pk, None), order_id=8)
+    change = AccessChange.objects.get()
+    sync_all()
+    change.refresh_from_db()
+    assert change.last_error.startswith(f"Grupo en el curso {course}: Al rol")
+
+    moodle.manages_groups = True
+    change.bring_forward(lambda: None)
+    sync_all()
+    change.refresh_from_db()
+    assert change.status == "done"
+    [(_, members)] = moodle.groups.values()
+    assert members == {only_user(moodle)["id"]}
+
+
+def test_a_group_without_a_semester_has_the_day_as_its_name(settings, db):
+    settings.MOODLE_GROUP = "<{semester}> {year}"
+    assert group_name(date(2027, 9, 30)) == "Segundo semestre y septiembre 2027"
+    assert group_name(date(2028, 2, 29)) == "Primer semestre 2028"
+    assert group_name(date(2027, 5, 4)) == "04/05 2027"
+    assert group_name(None) == ""
+
+
+def test_a_site_administrator_who_has_no_role_is_not_linked(moodle, ana, micro):
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    administrator = moodle.add_user(username="admin", email=ana.email)
+    moodle.administrators.add(administrator)
+    buy(ana, (micro.pk, None))
+    assert Provisioning.objects.get().problem == "account"
+    assert Account.objects.get().held_id == str(administrator)
+    assert moodle.enrolments == {}
+
+
+def test_another_role_in_a_course_keeps_an_account_from_being_linked(moodle, ana, micro):
+    moodle.add_course("MICRO", f"asignatura-{micro.pk}")
+    tutor = moodle.add_user(username="tutora", email=ana.email)
+    # A role of the academy's own, with none of the rights that the shop asks for.
+    moodle.enrol(tutor, moodle.add_course("TUTORIAS"), role=99)
+    buy(ana, (micro.pk, None))
+    assert Account.objects.get().held_id == str(tutor)

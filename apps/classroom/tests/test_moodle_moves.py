@@ -3,6 +3,8 @@
 import pytest
 from django.utils import timezone
 
+from apps.classroom.access_links import make_token
+from apps.classroom.accounts import set_password
 from apps.classroom.models import AccessChange, Account
 from apps.classroom.provisioning import grant_access, provision
 from apps.classroom.sync import sync_classroom
@@ -41,6 +43,32 @@ def test_address_and_user_name_move(moodle, ana):
     user = only_user(moodle)
     assert (user["username"], user["email"]) == ("nueva@example.com", "nueva@example.com")
     assert Account.objects.get().username == "nueva@example.com"
+
+
+def test_a_password_that_was_set_at_an_address_ends_with_it(moodle, ana):
+    """Also if the address was changed back before Moodle heard of the first change."""
+    buy(moodle, ana)
+    for email in ("clerk@example.com", ana.email):
+        before, ana.email = ana.email, email
+        ana.save()
+        announce_new_email(ana, before=before)
+        only_user(moodle)["password"] = "set-by-the-clerk"
+    for change in AccessChange.objects.filter(status="pending").order_by("pk"):
+        sync_classroom.func(change_id=change.pk)
+    unknown = only_user(moodle)["password"]
+    assert unknown != "set-by-the-clerk"
+    assert not Account.objects.get().has_password
+
+
+def test_a_password_that_the_owner_has_set_since_stays(moodle, ana):
+    """A change that is tried again later must not end it."""
+    buy(moodle, ana)
+    change = move(ana, "nueva@example.com")
+    token = make_token(Account.objects.get())
+    set_password(token=token, first_name="Ana", last_name="Gil", password="Una-clave-nueva-9")
+    AccessChange.objects.filter(pk=change.pk).update(status="pending", due_at=timezone.now())
+    sync_classroom.func(change_id=change.pk)
+    assert only_user(moodle)["password"] == "Una-clave-nueva-9"
 
 
 def test_a_user_name_that_is_no_address_stays(moodle, ana):

@@ -133,7 +133,7 @@ def test_a_worker_killed_before_it_stores_the_access_is_recovered(moodle, buy_ac
             # The row is locked when Moodle answers, so the worker can't store the result.
             Provisioning.objects.select_for_update().get()
             resume.set()
-            wait_until(somebody_waits_for_a_lock, seconds=20)
+            wait_until(somebody_waits_for_a_lock, seconds=60)
             shoot(worker)
     assert Provisioning.objects.get().status == "pending"
     assert not Mail.objects.exists()
@@ -171,7 +171,7 @@ def test_two_workers_with_the_same_order_provide_it_once(moodle, buy_access):
     with start_worker(moodle, "--batch") as one, start_worker(moodle, "--batch") as other:
         assert reached.wait(60)
         # While one worker waits for Moodle, the other skips the leased row.
-        wait_until(lambda: one.poll() == 0 or other.poll() == 0, seconds=30)
+        wait_until(lambda: one.poll() == 0 or other.poll() == 0, seconds=60)
         resume.set()
         assert {one.wait(timeout=60), other.wait(timeout=60)} == {0}
 

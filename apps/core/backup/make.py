@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from socket import gethostname
 from tarfile import TarFile
 from tempfile import SpooledTemporaryFile, TemporaryFile
 
@@ -78,11 +79,19 @@ def applied_migrations() -> list[str]:
     return sorted(f"{app}.{name}" for app, name in applied)
 
 
+def place() -> str:
+    """Where this shop keeps its data, to recognise the place in which a backup was made."""
+    database_name = connection.settings_dict["NAME"]
+    return f"{gethostname()}, {settings.VAR_DIR}, base de datos {database_name}"
+
+
 def _manifest(made_at: datetime) -> dict[str, object]:
     return {
         "format": archive.FORMAT,
         "made_at": made_at.isoformat(),
         "site": settings.SITE_URL,
+        "place": place(),
+        "is_rehearsal": settings.REHEARSAL,
         "database": database.member_name(),
         "migrations": applied_migrations(),
     }

@@ -1,6 +1,7 @@
 """Loads an archive into an empty shop."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tarfile import TarFile, TarInfo
@@ -25,10 +26,17 @@ class Loaded:
     files: int = 0
 
 
-def load_backup(path: Path, *, identity: str = "", over_existing: bool = False) -> Loaded:
+def load_backup(
+    path: Path,
+    *,
+    identity: str = "",
+    over_existing: bool = False,
+    allow: Callable[[dict[str, Any]], None],
+) -> Loaded:
     """Load the archive. The database and the storages must be empty, unless `over_existing`.
 
-    The archive is opened and its manifest checked before anything is deleted. Raises CommandError.
+    The archive is opened and its manifest checked before anything is deleted. `allow` gets the
+    manifest and raises CommandError if it must not be loaded here. Raises CommandError.
     """
     if not path.is_file():
         raise CommandError(f"No existe el archivo {path}.")
@@ -41,6 +49,7 @@ def load_backup(path: Path, *, identity: str = "", over_existing: bool = False) 
             content = _content(source, entry)
             if entry.name == "manifest.json":
                 manifest = _checked(json.load(content))
+                allow(manifest)
                 loaded.made_at = manifest["made_at"]
             elif not manifest:
                 raise CommandError("El archivo no es una copia de la academia.")

@@ -3,6 +3,7 @@
 See docs/rules.md, "Malformed requests".
 """
 
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured, SuspiciousOperation
@@ -12,6 +13,7 @@ from django.shortcuts import render
 from apps.core.errors import AcademyError, Invalid
 from apps.core.storage.assets import find_asset
 from apps.core.throttle import Limit
+from apps.core.tracing import support_code
 
 LIMIT = Limit("bad-requests", times=60, seconds=600)
 _NUL = "Contiene un carácter nulo."
@@ -65,7 +67,8 @@ def _page(error: AcademyError) -> HttpResponse:
         stylesheet = find_asset("site.css").url
     except ImproperlyConfigured:
         stylesheet = ""
-    context = {"stylesheet": stylesheet, "message": error.message}
+    code = support_code() if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+    context = {"stylesheet": stylesheet, "message": error.message, "support_code": code}
     return render(None, "400.html", context, status=error.status)
 
 

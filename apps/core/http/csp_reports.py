@@ -28,15 +28,17 @@ _UNSAFE = re.compile(r"[^\w.:/*-]")
 @csrf_exempt
 @require_POST
 def csp_report(request: HttpRequest) -> HttpResponse:
-    """Take the reports of one browser. The answer never depends on their content."""
+    """Take the reports of one browser. Bodies without a report do not use up the limit of all."""
     try:
         BY_VISITOR.count(request)
-        ALL.count_key("all")
+        if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_BODY:
+            return HttpResponse(status=413)
+        reports = list(_reports(request.body))
+        if reports:
+            ALL.count_key("all")
     except TooManyRequests as refusal:
         return HttpResponse(status=429, headers={"Retry-After": str(refusal.retry_after)})
-    if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_BODY:
-        return HttpResponse(status=413)
-    for report in _reports(request.body):
+    for report in reports:
         _count(report)
     return HttpResponse(status=204)
 

@@ -5,7 +5,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
 from apps.core.errors import TooManyRequests
 from apps.core.http import bad_requests
-from apps.core.http.response_headers import PERMISSIONS
+from apps.core.http.response_headers import PERMISSIONS, is_public
+from apps.core.render_memory import piece_of_work
 
 # Pages behind a sign-in embed nothing of other sites. Public pages embed Vimeo's player, and pages
 # that pay embed Stripe's card form: neither sends the headers that this policy requires.
@@ -15,6 +16,17 @@ ISOLATED = ("/admin/", "/aula", "/login", "/mi-cuenta")
 WITH_LIBRARIES = ("/admin/", "/api/")
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+class PieceOfWorkMiddleware:
+    """Read the terms of sale once for each request (`core.render_memory.read_once`)."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with piece_of_work():
+            return self.get_response(request)
 
 
 class BadRequestMiddleware:
@@ -51,6 +63,9 @@ class BrowserHeadersMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         headers = response.headers
+        # A shared cache would hand the cookie to others. Django replaces stale cookies on any page.
+        if is_public(response):
+            response.cookies.clear()
         headers.setdefault("Permissions-Policy", PERMISSIONS)
         headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         headers.setdefault("Reporting-Endpoints", 'csp="/csp-report"')

@@ -38,6 +38,11 @@ def _permissions(payment: str) -> str:
 PERMISSIONS = _permissions("()")
 
 
+def is_public(response: HttpResponse) -> bool:
+    """Whether caches may store the response for others than this visitor."""
+    return "public" in response.get("Cache-Control", "")
+
+
 def with_headers(headers: Mapping[str, str]) -> Callable[[View], View]:
     """Return a view decorator that sets these headers on every response."""
 

@@ -1,10 +1,11 @@
-"""Cleans two headers of every request before Django reads them.
+"""Cleans two headers of every request before Django reads them, and reads its body to the end.
 
-See docs/rules.md, "Malformed requests".
+See docs/rules.md, "Malformed requests" and "Body limits".
 """
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from django.core.handlers.wsgi import WSGIHandler
@@ -12,6 +13,9 @@ from django.http import HttpResponseBase
 
 # "name*=charset'language'value" (RFC 2231): Python's parsers raise errors for odd character sets.
 _EXTENDED = re.compile(r"\*[\d*]*\s*=")
+# The largest body that the proxy passes on, that of the admin, and a little more.
+_LARGEST_BODY = 26 * 1024 * 1024
+_READ_AT_ONCE = 64 * 1024
 
 
 class Handler(WSGIHandler):
@@ -29,7 +33,23 @@ class Handler(WSGIHandler):
             environ["CONTENT_TYPE"] = _with_boundary_alone(environ["CONTENT_TYPE"])
         if _EXTENDED.search(environ.get("HTTP_ACCEPT", "")):
             del environ["HTTP_ACCEPT"]
-        return super().__call__(environ, start_response)
+        response = super().__call__(environ, start_response)
+        if environ.get("CONTENT_LENGTH", "") not in ("", "0"):
+            _read_to_end(environ)
+        return response
+
+
+def _read_to_end(environ: dict[str, Any]) -> None:
+    """Read what no view has read of the body.
+
+    gunicorn closes a connection with an unread body. The proxy, which is still sending it, would
+    answer 503 in place of the shop's 413.
+    """
+    # A client that stops sending has no use for the answer.
+    with suppress(OSError):
+        for _ in range(0, _LARGEST_BODY, _READ_AT_ONCE):
+            if not environ["wsgi.input"].read(_READ_AT_ONCE):
+                return
 
 
 def _with_boundary_alone(content_type: str) -> str:

@@ -1,7 +1,8 @@
 """Placeholders in a legal text, such as `{{ legal_name }}`, for the owner's data."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -19,6 +20,46 @@ OWNER_FIELDS = (
     "other_payments",
 )  # fmt: skip
 SITE_FIELDS = ("brand", "site_url")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Placeholders for the numbers of the sale, which an app further left knows.
+
+    `upgraded` puts placeholders into a text that states the numbers literally.
+    """
+
+    of_a_new_shop: Mapping[str, str]
+    current: Callable[[], Mapping[str, str]]
+    upgraded: Callable[[str], str]
+
+
+_numbers: list[Numbers] = []
+
+
+def register_numbers(numbers: Numbers) -> None:
+    """Called once when the program starts."""
+    _numbers[:] = [numbers]
+
+
+def numbers_of_a_new_shop() -> dict[str, str]:
+    return {name: value for numbers in _numbers for name, value in numbers.of_a_new_shop.items()}
+
+
+def current_numbers() -> dict[str, str]:
+    return {name: value for numbers in _numbers for name, value in numbers.current().items()}
+
+
+def upgraded(body: str) -> str:
+    """The body with placeholders for the numbers that it states literally, where we know them."""
+    for numbers in _numbers:
+        body = numbers.upgraded(body)
+    return body
+
+
+def numbers_in(body: str) -> Iterable[str]:
+    """The names of the numbers that a body states."""
+    return {name for name in PLACEHOLDER.findall(body) if name in numbers_of_a_new_shop()}
 
 
 def fill_placeholders(body: str, owner: Mapping[str, str]) -> SafeString:
@@ -41,7 +82,7 @@ def fill_placeholders(body: str, owner: Mapping[str, str]) -> SafeString:
 
 def check_placeholders(body: str) -> None:
     """Model validator: refuse a body with an unknown placeholder."""
-    known = {*OWNER_FIELDS, *SITE_FIELDS}
+    known = {*OWNER_FIELDS, *SITE_FIELDS, *numbers_of_a_new_shop()}
     unknown = [name for name in PLACEHOLDER.findall(body) if name not in known]
     if unknown:
         raise ValidationError(

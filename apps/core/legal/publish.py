@@ -5,6 +5,8 @@ from typing import Any
 from django.apps import apps as current_apps
 from django.apps.registry import Apps
 
+from apps.core.legal.placeholders import numbers_of_a_new_shop
+
 FIRST_VERSION = Path(__file__).parent / "v1"
 FIRST_VERSION_DATE = date(2025, 7, 10)
 TITLES = {
@@ -35,6 +37,7 @@ def publish_first_versions(apps: Apps = current_apps, **kwargs: Any) -> None:
                 title=title,
                 body=(FIRST_VERSION / f"{kind}.html").read_text(encoding="utf-8"),
                 published_on=FIRST_VERSION_DATE,
+                numbers=numbers_of_a_new_shop(),
             )
             for kind, title in TITLES.items()
             if kind not in published

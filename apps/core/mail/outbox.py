@@ -3,6 +3,7 @@
 Delivery is at least once, with the same Message-ID on every attempt (docs/rules.md, "Mails").
 """
 
+import logging
 import secrets
 from collections.abc import Collection
 from datetime import datetime
@@ -11,11 +12,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, TextField
+from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 from django.utils import timezone
 from django_tasks import task
 
+from apps.core.errors import TooManyRequests
+from apps.core.identity import names_address
 from apps.core.inserts import insert_new
 from apps.core.mail.delivery import (
     ServerUnreachable,
@@ -23,20 +26,47 @@ from apps.core.mail.delivery import (
     is_permanent_refusal,
     open_connection,
 )
-from apps.core.mail.registry import NoLongerDue, is_registered, render_mail
+from apps.core.mail.recipient_limits import Origin, may_be_sent
+from apps.core.mail.registry import (
+    NoLongerDue,
+    is_registered,
+    origin_of,
+    render_mail,
+    student_of,
+)
 from apps.core.models import Mail
+from apps.core.purchase_log import log_step
 from apps.core.render_memory import remembering
 from apps.core.transactions import require_transaction
 
+logger = logging.getLogger(__name__)
 
-def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> Mail | None:
+
+class RecipientChanged(Exception):
+    """The mail's address was changed, or the mail was deleted, while it was rendered."""
+
+
+def queue_mail(
+    *,
+    key: str,
+    template: str,
+    to: str,
+    context: dict[str, Any],
+    origin: Origin | None = None,
+    kind: str = "",
+) -> Mail | None:
     """Queue a mail. Call this inside the transaction that makes the mail due, so that both are
     committed or rolled back together.
 
     `key` identifies the occasion ("order-confirmation:12"). A second call with the same key queues
     nothing and returns None. `template` is the name of a registered mail. `context` holds the ids
-    that its builder needs: JSON, without tokens. Raises LookupError for an unknown template and
-    TransactionManagementError outside a transaction.
+    that its builder needs: JSON, without tokens. `origin` says who causes this very mail, if that
+    differs from what its template says. `kind` divides the notices of one template: each kind has a
+    budget of its own.
+
+    If strangers have used up the mailbox's budget, the mail is stored as withheld, and staff decide
+    about it. Raises TooManyRequests instead if a visitor waits for the answer, LookupError for an
+    unknown template, and TransactionManagementError outside a transaction.
     """
     if not is_registered(template):
         raise LookupError(f"No mail is registered as {template!r}")
@@ -44,7 +74,18 @@ def queue_mail(*, key: str, template: str, to: str, context: dict[str, Any]) -> 
     mail = Mail(key=key, template=template, to=to, context=context, message_id=new_message_id())
     if not insert_new(mail):
         return None
-    deliver_mail.enqueue(mail_id=mail.pk)
+    try:
+        is_sent = may_be_sent(origin or origin_of(template, context), to, kind=f"{template} {kind}")
+    except TooManyRequests:
+        # A caller may catch the refusal and commit: `requeue_stuck_mails` would send this row.
+        mail.delete()
+        raise
+    if is_sent:
+        deliver_mail.enqueue(mail_id=mail.pk)
+    else:
+        Mail.objects.filter(pk=mail.pk).update(status=Mail.Status.WITHHELD)
+        mail.status = Mail.Status.WITHHELD
+        logger.warning("mail %s (%s) withheld: the mailbox's budget is used up", mail.pk, template)
     return mail
 
 
@@ -99,6 +140,8 @@ def _attempt(mail: Mail) -> bool:
             message = compose(
                 rendered, to=mail.to, message_id=mail.message_id, written_at=mail.created_at
             )
+        if not Mail.objects.filter(pk=mail.pk, to=mail.to).exists():
+            raise RecipientChanged("El correo del destinatario ha cambiado entretanto.")
         with open_connection() as connection:
             reached = True
             connection.send_messages([message])
@@ -111,6 +154,8 @@ def _attempt(mail: Mail) -> bool:
         _schedule_retry(mail, error, permanent=is_permanent_refusal(error))
     else:
         _finish(mail, Mail.Status.SENT, sent_at=timezone.now())
+        if order_id := mail.context.get("order_id"):
+            log_step(order_id, "mail_sent", mail.template)
     return reached
 
 
@@ -128,9 +173,20 @@ def _schedule_retry(mail: Mail, error: Exception, *, permanent: bool = False) ->
         )
 
 
-def retry_mail(mail: Mail) -> bool:
-    """Requeue a mail that has failed; False if it has not. For staff."""
-    return mail.restart(lambda: deliver_mail.enqueue(mail_id=mail.pk))
+def retry_mail(mail: Mail, *, even_dropped: bool = False) -> bool:
+    """Queue a mail that has failed or was withheld; False if it was neither. For staff.
+
+    `even_dropped` queues a mail that staff have discarded, too.
+    """
+    states = [Mail.Status.FAILED, Mail.Status.WITHHELD]
+    if even_dropped:
+        states.append(Mail.Status.DROPPED)
+    return mail.restart(lambda: deliver_mail.enqueue(mail_id=mail.pk), states=states)
+
+
+def discard_mails(mails: QuerySet[Mail]) -> int:
+    """Decide that withheld mails are never sent; return how many they were. For staff."""
+    return mails.filter(status=Mail.Status.WITHHELD).update(status=Mail.Status.DROPPED)
 
 
 def requeue_stuck_mails() -> int:
@@ -142,13 +198,28 @@ def _enqueue_at(due_at: datetime, mail_id: int) -> None:
     deliver_mail.using(run_after=due_at).enqueue(mail_id=mail_id)
 
 
+def move_waiting_mails(*, students: Collection[int], before: str, after: str) -> None:
+    """Send the students' mails that wait for their former address to the new one.
+
+    A mail is rendered when it is sent. At the former address, which may be a stranger's, it would
+    show links and facts of the account as it is now. Call it in the transaction of the change.
+    """
+    unsent = (Mail.Status.QUEUED, Mail.Status.FAILED, Mail.Status.WITHHELD)
+    waiting = Mail.objects.filter(status__in=unsent)
+    for mail in waiting.filter(to__iexact=before):
+        if student_of(mail.template, mail.context) in students:
+            waiting.filter(pk=mail.pk).update(to=after)
+
+
 def delete_mails_to(email: str) -> int:
     """Delete every mail to an address and every mail to staff that names it; return how many."""
     context_text = Cast("context", TextField())
-    about = Mail.objects.annotate(context_text=context_text).filter(
-        Q(to__iexact=email) | Q(context_text__icontains=email)
+    containing = Mail.objects.annotate(context_text=context_text).filter(
+        context_text__icontains=email
     )
-    return about.delete()[0]
+    found = containing.values_list("pk", "context")
+    naming = [pk for pk, context in found if names_address(context, email)]
+    return Mail.objects.filter(Q(to__iexact=email) | Q(pk__in=naming)).delete()[0]
 
 
 def delete_mails_about(name: str, ids: Collection[int]) -> int:

@@ -1,10 +1,10 @@
 """How many mails strangers can cause to one mailbox (docs/rules.md, "Rate limits").
 
-All forms share one budget for each recipient. Links have a reserve, so that others can't use
-up a student's links: whenever a link is refused, one that still works is in the mailbox.
+`queue_mail` asks here before it queues a mail, so no form and no job can forget it. All mails that
+a visitor can cause share one budget for each mailbox. Links have a reserve, so that others can't
+use up a student's links: whenever a link is withheld, one that still works is in the mailbox.
 """
 
-from contextlib import suppress
 from enum import Enum
 
 from django.conf import settings
@@ -14,37 +14,74 @@ from apps.core.identity import email_identity
 from apps.core.throttle import Limit
 
 HOUR = 3600
+DAY = 24 * HOUR
 
 
-class LinkKind(Enum):
-    """A one-time link, with the limit of its reserve: one mail in the time that a link works.
+class Origin(Enum):
+    """The cause of a mail. It decides whether the mail can be withheld.
 
-    The link to the classroom works for a week. An hour is enough for a second mail.
+    Mails of staff, of the owner of the address, and about a payment or the access that was paid are
+    never withheld.
     """
 
-    SIGN_IN = Limit("mail-reserve-sign-in", times=1, seconds=HOUR // 2)
-    CLASSROOM = Limit("mail-reserve-classroom", times=1, seconds=HOUR)
+    STAFF = "staff"
+    # The owner of the address, shown by a link of its mailbox or an earlier sign-in on this device.
+    OWNER = "owner"
+    PAYMENT = "payment"
+    # A visitor has typed the address into a form and waits for the answer, which may be 429.
+    FORM = "form"
+    # A visitor who typed the address causes it later, or without asking for a mail.
+    EVENT = "event"
+    # Notices to the academy about what visitors send. Each of them is also a row in the admin.
+    NOTICE = "notice"
+    SIGN_IN_LINK = "sign-in-link"
+    CLASSROOM_LINK = "classroom-link"
+    STAFF_LINK = "staff-link"
 
 
-# The mails of both reserves in an hour.
+# The reserves: one mail in the time that a link works. The link to the classroom works for a week,
+# that of staff for three days. An hour is enough for a second mail.
+RESERVES = {
+    Origin.SIGN_IN_LINK: Limit("mail-reserve-sign-in", times=1, seconds=HOUR // 2),
+    Origin.CLASSROOM_LINK: Limit("mail-reserve-classroom", times=1, seconds=HOUR),
+    Origin.STAFF_LINK: Limit("mail-reserve-staff", times=1, seconds=HOUR),
+}
+# The mails of the reserves of a student in an hour.
 RESERVED = 3
+NOTICES = Limit("mail-notices", times=60, seconds=HOUR)
+# The mails of forms to all mailboxes together: the academy must not become a sender of spam.
+ALL_FORMS = Limit("mails-of-all-forms", times=300, seconds=HOUR)
+# The budget of a day, in budgets of an hour.
+HOURS_A_DAY = 4
 
 
-def count_form_mail(email: str) -> None:
-    """Count a mail to an address that nobody has verified; raise TooManyRequests above the budget.
+def may_be_sent(origin: Origin, email: str, *, kind: str = "") -> bool:
+    """Count a mail to this mailbox. Return whether it may be sent; otherwise withhold it.
 
-    Call it outside a transaction, so that a rollback does not undo the count.
+    Notices of one `kind` share a budget: many forms of one kind do not use up that of the others.
+    Call it in the transaction that queues the mail: without the mail, nothing is counted. Raises
+    TooManyRequests for a form whose visitor has to wait. That depends on earlier forms alone. If it
+    depended on all mails, it would tell a stranger what the owner of the address has bought.
     """
-    budget = Limit("mails-to-recipient", settings.MAILS_PER_RECIPIENT - RESERVED, HOUR)
-    budget.count_key(email_identity(email))
+    mailbox = email_identity(email)
+    if origin in (Origin.STAFF, Origin.OWNER, Origin.PAYMENT):
+        return True
+    if origin is Origin.NOTICE:
+        return _fits(NOTICES, f"{kind} {mailbox}")
+    if origin in RESERVES and _fits(RESERVES[origin], mailbox):
+        return True
+    an_hour = settings.MAILS_PER_RECIPIENT - RESERVED
+    if origin is Origin.FORM:
+        Limit("mails-of-forms", an_hour, HOUR).count_key(mailbox)
+    # Both are counted, whatever the first one says.
+    in_hour = _fits(Limit("mails-to-recipient", an_hour, HOUR), mailbox)
+    in_day = _fits(Limit("mails-to-recipient-day", an_hour * HOURS_A_DAY, DAY), mailbox)
+    return in_hour and in_day and (origin is not Origin.FORM or _fits(ALL_FORMS, "all"))
 
 
-def may_mail_link(kind: LinkKind, email: str) -> bool:
-    """Count a link that somebody asks for, and whether it may be mailed."""
-    with suppress(TooManyRequests):
-        kind.value.count_key(email_identity(email))
-        return True
-    with suppress(TooManyRequests):
-        count_form_mail(email)
-        return True
-    return False
+def _fits(limit: Limit, mailbox: str) -> bool:
+    try:
+        limit.count_key(mailbox)
+    except TooManyRequests:
+        return False
+    return True

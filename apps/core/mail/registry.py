@@ -10,16 +10,26 @@ from typing import Any, Self
 from urllib.parse import urljoin
 
 from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
 from django.template import Context, Engine
 
+from apps.core.mail.recipient_limits import Origin
 from apps.core.models import Mail, SiteSettings
 
 # A builder turns the ids in `Mail.context` into the template's variables.
 Build = Callable[[dict[str, Any]], dict[str, Any]]
+# The origin of a template's mails, where it depends on the ids of each mail.
+FindOrigin = Callable[[dict[str, Any]], Origin]
+# The id of the student whom a mail is about, found from its ids. None if there is none.
+FindStudent = Callable[[dict[str, Any]], int | None]
 
 
 class NoLongerDue(Exception):
     """Raised by a builder when the mail is out of date and must not be sent."""
+
+
+class CannotShow(Exception):
+    """A mail that staff cannot read any more. The text is a Spanish sentence that says why."""
 
 
 # The length of a subject line that every mail program shows.
@@ -43,6 +53,21 @@ class AccountUrl(SecretUrl):
         return link
 
 
+class TypedText(str):
+    """A text that a visitor typed, such as a name.
+
+    It is left out unless the mail is about a payment and its recipient has confirmed the address.
+    Otherwise anybody could make the shop send words of their own to a stranger.
+    """
+
+
+class BuyersText(TypedText):
+    """A buyer's text that a mail about a payment carries to an unconfirmed address, too.
+
+    That is the message of a gift that was paid.
+    """
+
+
 def absolute_url(path: str) -> str:
     """Return the absolute URL of a path of this site; an absolute URL stays as it is."""
     return str(urljoin(settings.SITE_URL, path))
@@ -53,6 +78,8 @@ class MailTemplate:
     name: str
     subject: str
     build: Build
+    origin: Origin | FindOrigin
+    student: FindStudent | None
 
 
 @dataclass(frozen=True)
@@ -82,16 +109,66 @@ class RenderedMail:
 _templates: dict[str, MailTemplate] = {}
 
 
-def register_mail(template: str, subject: str, build: Build) -> None:
+def register_mail(
+    template: str,
+    subject: str,
+    build: Build,
+    *,
+    origin: Origin | FindOrigin,
+    student: FindStudent | None = None,
+) -> None:
     """Register a mail whose templates are `templates/emails/<template>.{txt,html}`.
 
     `subject` is a template string ("Tu pedido {{ reference }}"). `build` gets the row's context and
     returns the variables of subject and templates. Links that grant access are `SecretUrl`s, those
-    that open an account are `AccountUrl`s. Three variables are special: `reply_to`, `attachments`,
-    and `unsubscribe_url`, which unsubscribes on a bare POST (RFC 8058). The builder raises
-    NoLongerDue when the mail must not be sent any more.
+    that open an account are `AccountUrl`s, and what a visitor has typed is `TypedText`, except in
+    mails to staff. Three variables are special: `reply_to`, `attachments`, and `unsubscribe_url`,
+    which unsubscribes on a bare POST (RFC 8058). The builder raises NoLongerDue when the mail must
+    not be sent any more. `origin` says who causes the mail, or finds it out from the row's context.
+    `student` finds the student whose new address a waiting mail follows; without it, the mail stays
+    with the address to which it was queued.
     """
-    _templates[template] = MailTemplate(template, subject, build)
+    _templates[template] = MailTemplate(template, subject, build, origin, student)
+
+
+def origin_of(template: str, context: dict[str, Any]) -> Origin:
+    """Who causes this mail. Raises what a `FindOrigin` raises for a deleted row."""
+    origin = _templates[template].origin
+    return origin if isinstance(origin, Origin) else origin(context)
+
+
+def student_of(template: str, context: dict[str, Any]) -> int | None:
+    """The id of the student whose address this mail follows, if any."""
+    registered = _templates.get(template)
+    return registered.student(context) if registered and registered.student else None
+
+
+# The app that knows whose address is confirmed replaces it (`know_confirmed_addresses`).
+_is_confirmed: Callable[[str], bool] = lambda email: False  # noqa: E731
+
+
+def know_confirmed_addresses(is_confirmed: Callable[[str], bool]) -> None:
+    """Give the answer to "has the owner of this address confirmed it by a mailed link?"."""
+    global _is_confirmed
+    _is_confirmed = is_confirmed
+
+
+def _left_out(template: str, context: dict[str, Any], to: str) -> tuple[type[TypedText], ...]:
+    """The kinds of typed text that this mail must not carry to this address."""
+    if origin_of(template, context) is not Origin.PAYMENT:
+        return (TypedText, BuyersText)
+    return () if _is_confirmed(to) else (TypedText,)
+
+
+def _without_typed_text(value: Any, left_out: tuple[type[TypedText], ...]) -> Any:
+    """The value with an empty text for each typed one, in rows of lists, too."""
+    if isinstance(value, TypedText):
+        return "" if type(value) in left_out else value
+    if isinstance(value, dict):
+        return {key: _without_typed_text(item, left_out) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_without_typed_text(item, left_out) for item in value)
+    return value
 
 
 def is_registered(template: str) -> bool:
@@ -109,13 +186,15 @@ def render_mail(
     """Render a registered mail from the ids in `context`.
 
     Without `reveal` its secret links are replaced by a note. Raises what the builder raises, for
-    example DoesNotExist for a deleted order. `to` is the address that the mail is sent to. Raises
-    NoLongerDue if the account that the mail opens belongs to another address by now.
+    example DoesNotExist for a deleted order. `to` is the address that the mail is sent to: texts
+    that visitors typed are left out unless it may get them. With `reveal` it raises NoLongerDue if
+    the account that the mail opens belongs to another address by now.
     """
     values = _templates[template].build(context)
     opened = {v.address.lower() for v in values.values() if isinstance(v, AccountUrl)}
-    if to and opened - {to.lower()}:
+    if reveal and to and opened - {to.lower()}:
         raise NoLongerDue
+    values = _without_typed_text(values, _left_out(template, context, to))
     if not reveal:
         values = {k: HIDDEN if isinstance(v, SecretUrl) else v for k, v in values.items()}
     return render_values(template, values)
@@ -124,9 +203,16 @@ def render_mail(
 def render_for_staff(mail: Mail) -> RenderedMail:
     """Render a mail as staff may read it: without its secret links.
 
-    Raises ObjectDoesNotExist if the rows that the mail is about were deleted.
+    Raises CannotShow if it cannot be built any more: its text is not stored.
     """
-    return render_mail(mail.template, mail.context, reveal=False)
+    try:
+        return render_mail(mail.template, mail.context, reveal=False, to=mail.to)
+    except ObjectDoesNotExist:
+        raise CannotShow("Los datos de este correo ya no existen.") from None
+    except NoLongerDue:
+        raise CannotShow(
+            "Este correo ya no se puede mostrar: lo que decía ya no está pendiente."
+        ) from None
 
 
 def render_values(template: str, values: dict[str, Any]) -> RenderedMail:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin
@@ -10,7 +11,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import SuspiciousOperation
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import DecimalField, Model, QuerySet
+from django.db.models import DecimalField, EmailField, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -20,6 +21,7 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from apps.core.admin_log import log_reading, log_rows
+from apps.core.fields import EmailFormField
 from apps.core.models import StaffAction
 from apps.core.money import format_euros, to_cents
 from apps.core.money_fields import EurosField
@@ -43,6 +45,7 @@ NOTHING = "–"
 # All decimal columns of the shop are amounts and percentages that staff type with a comma.
 FORM_FIELDS: dict[Any, dict[str, Any]] = {
     DecimalField: {"form_class": EurosField},
+    EmailField: {"form_class": EmailFormField},
     PictureField: {"widget": PictureInput},
 }
 # The most digits of a number that every database stores.
@@ -100,21 +103,23 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
     def response_action(
         self, request: HttpRequest, queryset: QuerySet[Any], *args: Any, **kwargs: Any
     ) -> HttpResponse | None:
-        """Run the chosen action, and log which rows it was run on.
-
-        A page in answer (Django's type for it is TemplateResponse) only asks whether to go on.
-        """
-        if not all(map(_is_row_number, _chosen(request))):
+        """Refuse a row number that no database stores."""
+        if not all(map(_is_row_number, request.POST.getlist(ACTION_CHECKBOX_NAME))):
             raise SuspiciousOperation
-        chosen = self.get_actions(request).get(request.POST.get("action", ""))
-        ids = self._chosen_ids(request, queryset) if chosen else []
-        answer = super().response_action(request, queryset, *args, **kwargs)
-        asks_first = isinstance(answer, (TemplateResponse, PasswordConfirmation))
-        if chosen and ids and not asks_first and chosen[1] not in self.logged_by_row:
-            is_export = chosen[1].startswith("export")
-            kind = StaffAction.Kind.EXPORTED if is_export else StaffAction.Kind.ACTION
-            log_rows(request, self.model, ids, str(chosen[2]), kind=kind)
-        return answer
+        return super().response_action(request, queryset, *args, **kwargs)
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        """The actions of the list. Each of them logs the rows that it gets.
+
+        Django alone reads from the request which action runs on which rows: a second reading could
+        differ, and then an export would leave no trace.
+        """
+        actions: Any = super().get_actions(request)
+        return {
+            name: (function if name in self.logged_by_row else _logged(function, name, title),
+                   name, title)
+            for name, (function, _, title) in actions.items()
+        }  # fmt: skip
 
     def render_change_form(
         self,
@@ -125,7 +130,8 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         form_url: str = "",
         obj: Any = None,
     ) -> Any:
-        if self.logs_reading and obj is not None and request.method == "GET":
+        # A refused form shows the row as well.
+        if self.logs_reading and obj is not None:
             log_reading(request, obj)
         return super().render_change_form(request, context, add, change, form_url, obj)
 
@@ -154,19 +160,28 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         keep(rows, deleted_by=request.user.get_username())
         super().save_formset(request, form, formset, change)
 
-    @staticmethod
-    def _chosen_ids(request: HttpRequest, queryset: QuerySet[Any]) -> list[str]:
-        if request.POST.get("select_across") == "1":
-            return [str(pk) for pk in queryset.values_list("pk", flat=True)]
-        return _chosen(request)
+
+def _logged(action: Callable[..., Any], name: str, title: Any) -> Callable[..., Any]:
+    """The action of a list, which then logs the rows that it was run on.
+
+    A page in answer (Django's type for it is TemplateResponse) only asks whether to go on.
+    """
+
+    @wraps(action)
+    def run(page: Any, request: HttpRequest, rows: QuerySet[Any]) -> Any:
+        ids = list(rows.values_list("pk", flat=True))
+        answer = action(page, request, rows)
+        if ids and not isinstance(answer, (TemplateResponse, PasswordConfirmation)):
+            is_export = name.startswith("export")
+            kind = StaffAction.Kind.EXPORTED if is_export else StaffAction.Kind.ACTION
+            log_rows(request, page.model, ids, str(title), kind=kind)
+        return answer
+
+    return run
 
 
 def _is_row_number(text: str) -> bool:
     return text.isdecimal() and len(text) <= LONGEST_NUMBER
-
-
-def _chosen(request: HttpRequest) -> list[str]:
-    return request.POST.getlist(ACTION_CHECKBOX_NAME)
 
 
 class _ReadOnly:

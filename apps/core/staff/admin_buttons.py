@@ -9,9 +9,11 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 
 from apps.core.admin_log import log_about
 from apps.core.errors import AcademyError, Conflict
+from apps.core.staff.fresh_password import REPEAT, PasswordConfirmation, password_is_fresh
 
 
 class Repeated(Conflict):
@@ -35,11 +37,13 @@ def button_view(
     permission: str,
     work: Callable[[HttpRequest, Any], str],
     phrase: str,
+    asks_password: bool = False,
 ) -> Callable[..., HttpResponse]:
     """A view that does `work` with one row and returns to the row's page.
 
     `work` returns a Spanish sentence for staff, or raises Repeated or another AcademyError.
     `phrase` begins the entry in the admin's log. The row's number is the view's only argument.
+    `asks_password`: the button needs a fresh password.
     """
 
     def button(request: HttpRequest, **number: int) -> HttpResponse:
@@ -48,6 +52,10 @@ def button_view(
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])
         row = get_object_or_404(model, pk=next(iter(number.values())))
+        page = reverse(f"admin:{row._meta.label_lower.replace('.', '_')}_change", args=[row.pk])
+        if asks_password and not password_is_fresh(request):
+            messages.info(request, REPEAT)
+            return PasswordConfirmation(request, back=page)
         try:
             sentence = work(request, row)
         except Repeated as repeated:
@@ -57,6 +65,6 @@ def button_view(
         else:
             log_about(request, row, f"{phrase}: {sentence}")
             messages.success(request, sentence)
-        return redirect(f"admin:{row._meta.label_lower.replace('.', '_')}_change", row.pk)
+        return redirect(page)
 
     return button

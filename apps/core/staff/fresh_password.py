@@ -1,15 +1,28 @@
-"""Asks staff for their password again before refunds and exports, and before changing accounts."""
+"""Asks staff for their password again before refunds and exports, and before changing accounts,
+addresses and what the site says about its owner.
+"""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+if TYPE_CHECKING:
+    from django import forms
+    from django.contrib.admin.options import ModelAdmin
+
+    _ModelAdmin = ModelAdmin[Any]
+    _ModelForm = forms.ModelForm[Any]
+else:
+    _ModelAdmin, _ModelForm = object, object
 
 FRESH = timedelta(minutes=15)
 GIVEN_AT = "password_given_at"
@@ -19,9 +32,12 @@ REPEAT = "Escribe tu contraseña y vuelve a hacer lo que ibas a hacer."
 class PasswordConfirmation(HttpResponseRedirect):
     """A redirect to the URL of the password page, with the URL to return to."""
 
-    def __init__(self, request: HttpRequest) -> None:
-        query = urlencode({"next": request.get_full_path()})
-        super().__init__(f"{reverse('admin:confirm_password')}?{query}")
+    def __init__(self, request: HttpRequest, back: str = "") -> None:
+        super().__init__(_password_page(back or request.get_full_path()))
+
+
+def _password_page(back: str) -> str:
+    return f"{reverse('admin:confirm_password')}?{urlencode({'next': back})}"
 
 
 def note_password(request: HttpRequest) -> None:
@@ -53,3 +69,37 @@ def fresh_password_required(view: Callable[..., Any]) -> Callable[..., Any]:
         return PasswordConfirmation(request)
 
     return checked
+
+
+class _RefusesChanges(_ModelForm):
+    """The part of a form that refuses changes of some fields. What was typed stays."""
+
+    refused_fields: tuple[str, ...]
+    refusal: SafeString
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean()
+        for name in self.refused_fields:
+            if name in self.changed_data:
+                self.add_error(name, self.refusal)
+        return data
+
+
+class AsksPasswordForFields(_ModelAdmin):
+    """Mixin of an admin page whose form changes `password_fields` only after a fresh password."""
+
+    password_fields: tuple[str, ...] = ()
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> Any:
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        if obj is None or request.method != "POST" or password_is_fresh(request):
+            return form
+        refusal = format_html(
+            'Cambiarlo pide tu contraseña: <a href="{}" target="_blank" rel="noopener">escríbela '
+            "en otra pestaña</a> y guarda aquí otra vez.",
+            _password_page(request.get_full_path()),
+        )
+        parts = {"refused_fields": self.password_fields, "refusal": refusal}
+        return type(form.__name__, (_RefusesChanges, form), parts)

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, time, timedelta
 from threading import Event, Thread
 from threading import enumerate as enumerate_threads
@@ -24,6 +25,7 @@ from apps.core import jobs
 from apps.core.mail.registry import render_for_staff
 from apps.core.management.commands import clock as clock_command
 from apps.core.models import Mail, ScheduledJob
+from tests.helpers.migrated_database import copy_migrated_file
 from tests.helpers.parallel import in_parallel
 
 NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
@@ -123,7 +125,7 @@ def test_the_lease_of_a_long_job_is_renewed(registered, monkeypatch: pytest.Monk
     def long() -> str:
         runs.append(1)
         started.set()
-        assert finish.wait(20)
+        assert finish.wait(60)
         return "Hecho"
 
     def run() -> None:
@@ -135,7 +137,7 @@ def test_the_lease_of_a_long_job_is_renewed(registered, monkeypatch: pytest.Monk
     every_five_minutes(long)
     clock = Thread(target=run)
     clock.start()
-    assert started.wait(20)
+    assert started.wait(60)
     first = ScheduledJob.objects.get().leased_until
     while ScheduledJob.objects.get().leased_until == first:
         assert clock.is_alive()
@@ -143,7 +145,7 @@ def test_the_lease_of_a_long_job_is_renewed(registered, monkeypatch: pytest.Monk
     with time_machine.travel(first + timedelta(milliseconds=1), tick=False):
         assert jobs.run_due_jobs() == []
     finish.set()
-    clock.join(20)
+    clock.join(60)
     row = ScheduledJob.objects.get()
     assert (runs, row.leased_until, row.last_result) == ([1], None, "Hecho")
 
@@ -249,16 +251,17 @@ def test_the_clock_exits_with_status_0_on_sigterm(tmp_path) -> None:
         "VAR_DIR": str(tmp_path),
         "DEBUG": "true",
     }
-    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], env=env, check=True)
+    with closing(sqlite3.connect(tmp_path / "db.sqlite3")) as empty:
+        copy_migrated_file(empty)
     clock = subprocess.Popen([sys.executable, "manage.py", "clock"], env=env)
     try:
         jobs_run = "select count(*) from core_scheduledjob where finished_at is not null"
-        with sqlite3.connect(tmp_path / "db.sqlite3", timeout=20) as database:
+        with sqlite3.connect(tmp_path / "db.sqlite3", timeout=60) as database:
             while not database.execute(jobs_run).fetchone()[0]:
                 assert clock.poll() is None
                 sleep(0.1)
         clock.send_signal(signal.SIGTERM)
-        assert clock.wait(timeout=20) == 0
+        assert clock.wait(timeout=60) == 0
     finally:
         clock.kill()
 

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from apps.core.logs import RedactingJsonFormatter, redacted
+from apps.core.logs import RedactingFormatter, RedactingJsonFormatter, redacted
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,35 @@ def test_a_json_line_has_the_offset_the_fields_and_no_secrets():
         "code": "card_declined",
         "request_id": "4f2c",
     }
+
+
+HOSTILE = (
+    "/a\n2026-11-23 CRITICAL shop: forged\r\x1b[2J\x9b31m\x85\x00\u2028\u202e\ud800 "
+    f"ana@correo.example ?token=abc {'0a1b' * 16} {'x' * 1_000_000}"
+)
+
+
+def test_hostile_text_stays_in_one_short_line_of_its_record():
+    """Each kind of character could forge a record, or hide one from whoever reads a terminal."""
+    try:
+        raise ValueError(HOSTILE[:300] + "\nINFO shop: forged")
+    except ValueError as raised:
+        error = (ValueError, raised, raised.__traceback__)
+    record = logging.LogRecord("shop", logging.ERROR, __file__, 1, "%s", (HOSTILE,), error)
+    record.path = HOSTILE
+    in_json = RedactingJsonFormatter(["name", "message", "exc_info"]).format(record)
+    record.exc_text = None
+    first, *traceback = RedactingFormatter().format(record).split("\n")
+
+    fields = json.loads(in_json)
+    assert {"message", "path", "exc_info"} < fields.keys()
+    assert all(line.startswith("  ") for line in traceback)
+    lines = [first, *traceback, fields["message"], fields["path"], *fields["exc_info"].split("\n")]
+    assert all(line.isprintable() and len(line) < 5_000 for line in lines)
+    assert "\n" not in in_json
+    for secret in ("ana@", "abc", "0a1b"):
+        assert secret not in in_json
+        assert secret not in first
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from django_tasks_db.models import DBTaskResult
 from apps.core.jobs import send_due_mails
 from apps.core.mail import outbox, registry
 from apps.core.mail.outbox import deliver_mail, queue_mail, requeue_stuck_mails, retry_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import SecretUrl, register_mail, render_for_staff, render_mail
 from apps.core.models import Mail
 from apps.core.retries import LEASE, RETRY_DELAYS
@@ -42,6 +43,7 @@ def greeting(monkeypatch, settings, tmp_path):
         "greeting",
         "Para {{ name }}",
         lambda ids: {"name": ids["name"], "link": SecretUrl(LINK)},
+        origin=Origin.STAFF,
     )
 
 
@@ -186,7 +188,7 @@ def test_a_mail_about_a_deleted_row_is_retried_like_any_failure(monkeypatch):
         raise Mail.DoesNotExist("gone")
 
     mail = queued()
-    register_mail("greeting", "Hola", raise_does_not_exist)
+    register_mail("greeting", "Hola", raise_does_not_exist, origin=Origin.STAFF)
     deliver_mail.func(mail_id=mail.pk)
     mail.refresh_from_db()
     assert (mail.status, mail.last_error) == ("queued", "DoesNotExist: gone")

@@ -3,17 +3,18 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.money import (
     as_json,
     format_euros,
     format_whole_euros,
+    grouped,
     half_up,
     to_cents,
     to_euros,
 )
+from tests.helpers.properties import given
 
 GOLDEN = json.loads(
     (Path(__file__).parents[2] / "pricing" / "golden_cases.json").read_text(encoding="utf-8")
@@ -68,6 +69,12 @@ def test_conversions_and_formats_lose_no_cent(cents):
     assert to_cents(Decimal(digits.replace(",", "."))) == cents
 
 
+def test_numbers_in_a_sentence_are_grouped_from_five_digits():
+    assert [grouped(number) for number in (0, 9999, 10_000, 200_000)] == [
+        "0", "9999", "10.000", "200.000"
+    ]  # fmt: skip
+
+
 def test_whole_euros_in_a_sentence_have_no_decimals():
-    assert format_whole_euros(30_00) == "30 €"
+    assert format_whole_euros(30_00) == "30\xa0€"
     assert format_whole_euros(30_50) == format_euros(30_50)

@@ -132,6 +132,16 @@ def test_file_that_is_no_usable_picture_is_refused(content: bytes, name: str) ->
     assert "imagen" in sentence
 
 
+def test_jpeg_with_a_thousand_scans_is_refused_before_it_is_decoded() -> None:
+    honest = photo((600, 600), kind="JPEG", progressive=True)
+    last_scan = honest[honest.rindex(b"\xff\xda") : -2]
+    forged = honest[:-2] + last_scan * 1_000 + honest[-2:]
+
+    member(honest, "lucia.jpg").full_clean()
+    with pytest.raises(ValidationError, match="no es una imagen"):
+        member(forged, "lucia.jpg").full_clean()
+
+
 def test_picture_above_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(public_pictures, "MAX_MEGABYTES", 0)
     with pytest.raises(ValidationError, match="MB"):

@@ -1,5 +1,6 @@
 """`manage.py worker` goes on after errors of the database."""
 
+import signal
 from threading import Barrier
 
 import pytest
@@ -12,7 +13,18 @@ from apps.core.management.commands import worker
 from apps.core.task_claim import claim_task
 from tests.helpers.commands import manage
 from tests.helpers.parallel import in_parallel
+from tests.helpers.worker import run_worker
 from tools.stripe_sandbox.testing import wait_until
+
+
+@pytest.mark.django_db
+def test_worker_that_a_test_calls_leaves_the_signals_to_pytest():
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT)
+    before = [signal.getsignal(number) for number in signals]
+
+    run_worker()
+
+    assert [signal.getsignal(number) for number in signals] == before
 
 
 @pytest.fixture
@@ -76,7 +88,7 @@ def test_worker_reconnects_after_postgresql_ended_its_connection():
     with manage("worker", *options) as process:
         wait_until(lambda: connections_of_others("pg_terminate_backend(pid)") > 0, seconds=60)
 
-        wait_until(lambda: connections_of_others("*") > 0, seconds=30)
+        wait_until(lambda: connections_of_others("*") > 0, seconds=60)
 
         assert process.poll() is None
 
@@ -92,7 +104,7 @@ def test_parallel_claims_take_different_tasks_without_waiting():
     def claim():
         with transaction.atomic():
             task = claim_task(worker_id="w", backend_name="default", queues=None)
-            all_claimed.wait(timeout=5)
+            all_claimed.wait(timeout=60)
         return task.pk
 
     assert len(set(in_parallel(claim, times=workers))) == workers

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.core.mail.outbox import deliver_mail, queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import absolute_url, register_mail
 from apps.core.models import PROCESSES, Heartbeat
 
@@ -47,7 +48,7 @@ def _mail(name: str) -> int:
 
 
 def register_mails() -> None:
-    register_mail(TEMPLATE, "Un proceso no responde: {{ title }}", _context)
+    register_mail(TEMPLATE, "Un proceso no responde: {{ title }}", _context, origin=Origin.STAFF)
 
 
 def _context(ids: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,16 @@
 """The academy's data and a buyer's details, for tests of invoices."""
 
+from collections.abc import Iterator
+from threading import Thread
+
 import pytest
 
 from apps.core.models import SiteSettings
+from apps.invoices.tests.agency import Agency
+from apps.invoices.verifactu import sending
 from apps.orders.invoice_link import invoice_url
 from tests.helpers.refunds import make_clerk
+from tests.helpers.tax_schemas import assert_valid
 
 DETAILS = {
     "name": "Bruno Núñez Łukasz",
@@ -42,3 +48,19 @@ def ask(api, work):
         return answer
 
     return give
+
+
+@pytest.fixture
+def agency(settings, monkeypatch) -> Iterator[Agency]:
+    agency = Agency()
+    thread = Thread(target=agency.server.serve_forever)
+    thread.start()
+    settings.VERIFACTU = "pruebas"
+    address = f"http://127.0.0.1:{agency.server.server_port}"
+    monkeypatch.setitem(sending.ENDPOINTS, "pruebas", address)
+    yield agency
+    agency.server.shutdown()
+    thread.join()
+    agency.server.server_close()
+    for message in agency.requests:
+        assert_valid(message)

@@ -1,4 +1,3 @@
-from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.vat import Vat
@@ -9,6 +8,7 @@ from apps.invoices.amounts import (
     spread,
     totals_by_rate,
 )
+from tests.helpers.properties import given
 
 CENTS = st.integers(min_value=0, max_value=2_000_000)
 

@@ -1,7 +1,7 @@
 """The XML of records, and of the tax agency's answer (VERI*FACTU).
 
-Written from the agency's published schemas (SuministroLR.xsd, SuministroInformacion.xsd and
-RespuestaSuministro.xsd, version 1.0). Not tried at the agency (docs/decisions/0035-verifactu.md).
+Tests validate every message against the agency's schemas (version 1.0). None was tried at the
+agency (docs/decisions/0035-verifactu.md).
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,6 +25,8 @@ _NAMESPACES = {
     "sfLR": f"{_SCHEMAS}/SuministroLR.xsd",
     "sf": f"{_SCHEMAS}/SuministroInformacion.xsd",
     "sfR": f"{_SCHEMAS}/RespuestaSuministro.xsd",
+    "sfLRC": f"{_SCHEMAS}/ConsultaLR.xsd",
+    "sfLRRC": f"{_SCHEMAS}/RespuestaConsultaLR.xsd",
 }
 # Nested pairs of an element's name and its text or children, in the order of the schema.
 Tree = Sequence[tuple[str, Any]]
@@ -36,18 +38,46 @@ class UnreadableAnswer(Exception):
 
 def request_body(records: Sequence[TaxRecord]) -> bytes:
     """The SOAP message with these records of one issuer, in the order of the chain."""
+    seller = records[0].invoice.content["seller"]
+    previous = _previous_of(records)
+    entries = [
+        ("sfLR:RegistroFactura", [_record(record, previous.get(record.previous_hash))])
+        for record in records
+    ]
+    header = ("sfLR:Cabecera", [("ObligadoEmision", _named(seller))])
+    return _message("sfLR:RegFactuSistemaFacturacion", [header, *entries])
+
+
+def query_body(
+    seller: dict[str, str], month: date, *, code: str = "", after: Tree | None = None
+) -> bytes:
+    """The SOAP message that asks for the issuer's records of a month, or for that of one invoice.
+
+    `after` is where the page before ended.
+    """
+    period = [("Ejercicio", f"{month.year}"), ("Periodo", f"{month.month:02}")]
+    return _message(
+        "sfLRC:ConsultaFactuSistemaFacturacion",
+        [
+            ("sfLRC:Cabecera", [("IDVersion", "1.0"), ("ObligadoEmision", _named(seller))]),
+            (
+                "sfLRC:FiltroConsulta",
+                [
+                    ("sfLRC:PeriodoImputacion", period),
+                    *([("sfLRC:NumSerieFactura", code)] if code else []),
+                    *([("sfLRC:ClavePaginacion", after)] if after else []),
+                ],
+            ),
+        ],
+    )
+
+
+def _message(name: str, tree: Tree) -> bytes:
     for prefix, address in _NAMESPACES.items():
         Xml.register_namespace(prefix, address)
-    seller = records[0].invoice.content["seller"]
     envelope = Xml.Element(_tag("soapenv:Envelope"))
     body = Xml.SubElement(envelope, _tag("soapenv:Body"))
-    message = Xml.SubElement(body, _tag("sfLR:RegFactuSistemaFacturacion"))
-    header = Xml.SubElement(message, _tag("sfLR:Cabecera"))
-    _add(header, [("ObligadoEmision", _named(seller))])
-    previous = _previous_of(records)
-    for record in records:
-        entry = Xml.SubElement(message, _tag("sfLR:RegistroFactura"))
-        _add(entry, [_record(record, previous.get(record.previous_hash))])
+    _add(Xml.SubElement(body, _tag(name)), tree)
     Xml.indent(envelope)
     return bytes(Xml.tostring(envelope, encoding="utf-8", xml_declaration=True))
 
@@ -153,7 +183,7 @@ def _tax(line: Any) -> Tree:
 def _ending(record: TaxRecord, previous: TaxRecord | None) -> Tree:
     return [
         ("Encadenamiento", _chaining(previous)),
-        ("SistemaInformatico", _program(record.invoice)),
+        ("SistemaInformatico", _program(record)),
         ("FechaHoraHusoGenRegistro", record.generated_at),
         ("TipoHuella", "01"),
         ("Huella", record.hash),
@@ -166,14 +196,14 @@ def _chaining(previous: TaxRecord | None) -> Tree:
     return [("RegistroAnterior", [*_name_of(previous.invoice), ("Huella", previous.hash)])]
 
 
-def _program(invoice: Invoice) -> Tree:
+def _program(record: TaxRecord) -> Tree:
     """The invoicing program. The academy that runs it stands for it as its producer."""
     return [
-        *_named(invoice.content["seller"]),
+        *_named(record.invoice.content["seller"]),
         ("NombreSistemaInformatico", "Tienda de la academia"),
         ("IdSistemaInformatico", "AC"),
         ("Version", "1.0"),
-        ("NumeroInstalacion", "1"),
+        ("NumeroInstalacion", record.installation),
         ("TipoUsoPosibleSoloVerifactu", "S"),
         ("TipoUsoPosibleMultiOT", "N"),
         ("IndicadorMultiplesOT", "N"),
@@ -186,7 +216,7 @@ def _named(party: dict[str, str]) -> Tree:
 
 def _add(parent: Xml.Element, tree: Tree) -> None:
     for name, value in tree:
-        child = Xml.SubElement(parent, _tag(f"sf:{name}"))
+        child = Xml.SubElement(parent, _tag(name if ":" in name else f"sf:{name}"))
         if isinstance(value, str):
             child.text = value
         else:
@@ -208,6 +238,11 @@ class Verdict:
     error_code: str
     error: str
 
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the agency has a record of this invoice already, which may be another's."""
+        return self.error_code == DUPLICATE
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -223,24 +258,13 @@ _STATES = {
     "AceptadoConErrores": TaxRecord.State.ACCEPTED_WITH_ERRORS,
     "Incorrecto": TaxRecord.State.REJECTED,
 }
-# The states of an earlier copy of the record, which the agency has already.
-_DUPLICATES = {
-    "Correcta": TaxRecord.State.ACCEPTED,
-    "AceptadaConErrores": TaxRecord.State.ACCEPTED_WITH_ERRORS,
-}
+DUPLICATE = "3000"
 _KINDS = {"Alta": TaxRecord.Kind.ISSUED, "Anulacion": TaxRecord.Kind.ANNULLED}
 
 
 def read_answer(body: bytes) -> Answer:
     """Read the agency's answer. Raises UnreadableAnswer, also for a SOAP fault."""
-    try:
-        # Python's expat limits the growth of entities, and the sender is known by its certificate.
-        root = Xml.fromstring(body)  # noqa: S314
-    except Xml.ParseError as error:
-        raise UnreadableAnswer(f"no XML: {error}") from error
-    answer = next(root.iter(_tag("sfR:RespuestaRegFactuSistemaFacturacion")), None)
-    if answer is None:
-        raise UnreadableAnswer(root.findtext(".//faultstring", "no answer")[:300])
+    answer = _answer(body, "sfR:RespuestaRegFactuSistemaFacturacion")
     return Answer(
         receipt=_text(answer, "sfR:CSV"),
         wait_seconds=int(_text(answer, "sfR:TiempoEsperaEnvio") or 60),
@@ -248,11 +272,62 @@ def read_answer(body: bytes) -> Answer:
     )
 
 
+def _answer(body: bytes, name: str) -> Xml.Element:
+    try:
+        # Python's expat limits the growth of entities, and the sender is known by its certificate.
+        root = Xml.fromstring(body)  # noqa: S314
+    except Xml.ParseError as error:
+        raise UnreadableAnswer(f"no XML: {error}") from error
+    answer = next(root.iter(_tag(name)), None)
+    if answer is None:
+        raise UnreadableAnswer(root.findtext(".//faultstring", "no answer")[:300])
+    return answer
+
+
+@dataclass(frozen=True)
+class KnownRecord:
+    """A record that the agency has. `total` is empty for an annulment."""
+
+    code: str
+    hash: str
+    total: str
+    with_errors: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of the agency's records. `after` asks for the next one; None after the last."""
+
+    records: tuple[KnownRecord, ...]
+    after: Tree | None
+
+
+def read_page(body: bytes) -> Page:
+    """Read the agency's answer to a query. Raises UnreadableAnswer, also for a SOAP fault."""
+    answer = _answer(body, "sfLRRC:RespuestaConsultaFactuSistemaFacturacion")
+    rows = answer.iter(_tag("sfLRRC:RegistroRespuestaConsultaFactuSistemaFacturacion"))
+    end = answer.find(_tag("sfLRRC:ClavePaginacion"))
+    names = ("IDEmisorFactura", "NumSerieFactura", "FechaExpedicionFactura")
+    after = None
+    if end is not None and _text(answer, "sfLRRC:IndicadorPaginacion") == "S":
+        after = [(name, _text(end, f"sf:{name}")) for name in names]
+    return Page(tuple(map(_known, rows)), after)
+
+
+def _known(row: Xml.Element) -> KnownRecord:
+    data = "sfLRRC:DatosRegistroFacturacion"
+    return KnownRecord(
+        code=_text(row, "sfLRRC:IDFactura", "sf:NumSerieFactura"),
+        hash=_text(row, data, "sfLRRC:Huella"),
+        total=_text(row, data, "sfLRRC:ImporteTotal"),
+        with_errors=_text(row, "sfLRRC:EstadoRegistro", "sfLRRC:EstadoRegistro")
+        == "AceptadoConErrores",
+    )
+
+
 def _verdicts(answer: Xml.Element) -> Iterator[Verdict]:
     for line in answer.iter(_tag("sfR:RespuestaLinea")):
-        duplicate = next(line.iter(_tag("sf:EstadoRegistroDuplicado")), None)
-        known = _DUPLICATES.get(duplicate.text or "") if duplicate is not None else None
-        state = known or _STATES.get(_text(line, "sfR:EstadoRegistro"))
+        state = _STATES.get(_text(line, "sfR:EstadoRegistro"))
         operation = next(line.iter(_tag("sf:TipoOperacion")), None)
         kind = (operation.text or "") if operation is not None else ""
         if state is None or kind not in _KINDS:
@@ -267,5 +342,5 @@ def _verdicts(answer: Xml.Element) -> Iterator[Verdict]:
         )
 
 
-def _text(parent: Xml.Element, name: str) -> str:
-    return (parent.findtext(_tag(name)) or "").strip()
+def _text(parent: Xml.Element, *path: str) -> str:
+    return (parent.findtext("/".join(map(_tag, path))) or "").strip()

@@ -14,8 +14,9 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from apps.core.models import Restore
 from apps.core.money import to_euros
-from apps.invoices.models import Invoice, TaxChain, TaxRecord
+from apps.invoices.models import FIRST_INSTALLATION, Invoice, TaxChain, TaxRecord
 
 ISSUE_FIELDS = (
     "IDEmisorFactura",
@@ -81,7 +82,11 @@ def _append(
     invoice: Invoice, kind: TaxRecord.Kind, fields: tuple[str, ...], values: dict[str, str]
 ) -> TaxRecord:
     # Each environment has a chain of its own, so that the real one begins with a first record.
-    of_chain = {"issuer": issuer_of(invoice), "environment": settings.VERIFACTU}
+    of_chain = {
+        "issuer": issuer_of(invoice),
+        "environment": settings.VERIFACTU,
+        "installation": installation(),
+    }
     TaxChain.objects.get_or_create(**of_chain)
     chain = TaxChain.objects.select_for_update().get(**of_chain)
     previous = TaxRecord.objects.filter(**of_chain, number=chain.last_number).first()
@@ -105,6 +110,15 @@ def _append(
     )
 
 
+def installation() -> str:
+    """The number of this installation. A restored shop is a new one, and begins a new chain.
+
+    It is made of the moment: the same backup may be restored twice.
+    """
+    restored_at = Restore.objects.order_by("-pk").values_list("restored_at", flat=True).first()
+    return FIRST_INSTALLATION if restored_at is None else f"R{restored_at:%Y%m%d%H%M%S}"
+
+
 def problem_of(chain: TaxChain) -> str:
     """What is wrong with a chain, as a Spanish sentence, or an empty text.
 
@@ -112,7 +126,9 @@ def problem_of(chain: TaxChain) -> str:
     something else than its record.
     """
     previous_hash, last_number = "", 0
-    records = TaxRecord.objects.filter(issuer=chain.issuer, environment=chain.environment)
+    records = TaxRecord.objects.filter(
+        issuer=chain.issuer, environment=chain.environment, installation=chain.installation
+    )
     for record in records.select_related("invoice").order_by("number").iterator(chunk_size=500):
         last_number += 1
         is_next = record.number == last_number and record.previous_hash == previous_hash

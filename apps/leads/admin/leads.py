@@ -12,6 +12,8 @@ from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from apps.core.admin_log import log_rows
+from apps.core.models import StaffAction
 from apps.core.spreadsheets import csv_answer
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
 from apps.core.staff.fresh_password import fresh_password_required
@@ -174,6 +176,8 @@ class LeadAdmin(AcademyModelAdmin):
             content = attachments.attachment_storage().open(attachment.stored_name)
         except FileNotFoundError as error:
             raise Http404 from error
+        what, kind = "Archivo descargado", StaffAction.Kind.EXPORTED
+        log_rows(request, Lead, [attachment.lead_id], what, kind=kind)
         return FileResponse(
             content,
             as_attachment=True,

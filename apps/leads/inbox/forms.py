@@ -13,8 +13,8 @@ from apps.catalogue.models import Subject
 from apps.leads.inbox.convert import MOST_DAYS, MOST_PERCENT
 from apps.leads.models import Lead, LeadEntry, QuoteSubject
 from apps.leads.quotes import Budget
+from apps.pricing.calculator import MAX_SUBJECTS
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import PRICING
 
 MOST_TEXT = 5000
 
@@ -90,7 +90,7 @@ class QuoteForm(OnceForm):
     subjects = forms.ModelMultipleChoiceField(
         label="Asignaturas completas",
         queryset=Subject.objects.none(),
-        help_text=f"Hasta {PRICING.calculator_max_subjects}. Escribe para buscar.",
+        help_text=f"Hasta {MAX_SUBJECTS}. Escribe para buscar.",
         error_messages={"invalid_choice": "Alguna de esas asignaturas no está a la venta."},
     )
     payment_type = forms.ChoiceField(
@@ -107,10 +107,8 @@ class QuoteForm(OnceForm):
 
     def clean_subjects(self) -> Any:
         subjects = self.cleaned_data["subjects"]
-        if len(subjects) > PRICING.calculator_max_subjects:
-            raise forms.ValidationError(
-                f"Un presupuesto admite hasta {PRICING.calculator_max_subjects} asignaturas."
-            )
+        if len(subjects) > MAX_SUBJECTS:
+            raise forms.ValidationError(f"Un presupuesto admite hasta {MAX_SUBJECTS} asignaturas.")
         return subjects
 
     def budget(self) -> Budget:

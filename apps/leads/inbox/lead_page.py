@@ -68,7 +68,6 @@ class LeadPage:
         """The page; sent, the form with state and assignee."""
         lead = self._lead(request, pk)
         if request.method != "POST":
-            log_reading(request, lead)
             return self._page(request, lead)
         if not self._admin.has_change_permission(request, lead):
             raise PermissionDenied
@@ -182,6 +181,7 @@ class LeadPage:
         return TemplateResponse(request, "leads/convert.html", context)
 
     def _page(self, request: HttpRequest, lead: Lead, **bound: forms.Form) -> HttpResponse:
+        log_reading(request, lead)
         user, admin = request.user, self._admin
         context = {
             **admin.admin_site.each_context(request),

@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from apps.core.models import Mail
+from apps.core.models import Mail, StaffAction
 from apps.leads import attachments, services
 from apps.leads.models import Attachment, Lead
 from apps.leads.tests.payloads import PDF, VISITOR, preview
@@ -264,6 +264,8 @@ def test_staff_download_attachments_as_opaque_files(carla):
 
     assert b"".join(answer.streaming_content) == PDF
     assert answer["Content-Disposition"] == ("attachment; filename*=utf-8''Mi%20PEC%20%C3%B1.pdf")
+    logged = StaffAction.objects.get(kind="exported")
+    assert (logged.about, str(attachment.lead_id) in logged.text) == ("leads.lead", True)
     assert answer["Content-Type"] == "application/octet-stream"
     assert answer["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in answer["Content-Security-Policy"]

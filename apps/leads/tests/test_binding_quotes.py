@@ -316,6 +316,14 @@ def invited(api, pair, friend_code):
     return quote
 
 
+def test_friend_code_keeps_its_own_discount_in_a_quote(api, pair, friend_code):
+    friend_code.value = Decimal("10.00")
+    friend_code.save()
+    quote = make_quote(api, *pair, wasInvited=True, friendCode=friend_code.code)
+
+    assert quote.binding_price == Decimal("352.50")
+
+
 def in_parts(quote, pair, total, **changes):
     return body(quote, *map(whole, pair), total=total, payment_type="installment", **changes)
 
@@ -376,13 +384,18 @@ def test_friend_code_is_not_locked_next_to_a_typed_code(
 ):
     """Locking one code after the other could deadlock with a checkout in the opposite order."""
     make_promo("DIEZ")
-    locked = []
-    lock = promo.lock
-    monkeypatch.setattr(promo, "lock", lambda code, **who: locked.append(code) or lock(code, **who))
+    asked = []
+    standing = promo.standing
+
+    def watched(code, **how):
+        asked.append((code.code, how["locked"]))
+        return standing(code, **how)
+
+    monkeypatch.setattr(promo, "standing", watched)
 
     cart = in_parts(invited, pair[:1], "172.80", promo_code="DIEZ")
     assert api.checkout(cart)["total_amount"] == 172.8
-    assert [code.code for code in locked] == ["DIEZ"]
+    assert asked == [(friend_code.code, False), ("DIEZ", True)]
 
 
 def test_deactivated_friend_code_still_counts_in_a_sent_quote(
@@ -422,6 +435,25 @@ def test_saved_cart_keeps_its_quote_while_it_binds(api, sandbox, pair, invited):
         "name": "Precio de tu presupuesto",
         "reason": "Tu presupuesto caducó el 5 de diciembre de 2026. Se aplican los precios de hoy.",
     } in late["changes"]
+
+
+def test_recovered_cart_is_priced_without_the_quote_that_the_buyer_gives_up(api, pair):
+    quote = make_quote(api, *pair, fullPayment=True)
+    placed = api.checkout(body(quote, *map(whole, pair), total="343.50", save_for_later=True))
+    link = {"order": placed["order_id"], "token": placed["token"]}
+    make_promo("DIEZ")
+
+    def recover(**wishes):
+        _, answer = api.get("orders/recover", **link, **wishes)
+        reasons = [change["reason"] for change in answer["changes"] if "reason" in change]
+        return answer["total_amount"], answer["quote"], answer["promo_code"], reasons
+
+    no_code_on_top = "El precio de tu presupuesto no admite además un código promocional."
+    assert recover(promo_code="DIEZ") == (343.5, signed_id(quote), None, [no_code_on_top])
+    assert recover(without_quote=True) == (343.62, None, None, [])
+    assert recover(without_quote=True, promo_code="DIEZ") == (309.26, None, "DIEZ", [])
+    [reason] = recover(payment_type="installment")[3]
+    assert reason.startswith("El precio de tu presupuesto es para el pago completo.")
 
 
 def test_recovered_cart_does_not_show_the_friend_code_of_its_quote(api, sandbox, pair, invited):

@@ -8,7 +8,9 @@ import time_machine
 from django.test import Client
 from django.utils import timezone
 
-from apps.core.models import LegalText, Mail
+from apps.core.models import LegalText, Mail, RateCount
+from apps.core.throttle import Limit
+from apps.leads import api as forms
 from apps.leads.models import Attachment, Lead, LeadConsent, Quote, RequestedSubject, SubjectRequest
 from apps.leads.subject_requests import publish_requested_subject
 from apps.leads.tests.payloads import (
@@ -221,6 +223,66 @@ def test_all_forms_share_a_limit_of_ten_per_ten_minutes(api):
     assert Lead.objects.count() == 10
     api.client.defaults["REMOTE_ADDR"] = "10.1.1.1"
     assert api.post("request-free-subject", FREE_SUBJECT)[0] == 200
+
+
+@pytest.mark.parametrize("body", [{**DISCOUNT, "website": "x"}, {**DISCOUNT, "email": "no"}])
+def test_refused_form_does_not_use_up_the_limit_of_all_visitors(api, monkeypatch, body):
+    monkeypatch.setattr(forms, "ALL_FORMS", Limit("forms-all", times=1, seconds=3600))
+    api.post("send-discount-email", body)
+    assert api.post("send-discount-email", DISCOUNT)[0] == 200
+    assert api.post("send-discount-email", DISCOUNT)[0] == 429
+
+
+@time_machine.travel("2026-11-21T12:00:01+01:00", tick=False)
+def test_ten_networks_close_the_forms_for_nobody_and_cause_300_mails(api):
+    """Above 300 mails of forms in an hour, forms are stored, and staff decide about their mails."""
+    for network in range(10):
+        for number in range(31):
+            host = f"2001:db8:{network:x}:{number % 16:x}00::1"
+            body = {**DISCOUNT, "email": f"a{network}b{number}@example.com"}
+            api.client.defaults["REMOTE_ADDR"] = host
+            assert api.post("send-discount-email", body)[0] == (200 if number < 30 else 429)
+    api.client.defaults["REMOTE_ADDR"] = "198.51.100.7"
+
+    assert api.post("send-contact-email", CONTACT)[0] == 200
+    assert api.post("send-discount-email", DISCOUNT)[0] == 200
+
+    to_visitors = Mail.objects.filter(template="discount_code")
+    assert to_visitors.filter(status="queued").count() == 300
+    assert to_visitors.get(status="withheld").to == DISCOUNT["email"]
+
+
+def test_form_that_fails_does_not_use_up_the_limit_of_all_visitors(api, monkeypatch):
+    monkeypatch.setattr(forms, "ALL_FORMS", Limit("forms-all", times=1, seconds=3600))
+    api.client.raise_request_exception = False
+    with monkeypatch.context() as broken:
+        broken.setattr(forms, "request_discount", lambda *args, **kwargs: 1 / 0)
+        assert api.client.post(
+            "/api/send-discount-email", DISCOUNT, "application/json"
+        ).status_code == 500  # fmt: skip
+    assert api.post("send-discount-email", DISCOUNT)[0] == 200
+
+
+@time_machine.travel("2026-11-21T12:00:01+01:00", tick=False)
+def test_form_refused_for_its_mailbox_does_not_use_up_the_limit_of_all_visitors(api, settings):
+    settings.MAILS_PER_RECIPIENT = 4  # One, and three that are kept for links.
+    assert [api.post("send-discount-email", DISCOUNT)[0] for _ in range(3)] == [200, 429, 429]
+    counted = RateCount.objects.filter(slot__startswith=f"{forms.ALL_FORMS.name}:").get()
+    assert counted.times == 1
+
+
+@time_machine.travel("2026-11-21T12:00:01+01:00", tick=False)
+@pytest.mark.parametrize("network", ["192.0.2.1", "2001:db8:7:{}::1"])
+def test_one_network_stores_a_tenth_of_the_forms_of_an_hour(monkeypatch, network):
+    monkeypatch.setattr(forms.FormView, "limits", ())
+    for number in range(32):
+        visitor = Client(REMOTE_ADDR=network.format(number))
+        answer = visitor.post("/api/request-free-subject", FREE_SUBJECT, "application/json")
+        assert answer.status_code == (200 if number < 30 else 429)
+    assert Lead.objects.count() == 30
+    other = Client(REMOTE_ADDR="2001:db8:8::1")
+    answer = other.post("/api/request-free-subject", FREE_SUBJECT, "application/json")
+    assert answer.status_code == 200
 
 
 @time_machine.travel("2026-11-21T12:00:01+01:00", tick=False)

@@ -15,10 +15,11 @@ from apps.leads.models import Lead, Quote
 from apps.leads.quote_links import link_path, quote_from_link, signed_id
 from apps.leads.tests.payloads import PHONE, VISITOR, budget
 from apps.pricing import rules
-from apps.pricing.models import Campaign
+from apps.pricing.models import VOLUME_STEPS, Campaign
 from apps.pricing.seed import seed_campaigns
 from apps.students.models import Student
 from tests.helpers.factories import make_degree, make_promo, make_subject
+from tests.helpers.terms import set_terms
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +54,12 @@ def make_friend_code(code="AMIGA-ANA", **fields):
 
 @pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case["name"])
 def test_quote_price_matches_the_golden_case(api, case):
+    if case.get("terms"):
+        numbers = GOLDEN["terms"][case["terms"]]
+        steps = {f"volume_{number}": 0 for number in VOLUME_STEPS}
+        for least, euros in numbers["volume"]:
+            steps |= {f"volume_{number}": euros for number in VOLUME_STEPS if number >= least}
+        set_terms(invitee=numbers["invitee_amount"], invitee_max=numbers["invitee_max"], **steps)
     if case["campaign"]:
         terms = {**GOLDEN["campaigns"][case["campaign"]]}
         ends_on = date.fromisoformat(terms.pop("ends_on"))

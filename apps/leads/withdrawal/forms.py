@@ -33,6 +33,9 @@ class WithdrawalForm(SiteForm):
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
+    # The token of the link in the confirmation mail. A wrong one counts as none.
+    clave = forms.CharField(required=False, widget=forms.HiddenInput)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].widget.attrs["autocomplete"] = "email"

@@ -1,18 +1,22 @@
 """The mails about withdrawals. The outbox stores ids; a mail reads its data when it is rendered.
 
-- `withdrawal_acknowledged` {"withdrawal_id"}: to the consumer, the stamped acknowledgement. It
-  repeats typed texts only to the address of a buyer.
+- `withdrawal_acknowledged` {"withdrawal_id", "entry", "is_owner"}: to the consumer, the stamped
+  acknowledgement of the first statement (entry 0) or of a later one. It repeats typed texts only if
+  the statement came from the link of the confirmation mail (`is_owner`).
 - `withdrawal_declined` {"withdrawal_id"}: to the consumer, with the answer that staff wrote
 - `withdrawal_received` {"withdrawal_id"}: to `settings.STAFF_EMAIL`
 """
 
+from dataclasses import replace
 from typing import Any
 
 from django.urls import reverse
 
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, absolute_url, register_mail
 from apps.leads.withdrawal.models import Withdrawal
 from apps.leads.withdrawal.statement import Statement
+from apps.orders.mails import origin_of_order
 
 
 def register() -> None:
@@ -20,19 +24,45 @@ def register() -> None:
         "withdrawal_acknowledged",
         "Acuse de recibo de tu desistimiento n.º {{ number }}",
         _acknowledged,
+        origin=_origin,
     )
-    register_mail("withdrawal_declined", "Sobre tu desistimiento n.º {{ number }}", _declined)
-    register_mail("withdrawal_received", "Desistimiento n.º {{ number }}: {{ who }}", _received)
+    register_mail(
+        "withdrawal_declined",
+        "Sobre tu desistimiento n.º {{ number }}",
+        _declined,
+        origin=Origin.STAFF,
+    )
+    register_mail(
+        "withdrawal_received",
+        "Desistimiento n.º {{ number }}: {{ who }}",
+        _received,
+        origin=Origin.NOTICE,
+    )
+
+
+def _origin(ids: dict[str, Any]) -> Origin:
+    """The first acknowledgement about a paid order of this very address is always sent."""
+    if ids.get("is_owner"):
+        return Origin.OWNER
+    case = Withdrawal.objects.get(pk=ids["withdrawal_id"])
+    is_first = case.is_first and not ids.get("entry")
+    return origin_of_order(case.order_id) if case.order_id and is_first else Origin.EVENT
 
 
 def _acknowledged(ids: dict[str, Any]) -> dict[str, Any]:
     case = Withdrawal.objects.get(pk=ids["withdrawal_id"])
     if not case.email:
         raise NoLongerDue
+    said = case.statements[ids.get("entry", 0)]
+    shown = facts(said)
+    if not ids.get("is_owner"):
+        # Anybody can type this address: nothing in the mail is a stranger's own words.
+        shown = facts(replace(said, name="", details=""))
     return {
         "number": case.pk,
-        "received_at": case.received_at,
-        "facts": facts(case, with_texts=case.from_buyer),
+        "received_at": said.received_at,
+        "facts": shown,
+        "is_shortened": not ids.get("is_owner"),
     }
 
 
@@ -53,19 +83,18 @@ def _received(ids: dict[str, Any]) -> dict[str, Any]:
         "who": case.name,
         "received_at": case.received_at,
         "refund_by": case.refund_by,
-        "facts": facts(case, with_texts=True),
+        "facts": facts(case),
         "reply_to": case.email,
         "admin_url": absolute_url(reverse("admin:leads_withdrawal_change", args=[case.pk])),
     }
 
 
-def facts(said: Withdrawal | Statement, *, with_texts: bool) -> list[tuple[str, str]]:
-    """The content of the statement as (label, value), with or without the typed texts."""
-    typed = [("Nombre", said.name)] if with_texts else []
+def facts(said: Withdrawal | Statement) -> list[tuple[str, str]]:
+    """The content of the statement as (label, value)."""
     stated = [
-        *typed,
+        ("Nombre", said.name),
         ("Correo", said.email),
         ("Número de pedido", said.order_number),
-        *([("Qué indica", said.details)] if with_texts else []),
+        ("Qué indica", said.details),
     ]
     return [(label, value) for label, value in stated if value]

@@ -3,8 +3,10 @@ from datetime import date, datetime, timedelta
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.timezone import make_aware
 
 from apps.core.dates import midnight, today
+from apps.leads.withdrawal.statement import Statement
 from apps.orders.models import Order
 from apps.orders.models.statuses import OrderStatus
 
@@ -13,6 +15,10 @@ DAYS_TO_WITHDRAW = 14
 # Article 107 of the same law: the days to refund, counted from the statement.
 DAYS_TO_REFUND = 14
 SATURDAY = 5
+# The moment before each later statement, in Spanish time.
+MOMENT = "%d/%m/%Y %H:%M:%S"
+# Between the contract's key and the number of its case, if a case was full.
+PART = ":"
 
 
 def last_day_to_withdraw(bought_at: datetime) -> date:
@@ -71,9 +77,7 @@ class Withdrawal(models.Model):
         related_name="withdrawals",
         verbose_name="pedido",
     )
-    # Whether the address belonged to a buyer. Only then the acknowledgement repeats typed texts.
-    from_buyer = models.BooleanField("de un comprador", default=False, editable=False)
-    # Whether the acknowledgement was queued. Mails to strangers have a limit.
+    # Whether the acknowledgement was queued. The budget of the mailbox may withhold it.
     acknowledged = models.BooleanField("acuse enviado", default=False, editable=False)
     received_at = models.DateTimeField("recibido", default=timezone.now)
     status = models.CharField("estado", max_length=10, choices=Status.choices, default=Status.OPEN)
@@ -110,6 +114,30 @@ class Withdrawal(models.Model):
 
     def __str__(self) -> str:
         return f"Desistimiento n.º {self.pk}"
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the first case of its contract. A full one is followed by another."""
+        return PART not in self.contract_key
+
+    @property
+    def statements(self) -> list[Statement]:
+        """The first statement and the later ones. Name and text of a later one are in one line."""
+        lines = self.later_statements.splitlines()
+        of_case = {"email": self.email, "order_number": self.order_number}
+        later = [
+            Statement(
+                name="",
+                details=text,
+                received_at=make_aware(datetime.strptime(moment, MOMENT)),
+                **of_case,
+            )
+            for moment, text in zip(lines[::2], lines[1::2], strict=False)
+        ]
+        first = Statement(
+            name=self.name, details=self.details, received_at=self.received_at, **of_case
+        )
+        return [first, *later]
 
     @property
     def refund_by(self) -> date:

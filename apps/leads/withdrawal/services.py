@@ -1,59 +1,54 @@
 """Records a statement of withdrawal and acknowledges it."""
 
-from contextlib import suppress
-
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
-from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
-from apps.core.mail.outbox import queue_mail
-from apps.core.mail.recipient_limits import count_form_mail
-from apps.leads.withdrawal.models import Withdrawal
+from apps.core.mail.outbox import queue_mail, retry_mail
+from apps.core.mail.recipient_limits import Origin
+from apps.core.models import Mail
+from apps.leads.withdrawal.models import MOMENT, PART, Withdrawal
 from apps.leads.withdrawal.statement import Statement
 from apps.orders.models import Order
 from apps.orders.models.statuses import EVER_PAID
-from apps.students.models import Student
+from apps.orders.withdrawal_link import is_withdrawal_token
 
-# The room for statements about the same contract that say something else.
+# The room of a case for statements about the same contract that say something else.
 LATER_STATEMENTS_LENGTH = 4000
+# Of the key of a contract, if its case is not the first.
+KEY_LENGTH = 50
 
 
-def record_withdrawal(statement: Statement) -> Withdrawal:
-    """Record the statement once and queue the acknowledgement and the mail to staff.
+def record_withdrawal(statement: Statement, *, token: str = "") -> Withdrawal:
+    """Record the statement once, and queue its acknowledgement and the mail to staff.
 
-    A repeated statement returns the first one's case; it adds what it says differently. The
-    acknowledgement for an order of this address is always sent, others within the recipient's
-    budget (docs/rules.md, "Withdrawal"). Call it outside a transaction.
+    What a repeated statement says differently is added to the contract's case, or begins another
+    case if that one is full. The acknowledgement is always sent to the owner of the address, whom
+    the `token` of the confirmation mail shows, and once for an order of this address; others are
+    sent within the recipient's budget (docs/rules.md, "Withdrawal"). Call it outside a transaction.
     """
-    contract = {
-        "email_identity": email_identity(statement.email),
-        "contract_key": statement.contract_key,
-    }
     order = _order_of(statement)
-    is_known = Withdrawal.objects.filter(**contract).exists()
-    # Every statement counts: an unused budget would disclose that the order exists.
-    is_within_budget = _within_budget(statement.email)
-    may_mail = order is not None or is_known or is_within_budget
+    is_owner = order is not None and is_withdrawal_token(order, token)
     with transaction.atomic():
-        case, is_new = Withdrawal.objects.get_or_create(
-            **contract,
-            defaults={
-                "name": statement.name,
-                "email": statement.email.strip().lower(),
-                "order_number": statement.order_number,
-                "details": statement.details,
-                "order": order,
-                "from_buyer": _is_buyer(statement.email),
-                "acknowledged": may_mail,
-            },
-        )
-        if not is_new:
-            _add_statement(case.pk, statement)
+        latest = _latest_case(statement)
+        case, is_new = _new_case(statement, order, latest) if latest is None else (latest, False)
+        entry, is_repeated = 0, False
+        while not is_new:
+            found = _add_statement(case.pk, statement)
+            if found is not None:
+                entry, is_repeated = found
+                break
+            # Full. Another statement may be the first to begin the next case.
+            case, is_new = _new_case(statement, order, case)
+        if is_repeated and not is_owner:
             return case
-        if may_mail:
-            _queue_acknowledgement(case)
+        mail = _queue_acknowledgement(case, entry=entry, is_owner=is_owner)
+        if not is_new:
+            return case
+        case.acknowledged = mail is not None and mail.status != Mail.Status.WITHHELD
+        case.save(update_fields=["acknowledged"])
         queue_mail(
             key=f"withdrawal-received:{case.pk}",
             template="withdrawal_received",
@@ -63,16 +58,53 @@ def record_withdrawal(statement: Statement) -> Withdrawal:
     return case
 
 
+def _latest_case(statement: Statement) -> Withdrawal | None:
+    of_contract = Q(contract_key=statement.contract_key) | Q(
+        contract_key__startswith=f"{statement.contract_key[:KEY_LENGTH]}{PART}"
+    )
+    cases = Withdrawal.objects.filter(of_contract, email_identity=email_identity(statement.email))
+    return cases.order_by("-pk").first()
+
+
+def _new_case(
+    statement: Statement, order: Order | None, before: Withdrawal | None
+) -> tuple[Withdrawal, bool]:
+    """The contract's first case, or the one after `before`; False if it was just created."""
+    key = statement.contract_key
+    if before is not None:
+        number = int(before.contract_key.partition(PART)[2] or 1) + 1
+        key = f"{key[:KEY_LENGTH]}{PART}{number}"
+    return Withdrawal.objects.get_or_create(
+        email_identity=email_identity(statement.email),
+        contract_key=key,
+        defaults={
+            "name": statement.name,
+            "email": statement.email.strip().lower(),
+            "order_number": statement.order_number,
+            "details": statement.details,
+            "order": order,
+        },
+    )
+
+
 @transaction.atomic
 def acknowledge(case_id: int) -> bool:
-    """Send the acknowledgement that a limit has held back; False if it was sent before."""
+    """Queue the acknowledgement that was withheld, discarded or lost; False if it is not missing.
+
+    Staff may have sent or discarded the withheld mail in the list of mails.
+    """
     case = Withdrawal.objects.select_for_update(no_key=True).get(pk=case_id)
     if case.acknowledged or not case.email:
         return False
+    mail = Mail.objects.filter(key=_acknowledgement_key(case)).first()
+    if mail is None:
+        is_queued = _queue_acknowledgement(case, Origin.STAFF) is not None
+    else:
+        is_queued = retry_mail(mail, even_dropped=True)
+    # A mail that is not queued here waits in the queue or has been sent.
     case.acknowledged = True
     case.save(update_fields=["acknowledged"])
-    _queue_acknowledgement(case)
-    return True
+    return is_queued
 
 
 def _order_of(statement: Statement) -> Order | None:
@@ -87,46 +119,41 @@ def _order_of(statement: Statement) -> Order | None:
     return order if email_identity(statement.email) in identities else None
 
 
-def _is_buyer(email: str) -> bool:
-    """Whether an order of this mailbox was ever paid. Each query has an index."""
-    paid = Order.objects.filter(status__in=EVER_PAID)
-    by_address = paid.filter(email_identity=email_identity(email))
-    if by_address.exists():
-        return True
-    student = Student.objects.with_email(email)
-    return student is not None and paid.filter(student=student).exists()
+def _add_statement(case_id: int, statement: Statement) -> tuple[int, bool] | None:
+    """Keep what a repeated statement says differently, and reopen the case for it.
 
-
-def _within_budget(email: str) -> bool:
-    """Count a mail to an address that nobody has verified, and whether it may be sent."""
-    with suppress(TooManyRequests):
-        count_form_mail(email)
-        return True
-    return False
-
-
-def _add_statement(case_id: int, statement: Statement) -> None:
-    """Keep what a repeated statement says differently, and reopen the case for it."""
+    Returns the statement's number in the case, and whether it was there before. None if the case is
+    full.
+    """
     case = Withdrawal.objects.select_for_update(no_key=True).get(pk=case_id)
-    text = f"{statement.name}: {statement.details}".strip()
-    said = (f"{case.name}: {case.details}".strip(), *case.later_statements.splitlines()[1::2])
-    one_line = " ".join(text.split())
-    if one_line in (" ".join(earlier.split()) for earlier in said):
-        return
-    entry = f"{timezone.localtime():%d/%m/%Y %H:%M:%S}\n{one_line}\n"
+    first, *later = case.statements
+    text = " ".join(f"{statement.name}: {statement.details}".split())
+    said = [" ".join(f"{first.name}: {first.details}".split()), *(row.details for row in later)]
+    if text in said:
+        return said.index(text), True
+    entry = f"{timezone.localtime():{MOMENT}}\n{text}\n"
     if len(case.later_statements) + len(entry) > LATER_STATEMENTS_LENGTH:
-        return
+        return None
     case.later_statements += entry
     case.status, case.resolved_at = Withdrawal.Status.OPEN, None
     case.save(update_fields=["later_statements", "status", "resolved_at"])
+    return len(said), False
 
 
-def _queue_acknowledgement(case: Withdrawal) -> None:
-    queue_mail(
-        key=f"withdrawal-acknowledged:{case.pk}",
+def _acknowledgement_key(case: Withdrawal, *, entry: int = 0, is_owner: bool = False) -> str:
+    later = f":{entry}" if entry else ""
+    return f"withdrawal-acknowledged:{case.pk}{later}{':owner' if is_owner else ''}"
+
+
+def _queue_acknowledgement(
+    case: Withdrawal, origin: Origin | None = None, *, entry: int = 0, is_owner: bool = False
+) -> Mail | None:
+    return queue_mail(
+        key=_acknowledgement_key(case, entry=entry, is_owner=is_owner),
         template="withdrawal_acknowledged",
         to=case.email,
-        context={"withdrawal_id": case.pk},
+        context={"withdrawal_id": case.pk, "entry": entry, "is_owner": is_owner},
+        origin=origin,
     )
 
 

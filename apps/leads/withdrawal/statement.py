@@ -1,5 +1,6 @@
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 
 from apps.catalogue.text import search_form
 
@@ -12,6 +13,8 @@ class Statement:
     email: str
     order_number: str
     details: str
+    # Set on one that was read from its case.
+    received_at: datetime | None = None
 
     @property
     def contract_key(self) -> str:

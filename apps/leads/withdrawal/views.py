@@ -24,6 +24,7 @@ from apps.leads.withdrawal.services import record_withdrawal
 from apps.leads.withdrawal.statement import Statement
 
 LIMIT = Limit("desistimiento", times=10, seconds=600)
+DAY_LIMIT = Limit("desistimiento-dia", times=50, seconds=86_400)
 
 
 # Public pages carry no cookie and no token (docs/rules.md, "Cross-site protection").
@@ -35,6 +36,7 @@ def withdrawal_page(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         number = request.GET.get("pedido", "")
         initial = {"order_number": number} if number.isascii() and number.isdecimal() else {}
+        initial["clave"] = request.GET.get("clave", "")
         return _form(request, WithdrawalForm(initial=initial))
     try:
         refuse_cross_site(request)
@@ -47,6 +49,7 @@ def withdrawal_page(request: HttpRequest) -> HttpResponse:
         return render(request, "leads/withdrawal_confirm.html", {"form": form})
     try:
         LIMIT.count(request)
+        DAY_LIMIT.count(request)
     except TooManyRequests as error:
         form.add_error(None, error.message)
         response = _form(request, form, status=error.status)
@@ -57,11 +60,12 @@ def withdrawal_page(request: HttpRequest) -> HttpResponse:
 
 def _confirmed(request: HttpRequest, data: dict[str, Any]) -> HttpResponse:
     """Record the statement. Page and response time are the same for known and unknown orders."""
+    token = data.pop("clave")
     statement = Statement(**data)
     with constant_time():
-        record_withdrawal(statement)
+        record_withdrawal(statement, token=token)
     # Nothing of the stored case: a stranger may repeat the statement of another person.
-    context = {"received_at": timezone.now(), "facts": facts(statement, with_texts=True)}
+    context = {"received_at": timezone.now(), "facts": facts(statement)}
     return render(request, "leads/withdrawal_received.html", context)
 
 

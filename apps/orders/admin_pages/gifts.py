@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from apps.classroom.transfer import BeingProvided, is_being_provided
 from apps.core.staff.admin_base import AcademyModelAdmin, list_link, moment
 from apps.core.staff.admin_conflicts import GuardsChanges
+from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.orders.gifts.correct import correct_gift
 from apps.orders.gifts.details import check_day, check_words
 from apps.orders.ledger.locks import locked_order
@@ -42,8 +43,9 @@ class GiftForm(ModelForm[Gift]):
 
 
 @admin.register(Gift)
-class GiftAdmin(GuardsChanges, AcademyModelAdmin):
+class GiftAdmin(AsksPasswordForFields, GuardsChanges, AcademyModelAdmin):
     form = GiftForm
+    password_fields = ("recipient_email",)
     logs_reading = True
     list_display = (
         "of_order",

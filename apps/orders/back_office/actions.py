@@ -13,6 +13,7 @@ from apps.classroom.provisioning import retry_now, send_access_mail_again
 from apps.core.dates import today
 from apps.core.errors import Conflict
 from apps.core.mail.outbox import queue_mail
+from apps.core.mail.recipient_limits import Origin
 from apps.core.staff.admin_buttons import Repeated
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import locked_order
@@ -36,6 +37,7 @@ def resend_confirmation(order_id: int, *, actor: str, form_key: UUID) -> str:
         template="order_confirmation",
         to=order.email,
         context={"order_id": order.pk},
+        origin=Origin.STAFF,
     )
     return _sent(order, "Confirmación", actor=actor, is_new=mail is not None)
 
@@ -45,7 +47,9 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
     """Mail the link that the buyer needs now: to the classroom, or to finish the purchase."""
     order = locked_order(order_id)
     if order.status in EVER_PAID:
-        is_new = send_access_mail_again(order_id=order.pk, occasion=form_key.hex)
+        is_new = send_access_mail_again(
+            order_id=order.pk, occasion=form_key.hex, origin=Origin.STAFF
+        )
         if Gift.objects.filter(order=order).exists():
             return _sent(order, "Regalo", actor=actor, is_new=is_new, to="quien lo recibe")
         return _sent(order, "Enlace de acceso", actor=actor, is_new=is_new)
@@ -58,6 +62,7 @@ def send_link(order_id: int, *, actor: str, form_key: UUID) -> str:
         template="order_to_pay" if by_staff else "cart_saved",
         to=order.email,
         context={"order_id": order.pk},
+        origin=Origin.STAFF,
     )
     return _sent(order, "Enlace para terminar la compra", actor=actor, is_new=mail is not None)
 

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import URLPattern, path
 
 from apps.core.errors import Invalid
+from apps.core.fields import EmailFormField
 from apps.core.staff.admin_buttons import button_view, form_key
 from apps.orders.back_office import actions
 from apps.orders.models import Order
@@ -24,7 +25,7 @@ class NoteForm(forms.Form):
 
 
 class EmailForm(forms.Form):
-    email = forms.EmailField(label="Correo nuevo", max_length=254)
+    email = EmailFormField(label="Correo nuevo", max_length=254)
 
 
 def _checked(form: forms.Form) -> forms.Form:
@@ -87,6 +88,7 @@ BUTTONS: tuple[tuple[str, str, Work, str], ...] = (
     ("nota", "orders.add_ordernote", _add_note, "Nota"),
     ("nota-hecha", "orders.change_ordernote", _tick_off, "Nota hecha"),
 )
+ASK_PASSWORD = ("cambiar-correo",)
 
 
 def button_urls() -> list[URLPattern]:
@@ -95,7 +97,13 @@ def button_urls() -> list[URLPattern]:
         path(
             f"<int:order_id>/{name}/",
             admin.site.admin_view(
-                button_view(Order, permission=permission, work=work, phrase=phrase)
+                button_view(
+                    Order,
+                    permission=permission,
+                    work=work,
+                    phrase=phrase,
+                    asks_password=name in ASK_PASSWORD,
+                )
             ),
             name=f"orders_order_{name.replace('-', '_')}",
         )

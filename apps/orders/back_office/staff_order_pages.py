@@ -22,6 +22,7 @@ from apps.catalogue.models import Lesson, Subject
 from apps.core.admin_log import log_about
 from apps.core.dates import today
 from apps.core.errors import AcademyError
+from apps.core.fields import EmailFormField
 from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.staff.fresh_password import (
     PasswordConfirmation,
@@ -36,10 +37,10 @@ from apps.orders.by_staff.receive import (
     outcome_of,
     receive_transfer,
 )
-from apps.orders.checkout.cart import CheckoutItem
-from apps.orders.checkout.place import CARD_MINIMUM_CENTS
 from apps.orders.contact_rules import clean_phone
 from apps.orders.models import Order, OrderLine, StaffOrder
+from apps.orders.models.order import CARD_MINIMUM_CENTS
+from apps.orders.offer.cart import CheckoutItem
 from apps.pricing.payment_type import PaymentType
 
 # Where another page stores what the form of a new order begins with. It is no part of the address,
@@ -48,7 +49,7 @@ PREFILLED = "staff_order_prefilled"
 
 
 class StaffOrderForm(forms.Form):
-    email = forms.EmailField(label="Correo", max_length=254)
+    email = EmailFormField(label="Correo", max_length=254)
     phone = forms.CharField(label="Teléfono", max_length=20)
     first_name = forms.CharField(label="Nombre", max_length=80, required=False)
     last_name = forms.CharField(label="Apellidos", max_length=120, required=False)
@@ -193,8 +194,7 @@ def new_order(request: HttpRequest) -> HttpResponse:
             context |= {
                 "priced": priced,
                 "lines": [
-                    (line.name, format_euros(price.list_price_cents))
-                    for line, price in zip(priced.lines, priced.today.lines, strict=True)
+                    (line.name, format_euros(line.list_price_cents)) for line in priced.today.lines
                 ],
                 "today": format_euros(priced.today.total_cents),
                 "total": format_euros(priced.agreed.total_cents),

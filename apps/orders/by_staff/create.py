@@ -1,6 +1,6 @@
 """Orders that staff make for a buyer, at prices that the server computes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.conf import settings
@@ -9,17 +9,15 @@ from django.db import transaction
 from apps.core.errors import Invalid
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros, to_euros
-from apps.orders.checkout.already_bought import LineToBuy, lines_bought_before
-from apps.orders.checkout.cart import CartLine, CheckoutItem, resolve
-from apps.orders.checkout.place import INSTALMENT_REFUSALS
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import OrderMadeMeanwhile, PricedCheckout, write_order
+from apps.orders.errors import InstalmentsUnavailable, Unavailable
 from apps.orders.ledger.history import note
 from apps.orders.models import Order, StaffOrder
 from apps.orders.models.statuses import EventKind
+from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.offer import Asked, Offer, look_up, make_offer
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.reads import campaign_today
-from apps.pricing.rules import CartQuote, instalments_refusal, quote_cart
 from apps.students.models import Student
 
 
@@ -45,11 +43,10 @@ class OrderRequest:
 
 @dataclass(frozen=True)
 class PricedRequest:
-    """A request with its lines, today's price, and the price that staff agree."""
+    """A request with the offer of today, the one that staff agree, and what was bought before."""
 
-    lines: list[CartLine]
-    today: CartQuote
-    agreed: CartQuote
+    today: Offer
+    agreed: Offer
     bought_before: list[str]
 
 
@@ -62,34 +59,25 @@ def price_request(request: OrderRequest) -> PricedRequest:
         raise OrderRefused("A plazos se paga con tarjeta: elige el enlace de pago.")
     if request.discount_cents and not request.reason.strip():
         raise OrderRefused("Un descuento necesita su motivo.")
-    lines = resolve(request.items)
-    items = [line.item for line in lines]
-    campaign = campaign_today()
-    today = quote_cart(items, payment_type=request.payment_type, campaign=campaign)
+    student = Student.objects.with_email(request.email)
+    asked = Asked(
+        items=request.items,
+        payment_type=request.payment_type,
+        student_id=student.pk if student else None,
+    )
+    facts = look_up(asked)
+    today = make_offer(asked, facts)
+    if unavailable := today.refusal(Unavailable):
+        raise unavailable
     total = today.total_cents - request.discount_cents
     if total < 0 or (by_transfer and total == 0):
         raise OrderRefused(
             f"El descuento es mayor que el total: {format_euros(today.total_cents)}."
         )
-    if request.payment_type == PaymentType.INSTALMENTS:
-        refusal = instalments_refusal(items, total)
-        if refusal:
-            raise OrderRefused(INSTALMENT_REFUSALS[refusal])
-    agreed = quote_cart(
-        items, payment_type=request.payment_type, campaign=campaign, binding_cents=total
-    )
-    return PricedRequest(lines, today, agreed, _bought_before(request.email, lines))
-
-
-def _bought_before(email: str, lines: list[CartLine]) -> list[str]:
-    student = Student.objects.with_email(email)
-    if student is None:
-        return []
-    to_buy = [
-        LineToBuy(line.subject.pk, line.lesson.pk if line.lesson else None, line.name)
-        for line in lines
-    ]
-    return [row.name for row in lines_bought_before(to_buy, student_id=student.pk)]
+    agreed = make_offer(replace(asked, agreed_cents=total), facts)
+    if refusal := agreed.refusal(InstalmentsUnavailable):
+        raise OrderRefused(refusal.message)
+    return PricedRequest(today, agreed, [row.name for row in facts.bought_before])
 
 
 @transaction.atomic
@@ -117,10 +105,7 @@ def create_order(request: OrderRequest, *, seen_cents: int, actor: str) -> Order
     )
     try:
         with transaction.atomic():
-            order = write_order(
-                None,
-                PricedCheckout(checkout, priced.lines, priced.agreed, None, None, actor=actor),
-            )
+            order = write_order(None, PricedCheckout(checkout, priced.agreed, actor=actor))
     except OrderMadeMeanwhile:
         return Order.objects.with_key(request.form_key).get()
     row = StaffOrder.objects.create(

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
 from apps.core.money import to_euros
 from apps.orders.models import CART_LIFE, Order, StaffOrder
@@ -19,6 +20,8 @@ def register() -> None:
         "{% if missing %}Falta una parte del pago de tu {{ order_name }}"
         "{% else %}Cómo pagar tu {{ order_name }}{% endif %}",
         order_to_pay_context,
+        origin=Origin.STAFF,
+        student=lambda ids: Order.objects.filter(pk=ids["order_id"]).student_id(),
     )
 
 

@@ -3,7 +3,7 @@ not. The rules are in docs/rules.md, "Money audit".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
 from django.db import transaction
@@ -11,7 +11,6 @@ from django.utils.timezone import localtime
 
 from apps.core.money import format_euros, to_euros
 from apps.orders.by_staff.create import OrderRefused
-from apps.orders.checkout.cart import CartLine
 from apps.orders.checkout.request import Checkout
 from apps.orders.checkout.write import PricedCheckout, write_order
 from apps.orders.gifts.details import GiftDetails
@@ -19,26 +18,21 @@ from apps.orders.ledger.history import note
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, StaffOrder
 from apps.orders.models.statuses import EventKind, PaymentKind
+from apps.orders.offer.cart import CartLine
+from apps.orders.offer.offer import Asked, Facts, Offer, make_offer
 from apps.orders.plan.schedule import first_payment_cents
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import CartQuote, Item, quote_cart
-
-
-@dataclass(frozen=True)
-class PricedLine:
-    """A line of the order, with the price in cents that it was sold at."""
-
-    line: CartLine
-    price_cents: int
+from apps.pricing.reads import current_terms
 
 
 @dataclass(frozen=True)
 class LostOrder:
     """An order as its payment at the provider and staff describe it. Money in cents.
 
-    `gift_on` is the day of a gift, whose recipient staff have to type.
+    `lines` have the prices that they were sold at. `gift_on` is the day of a gift, whose recipient
+    staff have to type.
 
     `plan` is None unless it is paid in instalments; then `paid_cents` is its first instalment.
     """
@@ -52,7 +46,7 @@ class LostOrder:
     phone: str
     first_name: str
     last_name: str
-    lines: Sequence[PricedLine]
+    lines: Sequence[CartLine]
     total_cents: int
     plan: InstalmentPlan | None = None
     gift_on: date | None = None
@@ -62,12 +56,11 @@ class LostOrder:
         return PaymentType.INSTALMENTS if self.plan else PaymentType.FULL
 
 
-def price_lost_order(lost: LostOrder) -> CartQuote:
-    """The order's price, which is exactly what was paid or agreed. Raises OrderRefused."""
+def price_lost_order(lost: LostOrder) -> Offer:
+    """The order's offer, at exactly what was paid or agreed. Raises OrderRefused."""
     if not lost.lines:
         raise OrderRefused("Elige al menos una asignatura o una lección.")
-    items = [Item(row.price_cents, complete=row.line.lesson is None) for row in lost.lines]
-    sum_cents = sum(item.price_cents for item in items)
+    sum_cents = sum(line.price_cents for line in lost.lines)
     if lost.total_cents > sum_cents:
         raise OrderRefused(
             f"Se cobraron {format_euros(lost.total_cents)} y lo elegido cuesta "
@@ -79,7 +72,12 @@ def price_lost_order(lost: LostOrder) -> CartQuote:
             f"El primer pago sería de {format_euros(first)} y se cobraron "
             f"{format_euros(lost.paid_cents)}."
         )
-    return quote_cart(items, payment_type=lost.payment_type, binding_cents=lost.total_cents)
+    asked = Asked(payment_type=lost.payment_type, agreed_cents=lost.total_cents)
+    terms = current_terms()
+    if lost.plan is not None:
+        count, days = lost.plan.count, lost.plan.every_days
+        terms = replace(terms, instalment_count=count, instalment_every_days=days)
+    return make_offer(asked, Facts(lost.lines, terms))
 
 
 @transaction.atomic
@@ -89,34 +87,19 @@ def recreate_order(lost: LostOrder, *, actor: str) -> Order:
     The payment's row is locked, so each payment makes one order: a repetition returns the same
     order. Raises OrderRefused if the payment is not stored as one without an order.
     """
-    payment = (
-        Payment.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("order")
-        .filter(reference=lost.reference)
-        .first()
-    )
+    # Without a join, as in `locked_order`: a second click waits until the payment has its order.
+    rows = Payment.objects.select_for_update(no_key=True)
+    payment = rows.filter(reference=lost.reference).first()
     if payment is None:
         raise OrderRefused("Este cobro no consta en la tienda.")
     if payment.order is not None:
         return payment.order
     if not payment.flag:
         raise OrderRefused("Este cobro ya se dio por atendido.")
-    quote = price_lost_order(lost)
-    order = write_order(
-        None,
-        PricedCheckout(
-            _checkout(lost),
-            [row.line for row in lost.lines],
-            quote,
-            None,
-            None,
-            actor,
-            gift=GiftDetails("", "", lost.gift_on) if lost.gift_on else None,
-        ),
-    )
+    gift = GiftDetails("", "", lost.gift_on) if lost.gift_on else None
+    offer = price_lost_order(lost)
+    order = write_order(None, PricedCheckout(_checkout(lost), offer, actor, gift))
     order.customer_reference = lost.customer
-    if lost.plan is not None:
-        order.instalment_count, order.instalment_every_days = lost.plan.count, lost.plan.every_days
     order.save()
     if first_payment_cents(order) != lost.paid_cents:
         raise OrderRefused("El importe cobrado no es el primer pago del pedido.")

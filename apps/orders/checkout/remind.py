@@ -6,22 +6,21 @@ reminder has an unsubscribe link. A cart whose items were bought meanwhile gets 
 
 from datetime import timedelta
 
-from django.conf import settings
 from django.core import signing
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail
-from apps.orders.checkout.cart import on_sale
-from apps.orders.checkout.recover import items_of
 from apps.orders.ledger.history import note
 from apps.orders.models import CART_LIFE, Gift, Order, OrderLine, Payment
 from apps.orders.models.statuses import EVER_PAID, EventKind
+from apps.orders.offer.cart import items_of, on_sale
+from apps.pricing.reads import current_terms
 
 SALT = "orders.cart-reminders"
 # A reminder that is overdue by more than this is not sent. It happens if `manage.py clock` was
-# stopped for a day, or if an earlier hour was added to CART_REMINDER_HOURS.
+# stopped for a day, or if staff have added an earlier hour to the terms of sale.
 MAX_DELAY = timedelta(hours=24)
 
 
@@ -29,7 +28,7 @@ def queue_due_reminders() -> int:
     """Queue the reminders that are due; return their number. Safe to repeat and in parallel."""
     now = timezone.now()
     queued = 0
-    for hours in settings.CART_REMINDER_HOURS:
+    for hours in current_terms().reminder_hours:
         due = timedelta(hours=hours)
         since = now - due - MAX_DELAY
         for order in _unpaid_carts().filter(updated_at__lte=now - due, updated_at__gt=since):
@@ -47,8 +46,10 @@ def queue_due_reminders() -> int:
 
 
 def _unpaid_carts() -> QuerySet[Order]:
-    """The newest unpaid cart of each student who agreed to reminders."""
-    newer = Order.objects.filter(student=OuterRef("student"), created_at__gt=OuterRef("created_at"))
+    """The newest unpaid cart of each mailbox whose buyer agreed to reminders."""
+    newer = Order.objects.filter(
+        email_identity=OuterRef("email_identity"), created_at__gt=OuterRef("created_at")
+    )
     return Order.objects.filter(
         ~Exists(newer),
         Q(reminders_accepted=True) | Q(saved_for_later=True),

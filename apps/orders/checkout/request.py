@@ -1,20 +1,15 @@
 """A checkout request, and the order that answers it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from apps.orders.checkout.cart import (
-    CartLine,
-    CheckoutItem,
-    lines_as_json,
-    stored_lines_as_json,
-)
+from apps.core.money import as_json, to_cents
 from apps.orders.gifts.details import GiftDetails
 from apps.orders.models import Order
+from apps.orders.offer.cart import CheckoutItem
+from apps.orders.offer.offer import Offer
+from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.rules import CartQuote
 
 
 @dataclass(frozen=True)
@@ -31,6 +26,8 @@ class Checkout:
     payment_type: PaymentType
     items: tuple[CheckoutItem, ...]
     expected_total_cents: int
+    # The plan that the buyer was shown, if the page says it.
+    expected_plan: InstalmentPlan | None = None
     accepted: frozenset[str] = frozenset()
     beside_wallet: bool = False
     promo_code: str = ""
@@ -60,29 +57,18 @@ class Checkout:
 
 @dataclass(frozen=True)
 class Placed:
-    """A placed order, with the lines and prices that were stored.
-
-    `quote_notice` is a Spanish sentence for the buyer if their quote does not bind in full.
-    """
+    """A placed order, with the offer that it was stored with."""
 
     order: Order
-    lines: Sequence[CartLine]
-    quote: CartQuote
-    quote_notice: str = ""
+    offer: Offer
 
     @property
     def as_json(self) -> dict[str, object]:
         return {
             "order_id": self.order.pk,
             "token": self.order.auth_token,
-            **lines_as_json(self.lines, self.quote),
-            **notice_as_json(self.quote_notice),
+            **self.offer.as_json,
         }
-
-    @property
-    def due_now_cents(self) -> int:
-        order = self.order
-        return self.quote.due_now_cents(PaymentType(order.payment_type), order.instalment_plan)
 
 
 @dataclass(frozen=True)
@@ -96,10 +82,19 @@ class PlacedBefore:
         return {
             "order_id": self.order.pk,
             "token": self.order.auth_token,
-            **stored_lines_as_json(self.order),
+            "lines": [
+                {
+                    "subject_id": row.subject_id,
+                    "lesson_id": row.lesson_id,
+                    "name": row.name,
+                    "list_price": as_json(to_cents(row.list_price)),
+                    "price": as_json(to_cents(row.price)),
+                }
+                for row in self.order.lines.all()
+            ],
+            "discounts": [
+                {"name": row.name, "amount": as_json(to_cents(row.amount))}
+                for row in self.order.discounts.all()
+            ],
+            "total_amount": as_json(self.order.total_cents),
         }
-
-
-def notice_as_json(notice: str) -> dict[str, Any]:
-    """The field `quote_notice`: why the quote does not bind in full. {} if there is no notice."""
-    return {"quote_notice": notice} if notice else {}

@@ -1,5 +1,6 @@
 """Finding the open order that a checkout continues."""
 
+from apps.core.money import to_euros
 from apps.orders.checkout.request import Checkout
 from apps.orders.errors import (
     AlreadyPaid,
@@ -8,6 +9,7 @@ from apps.orders.errors import (
 )
 from apps.orders.ledger.refused_cards import refuse_while_locked
 from apps.orders.models import Order, Payment
+from apps.orders.models.order import CARD_MINIMUM_CENTS
 from apps.orders.models.statuses import EVER_PAID
 
 
@@ -18,10 +20,10 @@ def open_order(*, order_id: int, token: str, lock: bool = False) -> Order:
     is paid. The token is compared in constant time. It opens nothing after the order has left
     `cart` (docs/rules.md, "Orders and their states").
     """
-    orders = (
-        Order.objects.select_for_update(no_key=True, of=("self",)) if lock else Order.objects.all()
-    )
-    order = orders.select_related("promo_code").filter(pk=order_id).first()
+    # A lock without a join, as in `locked_order`: another checkout may change the code meanwhile.
+    rows = Order.objects
+    orders = rows.select_for_update(no_key=True) if lock else rows.select_related("promo_code")
+    order = orders.filter(pk=order_id).first()
     if order is None or not order.opens_with(token):
         raise OrderNotFound
     if order.status in EVER_PAID:
@@ -46,13 +48,15 @@ def completed_before(checkout: Checkout) -> Order | None:
     """The free order that an identical earlier checkout has completed, if any.
 
     A double click sends the same checkout twice, and both requests get the same answer. Only a
-    checkout with the same items and a total of 0 counts as identical.
+    checkout with the same items, and a total that no card can pay, counts as identical.
     """
     order_id_and_token = credentials(checkout)
-    if order_id_and_token is None or checkout.expected_total_cents:
+    if order_id_and_token is None or checkout.expected_total_cents >= CARD_MINIMUM_CENTS:
         return None
     order = Order.objects.filter(
-        pk=order_id_and_token[0], status__in=EVER_PAID, total_amount=0
+        pk=order_id_and_token[0],
+        status__in=EVER_PAID,
+        total_amount__lt=to_euros(CARD_MINIMUM_CENTS),
     ).first()
     if order is None or not order.opens_with(order_id_and_token[1]):
         return None

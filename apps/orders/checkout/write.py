@@ -2,23 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 
 from apps.core.money import format_euros, to_euros
-from apps.orders.checkout.cart import CartLine
 from apps.orders.checkout.request import Checkout
 from apps.orders.gifts.details import GiftDetails, store_details
 from apps.orders.ledger.history import note
 from apps.orders.models import Order, OrderDiscount, OrderLine, order_key_digest
 from apps.orders.models.statuses import EventKind
+from apps.orders.offer.offer import Offer
 from apps.orders.promo import uses as promo_uses
 from apps.pricing.models import PromoCode
 from apps.pricing.payment_type import PaymentType
-from apps.pricing.reads import instalment_plan_on_sale
-from apps.pricing.rules import PRICING, CartQuote
 from apps.students.models import Consent, Student
 from apps.students.services import find_or_create_student, update_own_data
 
@@ -29,19 +26,22 @@ class OrderMadeMeanwhile(Exception):
 
 @dataclass(frozen=True)
 class PricedCheckout:
-    """A checkout with its lines and its price, checked and ready to be stored.
-
-    `quote_number` is the number of the quote whose price binds, or None.
-    """
+    """A checkout with its offer, checked and ready to be stored."""
 
     checkout: Checkout
-    lines: Sequence[CartLine]
-    quote: CartQuote
-    promo: PromoCode | None
-    quote_number: int | None
+    offer: Offer
     # Who places the order, for its history.
     actor: str = "comprador"
     gift: GiftDetails | None = None
+
+    @property
+    def promo(self) -> PromoCode | None:
+        return self.offer.code.promo if self.offer.code else None
+
+    @property
+    def quote_number(self) -> int | None:
+        """The number of the quote whose price binds, or None."""
+        return self.offer.quote.number if self.offer.quote else None
 
     def digest(self) -> str:
         """A digest of everything that a payment of this order is for, as 64 hexadecimal digits.
@@ -51,11 +51,11 @@ class PricedCheckout:
         """
         content = [
             sorted(
-                [line.subject.pk, line.lesson.pk if line.lesson else 0, line.item.price_cents]
-                for line in self.lines
+                [line.subject_id, line.lesson_id or 0, line.price_cents]
+                for line in self.offer.lines
             ),
-            [[discount.name, discount.amount_cents] for discount in self.quote.discounts],
-            self.quote.total_cents,
+            [[discount.name, discount.amount_cents] for discount in self.offer.discounts],
+            self.offer.total_cents,
             self.checkout.payment_type,
             self.promo.pk if self.promo else 0,
             self.quote_number or 0,
@@ -63,7 +63,7 @@ class PricedCheckout:
             self.checkout.phone,
         ]
         if self.checkout.payment_type == PaymentType.INSTALMENTS:
-            plan = instalment_plan_on_sale()
+            plan = self.offer.terms.plan
             content.append([plan.count, plan.every_days])
         if self.gift is not None:
             content.append(self.gift.content)
@@ -74,7 +74,7 @@ class PricedCheckout:
         """What the owner of the order's friend code earns once the order is paid."""
         if self.promo is None or not self.promo.is_referral_code:
             return 0
-        return PRICING.reward_cents(self.checkout.payment_type)
+        return self.offer.terms.reward_cents(self.checkout.payment_type)
 
 
 def write_order(order: Order | None, priced: PricedCheckout) -> Order:
@@ -105,13 +105,14 @@ def write_order(order: Order | None, priced: PricedCheckout) -> Order:
     _write_lines(order, priced)
     if priced.gift or not is_new:
         store_details(order, priced.gift)
-    count = "1 línea" if len(priced.lines) == 1 else f"{len(priced.lines)} líneas"
+    lines = len(priced.offer.lines)
+    count = "1 línea" if lines == 1 else f"{lines} líneas"
     note(
         order,
         kind=EventKind.CREATED if is_new else EventKind.CHANGED,
         actor=priced.actor,
         reason=f"{'Pedido creado' if is_new else 'Pedido cambiado'}: {count}, "
-        f"{format_euros(priced.quote.total_cents)}",
+        f"{format_euros(priced.offer.total_cents)}",
     )
     return order
 
@@ -135,14 +136,14 @@ def _student_of(checkout: Checkout) -> Student:
 
 
 def _set_contact_and_terms(order: Order, priced: PricedCheckout) -> None:
-    checkout, plan = priced.checkout, instalment_plan_on_sale()
+    checkout, plan = priced.checkout, priced.offer.terms.plan
     order.email = checkout.email.strip()
     order.phone = checkout.phone
     order.first_name = checkout.first_name
     order.last_name = checkout.last_name
     order.payment_type = checkout.payment_type
     order.instalment_count, order.instalment_every_days = plan.count, plan.every_days
-    order.total_amount = to_euros(priced.quote.total_cents)
+    order.total_amount = to_euros(priced.offer.total_cents)
     order.promo_code = priced.promo
     order.promised_reward = to_euros(priced.promised_reward_cents)
     order.quote_number = priced.quote_number
@@ -167,13 +168,13 @@ def _write_lines(order: Order, priced: PricedCheckout) -> None:
             subject_name=line.subject.name,
             degree_name=line.subject.degree.name,
             university_name=line.subject.degree.university.name,
-            list_price=to_euros(price.list_price_cents),
-            price=to_euros(price.price_cents),
+            list_price=to_euros(line.list_price_cents),
+            price=to_euros(line.price_cents),
             vat=line.subject.vat,
         )
-        for line, price in zip(priced.lines, priced.quote.lines, strict=True)
+        for line in priced.offer.lines
     )
     OrderDiscount.objects.bulk_create(
         OrderDiscount(order=order, name=discount.name, amount=to_euros(discount.amount_cents))
-        for discount in priced.quote.discounts
+        for discount in priced.offer.discounts
     )

@@ -24,7 +24,6 @@ def gift_sample() -> dict[str, Any]:
 
 def _gift_received() -> dict[str, dict[str, Any]]:
     first = {
-        "first_name": "",
         "username": "leo@example.com",
         "access_url": SecretUrl(absolute_url(f"{reverse('aula_acceso')}?enlace=ejemplo")),
         "days": LINK_LIFETIME.days,
@@ -48,4 +47,14 @@ preview_mail(
     when="El día elegido, cuando el acceso de quien recibe un regalo está listo",
     to=STUDENT,
     samples=_gift_received,
+)
+preview_mail(
+    "gift_moved",
+    title="regalo con otro correo",
+    when="Cuando el equipo cambia el correo de quien recibe un regalo",
+    to=STUDENT,
+    samples=lambda: {
+        "A quien lo compró": {"number": 1042, "is_buyer": True},
+        "A quien lo tenía": {"number": 1042, "is_buyer": False},
+    },
 )

@@ -2,38 +2,57 @@
 
 - `gift_received` {"provisioning_id"}: to the recipient, once the access is there. It takes the
   place of `classroom_access`, with the same link.
+- `gift_moved` {"gift_id", "is_buyer"}: to the buyer, and to the student who had the gift, after
+  staff have changed the recipient's address
 """
 
 from typing import Any
 
-from apps.classroom.mails import access_context
+from apps.classroom.mails import access_context, access_origin, student_of_access
 from apps.classroom.models import Provisioning
-from apps.core.mail.registry import NoLongerDue, register_mail
+from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.registry import BuyersText, NoLongerDue, register_mail
 from apps.orders.ledger.payments import amount_paid_cents
 from apps.orders.models import Gift, Order
 
 
 def register() -> None:
-    register_mail("gift_received", "Tienes un regalo en {{ brand }}", gift_received_context)
+    register_mail(
+        "gift_received",
+        "Tienes un regalo en {{ brand }}",
+        gift_received_context,
+        origin=access_origin,
+        student=student_of_access,
+    )
+    register_mail(
+        "gift_moved",
+        "Ha cambiado el correo de un regalo",
+        gift_moved_context,
+        origin=Origin.STAFF,
+    )
 
 
 def gift_received_context(ids: dict[str, Any]) -> dict[str, Any]:
     """The variables of `classroom_access`, and from whom the gift is.
 
-    The buyer's words are left out of a gift that cost nothing: a stranger could otherwise send a
-    message of their own to anybody. Raises NoLongerDue if all of the gift was refunded since.
+    The buyer's words are left out of a gift that cost nothing. Raises NoLongerDue if all of the
+    gift was refunded since.
     """
     provisioning = Provisioning.objects.get(pk=ids["provisioning_id"])
     if all(item in provisioning.withdrawn for item in provisioning.items):
         raise NoLongerDue
     gift = Gift.objects.select_related("order").get(order=provisioning.order_id)
-    paid = amount_paid_cents(gift.order) > 0
     return {
         **access_context(ids),
-        "recipient_name": gift.recipient_name if paid else "",
-        "sender": gift.sender if paid else "",
-        "message": gift.message if paid else "",
+        "recipient_name": BuyersText(gift.recipient_name),
+        "sender": BuyersText(gift.sender),
+        "message": BuyersText(gift.message),
     }
+
+
+def gift_moved_context(ids: dict[str, Any]) -> dict[str, Any]:
+    """Neither mail has a name or an address: nobody learns anything about the new recipient."""
+    return {"number": Gift.objects.get(pk=ids["gift_id"]).order_id, "is_buyer": ids["is_buyer"]}
 
 
 def gift_facts(order: Order) -> dict[str, Any] | None:

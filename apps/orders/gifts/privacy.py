@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
 from apps.core.privacy import (
     CannotErase,
@@ -93,7 +94,7 @@ def _erase(email: str) -> None:
 def _purge_words(now: datetime) -> int:
     """Erase the texts of gifts that were delivered or canceled a year ago."""
     over = Gift.objects.exclude(status=Gift.Status.WAITING).filter(
-        deliver_on__lt=(now - WORDS_KEPT).date()
+        deliver_on__lt=timezone.localdate(now - WORDS_KEPT)
     )
     has_words = ~Q(sender="", recipient_name="", message="")
     return over.filter(has_words).update(sender="", recipient_name="", message="")

@@ -4,9 +4,13 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
+from apps.core.purchase_log import log_step
 from apps.core.transactions import require_transaction
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
+
+# Their reason is the bank's, and names nobody. Other reasons are written by staff.
+REFUSALS = (EventKind.CARD_REFUSED, EventKind.CHARGE_REFUSED, EventKind.PAYMENT_DECLINED)
 
 
 def note(order: Order, *, kind: EventKind, actor: str, reason: str, external_id: str = "") -> None:
@@ -18,6 +22,7 @@ def note(order: Order, *, kind: EventKind, actor: str, reason: str, external_id:
     OrderEvent.objects.create(
         order=order, kind=kind, actor=actor[:80], reason=reason[:600], external_id=external_id
     )
+    log_step(order.pk, kind, reason if kind in REFUSALS else "")
 
 
 def has_event(order: Order, *, kind: EventKind, external_id: str) -> bool:

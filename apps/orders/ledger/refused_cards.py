@@ -17,14 +17,14 @@ REFUSED_CARDS_LOCK = timedelta(hours=1)
 
 
 @transaction.atomic
-def count_refused_card(*, order_id: int, event_id: str, reason: str, actor: str) -> bool:
+def count_refused_card(*, order_id: int, refusal_id: str, reason: str, actor: str) -> bool:
     """Count one refused card; every eighth one locks the order. Returns False for a repetition.
 
-    `event_id` is the provider's event. It counts once, even if worker and reconciliation handle it
-    at the same moment. `reason` is the decline in words, for staff.
+    `refusal_id` is the provider's id of the refusal. It counts once, even if webhook, worker and
+    reconciliation report it at the same moment. `reason` is the decline in words, for staff.
     """
     order = locked_order(order_id)
-    if has_event(order, kind=EventKind.CARD_REFUSED, external_id=event_id):
+    if has_event(order, kind=EventKind.CARD_REFUSED, external_id=refusal_id):
         return False
     order.refused_cards = F("refused_cards") + 1
     order.save(update_fields=["refused_cards", "updated_at"])
@@ -32,7 +32,7 @@ def count_refused_card(*, order_id: int, event_id: str, reason: str, actor: str)
     note(
         order,
         kind=EventKind.CARD_REFUSED,
-        external_id=event_id,
+        external_id=refusal_id,
         actor=actor,
         reason=f"Tarjeta rechazada: {reason}",
     )

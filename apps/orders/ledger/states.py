@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from apps.core.purchase_log import log_step
 from apps.core.transactions import require_transaction
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
@@ -51,3 +52,4 @@ def change_status(
         to_status=to,
         reason=reason[:600],
     )
+    log_step(order.pk, kind, f"{before} → {to}")

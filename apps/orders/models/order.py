@@ -12,9 +12,10 @@ from django.utils import timezone
 from apps.catalogue.models import Lesson, Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.core.keyed_digest import keyed_digest, keyed_digests, matches
-from apps.core.money import to_cents
+from apps.core.money import to_cents, to_euros
 from apps.core.vat import Vat, vat_note
 from apps.orders.models.statuses import (
+    EVER_PAID,
     PAYMENT_OPEN,
     EventKind,
     OrderStatus,
@@ -34,7 +35,15 @@ _LINK_SALT = "orders.link"
 _ORDER_KEY_SALT = "orders.order-key"
 
 
+# Stripe takes no card payment below 0.50 EUR: such a total is completed without a card.
+CARD_MINIMUM_CENTS = 50
+
+
 class OrderQuerySet(models.QuerySet["Order"]):
+    def money_was_paid(self) -> "OrderQuerySet":
+        """Orders for which money was paid at some time, whatever was refunded since."""
+        return self.filter(status__in=EVER_PAID, total_amount__gte=to_euros(CARD_MINIMUM_CENTS))
+
     def needing_attention(self) -> "OrderQuerySet":
         """Orders that are flagged or disputed."""
         return self.filter(~Q(flag="") | Q(disputed_at__isnull=False))
@@ -47,6 +56,10 @@ class OrderQuerySet(models.QuerySet["Order"]):
     def awaiting_transfer(self) -> "OrderQuerySet":
         """Open orders made by staff whose buyer pays by bank transfer."""
         return self.filter(status=OrderStatus.CART, by_staff__paid_by="transfer")
+
+    def student_id(self) -> int | None:
+        """The id of the student of the first of these orders. None if there is none."""
+        return self.order_by("pk").values_list("student_id", flat=True).first()
 
     def with_key(self, order_key: UUID | None) -> "OrderQuerySet":
         """The order that a page made up this key for."""
@@ -319,6 +332,11 @@ class OrderLine(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def key(self) -> tuple[int, int | None]:
+        """What was bought: the ids of the subject and the lesson, None for the whole subject."""
+        return self.subject_id, self.lesson_id
 
 
 class UsedQuote(models.Model):

@@ -12,7 +12,7 @@ from apps.orders.models.order import PRICE, Order
 class StaffOrder(models.Model):
     """What staff agreed for an order: how it is paid, and a discount with its reason.
 
-    The agreed total binds while the order is open (`checkout.agreed_price`).
+    The agreed total binds while the order is open (`offer.offer`).
     """
 
     class PaidBy(models.TextChoices):

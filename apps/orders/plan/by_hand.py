@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from apps.core.errors import Conflict
 from apps.core.money import to_cents, to_euros
+from apps.core.purchase_log import log_step
 from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.plan_end import takes_instalments
@@ -117,6 +118,7 @@ def keep_by_hand(by_hand: ByHand, *, reference: str) -> bool:
         amount=to_euros(by_hand.amount_cents),
         status=Payment.Status.OPEN,
     )
+    log_step(order.pk, "payment_opened", reference)
     payment.instalments.set(instalments)
     InstalmentAttempt.objects.filter(
         instalment__order=order,

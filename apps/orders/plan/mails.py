@@ -11,7 +11,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from apps.core.mail.registry import NoLongerDue, SecretUrl, absolute_url, register_mail
+from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.registry import NoLongerDue, SecretUrl, TypedText, absolute_url, register_mail
 from apps.core.money import to_cents, to_euros
 from apps.orders.invoice_link import invoice_url
 from apps.orders.ledger.plan_end import takes_instalments
@@ -34,13 +35,23 @@ def register() -> None:
         "El {{ due_on|date:'j \\d\\e F' }} "
         "{% if chargeable %}cobraremos{% else %}vence{% endif %} el plazo {{ number }}",
         notice_context,
+        origin=Origin.PAYMENT,
+        student=lambda ids: Order.objects.filter(instalments=ids["instalment_id"]).student_id(),
     )
-    register_mail("instalment_paid", "Recibo de tu pago: {{ what }}", paid_context)
+    register_mail(
+        "instalment_paid",
+        "Recibo de tu pago: {{ what }}",
+        paid_context,
+        origin=Origin.PAYMENT,
+        student=lambda ids: Order.objects.filter(payments=ids["payment_id"]).student_id(),
+    )
     register_mail(
         "instalment_unpaid",
         "{% if confirm %}Confirma el pago del plazo {{ number }}"
         "{% else %}No hemos podido cobrar el plazo {{ number }}{% endif %}",
         unpaid_context,
+        origin=Origin.PAYMENT,
+        student=lambda ids: Order.objects.filter(instalments=ids["instalment_id"]).student_id(),
     )
 
 
@@ -110,7 +121,7 @@ def _plan(order: Order) -> dict[str, Any]:
     left = order.instalments.exclude(status__in=INSTALMENT_SETTLED)
     return {
         "order_name": f"pedido n.º {order.pk}",
-        "first_name": order.first_name,
+        "first_name": TypedText(order.first_name),
         "plan_url": SecretUrl(absolute_url(plan_url(order))),
         "left_amount": to_euros(sum(to_cents(row.amount) for row in left)),
     }

@@ -17,14 +17,15 @@ class PlanNotFound(NotFound):
 def plan_token(order: Order) -> str:
     """The token that opens this order's plan without signing in.
 
-    It is an HMAC of the order's id and recovery token, and is not stored. The recovery token itself
-    opens nothing once the order is paid (docs/decisions/0016-orders-open-by-token.md).
+    It is an HMAC of the order's id, recovery token and address, and is not stored, so that a link
+    ends with a change of the address. The recovery token itself opens nothing once the order is
+    paid (docs/decisions/0016-orders-open-by-token.md).
     """
     return keyed_digest(_SALT, _named(order))
 
 
 def _named(order: Order) -> str:
-    return f"{order.pk}:{order.idempotency_id}"
+    return f"{order.pk}:{order.idempotency_id}:{order.email.lower()}"
 
 
 def plan_url(order: Order) -> str:

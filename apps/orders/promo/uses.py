@@ -4,17 +4,19 @@ The rules for friend codes are under "Friend codes and rewards" in the same docu
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from apps.catalogue.models import Subject
 from apps.core.identity import email_identity, phone_identity
 from apps.orders.ledger.locks import lock_buyer
 from apps.orders.models import Gift, Order, Payment, PromoUse
 from apps.orders.models.statuses import EVER_PAID, PROMO_USE_HELD, UNPAID
 from apps.pricing import promo_checks
 from apps.pricing.models import PromoCode
-from apps.pricing.promo_checks import PromoBuyer, PromoItem, PromoRefused
+from apps.pricing.promo_checks import PromoBuyer, PromoRefused
 from apps.students.models import Student
 
 
@@ -32,52 +34,126 @@ def find(code: str) -> PromoCode:
     return promo
 
 
-def find_locked(code: str, *, email: str, phone: str, order: Order | None) -> PromoCode:
-    """Like `find`, but with the locks of `lock`."""
-    return lock(find(code), email=email, phone=phone, order=order)
+@dataclass(frozen=True)
+class Standing:
+    """A promo code, and whether one buyer may use it for one order. Read once, by `standing`.
 
-
-def lock(promo: PromoCode, *, email: str, phone: str, order: Order | None) -> PromoCode:
-    """Lock what decides whether this buyer may use the code. Returns the code as read under it.
-
-    For a friend code that is the buyer first (`lock_buyer`). Then the rows of the code, of the
-    order's former code and of the friend code that another cart of the buyer has reserved are
-    locked in primary-key order: two orders that swap the same two codes would deadlock otherwise.
+    `held` says whether the order holds a use of the code. `buyer` is None where earlier purchases
+    do not count. `reserved` is the use of a friend code that another unpaid order of the buyer has
+    reserved; it is looked up under the buyer's lock only. `gives_to_owner` says whether an order
+    being paid is a gift to the owner of the friend code.
     """
-    ids = [promo.pk]
-    if order is not None and order.promo_code_id is not None:
-        ids.append(order.promo_code_id)
-    if promo.is_referral_code:
+
+    promo: PromoCode
+    held: bool = False
+    buyer: PromoBuyer | None = None
+    reserved: PromoUse | None = None
+    gives_to_owner: bool = False
+
+    @property
+    def misuse(self) -> str:
+        """Why an order being paid should not have its friend code, as a Spanish phrase for staff.
+
+        Empty where the order may have the code, or where it is no friend code.
+        """
+        if not self.promo.is_referral_code or self.buyer is None:
+            return ""
+        if self.buyer.owns_code:
+            return "el código es del propio comprador"
+        if self.gives_to_owner:
+            return "el código es de quien recibe el regalo"
+        return "no es su primera compra" if self.buyer.has_bought else ""
+
+    def check(self, items: Sequence[tuple[Subject, bool]], subtotal_cents: int) -> None:
+        """Raise PromoRefused if the buyer may not use the code for this cart.
+
+        Each reason has its own sentence. Checks that need the items are skipped if there are none.
+        Checkout repeats all checks.
+        """
+        promo_checks.check_usable(self.promo, now=timezone.now(), held=self.held)
+        if self.buyer is not None:
+            promo_checks.check_buyer(self.promo, self.buyer)
+        promo_checks.check_total(self.promo, subtotal_cents)
+        if items:
+            promo_checks.check_items(self.promo, items)
+
+    def check_quoted(self) -> None:
+        """Raise PromoRefused if the friend code of a quote does not count for the buyer.
+
+        It still counts if it was switched off after the quote was sent.
+        """
+        promo_checks.check_uses_left(self.promo, held=self.held)
+        if self.buyer is not None:
+            promo_checks.check_buyer(self.promo, self.buyer)
+
+
+def standing(
+    promo: PromoCode,
+    *,
+    email: str,
+    phone: str = "",
+    order: Order | None = None,
+    check_purchases: bool,
+    locked: bool = False,
+) -> Standing:
+    """What decides whether the person with this e-mail or phone may use the code for `order`.
+
+    `check_purchases` says whether earlier purchases of this address and phone count. Before the
+    buyer presses "Pagar" they count only for a buyer who has shown that the address is theirs
+    (docs/decisions/0033-friend-codes-do-not-disclose-customers.md).
+
+    With `locked` everything is read under locks. For a friend code the buyer is locked first
+    (`lock_buyer`). Then the rows of the code, of the order's former code and of the friend code
+    that another cart of the buyer has reserved are locked in primary-key order: two orders that
+    swap the same two codes would deadlock otherwise.
+    """
+    others = reserved = buyer = None
+    if locked and promo.is_referral_code:
         lock_buyer(email=email, phone=phone, order=order)
-        reserved = reserved_friend_code(email=email, phone=phone, order=order)
-        ids += [reserved.promo_code_id] if reserved else []
-    locked = PromoCode.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
-    return {row.pk: row for row in locked}[promo.pk]
+        others = orders_of_person(email=email, phone=phone, but_for=order)
+        reserved = _reserved_friend_code(others)
+    if locked:
+        ids = (promo.pk, order and order.promo_code_id, reserved and reserved.promo_code_id)
+        # Without a join, as in `locked_order`: a merge that it has waited for changes `student`.
+        rows = PromoCode.objects.select_for_update(no_key=True).order_by("pk")
+        promo = {row.pk: row for row in rows.filter(pk__in=[pk for pk in ids if pk])}[promo.pk]
+    # Only these codes depend on who the buyer is.
+    is_personal = promo.is_referral_code or promo.max_uses_per_student is not None
+    if email and check_purchases and is_personal:
+        if others is None:
+            others = orders_of_person(email=email, phone=phone, but_for=order)
+        buyer = _buyer(promo, others, email=email, phone=phone)
+    return Standing(
+        promo, held=order is not None and holds(order, promo), buyer=buyer, reserved=reserved
+    )
 
 
-def buyer(
-    promo: PromoCode, *, email: str, phone: str = "", order: Order | None = None
-) -> PromoBuyer:
-    """What the promo checks need to know about a buyer, taken from the other orders of that person.
-
-    A person is found by e-mail or phone. `order` is left out.
-    """
-    others = orders_of_person(email=email, phone=phone)
-    if order is not None:
-        others = others.exclude(pk=order.pk)
+def _buyer(promo: PromoCode, others: QuerySet[Order], *, email: str, phone: str) -> PromoBuyer:
     held = PromoUse.objects.filter(
         order=OuterRef("pk"), promo_code=promo, status__in=PROMO_USE_HELD
     )
+    counted = others.aggregate(
+        uses=Count("pk", filter=Exists(held)),
+        bought=Count("pk", filter=Q(status__in=EVER_PAID)),
+    )
     owner: Student | None = promo.student
     return PromoBuyer(
-        uses=others.filter(Exists(held)).count(),
-        has_bought=others.filter(status__in=EVER_PAID).exists(),
+        uses=counted["uses"],
+        has_bought=counted["bought"] > 0,
         owns_code=owner is not None and _is_person(owner, email=email, phone=phone),
     )
 
 
-def orders_of_person(*, email: str, phone: str = "") -> QuerySet[Order]:
-    """The orders whose address or phone belongs to the person with this address or phone.
+def _reserved_friend_code(others: QuerySet[Order]) -> PromoUse | None:
+    uses = PromoUse.objects.filter(promo_code__is_referral_code=True, order__in=others)
+    reserved = uses.filter(order__status__in=UNPAID, status=PromoUse.Status.RESERVED)
+    return reserved.select_related("order").first()
+
+
+def orders_of_person(
+    *, email: str, phone: str = "", but_for: Order | None = None
+) -> QuerySet[Order]:
+    """The orders but one whose address or phone belongs to the person with these.
 
     Among them are a student's orders from before staff changed the student's address.
     """
@@ -87,7 +163,8 @@ def orders_of_person(*, email: str, phone: str = "") -> QuerySet[Order]:
         same |= Q(student=student)
     if phone:
         same |= Q(phone_identity=phone_identity(phone))
-    return Order.objects.filter(same)
+    orders = Order.objects.filter(same)
+    return orders.exclude(pk=but_for.pk) if but_for is not None else orders
 
 
 def _is_person(student: Student, *, email: str, phone: str) -> bool:
@@ -96,43 +173,39 @@ def _is_person(student: Student, *, email: str, phone: str) -> bool:
     return bool(phone) and phone_identity(student.phone) == phone_identity(phone)
 
 
-def reserved_friend_code(*, email: str, phone: str, order: Order | None) -> PromoUse | None:
-    """The use of a friend's code that another unpaid order of this person has reserved, if any."""
-    others = orders_of_person(email=email, phone=phone).filter(status__in=UNPAID)
-    if order is not None:
-        others = others.exclude(pk=order.pk)
-    return PromoUse.objects.filter(
-        order__in=others,
-        promo_code__is_referral_code=True,
-        status=PromoUse.Status.RESERVED,
-    ).first()
+def has_reserved_elsewhere(order: Order) -> bool:
+    """Whether another unpaid order of the same person has reserved a friend's code."""
+    others = orders_of_person(email=order.email, phone=order.phone, but_for=order)
+    return _reserved_friend_code(others) is not None
 
 
-def friend_code_misuse(order: Order) -> str:
-    """Why an order being paid should not have had its friend code, as a Spanish phrase for staff.
+def standing_of_payment(order: Order) -> Standing | None:
+    """The standing of the code of an order being paid; None if it has no code.
 
-    Empty where the order may have the code, or has no friend code. Call it after `use`, which holds
-    the locks that this check needs.
+    A friend code is locked, with its buyer: two carts of one buyer may be paid at the same moment.
     """
     promo = order.promo_code
-    if promo is None or not promo.is_referral_code:
-        return ""
-    person = buyer(promo, email=order.email, phone=order.phone, order=order)
-    if person.owns_code:
-        return "el código es del propio comprador"
-    if gives_to_owner(order, promo):
-        return "el código es de quien recibe el regalo"
-    return "no es su primera compra" if person.has_bought else ""
+    if promo is None:
+        return None
+    code = standing(
+        promo,
+        email=order.email,
+        phone=order.phone,
+        order=order,
+        check_purchases=True,
+        locked=promo.is_referral_code,
+    )
+    return replace(code, gives_to_owner=_gives_to_owner(order, code.promo))
 
 
-def gives_to_owner(order: Order, promo: PromoCode) -> bool:
+def _gives_to_owner(order: Order, promo: PromoCode) -> bool:
     """Whether the order is a gift to the owner of this friend code.
 
     The buyer may be the owner with another address. It is asked once the order is paid, because a
     refusal would tell buyers whose code it is.
     """
-    gift = Gift.objects.filter(order=order).first()
     owner: Student | None = promo.student
+    gift = Gift.objects.filter(order=order).first() if owner is not None else None
     if gift is None or owner is None:
         return False
     return _is_person(owner.merged_into or owner, email=gift.recipient_email, phone="")
@@ -161,49 +234,20 @@ def payments_without_friend_code(order: Order) -> list[Payment]:
     The payment of `order` may have taken the use back from one of them.
     """
     held = PromoUse.objects.filter(order=OuterRef("order"), status__in=PROMO_USE_HELD)
-    others = orders_of_person(email=order.email, phone=order.phone).filter(
-        status__in=UNPAID, promo_code__is_referral_code=True
-    )
-    waiting = Payment.objects.open().filter(~Exists(held), order__in=others.exclude(pk=order.pk))
+    others = orders_of_person(email=order.email, phone=order.phone, but_for=order)
+    unpaid = others.filter(status__in=UNPAID, promo_code__is_referral_code=True)
+    waiting = Payment.objects.open().filter(~Exists(held), order__in=unpaid)
     return list(waiting.select_related("order"))
 
 
-def check(
-    promo: PromoCode,
-    *,
-    items: Sequence[PromoItem],
-    subtotal_cents: int,
-    email: str,
-    phone: str = "",
-    order: Order | None = None,
-    check_purchases: bool,
-) -> None:
-    """Raise PromoRefused if this buyer may not use the code for this cart.
-
-    Each reason has its own sentence. Checks that need the buyer are skipped if `email` is empty,
-    checks that need the items if `items` is empty. Checkout repeats all checks with both.
-
-    `check_purchases` says whether earlier purchases of this address and phone count. Before the
-    buyer presses "Pagar" they count only for a buyer who has shown that the address is theirs
-    (docs/decisions/0033-friend-codes-do-not-disclose-customers.md).
-    """
-    held = order is not None and holds(order, promo)
-    promo_checks.check_usable(promo, now=timezone.now(), held=held)
-    if email and check_purchases:
-        promo_checks.check_buyer(promo, buyer(promo, email=email, phone=phone, order=order))
-    promo_checks.check_total(promo, subtotal_cents)
-    if items:
-        promo_checks.check_items(promo, items)
-
-
-def reserve(promo: PromoCode, order: Order) -> None:
-    """Reserve a use for the order, unless it has one. The caller has locked order and code."""
-    if holds(order, promo):
+def reserve(code: Standing, order: Order) -> None:
+    """Reserve a use for the order, unless it has one. The standing was read under its locks."""
+    if code.held:
         return
     PromoUse.objects.create(
-        promo_code=promo, order=order, student=order.student, status=PromoUse.Status.RESERVED
+        promo_code=code.promo, order=order, student=order.student, status=PromoUse.Status.RESERVED
     )
-    PromoCode.objects.filter(pk=promo.pk).update(uses_taken=F("uses_taken") + 1)
+    PromoCode.objects.filter(pk=code.promo.pk).update(uses_taken=F("uses_taken") + 1)
 
 
 def release_use(use: PromoUse) -> bool:
@@ -230,38 +274,34 @@ def release(order: Order, *, keep: PromoCode | None = None) -> None:
         release_use(promo_use)
 
 
-def _take_reservation_back(promo: PromoCode, order: Order) -> None:
+def _take_reservation_back(code: Standing, order: Order) -> None:
     """Reserve the friend code for the order again if a later unpaid cart took the reservation over.
 
     One person holds one reservation of a friend code, whichever friend's code it is. The cart that
     is paid first keeps the discount, and the friend whose code it has earns the reward.
     """
-    if holds(order, promo):
-        return
-    other = reserved_friend_code(email=order.email, phone=order.phone, order=order)
-    if other is None:
+    other = code.reserved
+    if code.held or other is None:
         return
     try:
-        promo_checks.check_uses_left(promo, held=other.promo_code_id == promo.pk)
+        promo_checks.check_uses_left(code.promo, held=other.promo_code_id == code.promo.pk)
     except PromoRefused:
         return
     if release_use(other):
-        reserve(promo, order)
+        reserve(code, order)
 
 
-def use(order: Order) -> bool:
+def use(order: Order, code: Standing | None) -> bool:
     """Mark the order's reserved use as used; False if its reservation was already released.
 
-    A payment that arrives after its reservation was released has the discount without a use.
+    `code` is the `standing_of_payment`. A payment that arrives after its reservation was released
+    has the discount without a use.
     """
-    promo = order.promo_code
-    if promo is None:
+    if code is None:
         return True
-    if promo.is_referral_code:
-        locked = lock(promo, email=order.email, phone=order.phone, order=order)
-        _take_reservation_back(locked, order)
+    _take_reservation_back(code, order)
     return bool(
-        order.promo_uses.filter(promo_code=promo, status=PromoUse.Status.RESERVED).update(
+        order.promo_uses.filter(promo_code=code.promo, status=PromoUse.Status.RESERVED).update(
             status=PromoUse.Status.USED, used_at=timezone.now()
         )
     )

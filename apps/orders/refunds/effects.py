@@ -4,12 +4,12 @@ The rules are in docs/rules.md, "Refunds and disputes". The use of a promo code 
 `promo_use`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
 
-from apps.classroom.access import withdraw_access
+from apps.classroom.access import open_without, withdraw_access
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros
 from apps.orders.gifts.cancel import cancel_gift
@@ -19,7 +19,7 @@ from apps.orders.ledger.history import flag, note
 from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.plan_end import refund_late_payments
 from apps.orders.ledger.states import change_status
-from apps.orders.models import Order, OrderLine, Refund
+from apps.orders.models import Gift, Order, OrderLine, Refund
 from apps.orders.models.statuses import PLAN_RUNNING, SOLD, EventKind, OrderStatus
 from apps.orders.plan.schedule import cancel_plan
 from apps.orders.rewards.service import cancel_reward
@@ -165,6 +165,21 @@ def _flag_incomplete(order: Order, after: Balance, refund: Refund) -> None:
     reason = f"Se confirmó devolver todo lo cobrado y faltan {missing} por devolver"
     flag(order, kind=EventKind.REFUND_INCOMPLETE, actor=refund.actor, reason=reason)
     alert_staff(order, occasion=f"refund-incomplete-{refund.batch}", reason=reason)
+
+
+def lines_kept_open(order: Order, lines: Iterable[OrderLine]) -> list[OrderLine]:
+    """The lines that another order of the student opens as well, so that a refund closes nothing.
+
+    None of a gift's: its buyer has no access by it.
+    """
+    if Gift.objects.filter(order=order).exists():
+        return []
+    kept = open_without(student=order.student, order_id=order.pk)
+    return [
+        line
+        for line in lines
+        if {(line.subject_id, line.lesson_id), (line.subject_id, None)} & kept
+    ]
 
 
 def withdraw_order_access(

@@ -8,16 +8,28 @@ from typing import Any
 
 from django.urls import reverse
 
-from apps.classroom.models import Enrolment
-from apps.core.mail.registry import absolute_url, register_mail
+from apps.core.mail.recipient_limits import Origin
+from apps.core.mail.registry import TypedText, absolute_url, register_mail
 from apps.core.money import to_euros
-from apps.orders.models import Gift, Order, OrderLine, Refund
+from apps.orders.models import Order, Refund
+from apps.orders.refunds.effects import lines_kept_open
 
 
 def register() -> None:
-    register_mail("refund_made", "Te hemos devuelto {{ amount|euros }}", made_context)
     register_mail(
-        "refund_owner", "Devueltos {{ amount|euros }} del {{ order_name }}", owner_context
+        "refund_made",
+        "Te hemos devuelto {{ amount|euros }}",
+        made_context,
+        origin=Origin.PAYMENT,
+        student=lambda ids: Order.objects.filter(
+            payments__refunds__in=ids["refund_ids"]
+        ).student_id(),
+    )
+    register_mail(
+        "refund_owner",
+        "Devueltos {{ amount|euros }} del {{ order_name }}",
+        owner_context,
+        origin=Origin.STAFF,
     )
 
 
@@ -30,33 +42,17 @@ def made_context(ids: dict[str, Any]) -> dict[str, Any]:
     refunds, order = _refunds(ids)
     is_whole = order.status == Order.Status.REFUNDED
     lines = list(order.lines.all() if is_whole else order.lines.filter(refunds__in=refunds))
-    kept = _still_open(order, lines)
+    kept = lines_kept_open(order, lines)
     ended = [] if is_whole and not kept else [line for line in lines if line not in kept]
     return {
         **_common(refunds, order),
-        "first_name": order.first_name,
+        "first_name": TypedText(order.first_name),
         "by_transfer": any(refund.payment.is_transfer for refund in refunds),
         "is_whole": is_whole,
         "lines": [line.name for line in ended],
         "kept": [line.name for line in kept],
         "plan_is_over": order.instalments.filter(status="canceled").exists(),
     }
-
-
-def _still_open(order: Order, lines: list[OrderLine]) -> list[OrderLine]:
-    """The lines that are in the student's classroom after the refund. None of a gift's."""
-    if Gift.objects.filter(order=order).exists():
-        return []
-    open_items = set(
-        Enrolment.objects.filter(
-            student=order.student_id, subject__in=[line.subject_id for line in lines]
-        ).values_list("subject_id", "lesson_id")
-    )
-    return [
-        line
-        for line in lines
-        if {(line.subject_id, line.lesson_id), (line.subject_id, None)} & open_items
-    ]
 
 
 def owner_context(ids: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,15 @@ from collections.abc import Iterator
 from apps.core.money import format_euros, to_cents
 from apps.orders.ledger.balance import Balance, balance_of
 from apps.orders.ledger.lines import lines_left
-from apps.orders.models import Order, Payment, ReferralReward
+from apps.orders.models import Order, OrderLine, Payment, ReferralReward
 from apps.orders.models.statuses import SOLD
 from apps.orders.plan.schedule import preview_cancellation
-from apps.orders.refunds.effects import RefundRequest, ends_plan, loses_reward
+from apps.orders.refunds.effects import (
+    RefundRequest,
+    ends_plan,
+    lines_kept_open,
+    loses_reward,
+)
 from apps.orders.refunds.promo_use import keeps_promo_use
 from apps.orders.refunds.request import split_over_payments
 
@@ -44,16 +49,26 @@ def _order_and_access(order: Order, request: RefundRequest, after: Balance) -> I
         yield f"El pedido sigue como está: {order.get_status_display().lower()}."
     elif after.is_whole:
         yield "Es todo lo cobrado: el pedido queda como devuelto."
-        yield "Se retira el acceso al aula de todo lo que abrió este pedido."
+        yield from _access(order, list(lines_left(order)), is_whole=True)
     else:
-        names = [line.name for line in lines_left(order).filter(pk__in=request.line_ids)]
-        yield (
-            f"Se retira el acceso a: {', '.join(names)}."
-            if names
-            else "El acceso al aula no cambia."
-        )
+        yield from _access(order, list(lines_left(order).filter(pk__in=request.line_ids)))
         if not after.is_partial and not request.cancels_plan:
             yield "Era dinero de más: el pedido sigue pagado."
+
+
+def _access(order: Order, lines: list[OrderLine], *, is_whole: bool = False) -> Iterator[str]:
+    """What the student loses and keeps, in the same terms as the buyer's mail."""
+    kept = lines_kept_open(order, lines)
+    lost = [line.name for line in lines if line not in kept]
+    if is_whole and not kept:
+        yield "Se retira el acceso al aula de todo lo que abrió este pedido."
+    elif lost:
+        yield f"Se retira el acceso a: {', '.join(lost)}."
+    elif not kept:
+        yield "El acceso al aula no cambia."
+    if kept:
+        names = ", ".join(line.name for line in kept)
+        yield f"El acceso sigue, porque el alumno lo tiene también por otro pedido: {names}."
 
 
 def _reward(order: Order, *, is_lost: bool) -> Iterator[str]:

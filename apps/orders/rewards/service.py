@@ -17,10 +17,11 @@ from apps.core.money import format_euros, to_cents, to_euros
 from apps.core.random_codes import random_code
 from apps.orders.ledger.history import flag, note
 from apps.orders.models import Order, ReferralReward
-from apps.orders.models.statuses import EventKind
-from apps.orders.promo import uses as promo_uses
+from apps.orders.models.order import CARD_MINIMUM_CENTS
+from apps.orders.models.statuses import EVER_PAID, EventKind
+from apps.orders.promo.uses import Standing
 from apps.pricing.models import PromoCode
-from apps.pricing.rules import PRICING
+from apps.pricing.reads import current_terms
 from apps.students.models import Student
 
 HOLD = timedelta(days=30)
@@ -38,38 +39,33 @@ def give_code(student: Student) -> PromoCode:
         is_referral_code=True,
         code=random_code("AMIGO-", CODE_LENGTH),
         kind=PromoCode.Kind.FIXED,
-        value=to_euros(PRICING.invited_cents),
+        value=to_euros(current_terms().invited_cents),
         note="Código de amigo, tras la primera compra",
     )
     if not insert_new(code):
         return PromoCode.objects.get(student=student, is_referral_code=True)
-    queue_mail(
-        key=f"referral-code:{student.pk}",
-        template="referral_code",
-        to=student.email,
-        context={"student_id": student.pk},
-    )
+    _mail_code(code, student)
     return code
 
 
-def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
+def earn_reward(order: Order, code: Standing | None, *, actor: str) -> ReferralReward | None:
     """Create the reward for an order that was just paid with a friend code.
 
     Returns None if the order has no friend code or earns no reward. The reason goes into the
     order's history (docs/rules.md, "Friend codes and rewards"). The caller holds the order's lock.
-    The conditions were checked when the order was placed. They are checked again under the code's
-    lock, because two carts of one buyer may be paid at the same moment.
+    The conditions were checked when the order was placed. They are checked again in `code`, which
+    was read under the code's lock, because two carts of one buyer may be paid at the same moment.
     """
-    code = order.promo_code
-    if code is None or not code.is_referral_code or code.student is None:
+    if code is None or not code.promo.is_referral_code:
         return None
-    owner = code.student.merged_into or code.student
-    promo = PromoCode.objects.select_for_update(no_key=True, of=("self",)).get(pk=code.pk)
-    buyer = promo_uses.buyer(promo, email=order.email, phone=order.phone, order=order)
+    promo, buyer = code.promo, code.buyer
+    if promo.student is None or buyer is None:
+        return None
+    owner = promo.student.merged_into or promo.student
     reason = ""
     if buyer.owns_code or owner.pk == order.student_id:
         reason = "el código es del propio comprador"
-    elif promo_uses.gives_to_owner(order, promo):
+    elif code.gives_to_owner:
         reason = "el código es de quien recibe el regalo"
     elif owner.erased_at is not None:
         reason = "quien invitó ya no tiene cuenta"
@@ -79,7 +75,7 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
         reason = "este amigo ya ha dado una recompensa"
     elif not order.lines.filter(lesson=None).exists():
         reason = "no hay ninguna asignatura completa"
-    elif order.total_cents == 0:
+    elif order.total_cents < CARD_MINIMUM_CENTS:
         reason = "el pedido no ha costado nada"
     if reason:
         note(
@@ -110,6 +106,47 @@ def earn_reward(order: Order, *, actor: str) -> ReferralReward | None:
 def _has_rewarded(friend: Student) -> bool:
     rewards = ReferralReward.objects.filter(friend=friend)
     return rewards.exclude(status=ReferralReward.Status.CANCELED).exists()
+
+
+def move_rewards_of(order: Order, *, before: Student, to: Student, actor: str) -> None:
+    """Give `to` the friend code and the reward that come from an order which was the other's.
+
+    The code moves if the order has given it and `to` has none; otherwise it is switched off. The
+    reward for inviting the buyer is canceled if `to` is no new buyer, or is who invited. The caller
+    holds the locks of the order and of both students' codes.
+    """
+    code = PromoCode.objects.filter(
+        student=before, is_referral_code=True, created_at__gte=order.paid_at
+    ).first()
+    if code is not None:
+        _move_code(code, to)
+    reward = ReferralReward.objects.filter(order=order).first()
+    if reward is None:
+        return
+    has_bought = to.orders.filter(status__in=EVER_PAID).exclude(pk=order.pk).exists()
+    if reward.student_id == to.pk or has_bought or _has_rewarded(to):
+        reason = "Quien compró tenía ya otra cuenta: no es la primera compra"
+        cancel_reward(order, reason, actor=actor)
+    else:
+        ReferralReward.objects.filter(pk=reward.pk).update(friend=to)
+
+
+def _move_code(code: PromoCode, to: Student) -> None:
+    ReferralReward.objects.filter(promo_code=code).exclude(friend=to).update(student=to)
+    if PromoCode.objects.filter(student=to, is_referral_code=True).exists():
+        PromoCode.objects.filter(pk=code.pk).update(active=False)
+        return
+    PromoCode.objects.filter(pk=code.pk).update(student=to)
+    _mail_code(code, to)
+
+
+def _mail_code(code: PromoCode, to: Student) -> None:
+    queue_mail(
+        key=f"referral-code:{to.pk}:{code.pk}",
+        template="referral_code",
+        to=to.email,
+        context={"student_id": to.pk},
+    )
 
 
 def release_due_rewards() -> int:

@@ -18,7 +18,6 @@ from apps.classroom.provisioning import (
     grant_access,
 )
 from apps.core.dates import today
-from apps.orders.checkout.already_bought import LineToBuy, lines_bought_before
 from apps.orders.gifts.cancel import cancel_gift
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.history import flag, note
@@ -26,6 +25,7 @@ from apps.orders.ledger.lines import lines_left
 from apps.orders.ledger.locks import locked_order
 from apps.orders.models import Gift, Order, OrderLine, Refund
 from apps.orders.models.statuses import DELIVERABLE, EventKind
+from apps.orders.offer.bought_before import lines_bought_before
 from apps.students.models import Student
 from apps.students.services import find_or_create_student
 
@@ -137,8 +137,7 @@ def _flag_if_owned(order: Order, lines: list[OrderLine], student: Student) -> No
 
     See docs/decisions/0044-gifts-disclose-nothing-about-their-recipients.md.
     """
-    to_give = [LineToBuy(line.subject_id, line.lesson_id, line.name) for line in lines]
-    owned = lines_bought_before(to_give, student_id=student.pk, but_for=order)
+    owned = lines_bought_before(lines, student_id=student.pk, but_for=order)
     if not owned:
         return
     names = ", ".join(row.name for row in owned)

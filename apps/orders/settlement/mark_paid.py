@@ -7,9 +7,6 @@ from django.db.models import F, Sum
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import format_euros
-from apps.orders.checkout import binding_quotes
-from apps.orders.checkout.already_bought import names_bought_twice
-from apps.orders.checkout.offer_changes import changes_since_placed
 from apps.orders.ledger.alerts import alert_staff
 from apps.orders.ledger.balance import cents_of
 from apps.orders.ledger.history import flag
@@ -18,8 +15,12 @@ from apps.orders.ledger.payments import ConfirmedPayment, record_payment
 from apps.orders.ledger.states import change_status
 from apps.orders.models import Order, Payment
 from apps.orders.models.statuses import EVER_PAID, UNPAID, EventKind, PaymentKind
+from apps.orders.offer import binding_quotes
+from apps.orders.offer.again import changes_since_placed
+from apps.orders.offer.bought_before import names_bought_twice
 from apps.orders.plan.schedule import first_payment_cents, start_plan
 from apps.orders.promo import uses as promo_uses
+from apps.orders.promo.uses import Standing
 from apps.orders.rewards import service as referrals
 from apps.orders.settlement.gift_delivery import open_access
 
@@ -53,10 +54,11 @@ def mark_paid(*, order_id: int, payment: ConfirmedPayment, actor: str) -> Order:
         order.student = order.student.merged_into
         order.save(update_fields=["student", "updated_at"])
     _change_to_paid(order, payment, row, actor=actor)
-    code_used = _settle_conditions(order, is_free=row.is_free, actor=actor)
+    code = promo_uses.standing_of_payment(order)
+    code_used = _settle_conditions(order, code, is_free=row.is_free, actor=actor)
     referrals.give_code(order.student)
     if code_used:
-        referrals.earn_reward(order, actor=actor)
+        referrals.earn_reward(order, code, actor=actor)
     open_access(order)
     _flag_if_bought_twice(order, actor=actor)
     queue_mail(
@@ -111,18 +113,18 @@ def _change_to_paid(order: Order, payment: ConfirmedPayment, row: Payment, *, ac
         alert_staff(order, occasion=f"late-{order.pk}", reason="Pago de un pedido caducado")
 
 
-def _settle_conditions(order: Order, *, is_free: bool, actor: str) -> bool:
+def _settle_conditions(order: Order, code: Standing | None, *, is_free: bool, actor: str) -> bool:
     """Use the order's promo code and quote, and flag what no longer holds of its price.
 
     False if the use of the promo code was already released. A misused friend code or a quote that
     another order has used explains a changed price, so the change is not flagged a second time.
     """
-    changes = [] if is_free else changes_since_placed(order)
-    code_used = promo_uses.use(order)
+    changes = [] if is_free else changes_since_placed(order, code)
+    code_used = promo_uses.use(order, code)
     if not code_used:
         reason = "Pagado con un código cuya reserva ya se había liberado"
         flag(order, kind=EventKind.CODE_USE_RELEASED, actor=actor, reason=reason)
-    misuse = promo_uses.friend_code_misuse(order) if code_used else ""
+    misuse = code.misuse if code is not None and code_used else ""
     if misuse:
         reason = f"Descuento del código de amigo {order.promo_code} sin derecho a él: {misuse}"
         flag(order, kind=EventKind.FRIEND_CODE_MISUSED, actor=actor, reason=reason)

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import to_euros
+from apps.core.purchase_log import log_step
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import lock_buyer, locked_order
 from apps.orders.ledger.states import change_status
@@ -46,6 +47,7 @@ def open_payment(
         amount=to_euros(amount_cents),
         status=Payment.Status.OPEN,
     )
+    log_step(order_id, "payment_opened", reference)
     # Reconciliation looks up the orders with a recent `updated_at`.
     order.save(update_fields=["updated_at"])
     return True

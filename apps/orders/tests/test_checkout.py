@@ -186,7 +186,7 @@ def test_instalments_require_a_total_of_30_euros(api):
     )
 
     assert (status, answer["code"]) == (400, "instalments_unavailable")
-    assert answer["error"] == "Para pagar a plazos el total debe ser de al menos 30 €."
+    assert answer["error"] == "Para pagar a plazos el total debe ser de al menos 30\xa0€."
 
 
 def test_cart_saved_for_later_has_no_payment_and_its_link_is_mailed(api, sandbox, work, mailoutbox):

@@ -1,19 +1,31 @@
 """POST /api/orders/correct-email: the buyer corrects the mistyped address of a paid order."""
 
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
 import time_machine
+from django.test import Client
 from django.utils import timezone
 
 from apps.classroom.access_links import account_for, make_token
 from apps.classroom.models import Account, Provisioning
+from apps.core.mail.registry import render_mail
 from apps.core.models import Mail
+from apps.orders.email_correction import correction_url
+from apps.orders.invoice_link import invoice_token, is_invoice_token
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order
+from apps.orders.plan.plan_link import plan_token
 from apps.orders.settlement.mark_paid import mark_paid
-from apps.students.models import Student
+from apps.orders.tests.test_gifts import LEO, pay, place_gift
+from apps.pricing.models import PromoCode
+from apps.students.confirmed import confirm_address
+from apps.students.models import SignIn, Student
+from apps.students.services import change_email
+from tests.helpers.correction import confirm_correction
 from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.referrals import earn_reward
 
 pytestmark = pytest.mark.django_db
 WRONG, RIGHT = "bruno@gmial.com", "bruno@gmail.com"
@@ -39,15 +51,33 @@ def test_order_student_and_access_get_the_right_address_and_the_mails_are_sent_a
     correction = buy(api)
     work()
     link = make_token(Account.objects.get())
+    order = Order.objects.get()
+    invoices, plan = invoice_token(order), plan_token(order)
 
     status, answer = api.post("orders/correct-email", correction)
+    assert (status, answer) == (200, {"success": True, "email": "b•••@gmail.com"})
+    assert confirm_correction() == 200
     work()
 
-    assert (status, answer) == (200, {"success": True, "email": "b•••@gmail.com"})
     order = Order.objects.get()
     assert (order.email, order.student.email) == (RIGHT, RIGHT)
-    assert mails_to(RIGHT) == ["classroom_access", "email_changed", "order_confirmation"]
-    assert account_for(link) is None, "the link that was sent to the wrong address opens nothing"
+    assert set(order.student.consents.values_list("order_id", flat=True)) == {order.pk}
+    assert mails_to(RIGHT) == [
+        "classroom_access", "email_correction", "order_confirmation", "referral_code"
+    ]  # fmt: skip
+    assert not Mail.objects.exclude(status="sent").exists()
+    assert confirm_correction() == 410, "the link works once"
+    left = Student.objects.get(email=WRONG)
+    assert account_for(link).student == left, "the link opens an account with nothing in it"
+    assert not left.enrolments.exists()
+    assert (left.first_name, left.last_name, left.phone) == ("", "", "")
+    assert not left.orders.exists()
+    assert not left.consents.exists()
+    assert not left.promo_codes.exists()
+    assert [row.subject.name for row in order.student.enrolments.all()] == ["Microeconomía"]
+    assert order.student.promo_codes.get().is_referral_code
+    assert not is_invoice_token(order, invoices)
+    assert plan_token(order) != plan
 
 
 def test_access_that_is_still_being_prepared_is_mailed_to_the_right_address_only(
@@ -56,6 +86,7 @@ def test_access_that_is_still_being_prepared_is_mailed_to_the_right_address_only
     correction = buy(api)
 
     assert api.post("orders/correct-email", correction)[0] == 200
+    assert confirm_correction() == 200
     work()
 
     assert mails_to(RIGHT).count("classroom_access") == 1
@@ -69,11 +100,29 @@ def test_purchase_goes_to_the_student_who_has_the_right_address_already(api, san
     work()
 
     assert api.post("orders/correct-email", correction)[0] == 200
+    assert confirm_correction() == 200
     work()
 
     student = Student.objects.get(email=RIGHT)
     assert student.orders.count() == 2
     assert Provisioning.objects.filter(student=student).count() == 2
+
+
+def test_reward_for_the_order_s_friend_code_goes_to_the_right_address(api, sandbox, work):
+    buy(api, RIGHT, subject="Derecho")
+    correction = buy(api)
+    code = PromoCode.objects.get(student__email=WRONG)
+    friend = {"email": "carla@example.com", "phone": "+34699000111"}
+    reward = earn_reward(make_subject("Cálculo", "200.00"), code, **friend)
+    assert reward.student.email == WRONG
+
+    assert api.post("orders/correct-email", correction)[0] == 200
+    assert confirm_correction() == 200
+
+    reward.refresh_from_db()
+    assert reward.student.email == RIGHT
+    code.refresh_from_db()
+    assert not code.active, "one code for each student"
 
 
 @pytest.mark.parametrize("case", ["second time", "a day later", "unpaid", "another token"])
@@ -82,6 +131,7 @@ def test_correction_is_refused(api, sandbox, case):
     later = timezone.now()
     if case == "second time":
         assert api.post("orders/correct-email", correction)[0] == 200
+        confirm_correction()
         correction["email"] = "otro@example.com"
     elif case == "a day later":
         later += timedelta(hours=25)
@@ -105,16 +155,126 @@ def test_invalid_address_is_refused_with_the_sentence_of_its_field(api, sandbox)
     assert (status, list(answer["fields"])) == (400, ["email"])
 
 
+def test_a_correction_moves_neither_the_student_nor_the_cart_of_the_other_address(
+    api, sandbox, work
+):
+    """A stranger could otherwise buy something cheap for an address, and take its owner's cart."""
+    names = {"first_name": "Vanesa", "last_name": "Real"}
+    cart = api.checkout(
+        checkout_body(whole(make_subject("Derecho")), total="182.40", email=WRONG, **names)
+    )
+    correction = buy(api)
+    consents = Student.objects.get().consents.filter(order_id=cart["order_id"]).count()
+
+    assert api.post("orders/correct-email", correction)[0] == 200
+    assert confirm_correction() == 200
+    work()
+    payment = ConfirmedPayment(cart["payment_intent_id"], 18_240)
+    mark_paid(order_id=cart["order_id"], payment=payment, actor="prueba")
+    work()
+
+    owner, buyer = Student.objects.get(email=WRONG), Student.objects.get(email=RIGHT)
+    assert (owner.full_name, owner.phone) == ("Vanesa Real", owner.orders.get().phone)
+    assert buyer.full_name != "Vanesa Real"
+    assert owner.consents.filter(order_id=cart["order_id"]).count() == consents
+    assert [row.subject.name for row in owner.enrolments.all()] == ["Derecho"]
+    assert [row.subject.name for row in buyer.enrolments.all()] == ["Microeconomía"]
+    assert Order.objects.get(pk=cart["order_id"]).email == WRONG
+    assert owner.promo_codes.get() != buyer.promo_codes.get()
+    assert "order_moved" in mails_to(WRONG)
+    assert not Mail.objects.filter(to=RIGHT, context={"order_id": cart["order_id"]}).exists()
+
+
 def test_address_of_another_buyer_is_left_to_staff_without_telling(api, sandbox, work):
     buy(api, subject="Derecho")
-    correction = buy(api, phone="+34600999999")
+    correction = buy(api)
     work()
+    status, answer = api.post("orders/correct-email", correction)
     mails = Mail.objects.count()
 
-    status, answer = api.post("orders/correct-email", correction)
-
     assert (status, answer) == (200, {"success": True, "email": "b•••@gmail.com"})
+    assert confirm_correction() == 200
     order = Order.objects.get(pk=correction["order_id"])
     assert order.email == WRONG
     assert RIGHT in order.flag
     assert Mail.objects.count() == mails
+
+
+@pytest.mark.parametrize("used", ["gift", "link", "block"])
+def test_a_buyer_moves_no_student_whom_somebody_else_uses(api, sandbox, work, used):
+    """A stranger could otherwise buy something cheap for an address, and take its gift."""
+    if used == "gift":
+        pay(place_gift(api))
+    correction = buy(api, LEO, subject="Derecho")
+    work()
+    leo = Student.objects.get(email=LEO)
+    if used == "link":
+        confirm_address(leo)
+    elif used == "block":
+        Student.objects.filter(pk=leo.pk).update(blocked_at=timezone.now())
+
+    assert api.post("orders/correct-email", correction)[0] == 200
+    assert confirm_correction() == 200
+    leo.refresh_from_db()
+    assert leo.email == LEO
+    assert RIGHT in Order.objects.get(pk=correction["order_id"]).flag
+
+
+def test_nothing_changes_before_the_owner_of_the_address_confirms_it(api, sandbox, work):
+    """Otherwise a stranger who pays could end a student's sessions, or add to their orders."""
+    buy(api, RIGHT, subject="Derecho")
+    work()
+    owner = Student.objects.get(email=RIGHT)
+    Student.objects.filter(pk=owner.pk).update(first_name="Hugo")
+    SignIn.objects.create(student=owner, session_key="s1")
+    correction = buy(api)
+    work()
+    consents = owner.consents.count()
+    known = api.post("orders/correct-email", correction)
+    stranger = buy(api, "otro@gmial.com", subject="Historia")
+    assert api.post("orders/correct-email", {**stranger, "email": "bea@gmail.com"})[0] == known[0]
+    work()
+
+    order = Order.objects.get(pk=correction["order_id"])
+    assert (order.email, order.student.email) == (WRONG, WRONG)
+    assert (owner.orders.count(), owner.consents.count()) == (1, consents)
+    assert owner.sign_ins.get().ended_at is None
+    mails = Mail.objects.filter(to__in=[WRONG, RIGHT], template__startswith="email_")
+    assert [mail.template for mail in mails] == ["email_correction"]
+
+    assert confirm_address_of(order) == 200
+    texts = [
+        render_mail(mail.template, mail.context, reveal=True, to=mail.to).text
+        for mail in Mail.objects.filter(to__in=[WRONG, RIGHT])
+        if mail.template in ("order_moved", "email_correction")
+    ]
+    assert len(texts) == 2
+    assert not [text for text in texts if "Hugo" in text]
+
+
+def confirm_address_of(order):
+    link = urlsplit(correction_url(order, RIGHT))
+    return Client().post(f"{link.path}?{link.query}").status_code
+
+
+def test_three_corrections_may_be_asked_for_and_each_counts_for_its_mailbox(api, sandbox, settings):
+    settings.MAILS_PER_RECIPIENT = 4  # One, and three that are kept for links.
+    correction = buy(api)
+    for tag in range(3):
+        body = {**correction, "email": f"bruno+{tag}@gmail.com"}
+        assert api.post("orders/correct-email", body)[0] == 200
+
+    status, answer = api.post("orders/correct-email", correction)
+
+    assert (status, answer["code"]) == (409, "correction_closed")
+    sent = Mail.objects.filter(template="email_correction").values_list("status", flat=True)
+    assert sorted(sent) == ["queued", "withheld", "withheld"]
+
+
+def test_correction_that_waited_does_not_undo_a_change_by_staff(api, sandbox, work):
+    assert api.post("orders/correct-email", buy(api))[0] == 200
+    student = Student.objects.get()
+    change_email(student_id=student.pk, email="staff@example.com")
+    assert confirm_correction() == 410
+    student.refresh_from_db()
+    assert student.email == "staff@example.com"

@@ -1,13 +1,13 @@
 """Which of a person's carts keeps the friend code (docs/rules.md, "Friend codes and rewards")."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from apps.orders.checkout import write
 from apps.orders.models import ReferralReward
+from apps.orders.offer import offer
 from apps.pricing.models import PromoCode
+from apps.pricing.sale_terms import SaleTerms
 from apps.students.models import Student
 from tests.helpers.factories import make_promo
 from tests.helpers.referrals import pay_order, place_order
@@ -25,7 +25,7 @@ def other_code():
 
 def test_reward_is_the_one_promised_when_the_order_was_placed(subject, code, monkeypatch):
     placed = place_order(subject, total=17500, code=code.code)
-    monkeypatch.setattr(write, "PRICING", replace(write.PRICING, reward_full_payment_cents=10_00))
+    monkeypatch.setattr(offer, "current_terms", lambda: SaleTerms(reward_full_payment_cents=10_00))
 
     assert pay_order(placed).referral_reward.amount == Decimal(25)
 

@@ -10,12 +10,13 @@ from django.utils import timezone
 
 from apps.classroom.models import Account
 from apps.core.models import Mail
-from apps.orders.email_correction import correct_email
+from apps.orders.email_correction import ask_for_correction
 from apps.orders.models import Order, ReferralReward
 from apps.orders.rewards.service import give_code
 from apps.orders.tests.test_gift_people import LEA, carla, correct  # noqa: F401  (a fixture)
 from apps.orders.tests.test_gifts import BUYER, LEO, pay, place_gift
 from apps.students.models import Student
+from tests.helpers.correction import confirm_correction
 from tests.helpers.factories import checkout_body, make_subject, whole
 
 pytestmark = pytest.mark.django_db
@@ -60,9 +61,11 @@ def test_waiting_mail_to_the_mistyped_address_does_not_open_the_account_of_the_r
     mailbox_busy()
     work_later(work)
 
-    assert sent_to(mailoutbox, LEO) == []
+    [told] = sent_to(mailoutbox, LEO)
+    assert told.subject == "Ha cambiado el correo de un regalo"
     assert len(sent_to(mailoutbox, LEA)) == 1
-    assert Mail.objects.get(to=LEO).status == Mail.Status.DROPPED
+    waiting = Mail.objects.get(to=LEO, template="gift_received")
+    assert waiting.status == Mail.Status.DROPPED
 
 
 def test_buyer_who_corrects_the_address_to_a_strangers_gets_no_link_to_their_account(
@@ -75,8 +78,9 @@ def test_buyer_who_corrects_the_address_to_a_strangers_gets_no_link_to_their_acc
     bought = pay(api.checkout({**own, "phone": "+34611222333"}))
     work()
     assert Account.objects.filter(student__email=LEO).exists()
-    correct_email(order_id=bought.pk, token=bought.auth_token, email=LEO)
-    assert not Student.objects.filter(email=THIEF).exists()
+    ask_for_correction(order_id=bought.pk, token=bought.auth_token, email=LEO)
+    confirm_correction()
+    assert not Student.objects.get(email=THIEF).orders.exists()
 
     mailbox_busy()
     work_later(work)

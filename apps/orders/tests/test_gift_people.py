@@ -3,9 +3,12 @@
 from datetime import timedelta
 
 import pytest
+import time_machine
 from django.urls import reverse
 
 from apps.classroom.models import Enrolment, LostAccess, Provisioning
+from apps.core.dates import midnight
+from apps.core.mail.registry import render_mail
 from apps.core.models import Mail, StaffAction
 from apps.core.privacy import CannotErase, erase_all, export_all, purge_all
 from apps.core.staff.admin_conflicts import SEEN
@@ -15,6 +18,8 @@ from apps.orders.reads import paid_without_access
 from apps.orders.settlement.gift_delivery import deliver
 from apps.orders.tests.test_gifts import BUYER, LEO, pay, place_gift, templates_to, today
 from apps.students.models import Student
+from tests.helpers.admin import forget_password
+from tests.helpers.correction import confirm_correction
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.refunds import make_clerk
 
@@ -86,6 +91,7 @@ def test_corrected_address_of_a_waiting_gift_gets_the_delivery(api, sandbox, wor
     assert (gift.recipient_email, gift.status) == (LEA, "delivered")
     assert templates_to(LEA) == ["gift_received"]
     assert not templates_to(LEO)
+    assert templates_to(BUYER).count("gift_moved") == 1
     assert StaffAction.objects.filter(about="orders.gift", kind="changed").exists()
     assert Order.objects.get().events.filter(kind="gift_changed").count() == 1
 
@@ -104,7 +110,11 @@ def test_corrected_address_of_a_delivered_gift_moves_the_access_with_a_mail(
     assert Provisioning.objects.get().student.email == LEA
     assert LostAccess.objects.get().student.email == LEO
     assert templates_to(LEA) == ["gift_received"]
-    assert templates_to(LEO) == ["gift_received"]
+    assert templates_to(LEO) == ["gift_moved", "gift_received"]
+    assert templates_to(BUYER).count("gift_moved") == 1
+    told = [render_mail(mail.template, mail.context, reveal=True, to=mail.to)
+            for mail in Mail.objects.filter(template="gift_moved")]  # fmt: skip
+    assert all(LEA not in mail.text + mail.html for mail in told)
     gift.refresh_from_db()
     assert gift.recipient.email == LEA
 
@@ -119,8 +129,24 @@ def test_access_that_moves_back_is_open_again(api, sandbox, work, client, carla)
         work()
 
     assert [(row.student.email, row.state) for row in Enrolment.objects.all()] == [(LEO, "open")]
-    assert templates_to(LEO) == ["gift_received"] * 3
-    assert templates_to(LEA) == ["gift_received"] * 2
+    assert templates_to(LEO) == ["gift_moved"] * 2 + ["gift_received"] * 3
+    assert templates_to(LEA) == ["gift_moved"] * 2 + ["gift_received"] * 2
+
+
+@pytest.mark.parametrize("is_delivered", [True, False])
+def test_address_of_a_gift_changes_only_after_a_fresh_password(
+    is_delivered, api, sandbox, work, client, carla
+):
+    pay(place_gift(api, **({} if is_delivered else {"deliver_on": later()})))
+    work()
+    gift = Gift.objects.get()
+    forget_password(client)
+
+    refused = correct(client, gift, recipient_email=LEA)
+
+    assert "Cambiarlo pide tu contraseña" in refused.text
+    gift.refresh_from_db()
+    assert gift.recipient_email == LEO
 
 
 @pytest.mark.parametrize(
@@ -225,8 +251,11 @@ def test_words_go_a_year_after_the_delivery(api, sandbox, work):
     purge_all()
     assert Gift.objects.get().message
 
+    # Soon after midnight it is still yesterday in UTC.
+    night = midnight(today()) + timedelta(minutes=20)
     Gift.objects.update(deliver_on=today() - timedelta(days=366))
-    purge_all()
+    with time_machine.travel(night):
+        purge_all()
 
     gift = Gift.objects.get()
     assert (gift.sender, gift.recipient_name, gift.message) == ("", "", "")
@@ -250,7 +279,10 @@ def test_corrected_address_of_the_buyer_sends_the_gift_to_nobody(api, sandbox, w
     body = {key: placed[key] for key in ("order_id", "token")}
 
     assert api.post("orders/correct-email", {**body, "email": "yo@example.com"})[0] == 200
+    confirm_correction()
     work()
 
-    assert templates_to("yo@example.com") == ["email_changed", "order_confirmation"]
+    assert templates_to("yo@example.com") == [
+        "email_correction", "order_confirmation", "referral_code"
+    ]  # fmt: skip
     assert templates_to(LEO) == ["gift_received"]

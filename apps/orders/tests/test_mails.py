@@ -33,12 +33,16 @@ def site(settings):
 def make_order(**fields) -> Order:
     """Ana's order of a subject and a lesson, 247 € less 12,35 €."""
     ana = find_or_create_student(email="ana@example.com", phone="+34600111111")
+    # Mails about a paid order greet by name those who have confirmed their address.
+    ana.email_confirmed_at = datetime(2026, 11, 20, tzinfo=UTC)
+    ana.save(update_fields=["email_confirmed_at"])
     order = Order.objects.create(
         student=ana,
         email=ana.email,
         phone=ana.phone,
         **{
             "first_name": "Ana",
+            "status": Order.Status.PAID,
             "payment_type": PaymentType.FULL,
             "total_amount": Decimal("234.65"),
             "paid_at": datetime(2026, 11, 21, 23, 30, tzinfo=UTC),
@@ -72,7 +76,8 @@ def make_order(**fields) -> Order:
 
 
 def confirmation(order, *, reveal=True):
-    return render_mail("order_confirmation", {"order_id": order.pk}, reveal=reveal)
+    context = {"order_id": order.pk}
+    return render_mail("order_confirmation", context, reveal=reveal, to=order.email)
 
 
 def test_confirmation_lists_the_items_and_prices():

@@ -16,7 +16,7 @@ from apps.core.privacy import erase_all
 from apps.orders.ledger.history import note
 from apps.orders.models import Order, OrderNote, Payment, Refund, StaffOrder
 from apps.students.models import Student
-from tests.helpers.admin import admin_url
+from tests.helpers.admin import admin_url, forget_password
 from tests.helpers.one_of_everything import make_one_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -108,6 +108,15 @@ def test_new_address_moves_student_orders_and_classroom_account(client, order):
     assert order.student.former_emails.filter(email=before).exists()
     assert order.events.filter(kind="email_changed").count() == 1
     assert press(client, order, "cambiar_correo", email="nueva@example.com") == ["Ya estaba hecho."]
+
+
+def test_address_changes_only_after_a_fresh_password(client, order):
+    forget_password(client)
+    url = reverse("admin:orders_order_cambiar_correo", args=[order.pk])
+    answer = client.post(url, {"email": "nueva@example.com"})
+    assert answer.url.startswith("/admin/clave?next=%2Fadmin%2Forders%2Forder%2F")
+    order.refresh_from_db()
+    assert order.student.email != "nueva@example.com"
 
 
 def test_an_address_of_somebody_else_or_no_address_changes_nothing(client, order):

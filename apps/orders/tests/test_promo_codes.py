@@ -249,12 +249,15 @@ def test_friend_code_is_refused_at_payment_with_the_price_without_it(customer, p
     assert stranger.post("process-checkout", body)[0] == 200
 
 
-def test_visitor_is_told_about_ten_customers_a_day_at_most(customer):
+@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8:77:{:x}00::1"])
+def test_visitor_is_told_about_ten_customers_a_day_at_most(customer, address):
+    """Also one who has a /48 of IPv6, and asks from another /56 each time."""
     stranger = Api()
-    answers = [
-        checkout_of(stranger, customer, "ANA15", **{**NOBODY, "email": email})
-        for email in [BRUNO["email"], ANA["email"]] * 5 + [BRUNO["email"], NOBODY["email"]]
-    ]
+    answers = []
+    emails = [BRUNO["email"], ANA["email"]] * 5 + [BRUNO["email"], NOBODY["email"]]
+    for number, email in enumerate(emails):
+        stranger.client.defaults["REMOTE_ADDR"] = address.format(number)
+        answers.append(checkout_of(stranger, customer, "ANA15", **{**NOBODY, "email": email}))
 
     assert [status for status, _ in answers] == [409] * 10 + [429] * 2
     body = checkout_body(whole(customer), total="190.00", **NOBODY)

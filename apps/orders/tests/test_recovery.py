@@ -50,6 +50,7 @@ def test_recovery_link_answers_with_the_order(api, saved):
         },
         "discounts": [{"name": "Pago completo (5 %)", "amount": 15.1}],
         "saved_total": 286.9,
+        "totals": {"full_payment": 286.9, "installment": 302.0},
         "changes": [],
         "bank": None,
     }
@@ -296,3 +297,73 @@ def test_recovery_answer_is_not_cached_indexed_or_sent_as_referrer(api, saved, t
     assert answer["Cache-Control"] == "no-store"
     assert answer["Referrer-Policy"] == "no-referrer"
     assert answer["X-Robots-Tag"] == "noindex"
+
+
+def prices(answer):
+    status, body = answer
+    assert status == 200, body
+    return body["payment_type"], body["promo_code"], body["total_amount"], body["totals"]
+
+
+def test_recovered_order_is_priced_with_the_buyer_s_changes_and_stays_as_it_was(api, saved):
+    make_promo()
+    before = list(Order.objects.values())
+    _, answer = api.get("orders/recover", **saved)
+    lessons = [item["id"] for item in answer["items"] if item["lesson_id"]]
+
+    def recover(**wishes):
+        return prices(api.get("orders/recover", **saved, **wishes))
+
+    assert recover(payment_type="installment")[2] == 302
+    # 10 % of what the other discounts leave.
+    totals = {"full_payment": 258.21, "installment": 271.8}
+    assert recover(promo_code="bienvenida10") == ("full_payment", "BIENVENIDA10", 258.21, totals)
+    one_less = {"full_payment": 234.65, "installment": 247}
+    assert recover(without=lessons[:1]) == ("full_payment", None, 234.65, one_less)
+    changed = recover(without=lessons, promo_code="BIENVENIDA10", payment_type="installment")
+    assert changed[:3] == ("installment", "BIENVENIDA10", 172.8)
+    assert list(Order.objects.values()) == before
+
+
+def test_instalments_that_a_smaller_order_does_not_allow_are_refused_with_the_reason(api, saved):
+    _, answer = api.get("orders/recover", **saved)
+    subject = answer["items"][0]["id"]
+
+    _, answer = api.get("orders/recover", **saved, payment_type="installment", without=subject)
+
+    assert (answer["payment_type"], answer["total_amount"]) == ("full_payment", 104.5)
+    reason = "Para pagar a plazos hace falta al menos una asignatura completa."
+    assert reason in [change.get("reason") for change in answer["changes"]]
+
+
+def test_guessing_promo_codes_with_a_recovery_link_is_limited(api, saved):
+    answers = [api.get("orders/recover", **saved, promo_code=f"NO{n}") for n in range(21)]
+
+    assert [status for status, _ in answers] == [200] * 20 + [429]
+    assert answers[0][1]["promo_code"] is None
+    assert answers[0][1]["changes"][0]["reason"] == "Este código no existe."
+
+    make_promo()
+    status, _ = api.get("orders/recover", **saved, promo_code="BIENVENIDA10")
+    assert status == 429, "above the limit, no answer tells a right code from a wrong one"
+
+
+def test_a_right_code_of_a_recovery_link_uses_no_try_up(api, saved):
+    make_promo()
+
+    answers = [
+        api.get("orders/recover", **saved, promo_code=code)[0]
+        for code in ["BIENVENIDA10"] * 21 + ["NO"] * 20 + ["BIENVENIDA10"]
+    ]
+
+    assert answers == [200] * 41 + [429]
+
+
+@pytest.mark.parametrize(
+    "wish", [{"payment_type": "bizum"}, {"without": "x"}, {"promo_code": "C" * 41}]
+)
+def test_recovery_with_a_malformed_wish_is_refused_in_spanish(api, saved, wish):
+    status, answer = api.get("orders/recover", **saved, **wish)
+
+    assert (status, answer["code"]) == (400, "invalid")
+    assert list(answer["fields"]) == [next(iter(wish))] or "without.0" in answer["fields"]

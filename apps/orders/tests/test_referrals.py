@@ -138,9 +138,9 @@ def test_second_order_with_the_same_phone_earns_no_reward(subject, code):
     assert ReferralReward.objects.count() == 1
 
 
-def test_free_order_earns_no_reward(ana, code):
-    cheap = make_subject("Barata", "10.00")
-    placed = place_order(cheap, total=0, code=code.code)
+@pytest.mark.parametrize(("price", "total"), [("10.00", 0), ("16.21", 40)])
+def test_order_that_no_card_can_pay_earns_no_reward(ana, code, price, total):
+    placed = place_order(make_subject("Barata", price), total=total, code=code.code)
     payment = ConfirmedPayment("one", 0, kind=PaymentKind.FREE)
     mark_paid(order_id=placed.order.pk, payment=payment, actor="comprador")
 

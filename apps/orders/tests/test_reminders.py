@@ -16,6 +16,7 @@ from apps.orders.models import Order, Payment
 from apps.orders.settlement.mark_paid import mark_paid
 from tests.helpers.factories import checkout_body, make_subject, single, whole
 from tests.helpers.parallel import in_parallel
+from tests.helpers.terms import set_terms
 
 pytestmark = [pytest.mark.django_db, pytest.mark.dates]
 NOON = datetime(2026, 11, 21, 11, 0, tzinfo=UTC)
@@ -131,8 +132,8 @@ def test_no_reminder_of_a_cart_with_nothing_on_sale(cart, clock, micro):
     assert queue_due_reminders() == 0
 
 
-def test_setting_switches_reminders_off(cart, clock, settings):
-    settings.CART_REMINDER_HOURS = []
+def test_terms_without_hours_switch_reminders_off(cart, clock):
+    set_terms(reminder_hours="")
     cart()
     clock.shift(24 * HOUR)
     assert queue_due_reminders() == 0

@@ -77,8 +77,8 @@ def test_discounts_section_shows_volume_full_payment_date_and_referral_discounts
     text = words_of(html)
     for words in (
         "Código personal del 5 %",
-        "Agosto Hasta el 31 de agosto −20 %",
-        "Septiembre Hasta el 30 de septiembre −10 %",
+        "Agosto Hasta el 31 de agosto, solo con presupuesto −20 %",
+        "Septiembre Hasta el 30 de septiembre, solo con presupuesto −10 %",
         "2 asignaturas −15,00 € 3 asignaturas −45,00 € 4 asignaturas −70,00 € "
         "5 asignaturas −90,00 € 6 o más asignaturas −110,00 €",
         "Pago completo: 5 %",
@@ -102,9 +102,9 @@ def test_discounts_section_marks_the_running_campaign_and_drops_one_that_has_end
         after = words_of(client.get("/precios").content.decode())
 
     assert "Rebajas Ahora Hasta el 22 de agosto de 2027 −30 %" in sale
-    assert "Agosto Hasta el 31 de agosto −20 %" in sale
+    assert "Agosto Hasta el 31 de agosto, solo con presupuesto −20 %" in sale
     assert "Rebajas" not in after
-    assert "Agosto Ahora Hasta el 31 de agosto −20 %" in after
+    assert "Agosto Ahora Hasta el 31 de agosto, solo con presupuesto −20 %" in after
 
 
 def test_prices_page_has_the_anchors_presupuesto_calculadora_and_descuentos(client: Client) -> None:

@@ -41,11 +41,24 @@ def test_degrees_of_tile_and_question_are_those_on_sale(client: Client) -> None:
     for name in ("Turismo", "Derecho", "Ingeniería"):
         make_subject(f"Historia de {name}", degree=make_degree(name=name, university=university))
     make_degree(name="Sin asignaturas", university=university)
-    make_university(name="Otra", acronym="OTR", status=University.Status.COMING_SOON)
     text = text_of(client, "/")
     assert tiles(client)["grados"] == "3"
     assert re.search(r"3 grados: Derecho \d+, Ingeniería \d+ y Turismo \d+\.", text)
-    assert "una universidad online, a elegir en el catálogo. Estamos preparando una más" in text
+
+
+def test_question_names_the_universities_of_the_catalogue(client: Client) -> None:
+    answer = "Ahora mismo damos apoyo a los estudiantes de"
+    new = "una universidad online. Estamos preparando tres más. ¿Qué carreras"
+    assert f"{answer} {new}" in text_of(client, "/")
+
+    University.objects.create(name="Abierta", acronym="UNA", status=University.Status.OPEN)
+    one = "una universidad online: Abierta (UNA). ¿Qué carreras"
+    assert f"{answer} {one}" in text_of(client, "/")
+
+    for name, acronym in (("Del Duero", "UDD"), ("De Levante", "UDL")):
+        University.objects.create(name=name, acronym=acronym)
+    announced = "Estamos preparando dos más: De Levante (UDL) y Del Duero (UDD). ¿Qué carreras"
+    assert announced in text_of(client, "/")
 
 
 def test_ways_to_pay_are_the_same_in_question_terms_and_payment_dialog(client: Client) -> None:

@@ -165,15 +165,19 @@ def test_august_banner_is_on_home_in_august_only(
 
 
 @pytest.mark.parametrize(
-    ("moment", "shown"),
+    ("moment", "cart", "shown"),
     [
-        ("2026-11-23", ""),
-        ("2026-11-24", "Semana negra: 30 % de descuento hasta el 2 de diciembre. Ver descuentos"),
-        ("2026-12-02", "Semana negra: 30 % de descuento hasta el 2 de diciembre. Ver descuentos"),
+        ("2026-11-23", True, ""),
+        ("2026-11-24", True, "Semana negra: 30 % de descuento hasta el 2 de diciembre."),
+        (
+            "2026-12-02",
+            False,
+            "Semana negra: 30 % de descuento con presupuesto hasta el 2 de diciembre.",
+        ),
     ],
 )
-def test_campaign_banner_uses_a_name_that_is_no_month(
-    client: Client, moment: str, shown: str
+def test_campaign_banner_uses_a_name_that_is_no_month_and_says_if_the_cart_lacks_the_discount(
+    client: Client, moment: str, cart: bool, shown: str
 ) -> None:
     Campaign.objects.create(
         name="Semana negra",
@@ -183,11 +187,13 @@ def test_campaign_banner_uses_a_name_that_is_no_month(
         last_month=12,
         last_day=2,
         banner=True,
+        cart=cart,
     )
     with time_machine.travel(f"{moment} 12:00+01:00", tick=False):
         html = html_of(client)
     banner = re.search(r'<aside class="campaign".*?</aside>', html, re.DOTALL)
-    assert visible_text(banner[0] if banner else "") == shown
+    text = visible_text(banner[0] if banner else "")
+    assert text == (f"{shown} Ver descuentos" if shown else "")
 
 
 def test_contact_block_has_phone_chat_link_support_email_and_madrid(client: Client) -> None:
@@ -284,7 +290,7 @@ def test_footer_has_quick_links_contact_matricularme_plataforma_and_four_legal_l
     footer = html_of(client).partition('<footer class="footer">')[2]
     for link in (
         '<a class="button" href="/compra">Matricularme ahora</a>',
-        '<a class="button button--quiet" href="/aula">Acceder a la plataforma</a>',
+        '<a class="button button--quiet" href="/login">Acceder a la plataforma</a>',
         '<a href="/terminos">', '<a href="/privacidad">', '<a href="/cookies">',
         '<a href="/aviso-legal">', "© 2025",
     ):  # fmt: skip

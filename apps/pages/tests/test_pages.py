@@ -6,6 +6,7 @@ from django.conf import settings
 from django.test import Client, override_settings
 
 from apps.pricing.seed import seed_campaigns
+from tests.helpers.factories import make_subject
 
 PAGES = {
     "/": "La academia online para estudiantes de universidades online",
@@ -196,33 +197,35 @@ def test_content_page_states_45_min_pec_video_8_theory_videos_and_60_test_questi
             "2026-11-10",
             ["Descuento por volumen", "Pago completo (5 %)"],
             [
-                "1 240,00 € – −12,00 € 228,00 €",
-                "2 480,00 € −15,00 € −24,00 € 441,00 €",
-                "3 720,00 € −45,00 € −36,00 € 639,00 €",
-                "4 960,00 € −70,00 € −48,00 € 842,00 €",
-                "5 1200,00 € −90,00 € −60,00 € 1050,00 €",
-                "6 1440,00 € −110,00 € −72,00 € 1258,00 €",
+                "1 200,00 € – −10,00 € 190,00 €",
+                "2 400,00 € −15,00 € −20,00 € 365,00 €",
+                "3 600,00 € −45,00 € −30,00 € 525,00 €",
+                "4 800,00 € −70,00 € −40,00 € 690,00 €",
+                "5 1000,00 € −90,00 € −50,00 € 860,00 €",
+                "6 1200,00 € −110,00 € −60,00 € 1030,00 €",
             ],
         ),
         (
             "2026-08-10",
             ["Descuento por volumen", "Descuento de agosto (20 %)", "Pago completo (5 %)"],
             [
-                "1 240,00 € – −48,00 € −12,00 € 180,00 €",
-                "2 480,00 € −15,00 € −96,00 € −24,00 € 345,00 €",
-                "3 720,00 € −45,00 € −144,00 € −36,00 € 495,00 €",
-                "4 960,00 € −70,00 € −192,00 € −48,00 € 650,00 €",
-                "5 1200,00 € −90,00 € −240,00 € −60,00 € 810,00 €",
-                "6 1440,00 € −110,00 € −288,00 € −72,00 € 970,00 €",
+                "1 200,00 € – −40,00 € −10,00 € 150,00 €",
+                "2 400,00 € −15,00 € −80,00 € −20,00 € 285,00 €",
+                "3 600,00 € −45,00 € −120,00 € −30,00 € 405,00 €",
+                "4 800,00 € −70,00 € −160,00 € −40,00 € 530,00 €",
+                "5 1000,00 € −90,00 € −200,00 € −50,00 € 660,00 €",
+                "6 1200,00 € −110,00 € −240,00 € −60,00 € 790,00 €",
             ],
         ),
     ],
 )
-def test_prices_page_shows_1_to_6_subjects_at_240_euros_minus_the_volume_discount(
+def test_prices_page_shows_1_to_6_subjects_at_the_most_frequent_price_less_the_discounts(
     client: Client, day: str, columns: list[str], budgets: list[str]
 ) -> None:
-    # 240 € each, less the discounts for volume, campaign and full payment.
     seed_campaigns()
+    for price in ("215.50", "200", "180", "200"):
+        make_subject(price=price)
+    make_subject(price="180", active=False)
     with time_machine.travel(f"{day} 12:00", tick=False):
         html = client.get("/precios").content.decode()
     table = html[html.index('<table class="table">') : html.index("</table>")]
@@ -233,6 +236,10 @@ def test_prices_page_shows_1_to_6_subjects_at_240_euros_minus_the_volume_discoun
         for row in re.findall(r"<tr><th scope=.row.*?</tr>", table)
     ]
     assert rows == budgets
+    lead = visible_text(html.partition('<h2 id="tabla-title">')[2].partition("<div")[0])
+    assert "Con 200,00 € por asignatura, el precio más frecuente de nuestro catálogo" in lead
+    only_in_calculator = "«Descuento de agosto (20 %)» solo lo tienes con un presupuesto"
+    assert (only_in_calculator in lead) is ("Descuento de agosto (20 %)" in columns)
 
 
 def test_test_cards_are_listed_in_sandbox_mode_only(

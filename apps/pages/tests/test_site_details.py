@@ -3,6 +3,7 @@ that end with a full stop.
 """
 
 import re
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -36,10 +37,15 @@ def test_header_links_to_each_plan_of_the_demo(client: Client) -> None:
     assert 'id="plan-completo"' in demo
 
 
-def test_platform_link_of_the_footer_leads_to_the_owner_s_classroom(client: Client) -> None:
+@pytest.mark.parametrize("student_login", [False, True])
+def test_platform_link_of_the_footer_leads_to_login_and_on_to_the_owner_s_classroom(
+    client: Client, settings: Any, student_login: bool
+) -> None:
+    settings.STUDENT_LOGIN = student_login
     SiteSettings.current()
     SiteSettings.objects.update(portal_url="https://aula.example/entrar")
-    assert 'href="https://aula.example/entrar">Acceder a la plataforma</a>' in html_of(client, "/")
+    assert 'href="/login">Acceder a la plataforma</a>' in html_of(client, "/")
+    assert 'href="https://aula.example/entrar">Ir al aula virtual</a>' in html_of(client, "/login")
 
 
 def test_links_of_legal_texts_carry_their_address_for_printing(client: Client) -> None:

@@ -115,7 +115,7 @@ def _payments(order: Order) -> Iterator[str]:
         if rows
         else order.total_cents
     )
-    # A total below the provider's minimum is not charged (`place.CARD_MINIMUM_CENTS`).
+    # A total below the provider's minimum is not charged (`models.order.CARD_MINIMUM_CENTS`).
     is_free = any(row.is_free for row in counted)
     if not counted:
         yield f"está {_status(order)} y no tiene ningún cobro"

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from apps.core.errors import AcademyError, NotFound
 from apps.payments.stripe.breaker import CallNotMade, CircuitBreaker
-from apps.payments.stripe.transport import LimitedClient, WaitingPlaces
+from apps.payments.stripe.transport import LimitedClient, NotInRehearsal, WaitingPlaces
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +55,12 @@ class ProviderBusy(ProviderError):
     def __init__(self, retry_after: int) -> None:
         super().__init__()
         self.retry_after = retry_after
+
+
+class PaymentsRehearsed(ProviderBusy):
+    """No request was sent: this is a rehearsal (`apps.core.rehearsal`)."""
+
+    message = "Esta es una copia de ensayo de la tienda: aquí no se cobra nada."
 
 
 # What a call to Stripe can fail with, for the API's document.
@@ -97,6 +103,8 @@ def client() -> stripe.StripeClient:
 def provider_errors() -> Iterator[None]:
     try:
         yield
+    except NotInRehearsal as refused:
+        raise PaymentsRehearsed(refused.retry_after) from refused
     except CallNotMade as refused:
         raise ProviderBusy(refused.retry_after) from refused
     except stripe.StripeError as error:

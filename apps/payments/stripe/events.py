@@ -6,6 +6,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import stripe
@@ -34,9 +35,22 @@ class SignedEvent:
     payload: dict[str, Any]
 
 
+class RefusedBecause(StrEnum):
+    """Why a request to the webhook is refused, for the log and the monitor."""
+
+    NO_SIGNATURE = "no-signature"
+    WRONG_SECRET = "wrong-secret"  # noqa: S105
+    TOO_OLD = "too-old"
+    NO_JSON = "no-json"
+
+
 class BadSignature(AcademyError):
     code = "bad_signature"
     message = "La firma del evento no es válida."
+
+    def __init__(self, reason: RefusedBecause) -> None:
+        super().__init__()
+        self.reason = reason
 
 
 def read_event(body: bytes, signature: str) -> SignedEvent:
@@ -49,8 +63,10 @@ def read_event(body: bytes, signature: str) -> SignedEvent:
     try:
         _verify(body.decode(), signature)
         sent = json.loads(body)
-    except (ValueError, RecursionError, stripe.SignatureVerificationError) as error:
-        raise BadSignature from error
+    except stripe.SignatureVerificationError as error:
+        raise BadSignature(_reason(body.decode(), signature)) from error
+    except (ValueError, RecursionError) as error:
+        raise BadSignature(RefusedBecause.NO_JSON) from error
     is_storable = _is_storable(sent, MOST_LEVELS)
     if is_storable and _is_event(sent):
         return SignedEvent(sent["id"], sent["type"], sent["livemode"], sent)
@@ -59,9 +75,20 @@ def read_event(body: bytes, signature: str) -> SignedEvent:
     return SignedEvent(f"{UNREADABLE}-{digest}", UNREADABLE, False, {"body": kept})
 
 
-def _verify(body: str, signature: str) -> None:
+def _reason(body: str, signature: str) -> RefusedBecause:
+    """Why a signature was refused. One that is only too old is right without a time limit."""
+    if not signature:
+        return RefusedBecause.NO_SIGNATURE
+    with suppress(stripe.SignatureVerificationError):
+        _verify(body, signature, tolerance=None)
+        return RefusedBecause.TOO_OLD
+    return RefusedBecause.WRONG_SECRET
+
+
+def _verify(
+    body: str, signature: str, tolerance: int | None = stripe.Webhook.DEFAULT_TOLERANCE
+) -> None:
     """Raise SignatureVerificationError unless one of the secrets in use has signed the body."""
-    tolerance = stripe.Webhook.DEFAULT_TOLERANCE
     for secret in settings.STRIPE_WEBHOOK_SECRET_FALLBACKS:
         with suppress(stripe.SignatureVerificationError):
             stripe.WebhookSignature.verify_header(body, signature, secret, tolerance)

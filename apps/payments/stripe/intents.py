@@ -23,6 +23,7 @@ from apps.payments.stripe.client import (
     receipt_of,
 )
 from apps.payments.stripe.declines import refusal_code
+from apps.payments.stripe.failed_charges import Refusal, last_refusal
 from apps.payments.stripe.keys import IdempotencyKeys, once
 from apps.payments.stripe.paid_contents import PaidContents, contents_metadata
 
@@ -86,9 +87,8 @@ class ProviderPayment:
     expires_at: int = 0
     # Stripe's code for a decline: `decline_code` if there is one, else `code`.
     refusal_code: str = ""
-    # The charge of the last refused card, and Stripe's name of that card's number.
-    refused_charge: str = ""
-    refused_card: str = ""
+    # The last refused card that the buyer typed.
+    refused: Refusal | None = None
     # The numbers of the instalments that it pays, if any. The attempt belongs to the first.
     instalments: tuple[int, ...] = ()
     attempt: int = 0
@@ -246,6 +246,24 @@ def list_payments(customer: str) -> list[ProviderPayment]:
         return payments + [payment_of_session(session) for session in sessions.auto_paging_iter()]
 
 
+def highest_order_id(since: datetime) -> int:
+    """The highest order number in this shop's payments opened since. 0 without any.
+
+    Raises ProviderError.
+    """
+    params: Any = {"created": {"gte": int(since.timestamp())}, "limit": 100}
+    with provider_errors():
+        intents = client().v1.payment_intents.list(params).auto_paging_iter()
+        return max(map(_order_id_of, intents), default=0)
+
+
+def _order_id_of(intent: stripe.PaymentIntent) -> int:
+    """The number in the metadata; 0 for another shop's, which has no revision or instalments."""
+    metadata = intent.metadata.to_dict() if intent.metadata else {}
+    is_ours = number_of(metadata.get("revision")) is not None or "instalments" in metadata
+    return (number_of(metadata.get("order_id")) or 0) if is_ours else 0
+
+
 def payment_of_intent(intent: stripe.PaymentIntent) -> ProviderPayment:
     metadata = intent.metadata.to_dict() if intent.metadata else {}
     order_id = number_of(metadata.get("order_id"))
@@ -274,20 +292,12 @@ def payment_of_intent(intent: stripe.PaymentIntent) -> ProviderPayment:
         refusal_code="authentication_required"
         if intent.status == "requires_action" and metadata.get("automatic")
         else refusal_code(refusal),
-        refused_charge=id_of(getattr(refusal, "charge", None)),
-        refused_card=_fingerprint(refusal),
+        refused=last_refusal(intent),
         instalments=numbers if of_a_plan else (),
         attempt=attempt or 0 if of_a_plan else 0,
         kind=kind_of(charge) if charge else PaymentKind.CARD,
         succeeded_at=success_of(charge) if charge else None,
     )
-
-
-def _fingerprint(refusal: Any) -> str:
-    """Stripe's name of the refused card's number; empty for other payment methods."""
-    method = getattr(refusal, "payment_method", None)
-    card = getattr(method, "card", None)
-    return getattr(card, "fingerprint", None) or ""
 
 
 def _is_of_a_session(intent: stripe.PaymentIntent) -> bool:
@@ -313,6 +323,7 @@ def payment_of_session(session: stripe.checkout.Session) -> ProviderPayment:
         revision=revision or 0,
         livemode=session.livemode,
         refusal=known.refusal if known else "",
+        refused=known.refused if known else None,
         session=session.id,
         url=session.url or "",
         expires_at=session.expires_at or 0,

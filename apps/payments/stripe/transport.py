@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import requests
 import stripe
 import urllib3
+from django.conf import settings
 from requests.adapters import HTTPAdapter
 
 from apps.payments.stripe.breaker import CallNotMade, CircuitBreaker
@@ -49,6 +50,13 @@ def stripe_time_limit(seconds: float) -> Iterator[None]:
 def _seconds_left() -> float:
     deadline = _deadline.get()
     return float("inf") if deadline is None else deadline - monotonic()
+
+
+class NotInRehearsal(CallNotMade):
+    """A call that would have changed something at Stripe, refused in a rehearsal."""
+
+    def __init__(self) -> None:
+        super().__init__(BUSY_RETRY_AFTER_SECONDS)
 
 
 class WaitingPlaces:
@@ -132,8 +140,12 @@ class LimitedClient(stripe.RequestsClient):
         self._places = places
         self._breaker = breaker
 
-    def request_with_retries(self, *args: Any, **kwargs: Any) -> tuple[str, int, Mapping[str, str]]:
+    def request_with_retries(
+        self, method: str, *args: Any, **kwargs: Any
+    ) -> tuple[str, int, Mapping[str, str]]:
         """One call of the API with all its attempts. The library calls this for every call."""
+        if settings.REHEARSAL and method.lower() != "get":
+            raise NotInRehearsal
         with stripe_time_limit(self._total_seconds), self._places.place():
             if _seconds_left() <= 0:
                 over = "The time for this request's calls is over."
@@ -141,7 +153,7 @@ class LimitedClient(stripe.RequestsClient):
             is_probe = self._breaker.admit()
             failed = True
             try:
-                body, status, headers = super().request_with_retries(*args, **kwargs)
+                body, status, headers = super().request_with_retries(method, *args, **kwargs)
                 # A stored error of an earlier call shows that Stripe answers.
                 failed = status >= 500 and headers.get("Idempotent-Replayed") != "true"
                 return body, status, headers

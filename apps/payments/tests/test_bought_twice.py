@@ -3,11 +3,12 @@
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
+from django.urls import reverse
 
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
 from apps.orders.models import Order
-from tests.helpers.factories import checkout_body, make_subject, single, whole
+from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
 from tests.helpers.parallel import in_parallel
 from tests.helpers.refunds import make_clerk, refund
 from tests.helpers.shop import Api
@@ -49,6 +50,34 @@ def test_second_of_two_tabs_is_flagged_and_its_buyer_told_what_to_do(
 
 
 @pytest.mark.django_db
+def test_success_page_of_the_second_order_is_told_what_was_bought_twice(api, sandbox):
+    first, second = buy_in_two_tabs(api, sandbox, make_subject())
+
+    def answer(order):
+        reference = order.payments.get().reference
+        return Client().get(f"/api/orders/by-payment?payment_intent_id={reference}").json()
+
+    assert "bought_twice" not in answer(first)
+    assert answer(second)["bought_twice"] == ["Microeconomía"]
+
+    refund(second, make_clerk(), 18240)
+    assert "bought_twice" not in answer(second)
+
+
+@pytest.mark.django_db
+def test_free_order_does_not_tell_what_its_address_has_bought(api, sandbox):
+    """Otherwise a stranger with a code of 100 % could ask for any address."""
+    subject = make_subject()
+    pay(api, sandbox, api.checkout(checkout_body(whole(subject), total="182.40")))
+    make_promo("GRATIS100", value="100")
+    free = api.checkout(checkout_body(whole(subject), total=0, promo_code="GRATIS100"))
+    assert Order.objects.bought_twice().get().pk == free["order_id"]
+
+    path = f"/api/orders/by-payment?payment_intent_id={free['payment_intent_id']}"
+    assert "bought_twice" not in Client().get(path).json()
+
+
+@pytest.mark.django_db
 def test_what_was_bought_twice_stands_on_today_until_staff_have_attended_to_it(api, sandbox):
     _, second = buy_in_two_tabs(api, sandbox, make_subject())
     owner = Client()
@@ -65,13 +94,22 @@ def test_what_was_bought_twice_stands_on_today_until_staff_have_attended_to_it(a
 
 
 @pytest.mark.django_db
-def test_refund_of_one_of_two_orders_says_that_access_stays(
-    api, sandbox, work, mailoutbox, audited
+def test_refund_of_one_of_two_orders_says_to_staff_and_buyer_that_access_stays(
+    client, api, sandbox, work, mailoutbox, audited
 ):
     _, second = buy_in_two_tabs(api, sandbox, make_subject())
     work()
+    clerk = make_clerk()
+    client.force_login(clerk)
+    page = reverse("admin:refund_order", args=[second.pk])
+    assert "(la tiene también por otro pedido)" in client.get(page).content.decode()
+    seen = client.post(page, {"amount": "182,40", "reason": "Dos veces", "preview": "x"}).context
+    assert seen["preview"][-2:] == [
+        "Es todo lo cobrado: el pedido queda como devuelto.",
+        "El acceso sigue, porque el alumno lo tiene también por otro pedido: Microeconomía.",
+    ]
 
-    refund(second, make_clerk(), 18240)
+    refund(second, clerk, 18240)
     work()
 
     assert Enrolment.objects.count() == 1

@@ -175,7 +175,8 @@ def test_audit_without_a_list_of_charges_is_incomplete(sandbox, orders):
 
     with later():
         found = audit()
-        assert reconcile().problems == 1
+        # The refused cards and the charges without an order.
+        assert reconcile().problems == 2
     sandbox.process.control("DELETE", "faults")
 
     assert found.differences == []

@@ -19,6 +19,7 @@ from apps.pricing.payment_type import PaymentType
 from tests.helpers.completion import assert_paid_once
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.shop import DECLINED
+from tests.helpers.terms import set_terms
 
 pytestmark = pytest.mark.django_db
 
@@ -191,12 +192,12 @@ def test_first_payment_creates_3_instalments_every_20_days_and_sets_the_order_to
     assert answer["account_status"] == "pending"
 
 
-def test_order_keeps_the_instalment_plan_it_was_sold_with(api, sandbox, settings):
-    settings.INSTALMENT_COUNT, settings.INSTALMENT_EVERY_DAYS = 2, 30
+def test_order_keeps_the_instalment_plan_it_was_sold_with(api, sandbox):
+    set_terms(instalment_count=2, instalment_every_days=30)
     placed = api.checkout(
         checkout_body(whole(make_subject(price="99.99")), total="99.99", payment_type="installment")
     )
-    settings.INSTALMENT_COUNT, settings.INSTALMENT_EVERY_DAYS = 3, 20
+    set_terms()
     assert sandbox.payment(placed["payment_intent_id"])["amount"] == 5_000
     sandbox.confirm(placed["client_secret"])
 

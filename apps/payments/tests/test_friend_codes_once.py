@@ -163,7 +163,7 @@ def test_payment_that_takes_the_code_back_does_not_deadlock_with_a_cancellation(
     payment = ConfirmedPayment(first["payment_intent_id"], 16740)
 
     order = mark_paid(order_id=first["order_id"], payment=payment, actor="Stripe")
-    canceling.join(timeout=20)
+    canceling.join(timeout=60)
 
     assert (order.status, order.flag, errors) == ("paid", "", [])
     friend_code.refresh_from_db()

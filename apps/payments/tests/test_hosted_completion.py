@@ -197,9 +197,9 @@ def test_session_of_another_shop_is_stored_without_an_order(api, sandbox, work):
         "quantity": 1,
         "price_data": {"currency": "eur", "unit_amount": 900, "product_data": {"name": "Taza"}},
     }
-    session = client.v1.checkout.sessions.create(
-        {"mode": "payment", "line_items": [line], "success_url": "http://127.0.0.1/"}
-    )
+    customer = client.v1.customers.create({"email": "bruno@example.com"}).id
+    params = {"mode": "payment", "customer": customer, "line_items": [line]}
+    session = client.v1.checkout.sessions.create({**params, "success_url": "http://127.0.0.1/"})
     sandbox.pay_page(session.url)
     deliver(api, event_body("checkout.session.completed", session.id))
     work()

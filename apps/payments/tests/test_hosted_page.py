@@ -15,6 +15,7 @@ from apps.pricing.rules import CampaignTerms
 from tests.helpers.factories import checkout_body, make_promo, make_subject, single, whole
 from tests.helpers.hosted import reference_of
 from tests.helpers.plans import charges
+from tests.helpers.terms import set_terms
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("hosted")]
 
@@ -120,8 +121,8 @@ def test_page_of_an_instalment_names_it_and_saves_the_card(api, sandbox, work):
         ),
     ],
 )
-def test_page_describes_the_later_instalments_of_any_plan(api, sandbox, settings, count, later):
-    settings.INSTALMENT_COUNT = count
+def test_page_describes_the_later_instalments_of_any_plan(api, sandbox, count, later):
+    set_terms(instalment_count=count)
     placed = api.checkout(
         checkout_body(whole(make_subject(price="240.00")), total="240", payment_type="installment")
     )
@@ -188,7 +189,7 @@ def test_free_order_has_no_session(api, sandbox):
 
 def test_page_shows_list_prices_and_discount_during_a_campaign(api, sandbox, monkeypatch):
     terms = CampaignTerms("Agosto", 20, True, True, True, date(2026, 8, 31))
-    monkeypatch.setattr("apps.orders.checkout.place.campaign_today", lambda: terms)
+    monkeypatch.setattr("apps.orders.offer.offer.campaign_today", lambda: terms)
     placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
 
     session = sandbox.session(placed["session_id"])

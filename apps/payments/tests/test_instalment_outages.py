@@ -143,4 +143,4 @@ def slow_card(sandbox, order):
 def settle_at_bank(sandbox, reference):
     from tools.stripe_sandbox.testing import wait_until
 
-    wait_until(lambda: sandbox.payment(reference)["status"] == "succeeded", seconds=15)
+    wait_until(lambda: sandbox.payment(reference)["status"] == "succeeded", seconds=60)

@@ -10,21 +10,22 @@ from uuid import uuid4
 import pytest
 
 from apps.classroom.models import Enrolment, Provisioning
-from apps.core.models import Mail
-from apps.orders.checkout.cart import CheckoutItem
+from apps.core.models import Mail, RateCount
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, PromoUse
+from apps.orders.offer.cart import CheckoutItem
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.payments.models import ProviderEvent
 from apps.payments.reconcile import reconcile
 from apps.payments.webhooks import act_on
 from apps.pricing.models import PromoCode
+from tests.helpers.completion import deliver, event_body
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.hosted import open_sessions
 from tests.helpers.parallel import in_parallel
-from tests.helpers.shop import Api
+from tests.helpers.shop import DECLINED, Api
 
 pytestmark = [pytest.mark.postgres, pytest.mark.django_db(transaction=True)]
 
@@ -313,3 +314,28 @@ def test_10_concurrent_checkouts_with_one_order_key_create_one_order(sandbox):
     assert {status for status, _ in answers} <= {200, 409}
     assert len({a["order_id"] for status, a in answers if status == 200}) == 1
     assert (Order.objects.count(), Payment.objects.filter(status="open").count()) == (1, 1)
+
+
+def test_refused_cards_reported_by_all_sides_at_once_count_once(sandbox, api):
+    placed = api.checkout(checkout_body(whole(make_subject()), total="182.40"))
+    reference = placed["payment_intent_id"]
+    for _ in range(3):
+        sandbox.confirm(placed["client_secret"], DECLINED)
+    turns = count()
+
+    def report() -> object:
+        number = next(turns)
+        if number % 3 == 0:
+            return reconcile()
+        if number % 3 == 1:
+            return Api().post("complete-payment", {"payment_intent_id": reference})
+        body = event_body("payment_intent.payment_failed", reference, event_id=f"evt_{number}")
+        return deliver(Api(), body)
+
+    failed = [answer for answer in in_parallel(report, 9) if isinstance(answer, Exception)]
+
+    assert failed == []
+    order = Order.objects.get()
+    assert (order.refused_cards, order.events.filter(kind="card_refused").count()) == (3, 3)
+    counted = RateCount.objects.filter(slot__startswith="refused-cards-buyer:")
+    assert sum(counted.values_list("times", flat=True)) == 3

@@ -2,11 +2,13 @@
 
 import re
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 import stripe
 import time_machine
 
+from apps.invoices.expected import expected_cents
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Payment
 from apps.payments.reconcile import reconcile
@@ -51,11 +53,17 @@ def test_wallet_is_known_from_the_charge(details, kind):
 
 
 @pytest.mark.django_db
-def test_payment_without_a_card_is_free(api, sandbox):
-    make_promo("GRATIS100", value="100")
-    api.checkout(checkout_body(whole(make_subject()), total=0, promo_code="GRATIS100"))
+@pytest.mark.parametrize(("off", "total"), [("200.00", 0), ("189.60", 0.4)])
+def test_order_that_no_card_can_pay_is_completed_once_and_not_invoiced(api, sandbox, off, total):
+    make_promo("REGALO", kind="FIJO", value=off)
+    cart = whole(make_subject(price="200.00"))
+    body = checkout_body(cart, total=total, promo_code="REGALO", order_key=str(uuid4()))
+    first, second = api.checkout(body), api.checkout(body)
 
-    assert Payment.objects.get().kind == "free"
+    assert first["order_id"] == second["order_id"]
+    payment = Payment.objects.get()
+    assert payment.kind == "free"
+    assert expected_cents(payment.order) == 0
 
 
 @pytest.mark.django_db

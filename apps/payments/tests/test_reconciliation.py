@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from time import monotonic
 
 import pytest
 import time_machine
@@ -10,6 +11,7 @@ from django.utils import timezone
 
 from apps.orders.models import Order, Payment
 from apps.payments import jobs, reconcile
+from apps.payments.stripe import transport
 from tests.helpers.completion import assert_paid_once, deliver, event_body
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 
@@ -128,6 +130,24 @@ def test_reconciliation_continues_after_a_malformed_event(api, sandbox, placed):
         call_command("reconcile_payments")
 
     assert_paid_once(placed["order_id"])
+
+
+def test_refused_cards_take_a_share_of_the_time_of_a_run(monkeypatch, placed):
+    order, left = Order.objects.get(pk=placed["order_id"]), []
+    clock = [monotonic()]
+    monkeypatch.setattr(reconcile, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(reconcile, "refusals_since", lambda since: [])
+    monkeypatch.setattr(reconcile, "count_refused_cards", lambda *args, **kwargs: [order] * 3)
+
+    def stop_slowly(order):
+        left.append(transport._seconds_left())
+        clock[0] += 15
+
+    monkeypatch.setattr(reconcile, "stop_card_testing", stop_slowly)
+    findings = reconcile.reconcile(seconds=100)
+
+    assert (len(left), findings.postponed) == (2, 1)
+    assert all(0 < seconds <= 20 for seconds in left)
 
 
 def test_reconciliation_continues_after_an_unforeseen_error_with_one_payment(

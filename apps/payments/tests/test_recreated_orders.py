@@ -11,11 +11,14 @@ from django.utils import timezone
 from apps.classroom.models import Enrolment
 from apps.core.models import Mail
 from apps.core.staff.fresh_password import GIVEN_AT
+from apps.orders.by_staff.recreate import LostOrder, recreate_order
 from apps.orders.models import Order, Payment
+from apps.orders.offer.cart import CartLine
 from apps.orders.privacy import delete_orders
 from apps.payments.audit import audit
 from apps.payments.stripe.client import client as stripe_client
 from tests.helpers.factories import ANA, make_subject
+from tests.helpers.parallel import in_the_same_instant
 from tests.helpers.plans import buy_in_instalments
 from tests.helpers.refunds import buy, make_clerk
 
@@ -120,3 +123,29 @@ def test_wrong_contents_and_refunded_or_attended_payments_make_no_order(api, san
             reverse("admin:orders_payment_change", args=[payment.pk])
         ).content.decode()
     )
+
+
+@pytest.mark.postgres
+@pytest.mark.django_db(transaction=True)
+def test_second_click_that_waited_for_the_first_gets_the_same_order():
+    payment = Payment.objects.create(
+        reference="pi_lost", amount=Decimal("182.40"), flag="Sin pedido"
+    )
+    lost = LostOrder(
+        reference=payment.reference,
+        customer="cus_lost",
+        payment_method="pm_lost",
+        paid_cents=182_40,
+        paid_at=timezone.now(),
+        **ANA,
+        first_name="",
+        last_name="",
+        lines=[CartLine.today(make_subject())],
+        total_cents=182_40,
+    )
+
+    def make():
+        return recreate_order(lost, actor="carla")
+
+    first, second = in_the_same_instant(make, make)
+    assert first == second == Order.objects.get()

@@ -13,8 +13,9 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import Mail, SiteSettings
 from apps.payments.models import ProviderEvent
+from apps.students.models import Student
 from tests.helpers.completion import assert_paid_once, deliver, event_body
-from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.factories import ANA, checkout_body, make_promo, make_subject, whole
 from tests.helpers.shop import Api, Sandbox
 from tests.helpers.worker import run_worker
 
@@ -35,21 +36,35 @@ def statements(most: int) -> Iterator[None]:
 def test_a_paid_purchase_takes_few_statements(api: Api, sandbox: Sandbox):
     SiteSettings.current()  # Creates the row.
     subject = make_subject(price="100.00")
-    with statements(most=24):
+    with statements(most=25):
         placed = api.checkout(checkout_body(whole(subject), total=95.0))
     sandbox.confirm(placed["client_secret"])
     payment = placed["payment_intent_id"]
-    with statements(most=32):
+    with statements(most=35):
         api.post("complete-payment", {"payment_intent_id": payment})
     with statements(most=2):
         deliver(api, event_body("payment_intent.succeeded", payment))
     # Access, three mails and Stripe's event, with the search for a further task.
-    with statements(most=56):
+    with statements(most=68):
         run_worker()
 
     assert_paid_once(placed["order_id"])
     assert Mail.objects.filter(status=Mail.Status.SENT).count() == 3
     assert ProviderEvent.objects.get().outcome == f"{payment}: succeeded"
+
+
+def test_a_purchase_with_a_friend_code_reads_its_standing_once_in_each_transaction(
+    api: Api, sandbox: Sandbox
+):
+    SiteSettings.current()  # Creates the row.
+    ana = Student.objects.create(**ANA)
+    make_promo("AMIGO-ANA", kind="FIJO", value="15", is_referral_code=True, student=ana)
+    body = checkout_body(whole(make_subject(price="100.00")), total=80.0, promo_code="AMIGO-ANA")
+    with statements(most=43):
+        placed = api.checkout(body)
+    sandbox.confirm(placed["client_secret"])
+    with statements(most=55):
+        api.post("complete-payment", {"payment_intent_id": placed["payment_intent_id"]})
 
 
 def test_a_repeated_completion_takes_few_statements(api: Api, sandbox: Sandbox):

@@ -18,12 +18,14 @@ from apps.payments.stripe.client import client
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.faults import FAULTS
 from tests.helpers.shop import DECLINED, Api, Sandbox
-from tools.stripe_sandbox.testing import wait_until
 
 EVENTS = [
     f"payment_intent.{kind}" for kind in ("succeeded", "payment_failed", "processing", "canceled")
 ]
 every_fault = pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+# A call that only reads does no work, before or after which it could fail.
+_READS = {name: fault for name, fault in FAULTS.items() if "after the work" not in name}
+every_fault_of_a_read = pytest.mark.parametrize("fault", _READS.values(), ids=_READS)
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +130,7 @@ def test_checkout_after_a_failed_call_opens_one_payment_and_charges_once(
     assert_one_of_everything(sandbox)
 
 
-@every_fault
+@every_fault_of_a_read
 def test_repeated_checkout_survives_a_failure_to_read_the_open_payment(buyer, sandbox, work, fault):
     first = buyer.check_out()
     buyer.body |= {"recovery_order_id": first["order_id"], "token": first["token"]}
@@ -144,7 +146,7 @@ def test_repeated_checkout_survives_a_failure_to_read_the_open_payment(buyer, sa
     assert_one_of_everything(sandbox)
 
 
-@every_fault
+@every_fault_of_a_read
 @pytest.mark.parametrize("mode", ["embedded", "hosted"])
 def test_confirmed_payment_is_completed_after_a_failure_to_read_it(
     buyer, sandbox, work, settings, fault, mode
@@ -261,7 +263,7 @@ def deliveries(events) -> dict[str, int]:
 
 
 def test_late_event_of_a_paid_order_changes_nothing(buyer, events, sandbox, work):
-    events.fault(events="*", do="late", seconds=1)
+    events.fault(events="*", do="late", seconds=600)
     placed = buyer.check_out()
     sandbox.confirm(placed["client_secret"])
     buyer.complete(placed)
@@ -269,7 +271,7 @@ def test_late_event_of_a_paid_order_changes_nothing(buyer, events, sandbox, work
 
     events.control("POST", "webhooks", {"enabled": True})
     assert ProviderEvent.objects.count() == 0
-    wait_until(lambda: deliveries(events) == {"delivered": 1})
+    assert deliver(events) == 1
     work()
 
     assert ProviderEvent.objects.get().processed_at is not None
@@ -381,7 +383,7 @@ SOAK_EVENTS = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "purchases"), [("embedded", 30), ("hosted", 10)])
+@pytest.mark.parametrize(("mode", "purchases"), [("embedded", 20), ("hosted", 10)])
 def test_concurrent_purchases_under_random_faults_are_each_completed_once(
     api, events, sandbox, work, settings, mode, purchases
 ):

@@ -15,8 +15,8 @@ from apps.core.money import to_euros
 from apps.core.staff.fresh_password import GIVEN_AT
 from apps.orders.by_staff.create import OrderRefused, OrderRequest, create_order
 from apps.orders.by_staff.receive import Arrived, TransferRefused, missing_cents, receive_transfer
-from apps.orders.checkout.cart import CheckoutItem
 from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
+from apps.orders.offer.cart import CheckoutItem
 from apps.payments.audit.run import audit
 from apps.payments.reconcile import reconcile
 from apps.pricing.payment_type import PaymentType

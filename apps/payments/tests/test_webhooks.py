@@ -128,13 +128,13 @@ def test_live_event_in_test_mode_is_stored_and_ignored(api, sandbox, placed, wor
 def test_decline_reported_twice_is_counted_once(placed):
     for _ in range(2):
         count_refused_card(
-            order_id=placed["order_id"], event_id="evt_1", reason="expired_card", actor="Stripe"
+            order_id=placed["order_id"], refusal_id="ch_1", reason="expired_card", actor="Stripe"
         )
 
     order = Order.objects.get()
     assert order.refused_cards == 1
     event = order.events.last()
-    assert (event.kind, event.external_id) == ("card_refused", "evt_1")
+    assert (event.kind, event.external_id) == ("card_refused", "ch_1")
     assert event.reason == "Tarjeta rechazada: expired_card"
 
 

@@ -84,6 +84,7 @@ class StateFilter(admin.SimpleListFilter):
 # The student whom the code belongs to, who is rewarded for a friend code.
 OF_A_FRIEND = "Código de amigo"
 OWNER_SEARCH = "student__email"
+OWNER_LOOKUP = "student__id__exact"
 
 
 def _may_see_owner(request: HttpRequest) -> bool:
@@ -105,7 +106,7 @@ class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
         "note",
     )
     list_filter = (StateFilter, "kind", "is_referral_code", "created_at")
-    link_lookups = ("student__id__exact", "batch__id__exact")
+    link_lookups = (OWNER_LOOKUP, "batch__id__exact")
     search_fields = ("code", "note", OWNER_SEARCH)
     autocomplete_fields = ("universities", "degrees", "subjects", "student")
     fieldsets = (
@@ -135,6 +136,10 @@ class PromoCodeAdmin(GuardsChanges, AcademyModelAdmin):
     def get_search_fields(self, request: HttpRequest) -> Any:
         fields = super().get_search_fields(request)
         return [one for one in fields if one != OWNER_SEARCH or _may_see_owner(request)]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        is_owner = lookup == OWNER_LOOKUP and not _may_see_owner(request)
+        return not is_owner and super().lookup_allowed(lookup, value, request)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PromoCode]:
         codes: Any = super().get_queryset(request)

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from apps.pricing.calculator import quote_calculator
-from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.reads import pricing_data
 from apps.pricing.rules import (
     CampaignTerms,
@@ -22,13 +21,32 @@ from apps.pricing.rules import (
     quote_mismatch,
     subject_card,
 )
+from apps.pricing.sale_terms import SaleTerms
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden_cases.json").read_text(encoding="utf-8"))
-PLAN = InstalmentPlan(count=3, every_days=20)
+TERMS = SaleTerms()
 
 
 def named(case):
     return case["name"]
+
+
+def sale_terms(case):
+    """The terms of sale of the case: `pricing` of the golden cases, or the terms that it names."""
+    name = case.get("terms")
+    data = GOLDEN["terms"][name] if name else GOLDEN["pricing"]
+    plan = data["installments"]
+    return SaleTerms(
+        volume=tuple((tier, round(euros * 100)) for tier, euros in data["volume"]),
+        full_payment_percent=data["full_payment_percent"],
+        unit_base_price_cents=round(data["unit_base_price"] * 100),
+        invited_cents=round(data["invited_amount"] * 100),
+        invitee_cents=round(data["invitee_amount"] * 100),
+        invitee_max=data["invitee_max"],
+        instalment_count=plan["count"],
+        instalment_every_days=plan["every_days"],
+        instalment_minimum_total_cents=round(plan["minimum_total"] * 100),
+    )
 
 
 def campaign_terms(name):
@@ -55,6 +73,7 @@ def test_there_are_at_least_sixty_golden_cases():
 def test_cart_price_matches_the_golden_case(case):
     quote = quote_cart(
         items_of(case),
+        terms=sale_terms(case),
         payment_type=case["payment_type"],
         campaign=campaign_terms(case["campaign"]),
         promo=PromoTerms(**case["promo"]) if case["promo"] else None,
@@ -64,7 +83,7 @@ def test_cart_price_matches_the_golden_case(case):
     assert quote.lines == tuple(map(CartLine, case["list_prices"], prices))
     assert listed(quote) == case["discounts"]
     assert quote.total_cents == case["total"]
-    assert quote.due_now_cents(case["payment_type"], PLAN) == case["due_now"]
+    assert quote.due_now_cents(case["payment_type"], sale_terms(case).plan) == case["due_now"]
     assert quote.list_total_cents == sum(case["list_prices"])
     assert quote.subtotal_cents == sum(prices)
     assert quote.promo_cents == dict(case["discounts"]).get("Código promocional", 0)
@@ -73,12 +92,13 @@ def test_cart_price_matches_the_golden_case(case):
 @pytest.mark.parametrize("case", GOLDEN["offers"], ids=named)
 def test_quote_binds_only_for_its_subjects_and_payment_type(case):
     quoted = case["quoted"]
-    terms = QuoteTerms(frozenset(quoted["subjects"]), quoted["payment_type"], quoted["price"])
+    binding = QuoteTerms(frozenset(quoted["subjects"]), quoted["payment_type"], quoted["price"])
     chosen = [(subject_id, Item(cents, complete)) for subject_id, cents, complete in case["cart"]]
 
     mismatch = quote_mismatch(
-        terms,
+        binding,
         chosen,
+        terms=sale_terms(case),
         payment_type=case["payment_type"],
         campaign=campaign_terms(case.get("campaign")),
     )
@@ -88,13 +108,19 @@ def test_quote_binds_only_for_its_subjects_and_payment_type(case):
 @pytest.mark.parametrize("cents", [-1, 19201])
 def test_binding_price_outside_zero_and_the_subtotal_is_refused(cents):
     with pytest.raises(ValueError, match="can't bind"):
-        quote_cart([Item(19200, complete=True)], payment_type="installment", binding_cents=cents)
+        quote_cart(
+            [Item(19200, complete=True)],
+            terms=TERMS,
+            payment_type="installment",
+            binding_cents=cents,
+        )
 
 
 @pytest.mark.parametrize("case", GOLDEN["calculator"], ids=named)
 def test_calculator_price_matches_the_golden_case(case):
     quote = quote_calculator(
         case["subject_prices"],
+        terms=sale_terms(case),
         number_of_subjects=case["number_of_subjects"],
         full_payment=case["full_payment"],
         invited_with_code=case["invited_with_code"],
@@ -106,14 +132,22 @@ def test_calculator_price_matches_the_golden_case(case):
     assert quote.final_cents == case["final"]
 
 
-@pytest.mark.parametrize("case", GOLDEN["instalments"], ids=lambda case: str(case["total"]))
+def test_campaigns_that_only_the_calculator_takes_off_match_the_golden_cases():
+    only = [name for name in GOLDEN["campaigns"] if campaign_terms(name).only_in_calculator]
+    assert only == GOLDEN["only_in_calculator"]
+
+
+@pytest.mark.parametrize(
+    "case", GOLDEN["instalments"], ids=lambda case: f"{case['total']}{case.get('terms', '')}"
+)
 def test_first_instalment_includes_the_remainder_of_the_division(case):
-    assert PLAN.split(case["total"]) == tuple(case["payments"])
+    assert sale_terms(case).plan.split(case["total"]) == tuple(case["payments"])
 
 
 @pytest.mark.parametrize("case", GOLDEN["instalment_refusals"], ids=named)
-def test_instalments_require_a_complete_subject_and_thirty_euros(case):
-    assert instalments_refusal(items_of(case), case["total"]) == case["refusal"]
+def test_instalments_require_a_complete_subject_and_the_minimum(case):
+    terms = sale_terms(case)
+    assert instalments_refusal(items_of(case), case["total"], terms=terms) == case["refusal"]
 
 
 @pytest.mark.parametrize("case", GOLDEN["subject_cards"])
@@ -127,20 +161,31 @@ def test_card_has_price_list_price_and_the_discount_in_whole_euros(case):
     assert card == SubjectCard(case["list_price"], case["price"], case["discount_euros"])
 
 
-def test_pricing_data_has_the_constants_of_the_golden_cases():
-    assert pricing_data(None, PLAN) == GOLDEN["pricing"]
+def test_terms_of_a_new_shop_are_those_of_the_golden_cases():
+    assert sale_terms({}) == TERMS
+    assert pricing_data(TERMS, None) == GOLDEN["pricing"]
+
+
+@pytest.mark.parametrize("name", GOLDEN["terms"])
+def test_pricing_data_has_the_terms_of_sale(name):
+    assert pricing_data(sale_terms({"terms": name}), None) == GOLDEN["terms"][name]
 
 
 @pytest.mark.parametrize("name", GOLDEN["campaigns"])
 def test_pricing_data_has_the_running_campaign(name):
     expected = {**GOLDEN["pricing"], "campaign": GOLDEN["campaigns"][name]}
-    assert json.loads(json.dumps(pricing_data(campaign_terms(name), PLAN))) == expected
+    assert json.loads(json.dumps(pricing_data(TERMS, campaign_terms(name)))) == expected
 
 
 def test_calculator_refuses_fewer_prices_than_subjects():
     with pytest.raises(ValueError, match="1 prices for 2 subjects"):
         quote_calculator(
-            [24000], number_of_subjects=2, full_payment=False, invited_with_code=False, invitees=0
+            [24000],
+            terms=TERMS,
+            number_of_subjects=2,
+            full_payment=False,
+            invited_with_code=False,
+            invitees=0,
         )
 
 

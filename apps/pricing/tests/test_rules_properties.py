@@ -3,13 +3,11 @@
 from dataclasses import replace
 from datetime import date
 
-from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.pricing.calculator import quote_calculator
 from apps.pricing.instalment_plan import InstalmentPlan
 from apps.pricing.rules import (
-    PRICING,
     CampaignTerms,
     Item,
     PromoTerms,
@@ -17,6 +15,8 @@ from apps.pricing.rules import (
     promo_discount_cents,
     quote_cart,
 )
+from apps.pricing.sale_terms import SaleTerms
+from tests.helpers.properties import given
 
 cents = st.integers(min_value=0, max_value=999_999)
 items = st.lists(st.builds(Item, cents, st.booleans()), max_size=12)
@@ -35,8 +35,26 @@ percentages = st.builds(
 )
 fixed_amounts = st.builds(PromoTerms, st.just("FIJO"), cents, st.booleans())
 promos = percentages | fixed_amounts
+# Whole euros, as the calculator shows.
+euros = st.integers(min_value=0, max_value=99).map(lambda number: number * 100)
+steps = st.lists(
+    st.tuples(st.integers(min_value=2, max_value=10), euros),
+    max_size=5,
+    unique_by=lambda row: row[0],
+).map(lambda rows: tuple(zip(sorted(n for n, _ in rows), sorted(c for _, c in rows), strict=True)))
+sale_terms = st.builds(
+    SaleTerms,
+    volume=steps,
+    full_payment_percent=st.integers(min_value=0, max_value=50),
+    unit_base_price_cents=cents,
+    invited_cents=euros,
+    invitee_cents=euros,
+    invitee_max=st.integers(min_value=0, max_value=20),
+    instalment_minimum_total_cents=cents,
+)
 conditions = st.fixed_dictionaries(
     {
+        "terms": sale_terms,
         "payment_type": payment_types,
         "campaign": st.none() | campaigns,
         "promo": st.none() | promos,
@@ -131,10 +149,11 @@ def test_first_payment_is_the_total_or_the_first_instalment(items, conditions, c
     assert quote.due_now_cents("installment", plan) == plan.split(quote.total_cents)[0]
 
 
-@given(items, cents)
-def test_instalments_need_a_complete_subject_and_the_minimum_total(items, total_cents):
-    allowed = any(item.complete for item in items) and total_cents >= 30_00
-    assert (instalments_refusal(items, total_cents) is None) == allowed
+@given(items, cents, sale_terms)
+def test_instalments_need_a_complete_subject_and_the_minimum_total(items, total_cents, terms):
+    is_enough = total_cents >= terms.instalment_minimum_total_cents
+    allowed = any(item.complete for item in items) and is_enough
+    assert (instalments_refusal(items, total_cents, terms=terms) is None) == allowed
 
 
 @given(percentages, cents, cents)
@@ -152,12 +171,14 @@ def test_promo_code_on_a_smaller_amount_never_leaves_more_to_pay(promo, one, oth
     invited=st.booleans(),
     invitees=st.integers(min_value=0, max_value=8),
     campaign=st.none() | campaigns,
+    terms=sale_terms,
 )
 def test_calculator_price_is_the_base_less_whole_euros_and_never_negative(
-    prices, unchosen, full_payment, invited, invitees, campaign
+    prices, unchosen, full_payment, invited, invitees, campaign, terms
 ):
     quote = quote_calculator(
         prices,
+        terms=terms,
         number_of_subjects=len(prices) or unchosen,
         full_payment=full_payment,
         invited_with_code=invited,
@@ -167,4 +188,4 @@ def test_calculator_price_is_the_base_less_whole_euros_and_never_negative(
     amounts = [discount.amount_cents for discount in quote.discounts]
     assert all(amount > 0 and amount % 100 == 0 for amount in amounts)
     assert quote.final_cents == max(0, quote.base_cents - sum(amounts))
-    assert quote.base_cents == (sum(prices) if prices else unchosen * PRICING.unit_base_price_cents)
+    assert quote.base_cents == (sum(prices) if prices else unchosen * terms.unit_base_price_cents)

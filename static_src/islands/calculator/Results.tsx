@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { post } from "../../lib/api";
-import type { CalculatorQuote } from "../../lib/calculator";
-import { listPriceCents } from "../../lib/discounts";
+import { type CalculatorQuote, isOnlyInCalculator } from "../../lib/calculator";
+import { campaignName } from "../../lib/discounts";
 import { EmailField, PrivacyNote } from "../../lib/fields";
 import { Honeypot, PhoneField, SubmitButton, useLeadForm } from "../../lib/forms";
 import { BackIcon } from "../../lib/icons";
@@ -127,20 +127,6 @@ type FiguresProps = {
   hidden: boolean;
 };
 
-/** Crosses out what card and cart cross out. */
-function Before({ cents, campaign }: { cents: number; campaign: Campaign | null }) {
-  const before = listPriceCents(cents, campaign);
-  if (before === cents) return null;
-  return (
-    <>
-      <s className="price price--list">
-        <span className="visually-hidden">Antes: </span>
-        {formatEuros(before)}
-      </s>{" "}
-    </>
-  );
-}
-
 function Figures({ budget, result, campaign, hidden }: FiguresProps) {
   return (
     <div className="calculator__figures" data-blurred={hidden || undefined} inert={hidden}>
@@ -148,10 +134,7 @@ function Figures({ budget, result, campaign, hidden }: FiguresProps) {
         {result.subjects.map(({ id, name, priceCents }) => (
           <li key={id}>
             <span>{name}</span>
-            <span>
-              <Before cents={priceCents} campaign={campaign} />
-              <span className="price price--plain">{formatEuros(priceCents)}</span>
-            </span>
+            <span className="price price--plain">{formatEuros(priceCents)}</span>
           </li>
         ))}
       </ul>
@@ -173,6 +156,8 @@ function Figures({ budget, result, campaign, hidden }: FiguresProps) {
       </dl>
       <p className="form__note">
         {vatSentence()}.
+        {isOnlyInCalculator(campaign) &&
+          ` El «${campaignName(campaign)}» se resta aquí del precio de la tienda, y solo lo tienes si compras con este presupuesto.`}
         {hidden &&
           (budget.wasInvited || budget.invitees > 0) &&
           " Los descuentos por invitación están sujetos a comprobación."}

@@ -219,7 +219,8 @@ function RemoveButton({ label, onRemove }: { label: string; onRemove: () => void
       className="cart__remove"
       aria-label={label}
       data-tooltip="Quitar"
-      onClick={onRemove}
+      // A double click must not remove the next line, too, which moves under the pointer.
+      onClick={({ detail }) => detail < 2 && onRemove()}
     >
       <CloseIcon />
     </button>

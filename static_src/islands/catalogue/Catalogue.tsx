@@ -121,7 +121,8 @@ export function Catalogue(props: Props) {
 
   return (
     <>
-      {unfinished}
+      {/* A new choice takes the place of the old one: the floating button stands there. */}
+      {cart.length === 0 && unfinished}
       <Filters
         universities={universities}
         degrees={degrees.status === "ready" ? degrees.data : []}

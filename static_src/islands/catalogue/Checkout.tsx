@@ -44,7 +44,8 @@ export function useCheckout(): CheckoutState {
     try {
       const { PaymentDialog } = await loadPaymentDialog();
       setDialog(() => PaymentDialog);
-      show("payment");
+      // Whoever has closed the cart meanwhile does not want to pay now.
+      show((now) => (now === open ? "payment" : now));
     } catch (error) {
       reportMissingDialog(error);
     }

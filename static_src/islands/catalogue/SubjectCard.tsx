@@ -104,7 +104,8 @@ export const SubjectCard = memo(
                 className={complete ? "button button--quiet" : "button button--soft"}
                 aria-label={`${selectAll}: ${name}`}
                 disabled={active.length === 0}
-                onClick={() => onToggleAll(subject)}
+                // The second tap of a double tap would undo the first.
+                onClick={({ detail }) => detail < 2 && onToggleAll(subject)}
               >
                 {selectAll}
               </button>

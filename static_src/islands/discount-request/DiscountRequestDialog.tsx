@@ -7,16 +7,18 @@ import type { Academy } from "../../schemas/academy";
 import { CAREERS, DiscountRequest } from "../../schemas/discountRequest";
 import { Sent } from "../../schemas/leads";
 
+type Props = { academy: Academy; percent: number; days: number };
+
 /** The button of the discounts section with its dialog: a form that sends a personal promo code. */
-export function DiscountRequestDialog({ academy }: { academy: Academy }) {
+export function DiscountRequestDialog(props: Props) {
   return (
     <ModalButton label="Solicitar mi descuento" className="button" title="Solicita tu descuento">
-      {(close) => <RequestForm academy={academy} onSent={close} />}
+      {(close) => <RequestForm {...props} onSent={close} />}
     </ModalButton>
   );
 }
 
-function RequestForm({ academy, onSent }: { academy: Academy; onSent(): void }) {
+function RequestForm({ academy, percent, days, onSent }: Props & { onSent(): void }) {
   const { errors, sending, attributes } = useLeadForm(
     DiscountRequest,
     async (request) => {
@@ -33,7 +35,7 @@ function RequestForm({ academy, onSent }: { academy: Academy; onSent(): void }) 
   return (
     <form className="form" {...attributes}>
       <p className="form__lead">
-        Te enviamos por email un código personal del 5 %, válido durante 30 días.
+        Te enviamos por email un código personal del {percent} %, válido durante {days} días.
       </p>
       <PhoneField error={errors.phone} />
       <EmailField error={errors.email} />

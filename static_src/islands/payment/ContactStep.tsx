@@ -33,8 +33,11 @@ type Props = {
   /** The field that gets the focus when the step is shown; the heading gets it otherwise. */
   startAt: StepField | null;
   onEdit(contact: Contact): void;
-  onGiftEdit(gift: Gift | null): void;
+  /** Without it the order stays the gift that it is. */
+  onGiftEdit?: (gift: Gift | null) => void;
   onNext(): void;
+  /** Without it the only way on is a valid form. */
+  onCancel?: () => void;
 };
 
 /** Step 1 of the payment dialog: the buyer's contact data. `contact.ts` validates them. */
@@ -69,7 +72,7 @@ export function ContactStep({ contact, gift, serverErrors, academy, startAt, ...
   }
   function answerForGift(email: string) {
     setConfirmed([...confirmed, email]);
-    if (gift) onGiftEdit({ ...gift, email });
+    if (gift) onGiftEdit?.({ ...gift, email });
     focus("gift.deliver_on");
   }
   // Messages appear only after the first submit. From then on they are updated while typing.
@@ -138,22 +141,24 @@ export function ContactStep({ contact, gift, serverErrors, academy, startAt, ...
           onChange={(event) => edit(typedPhone(event.target.value, contact.prefix))}
         />
       </div>
-      <GiftFields
-        gift={gift}
-        errors={errors}
-        onEdit={onGiftEdit}
-        question={
-          asking &&
-          gift &&
-          giftSuggestion && (
-            <EmailQuestion
-              suggestion={giftSuggestion}
-              typed={gift.email}
-              onAnswer={answerForGift}
-            />
-          )
-        }
-      />
+      {onGiftEdit && (
+        <GiftFields
+          gift={gift}
+          errors={errors}
+          onEdit={onGiftEdit}
+          question={
+            asking &&
+            gift &&
+            giftSuggestion && (
+              <EmailQuestion
+                suggestion={giftSuggestion}
+                typed={gift.email}
+                onAnswer={answerForGift}
+              />
+            )
+          }
+        />
+      )}
       <div>
         {ACCEPTANCES.map((field) => (
           <AcceptanceCheckbox key={field} {...{ field, contact, errors, onEdit }} />
@@ -162,6 +167,11 @@ export function ContactStep({ contact, gift, serverErrors, academy, startAt, ...
       <button type="submit" className="button button--large">
         Continuar
       </button>
+      {props.onCancel && (
+        <button type="button" className="button button--quiet" onClick={props.onCancel}>
+          Volver sin cambiar
+        </button>
+      )}
       <PrivacyNote academy={academy} purpose={PURCHASE_PURPOSE} />
     </form>
   );
@@ -186,30 +196,22 @@ function EmailQuestion({ suggestion, typed, onAnswer }: QuestionProps) {
   );
 }
 
-export const ACCEPTANCES = ["termsAccepted", "privacyAccepted"] as const;
+const ACCEPTANCES = ["termsAccepted", "privacyAccepted"] as const;
 
 type AcceptanceProps = {
   field: (typeof ACCEPTANCES)[number];
   contact: Contact;
   errors: ContactErrors;
-  disabled?: boolean;
   onEdit(contact: Contact): void;
 };
 
 /** The checkbox that accepts the terms, or the privacy policy. */
-export function AcceptanceCheckbox({
-  field,
-  contact,
-  errors,
-  disabled = false,
-  onEdit,
-}: AcceptanceProps) {
+function AcceptanceCheckbox({ field, contact, errors, onEdit }: AcceptanceProps) {
   return (
     <Checkbox
       name={field}
       required
       checked={contact[field]}
-      disabled={disabled}
       error={errors[field]}
       onChange={(accepted) => onEdit({ ...contact, [field]: accepted })}
     >

@@ -40,7 +40,7 @@ export function OrderSummary({ order, dueNowCents, onRemove, children }: Props) 
                   className="cart__remove"
                   aria-label={`Quitar ${line.name} del pedido`}
                   data-tooltip="Quitar"
-                  onClick={() => onRemove(line)}
+                  onClick={({ detail }) => detail < 2 && onRemove(line)}
                 >
                   <CloseIcon />
                 </button>

@@ -6,13 +6,8 @@ import { toast } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
 import { followPayment } from "../success/paymentResult";
 import { resendEmail, successUrl } from "./checkoutApi";
-import {
-  formatCountdown,
-  notReadyMessage,
-  RESEND_ATTEMPTS,
-  secondsUntil,
-  waitAfter,
-} from "./countdown";
+import { formatCountdown, notReadyMessage, RESEND_ATTEMPTS, waitAfter } from "./countdown";
+import { useSecondsUntil } from "./useSecondsUntil";
 
 const SEND_FAILED = "Error al enviar email";
 const NOT_SENT = "No se pudo reenviar el email";
@@ -168,18 +163,4 @@ export function Saved({ email, onClose }: { email: string; onClose(): void }) {
       </button>
     </div>
   );
-}
-
-function useSecondsUntil(moment: number): number {
-  const [now, setNow] = useState(() => Date.now());
-  const left = secondsUntil(moment, now);
-  useEffect(() => {
-    setNow(Date.now());
-    const timer = setInterval(() => {
-      setNow(Date.now());
-      if (Date.now() >= moment) clearInterval(timer);
-    }, 1000);
-    return () => clearInterval(timer);
-  }, [moment]);
-  return left;
 }

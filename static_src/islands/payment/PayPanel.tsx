@@ -5,11 +5,28 @@ import { formatEuros } from "../../lib/money";
 import type { Academy } from "../../schemas/academy";
 import { CardForm, type CardHandle } from "./CardForm";
 import { PURCHASE_PURPOSE } from "./ContactStep";
+import { formatCountdown } from "./countdown";
 import { recoveryUrl } from "./pendingPayment";
 import { focusRefusal } from "./RefusalNotice";
 import { canPay, isBusy, mustAcceptPrice, type Purchase, type PurchaseEvent } from "./state";
+import { useSecondsUntil } from "./useSecondsUntil";
 import { Waiting } from "./Waiting";
 import { OrWithCard, TICK_THIS_BOX, type WalletPayment, Wallets } from "./Wallets";
+
+/** Why the buyer has to wait, and for how long. */
+function Paused({ until, text }: { until: number; text: string }) {
+  const seconds = useSecondsUntil(until);
+  return (
+    <div className="notice notice--warning">
+      <p role="alert">{text}</p>
+      {seconds > 0 ? (
+        <p role="timer">Podrás pagar en {formatCountdown(seconds)}.</p>
+      ) : (
+        <p role="status">Ya puedes pagar.</p>
+      )}
+    </div>
+  );
+}
 
 type Props = {
   purchase: Purchase;
@@ -21,8 +38,6 @@ type Props = {
   onWallet(payment: WalletPayment): void;
   /** Checkboxes after the required ones. */
   children?: ReactNode;
-  /** Checkboxes before the two that are always shown. */
-  boxesBefore?: ReactNode;
   payable: boolean;
 };
 
@@ -36,8 +51,8 @@ export const needsNoCard = (dueNowCents: number): boolean => dueNowCents < CARD_
 export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...props }: Props) {
   const { boxes, payment, contact } = purchase;
   const busy = isBusy(purchase);
-  const tick = (box: keyof typeof boxes) => (ticked: boolean) =>
-    dispatch({ type: "box_ticked", box, ticked });
+  const tick = (box: keyof typeof boxes) => (isTicked: boolean) =>
+    dispatch({ type: "box_ticked", box, ticked: isTicked });
   const secret =
     payment.phase === "card" || payment.phase === "confirming" ? payment.clientSecret : null;
   const payButton = useRef<HTMLButtonElement>(null);
@@ -50,7 +65,8 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
     }
     phaseBefore.current = payment.phase;
   }, [payment.phase]);
-  const ready = boxes.adult && boxes.withdrawal && props.payable;
+  const ticked = boxes.adult && boxes.withdrawal;
+  const ready = ticked && props.payable;
   const free = needsNoCard(dueNowCents);
   const undecided = mustAcceptPrice(purchase);
 
@@ -71,7 +87,6 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
   return (
     <div className="pay-panel">
       <div ref={requiredBoxes}>
-        {props.boxesBefore}
         <Checkbox
           required
           checked={boxes.adult}
@@ -139,6 +154,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
         </p>
       )}
       <div className="pay-bar">
+        {purchase.notice?.kind === "paused" && <Paused {...purchase.notice} />}
         {purchase.notice?.kind === "problem" && (
           <p className="field__error" role="alert">
             {purchase.notice.text}
@@ -165,7 +181,7 @@ export function PayPanel({ purchase, dispatch, card, dueNowCents, academy, ...pr
         <p id="pay-meaning" className="pay-bar__meaning">
           {free ? "Pedido gratuito" : "Pedido con obligación de pago"}
           {undecided && <span>. Acepta antes el precio nuevo.</span>}
-          {!ready && <span>. Marca las casillas obligatorias para continuar.</span>}
+          {!ticked && <span>. Marca las casillas obligatorias para continuar.</span>}
         </p>
       </div>
       <PrivacyNote academy={academy} purpose={PURCHASE_PURPOSE} />

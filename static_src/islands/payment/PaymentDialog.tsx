@@ -182,7 +182,10 @@ export function PaymentDialog({ open, onOpenChange, opener, ...props }: Props) {
               purchase={purchase}
               order={purchase.priced ?? estimateOrder(pricing, cart, purchase, bindingQuote)}
               onPay={(totalCents, wallet) =>
-                payWithWallet({ items: toCheckoutItems(cart), totalCents }, wallet)
+                payWithWallet(
+                  { items: toCheckoutItems(cart), totalCents, plan: pricing.instalments },
+                  wallet,
+                )
               }
               onGiftErrors={(errors) =>
                 dispatch({ type: "refused", refusal: { kind: "contact", errors } })

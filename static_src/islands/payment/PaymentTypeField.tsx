@@ -1,6 +1,7 @@
 import { formatEuros } from "../../lib/money";
 import type { InstalmentsRefusal } from "../../lib/quote";
 import { splitInstalments } from "../../lib/quote";
+import type { Academy } from "../../schemas/academy";
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
 import { instalmentAmounts } from "./instalmentAmounts";
@@ -56,6 +57,16 @@ export function PaymentTypeField(props: Props) {
         {...{ chosen, onChoose }}
       />
     </fieldset>
+  );
+}
+
+/** The ways to pay that the page itself does not take. */
+export function OtherPayments({ academy }: { academy: Academy }) {
+  return (
+    <p className="form__note">
+      Aquí pagas con tarjeta. También aceptamos {academy.otherPayments}: escríbenos a{" "}
+      <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
+    </p>
   );
 }
 

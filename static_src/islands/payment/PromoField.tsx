@@ -16,7 +16,7 @@ type Props = {
   email: string;
   order: OrderCredentials | null;
   /** The promo code of the page's link. Applied once as if typed, then set to an empty string. */
-  linkCode: RefObject<string>;
+  linkCode?: RefObject<string>;
   onApply(promo: AppliedPromo): void;
   onRefuse(text: string): void;
   onRemove(): void;
@@ -38,6 +38,7 @@ export function PromoField(props: Props) {
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: runs once, when the dialog opens.
   useEffect(() => {
+    if (!props.linkCode) return;
     const code = props.linkCode.current;
     props.linkCode.current = "";
     if (!applied) apply(code);

@@ -7,17 +7,16 @@ import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { WholeOffer } from "../catalogue/WholeOffer";
-import { AlreadyBought } from "./AlreadyBought";
 import type { CardHandle } from "./CardForm";
 import type { CheckoutCart } from "./checkoutApi";
 import { giftDay } from "./gift";
 import { OrderSummary } from "./OrderSummary";
 import { centsBeforePromo, estimateOrder, isAtQuotedPrice, withoutItems } from "./orderEstimate";
-import { PaymentTypeField } from "./PaymentTypeField";
+import { OtherPayments, PaymentTypeField } from "./PaymentTypeField";
 import { needsNoCard, PayPanel } from "./PayPanel";
 import { PromoField } from "./PromoField";
 import { QuotedPrice } from "./QuotedPrice";
-import { PriceChanged, RefusalNotice } from "./RefusalNotice";
+import { ServerNotice } from "./ServerNotice";
 import { isBusy, type Purchase, type PurchaseEvent } from "./state";
 import type { WalletPayment } from "./Wallets";
 
@@ -50,7 +49,11 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
     estimateOrder(pricing, cart, { paymentType: type, promo, quote }, props.bindingQuote);
   // Show the server's prices once the server has priced the order.
   const order = purchase.priced ?? estimate(paymentType);
-  const checkoutCart: CheckoutCart = { items, totalCents: order.totalCents };
+  const checkoutCart: CheckoutCart = {
+    items,
+    totalCents: order.totalCents,
+    plan: pricing.instalments,
+  };
   const due =
     payment.phase === "card" || payment.phase === "confirming"
       ? payment.dueCents
@@ -125,10 +128,7 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           disabled={busy}
           onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
         />
-        <p className="form__note">
-          Aquí pagas con tarjeta. También aceptamos {academy.otherPayments}: escríbenos a{" "}
-          <a href={`mailto:${academy.supportEmail}`}>{academy.supportEmail}</a>.
-        </p>
+        <OtherPayments academy={academy} />
       </div>
       <section className="purchase__pay" aria-labelledby="pay-heading">
         <h3 className="purchase__heading" id="pay-heading">
@@ -201,50 +201,4 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
       </section>
     </div>
   );
-}
-
-type ServerNoticeProps = {
-  purchase: Purchase;
-  totalCents: number;
-  onRemove(items: UnavailableItem[]): void;
-  onBuyAgain(): void;
-  onAcceptPrice(): void;
-};
-
-/** Why the server refused the cart: already bought, another price, or not available any more. */
-function ServerNotice({
-  purchase: { notice },
-  totalCents,
-  onRemove,
-  onBuyAgain,
-  onAcceptPrice,
-}: ServerNoticeProps) {
-  if (notice?.kind === "already_bought") {
-    return <AlreadyBought items={notice.items} onRemove={onRemove} onBuyAgain={onBuyAgain} />;
-  }
-  if (notice?.kind === "price_changed") {
-    return <PriceChanged totalCents={totalCents} onAccept={onAcceptPrice} />;
-  }
-  if (notice?.kind === "unavailable") {
-    return (
-      <RefusalNotice>
-        <p>
-          <strong>Ya no se puede comprar:</strong>
-        </p>
-        <ul>
-          {notice.items.map((item) => (
-            <li key={`${item.subjectId}-${item.lessonId}`}>{item.name}</li>
-          ))}
-        </ul>
-        <button
-          type="button"
-          className="button button--quiet"
-          onClick={() => onRemove(notice.items)}
-        >
-          Quitar del carrito
-        </button>
-      </RefusalNotice>
-    );
-  }
-  return null;
 }

@@ -9,20 +9,26 @@ import {
   ResendResponse,
 } from "../../schemas/checkout";
 import type { PaymentType } from "../../schemas/paymentType";
+import type { Pricing } from "../../schemas/pricing";
 import { e164 } from "./contact";
 import type { OrderCredentials, Purchase } from "./state";
 
-export type CheckoutCart = { items: CheckoutItem[]; totalCents: number };
+export type CheckoutCart = {
+  items: CheckoutItem[];
+  totalCents: number;
+  plan: Pricing["instalments"];
+};
 
 /**
  * The body of process-checkout. `totalCents` is the total that the buyer was shown: the server
- * refuses with `price_changed` if its own total differs. `orderKey` is a random UUID that makes the
+ * refuses with `price_changed` if its own total differs, and instalments if it sells another plan
+ * than `plan`. `orderKey` is a random UUID that makes the
  * first checkout idempotent: a repeated request with the same key finds the order instead of
  * creating another.
  */
 export function checkoutBody(
   purchase: Purchase,
-  { items, totalCents }: CheckoutCart,
+  { items, totalCents, plan }: CheckoutCart,
   { saveForLater, orderKey = null }: { saveForLater: boolean; orderKey?: string | null },
 ) {
   const { contact, boxes, gift, order } = purchase;
@@ -31,6 +37,7 @@ export function checkoutBody(
     phone: e164(contact),
     total_amount: totalCents / 100,
     payment_type: purchase.paymentType,
+    installments: { count: plan.count, every_days: plan.everyDays },
     gift: gift && { ...gift, email: gift.email.trim() },
     items,
     promo_code: purchase.promo?.code ?? null,

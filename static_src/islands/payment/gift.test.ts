@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { checkoutBody } from "./checkoutApi";
+import { PRICING } from "./fixtures";
 import { type Gift, giftDay, giftErrors, lastDay, newGift } from "./gift";
 import { NEW_PURCHASE, purchaseReducer } from "./state";
 
@@ -58,7 +59,7 @@ describe("a gift", () => {
     const purchase = purchaseReducer(paying, { type: "gift_edited", gift: GIFT });
 
     expect(purchase.payment.phase).toBe("none");
-    const cart = { items: [], totalCents: 0 };
+    const cart = { items: [], totalCents: 0, plan: PRICING.instalments };
     const options = { saveForLater: false };
     expect(checkoutBody(purchase, cart, options).gift).toEqual(GIFT);
     const recovered = checkoutBody({ ...purchase, gift: undefined }, cart, options);

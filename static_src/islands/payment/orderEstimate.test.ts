@@ -96,12 +96,17 @@ it("builds the body of process-checkout with all fields, in euros, for the exist
     order: { orderId: 12, token: "llave" },
   };
   expect(
-    checkoutBody(purchase, { items: [], totalCents: 23_940 }, { saveForLater: false }),
+    checkoutBody(
+      purchase,
+      { items: [], totalCents: 23_940, plan: PRICING.instalments },
+      { saveForLater: false },
+    ),
   ).toEqual({
     email: "ana@example.com",
     phone: "+34600123123",
     total_amount: 239.4,
     payment_type: "full_payment",
+    installments: { count: 3, every_days: 20 },
     items: [],
     promo_code: "BIENVENIDA10",
     quote: null,

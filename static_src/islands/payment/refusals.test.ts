@@ -56,6 +56,12 @@ describe("a refused checkout", () => {
     });
   });
 
+  it("has the seconds to wait while payments are paused", () => {
+    const text = "La frase del servidor.";
+    const paused = { kind: "paused", seconds: 45, text };
+    expect(refused(429, "payments_paused", { seconds_left: 45 })).toEqual(paused);
+  });
+
   it("has the messages of the contact fields among the invalid fields", () => {
     const fields = { phone: ["El teléfono debe tener al menos 9 dígitos"], items: ["No."] };
     expect(refused(400, "invalid", {}, fields)).toEqual({

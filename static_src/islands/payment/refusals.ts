@@ -16,6 +16,8 @@ export type Refusal =
   | { kind: "promo_refused"; text: string }
   | { kind: "instalments_refused"; text: string }
   | { kind: "contact"; errors: StepErrors }
+  /** The shop takes few payments for now: the buyer may pay after so many seconds. */
+  | { kind: "paused"; seconds: number; text: string }
   | { kind: "already_paid"; paymentIntentId: string | null }
   | { kind: "payment_in_progress"; text: string; paymentIntentId: string | null }
   /** The order has expired or does not exist: the next attempt creates a new order. */
@@ -80,6 +82,8 @@ export function refusalOf(error: unknown): Refusal {
       return { kind: "instalments_refused", text };
     case "already_paid":
       return { kind: "already_paid", paymentIntentId: paymentIdIn(data) };
+    case "payments_paused":
+      return { kind: "paused", seconds: Number(data.seconds_left) || 60, text };
     case "payment_in_progress":
       return { kind: "payment_in_progress", text, paymentIntentId: paymentIdIn(data) };
   }

@@ -48,7 +48,9 @@ export type Payment =
 export type Notice =
   | { kind: "price_changed" }
   | { kind: "unavailable" | "already_bought"; items: UnavailableItem[] }
-  | { kind: "problem"; text: string };
+  | { kind: "problem"; text: string }
+  /** The buyer may pay from this moment (in milliseconds) on. */
+  | { kind: "paused"; until: number; text: string };
 
 export type Purchase = {
   step: "contact" | "summary";
@@ -332,6 +334,10 @@ function afterRefusal(purchase: Purchase, refusal: Refusal): Purchase {
         order: refusal.order ?? open.order,
         notice: { kind: "problem", text: refusal.text },
       };
+    case "paused": {
+      const until = Date.now() + refusal.seconds * 1000;
+      return { ...open, notice: { kind: "paused", until, text: refusal.text } };
+    }
     case "problem":
       return { ...open, notice: { kind: "problem", text: refusal.text } };
     case "already_paid":

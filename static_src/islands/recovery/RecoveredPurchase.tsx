@@ -1,20 +1,27 @@
+import { useEffect, useRef, useState } from "react";
+import { NO_CODE_WITH_QUOTE } from "../../lib/bindingPrice";
 import { formatDay } from "../../lib/dates";
 import { formatEuros } from "../../lib/money";
-import { dueNowCents, quoteCart } from "../../lib/quote";
-import { toastOnNextPage } from "../../lib/toast";
+import { dueNowCents, instalmentsRefusal, quoteCart } from "../../lib/quote";
+import { toast, toastOnNextPage } from "../../lib/toast";
 import type { Academy } from "../../schemas/academy";
+import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import type { RecoveredOrder } from "../../schemas/recovery";
-import { AlreadyBought } from "../payment/AlreadyBought";
-import { ACCEPTANCES, AcceptanceCheckbox } from "../payment/ContactStep";
+import { ContactStep } from "../payment/ContactStep";
+import { e164 } from "../payment/contact";
 import { giftDay } from "../payment/gift";
 import { OrderSummary } from "../payment/OrderSummary";
 import { BankIsConfirming, Processing, Unrecorded } from "../payment/Outcome";
+import { OtherPayments, PaymentTypeField } from "../payment/PaymentTypeField";
 import { needsNoCard, PayPanel } from "../payment/PayPanel";
-import { PriceChanged, RefusalNotice } from "../payment/RefusalNotice";
-import { isBusy, mustAcceptPrice } from "../payment/state";
+import { PromoField } from "../payment/PromoField";
+import { INVALID_PROMO } from "../payment/refusals";
+import { ServerNotice } from "../payment/ServerNotice";
+import { isBusy, type Purchase, type PurchaseEvent } from "../payment/state";
 import { usePurchase } from "../payment/usePurchase";
-import { changeMessage, checkoutItemsOf, purchaseOf } from "./recoveredOrder";
+import { changeMessage, checkoutItemsOf, purchaseOf, reasonOf, wishesOf } from "./recoveredOrder";
+import { usePricedOrder } from "./usePricedOrder";
 
 type Props = { order: RecoveredOrder; token: string; pricing: Pricing; academy: Academy };
 
@@ -27,28 +34,57 @@ function goHomeWithToast() {
   window.location.assign("/");
 }
 
-/** A saved order with its payment. */
-export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
+/** A saved order with its payment. The buyer can change what step 2 of the dialog can change. */
+export function RecoveredPurchase({ order: saved, token, pricing, academy }: Props) {
+  const link = { order: String(saved.id), token };
   const { purchase, dispatch, card, pay, payWithWallet, buyAgain, bankDeclined } = usePurchase(
-    purchaseOf(order, { order: String(order.id), token }),
+    purchaseOf(saved, link),
     { onPaid: goHomeWithToast },
   );
-  const { payment, contact, contactErrors, priced, paymentType } = purchase;
-  const discounts = priced?.discounts ?? order.discounts;
-  const totalCents = priced?.totalCents ?? order.totalCents;
+  const { payment, contact, contactErrors, priced, promo } = purchase;
+  const busy = isBusy(purchase);
+  const [without, setWithout] = useState<number[]>([]);
+  const { order, isCurrent, isAsSaved, problem, reload } = usePricedOrder(
+    saved,
+    link,
+    wishesOf(purchase, without),
+  );
+  useServersChoices(order, isCurrent, purchase, dispatch);
+
+  const [before, setBefore] = useState(contact);
+  const heading = useRef<HTMLHeadingElement>(null);
+  function remove(ids: number[]) {
+    // The pressed button disappears with its line.
+    heading.current?.focus();
+    setWithout([...without, ...ids]);
+    dispatch({ type: "cart_changed" });
+  }
+  function removeRefused(refused: UnavailableItem[]) {
+    if (purchase.notice?.kind === "unavailable") {
+      heading.current?.focus();
+      dispatch({ type: "cart_changed" });
+      return reload();
+    }
+    const isRefused = (item: RecoveredOrder["items"][number]) =>
+      refused.some((one) => one.subjectId === item.subjectId && one.lessonId === item.lessonId);
+    remove(order.items.filter(isRefused).map((item) => item.id));
+  }
+
+  const { discounts, totalCents } = priced ?? order;
+  const paymentType = priced ? purchase.paymentType : order.paymentType;
   const due =
     payment.phase === "card" || payment.phase === "confirming"
       ? payment.dueCents
       : dueNowCents(pricing, totalCents, paymentType);
+  const items = order.items.map(({ lessonId, priceCents }) => ({
+    complete: lessonId === null,
+    priceCents,
+  }));
   // As in the payment dialog: show the lines at their list price, then the discounts.
-  const listPrices =
-    priced?.lines ??
-    quoteCart(
-      pricing,
-      order.items.map(({ lessonId, priceCents }) => ({ complete: lessonId === null, priceCents })),
-      { paymentType, promo: null },
-    ).lines;
-  const paymentProps = { email: order.student.email, academy };
+  const listPrices = priced?.lines ?? quoteCart(pricing, items, { paymentType, promo: null }).lines;
+  const checkoutCart = { items: checkoutItemsOf(order), totalCents, plan: pricing.instalments };
+  const quoteNotice = priced ? priced.quoteNotice : isAsSaved ? null : reasonOf(order, "quote");
+  const paymentProps = { email: contact.email, academy };
 
   if (payment.phase === "unrecorded" || payment.phase === "processing") {
     return (
@@ -70,35 +106,59 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
       </div>
     );
   }
+  if (order.items.length === 0) return <NothingLeft order={order} />;
+  if (purchase.step === "contact") {
+    const refused = Object.values(contactErrors).some(Boolean);
+    return (
+      <section className="card recovery__contact" aria-labelledby="recovery-contact">
+        <h2 id="recovery-contact">Tus datos</h2>
+        <ContactStep
+          contact={contact}
+          gift={null}
+          serverErrors={contactErrors}
+          academy={academy}
+          startAt={refused ? null : "email"}
+          onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
+          onNext={() => dispatch({ type: "contact_accepted" })}
+          onCancel={() => {
+            if (contact !== before) dispatch({ type: "contact_edited", contact: before });
+            dispatch({ type: "contact_accepted" });
+          }}
+        />
+      </section>
+    );
+  }
 
+  const isConfirming = saved.bank === "confirming";
   return (
     <div className="recovery__columns">
-      <section className="card" aria-labelledby="recovery-order">
-        <h2 id="recovery-order">Tu matrícula</h2>
-        {order.bank === "declined" && (
+      <section className="card" aria-labelledby="recovery-order" aria-busy={!isCurrent}>
+        <h2 id="recovery-order" ref={heading} tabIndex={-1}>
+          Tu matrícula
+        </h2>
+        {saved.bank === "declined" && (
           <p className="notice notice--warning">
             Tu banco no aceptó el pago anterior: no se ha cobrado nada y puedes pagar ahora con otra
             tarjeta.
           </p>
         )}
-        <Changes order={order} />
-        {mustAcceptPrice(purchase) && (
-          <PriceChanged
-            totalCents={totalCents}
-            onAccept={() => dispatch({ type: "price_accepted" })}
-          />
+        <Changes order={order} isAsSaved={isAsSaved} />
+        <ServerNotice
+          purchase={purchase}
+          totalCents={totalCents}
+          onRemove={removeRefused}
+          onBuyAgain={() => buyAgain(checkoutCart)}
+          onAcceptPrice={() => dispatch({ type: "price_accepted" })}
+        />
+        {problem && (
+          <div className="notice notice--warning" role="alert">
+            <p>No hemos podido calcular el precio con el cambio. {problem}</p>
+            <button type="button" className="button button--quiet" onClick={reload}>
+              Reintentar
+            </button>
+          </div>
         )}
-        <ReloadNotice purchase={purchase} />
-        {purchase.notice?.kind === "already_bought" && (
-          <AlreadyBought
-            items={purchase.notice.items}
-            onBuyAgain={() => buyAgain({ items: checkoutItemsOf(order), totalCents })}
-          />
-        )}
-        <OrderSummary
-          order={{ lines: [], discounts, totalCents, quoteNotice: priced?.quoteNotice ?? null }}
-          dueNowCents={due}
-        >
+        <OrderSummary order={{ lines: [], discounts, totalCents, quoteNotice }} dueNowCents={due}>
           <ul className="recovery__items">
             {order.items.map((item, index) => (
               <li key={item.id}>
@@ -112,47 +172,108 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
                     {item.lessonId === null ? "Asignatura Completa" : "Lección Individual"}
                   </span>
                 </div>
-                <span className="price">
-                  {formatEuros(listPrices[index]?.listPriceCents ?? item.priceCents)}
-                </span>
+                <div>
+                  <span className="price">
+                    {formatEuros(listPrices[index]?.listPriceCents ?? item.priceCents)}
+                  </span>
+                  {order.items.length > 1 && !isConfirming && (
+                    <button
+                      type="button"
+                      className="button button--plain"
+                      disabled={busy}
+                      onClick={() => remove([item.id])}
+                    >
+                      Quitar
+                      <span className="visually-hidden">
+                        {" "}
+                        {item.lessonTitle ?? item.subjectName} del pedido
+                      </span>
+                    </button>
+                  )}
+                </div>
               </li>
             ))}
           </ul>
         </OrderSummary>
+        {!isConfirming && (
+          <>
+            {order.quote ? (
+              <div className="notice">
+                <p>Es el precio de tu presupuesto. {NO_CODE_WITH_QUOTE}</p>
+                <button
+                  type="button"
+                  className="button button--plain"
+                  disabled={busy}
+                  onClick={() => dispatch({ type: "quote_given_up" })}
+                >
+                  Usar los precios de hoy
+                </button>
+              </div>
+            ) : (
+              <PromoField
+                applied={promo}
+                error={purchase.promoError}
+                disabled={busy}
+                cart={{ items: checkoutCart.items, centsBeforePromo: totalCents }}
+                paymentType={paymentType}
+                email={contact.email}
+                order={purchase.order}
+                onApply={(applied) => dispatch({ type: "promo_applied", promo: applied })}
+                onRefuse={(text) => dispatch({ type: "promo_refused", text })}
+                onRemove={() => dispatch({ type: "promo_removed" })}
+              />
+            )}
+            <PaymentTypeField
+              pricing={pricing}
+              chosen={purchase.paymentType}
+              fullCents={order.totals.full_payment}
+              instalmentsCents={order.totals.installment}
+              refusal={instalmentsRefusal(pricing, items, order.totals.installment)}
+              disabled={busy}
+              onChoose={(type) => dispatch({ type: "payment_type_chosen", paymentType: type })}
+            />
+            <OtherPayments academy={academy} />
+          </>
+        )}
         <dl className="recovery__facts">
           <div>
             <dt>Email de contacto</dt>
-            <dd>{order.student.email}</dd>
+            <dd>{contact.email}</dd>
           </div>
           <div>
             <dt>Teléfono</dt>
-            <dd>{order.student.phone}</dd>
+            <dd>{e164(contact)}</dd>
           </div>
-          {order.gift && (
+          {saved.gift && (
             <div>
               <dt>Regalo para</dt>
               <dd>
-                {order.gift.email}, el {giftDay(order.gift.deliverOn)}
+                {saved.gift.email}, el {giftDay(saved.gift.deliverOn)}
               </dd>
             </div>
           )}
           <div>
             <dt>Guardada el</dt>
-            <dd>{formatDay(order.createdAt)}</dd>
-          </div>
-          <div>
-            <dt>Forma de pago</dt>
-            <dd>
-              {paymentType === "installment"
-                ? `${pricing.instalments.count} plazos, cada ${pricing.instalments.everyDays} días, sin intereses`
-                : "Pago completo"}
-            </dd>
+            <dd>{formatDay(saved.createdAt)}</dd>
           </div>
         </dl>
+        {!isConfirming && (
+          <button
+            type="button"
+            className="button button--quiet"
+            disabled={busy}
+            onClick={() => {
+              setBefore(contact);
+              dispatch({ type: "went_back" });
+            }}
+          >
+            Cambiar tus datos
+          </button>
+        )}
       </section>
       <section className="card" aria-labelledby="recovery-pay">
         <h2 id="recovery-pay">{needsNoCard(due) ? "Confirmar el pedido" : "Pago con tarjeta"}</h2>
-        {order.bank === "confirming" ? (
+        {isConfirming ? (
           <>
             <p className="notice notice--warning">
               <BankIsConfirming email={contact.email} />
@@ -168,28 +289,35 @@ export function RecoveredPurchase({ order, token, pricing, academy }: Props) {
             card={card}
             dueNowCents={due}
             academy={academy}
-            payable
-            onPay={() => pay({ items: checkoutItemsOf(order), totalCents })}
-            onWallet={(wallet) =>
-              payWithWallet({ items: checkoutItemsOf(order), totalCents }, wallet)
-            }
-            boxesBefore={ACCEPTANCES.filter((field) => contactErrors[field] || contact[field]).map(
-              (field) => (
-                <AcceptanceCheckbox
-                  key={field}
-                  field={field}
-                  contact={contact}
-                  errors={contactErrors}
-                  disabled={isBusy(purchase)}
-                  onEdit={(edited) => dispatch({ type: "contact_edited", contact: edited })}
-                />
-              ),
-            )}
+            payable={isCurrent}
+            onPay={() => pay(checkoutCart)}
+            onWallet={(wallet) => payWithWallet(checkoutCart, wallet)}
           />
         )}
       </section>
     </div>
   );
+}
+
+/** Follow the server where it has not applied the buyer's code or payment type. */
+function useServersChoices(
+  order: RecoveredOrder,
+  isCurrent: boolean,
+  { paymentType, promo }: Purchase,
+  dispatch: (event: PurchaseEvent) => void,
+): void {
+  useEffect(() => {
+    if (!isCurrent) return;
+    if (order.paymentType !== paymentType) {
+      dispatch({ type: "payment_type_chosen", paymentType: order.paymentType });
+    }
+    if (promo && order.promoCode === null) {
+      const text = reasonOf(order, "promo") ?? INVALID_PROMO;
+      toast({ title: "Código eliminado", text, tone: "info" });
+      dispatch({ type: "promo_removed" });
+      dispatch({ type: "promo_refused", text });
+    }
+  }, [order, isCurrent, paymentType, promo, dispatch]);
 }
 
 /** The order of the link is paid. The link opens nothing more. */
@@ -242,46 +370,31 @@ export function NothingLeft({ order }: { order: RecoveredOrder }) {
   );
 }
 
-/** The differences between the saved order and today's prices and rules. */
-function Changes({ order }: { order: RecoveredOrder }) {
-  if (order.changes.length === 0) return null;
+/**
+ * The differences between the saved order and today's prices and rules. Of an order that the buyer
+ * has changed on this page, only what the buyer did not change.
+ */
+function Changes({ order, isAsSaved }: { order: RecoveredOrder; isAsSaved: boolean }) {
+  const changes = order.changes.filter(
+    ({ kind }) => isAsSaved || kind === "price" || kind === "expired",
+  );
+  if (changes.length === 0) return null;
   return (
     <div className="notice notice--warning">
       <p>
         <strong>Ha cambiado desde que la guardaste</strong>
       </p>
       <ul>
-        {order.changes.map((change) => (
+        {changes.map((change) => (
           <li key={`${change.kind}-${change.name}`}>{changeMessage(change)}</li>
         ))}
       </ul>
-      {order.savedTotalCents !== order.totalCents && (
+      {isAsSaved && order.savedTotalCents !== order.totalCents && (
         <p>
           El total era de {formatEuros(order.savedTotalCents)} y ahora es de{" "}
           {formatEuros(order.totalCents)}.
         </p>
       )}
     </div>
-  );
-}
-
-/** The server refused the promo code or an item. Reloading shows the order without them. */
-function ReloadNotice({ purchase }: { purchase: ReturnType<typeof usePurchase>["purchase"] }) {
-  const names =
-    purchase.notice?.kind === "unavailable" ? purchase.notice.items.map((item) => item.name) : [];
-  const text =
-    purchase.promoError ?? (names.length > 0 ? `Ya no se puede comprar: ${names.join(", ")}.` : "");
-  if (!text) return null;
-  return (
-    <RefusalNotice>
-      <p>{text}</p>
-      <button
-        type="button"
-        className="button button--quiet"
-        onClick={() => window.location.reload()}
-      >
-        Actualizar la matrícula
-      </button>
-    </RefusalNotice>
   );
 }

@@ -7,6 +7,7 @@ import {
   linkProblem,
   problemOf,
   purchaseOf,
+  wishesOf,
 } from "./recoveredOrder";
 
 const item = (id: number, subject_id: number, lesson_id: number | null, price: number) => ({
@@ -32,6 +33,7 @@ const ORDER = RecoveredOrder.parse({
   items: [item(1, 7, null, 192), item(2, 9, 31, 55), item(3, 9, 32, 55)],
   discounts: [],
   saved_total: 280,
+  totals: { full_payment: 256.5, installment: 270 },
   changes: [],
   bank: null,
 });
@@ -104,4 +106,24 @@ it.each([
   ],
 ])("describes a change since the order was saved: %j", (change, sentence) => {
   expect(changeMessage(change)).toBe(sentence);
+});
+
+describe("the buyer's wishes for a saved order", () => {
+  const saved = purchaseOf(ORDER, { order: "12", token: "llave" });
+
+  it.each([
+    [{}, [], "payment_type=installment&promo_code=BIENVENIDA10"],
+    [
+      { paymentType: "full_payment" as const, promo: null },
+      [],
+      "payment_type=full_payment&promo_code=",
+    ],
+    [
+      { quote: null },
+      [2, 3],
+      "payment_type=installment&promo_code=BIENVENIDA10&without=2&without=3&without_quote=true",
+    ],
+  ])("%j without %j are asked for as %s", (changes, without, query) => {
+    expect(wishesOf({ ...saved, ...changes }, without)).toBe(query);
+  });
 });

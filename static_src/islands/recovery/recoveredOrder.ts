@@ -18,14 +18,20 @@ export function linkProblem({ order, token }: Link): string | null {
   return /^\d{1,18}$/.test(order) ? null : INVALID_ID;
 }
 
-/** Rejects with an Error whose message is to be shown; `cause` is the ApiError. */
-export async function loadOrder(link: Link, signal: AbortSignal): Promise<RecoveredOrder> {
+/**
+ * `wishes` is a query of `wishesOf`. Rejects with an Error whose message is to be shown; `cause` is
+ * the ApiError.
+ */
+export async function loadOrder(
+  link: Link,
+  signal: AbortSignal,
+  wishes = "",
+): Promise<RecoveredOrder> {
   const problem = linkProblem(link);
   if (problem) throw new Error(problem);
   try {
-    return await get(`/api/orders/recover?${new URLSearchParams(link)}`, RecoveredOrder, {
-      signal,
-    });
+    const query = `${new URLSearchParams(link)}${wishes && `&${wishes}`}`;
+    return await get(`/api/orders/recover?${query}`, RecoveredOrder, { signal });
   } catch (error) {
     throw new Error(problemOf(error), { cause: error });
   }
@@ -48,6 +54,20 @@ export function purchaseOf(order: RecoveredOrder, { token }: Link): Purchase {
     quote: order.quote,
     order: { orderId: order.id, token },
   };
+}
+
+/**
+ * What the buyer would change in the order, as a query for its price. Only the server knows the
+ * discounts of a code and the price of a quote, so it prices every change.
+ */
+export function wishesOf(
+  { paymentType, promo, quote }: Pick<Purchase, "paymentType" | "promo" | "quote">,
+  without: number[],
+): string {
+  const wishes = new URLSearchParams({ payment_type: paymentType, promo_code: promo?.code ?? "" });
+  for (const id of without) wishes.append("without", String(id));
+  if (quote === null) wishes.append("without_quote", "true");
+  return wishes.toString();
 }
 
 export function checkoutItemsOf({ items }: RecoveredOrder): CheckoutItem[] {
@@ -74,6 +94,12 @@ export function checkoutItemsOf({ items }: RecoveredOrder): CheckoutItem[] {
     subjects.set(subjectId, item);
   }
   return [...subjects.values()];
+}
+
+/** The reason for which the order's code or quote does not count, or null. */
+export function reasonOf(order: RecoveredOrder, kind: "promo" | "quote"): string | null {
+  for (const change of order.changes) if (change.kind === kind) return change.reason;
+  return null;
 }
 
 /** The message for a difference between the saved order and today. */

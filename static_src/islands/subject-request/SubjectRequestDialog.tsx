@@ -7,16 +7,23 @@ import type { Academy } from "../../schemas/academy";
 import { Sent } from "../../schemas/leads";
 import { SubjectRequest } from "../../schemas/subjectRequest";
 
-/** The button of the banner "¿No encuentras tu asignatura?" with its dialog. */
-export function SubjectRequestDialog({ academy }: { academy: Academy }) {
+/** `university`: the announced university that the visitor looked for. */
+type Props = { academy: Academy; university?: string | undefined };
+
+/** A button with the dialog that requests a subject: in a banner, or beside a university. */
+export function SubjectRequestDialog(props: Props) {
   return (
-    <ModalButton label="Solicitar asignatura" className="button" title="Solicita tu asignatura">
-      {(close) => <RequestForm academy={academy} onSent={close} />}
+    <ModalButton
+      label={props.university ? "Avísame" : "Solicitar asignatura"}
+      className="button"
+      title="Solicita tu asignatura"
+    >
+      {(close) => <RequestForm {...props} onSent={close} />}
     </ModalButton>
   );
 }
 
-function RequestForm({ academy, onSent }: { academy: Academy; onSent(): void }) {
+function RequestForm({ academy, university, onSent }: Props & { onSent(): void }) {
   const { errors, sending, attributes } = useLeadForm(
     SubjectRequest,
     async (request) => {
@@ -39,7 +46,13 @@ function RequestForm({ academy, onSent }: { academy: Academy; onSent(): void }) 
         <EmailField error={errors.email} />
         <PhoneField error={errors.phone} />
       </div>
-      <Field label="Universidad" name="university" required error={errors.university} />
+      <Field
+        label="Universidad"
+        name="university"
+        defaultValue={university}
+        required
+        error={errors.university}
+      />
       <Field label="Carrera" name="career" required error={errors.career} />
       <Field
         label="Nombre de la asignatura"

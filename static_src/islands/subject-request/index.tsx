@@ -3,4 +3,7 @@ import { defineIsland } from "../../lib/island";
 import { Academy } from "../../schemas/academy";
 import { SubjectRequestDialog } from "./SubjectRequestDialog";
 
-export default defineIsland(z.object({ academy: Academy }), SubjectRequestDialog);
+export default defineIsland(
+  z.object({ academy: Academy, university: z.optional(z.string()) }),
+  SubjectRequestDialog,
+);

@@ -11,7 +11,7 @@ type State =
   | { step: "closed" | "open" | "sending"; error: string }
   | { step: "corrected"; email: string };
 
-/** Lets the buyer correct the address of the purchase, once, if it was mistyped. */
+/** Lets the buyer correct a mistyped address, which a mailed link then confirms. */
 export function EmailCorrection({ order }: { order: OrderCredentials }) {
   const [state, setState] = useState<State>({ step: "closed", error: "" });
   const [email, setEmail] = useState("");
@@ -33,7 +33,8 @@ export function EmailCorrection({ order }: { order: OrderCredentials }) {
   if (state.step === "corrected") {
     return (
       <p role="status">
-        Hecho: la confirmación y el acceso irán a <strong>{state.email}</strong>.
+        Te hemos escrito a <strong>{state.email}</strong>: pulsa allí el enlace para recibir la
+        confirmación y el acceso.
       </p>
     );
   }

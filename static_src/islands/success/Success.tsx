@@ -76,6 +76,12 @@ export function Success(props: Props) {
             {result.order.gift ? "Tu regalo está pagado." : "Tu matrícula está hecha."}
           </p>
           <Facts order={result.order} plan={plan} bought={bought} />
+          {result.order.boughtTwice.length > 0 && (
+            <p className="notice">
+              Ya tenías {names(result.order.boughtTwice)}. Si ha sido sin querer, escríbenos y te
+              devolvemos lo que has pagado dos veces.
+            </p>
+          )}
           {result.order.paidCents < result.order.totalCents && (
             <p>
               Los plazos siguientes se cobran en la misma tarjeta, uno cada {plan.everyDays} días.
@@ -131,9 +137,9 @@ export function Success(props: Props) {
       const { amountCents, access } = result.refund;
       const isWhole = result.order.status === "refunded";
       return (
-        <Panel title={isWhole ? "Compra devuelta" : "Compra devuelta en parte"} tone="success">
+        <Panel title={isWhole ? "Compra devuelta" : "Compra devuelta en parte"} tone="done">
           <p>
-            Te hemos devuelto {formatEuros(amountCents)} de los{" "}
+            Te hemos devuelto {isWhole ? "" : `${formatEuros(amountCents)} de `}los{" "}
             {formatEuros(result.order.paidCents)} que pagaste. El dinero vuelve por donde se pagó.
           </p>
           <p className="notice">{ACCESS_LEFT[access]}</p>
@@ -207,6 +213,9 @@ export function Success(props: Props) {
   }
 }
 
+const enumeration = new Intl.ListFormat("es-ES");
+const names = (rows: string[]): string => enumeration.format(rows.map((name) => `«${name}»`));
+
 const ACCESS_LEFT = {
   kept: "El acceso que dio esta compra sigue abierto.",
   partly: "Sigue abierto el acceso a lo que no se ha devuelto.",
@@ -245,7 +254,11 @@ function removeStripeParameters({ sessionId, paymentIntentId }: PaymentReference
   window.history.replaceState(null, "", `/success?${new URLSearchParams(own)}`);
 }
 
-type PanelProps = { title: string; tone: "wait" | "success" | "warning"; children: ReactNode };
+type PanelProps = {
+  title: string;
+  tone: "wait" | "success" | "done" | "warning";
+  children: ReactNode;
+};
 
 function Panel({ title, tone, children }: PanelProps) {
   return (
@@ -255,7 +268,7 @@ function Panel({ title, tone, children }: PanelProps) {
       aria-busy={tone === "wait"}
     >
       <span className="payment-result__mark">
-        {tone === "success" && <CheckIcon />}
+        {(tone === "success" || tone === "done") && <CheckIcon />}
         {tone === "warning" && <AlertIcon />}
       </span>
       <h1>{title}</h1>

@@ -51,6 +51,11 @@ describe("the payment result", () => {
     ).toMatchObject({ kind: "refunded", refund: { amountCents: 5500, access: "partly" } });
   });
 
+  it("names what the buyer had before", () => {
+    expect(order().boughtTwice).toEqual([]);
+    expect(order({ bought_twice: ["Microeconomía"] }).boughtTwice).toEqual(["Microeconomía"]);
+  });
+
   it("says whether the credentials were sent or could not be created", () => {
     expect(paymentResult(order({ account_status: "created" }), "accepted")).toMatchObject({
       kind: "paid",

@@ -62,7 +62,7 @@ class Supervisor:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -103,7 +103,7 @@ def test_signal_ends_all_processes_and_their_children(start, number):
     # A second signal must not interrupt the clean-up.
     supervisor.process.send_signal(number)
 
-    assert supervisor.process.wait(timeout=20) == 0
+    assert supervisor.process.wait(timeout=60) == 0
     assert not any(map(is_alive, pids))
 
 
@@ -113,7 +113,7 @@ def test_process_that_ignores_sigterm_is_killed(start, monkeypatch):
 
     supervisor.process.terminate()
 
-    assert supervisor.process.wait(timeout=30) == 0
+    assert supervisor.process.wait(timeout=60) == 0
     assert not any(map(is_alive, pids))
 
 
@@ -123,7 +123,7 @@ def test_no_process_is_left_when_make_is_ended(start, number):
     pids = supervisor.pids()
 
     supervisor.process.send_signal(number)
-    supervisor.process.wait(timeout=20)
+    supervisor.process.wait(timeout=60)
 
     wait_until(lambda: not any(map(is_alive, pids)))
 
@@ -133,7 +133,7 @@ def test_process_that_ends_is_named_and_ends_the_others(start):
     pids = supervisor.pids()
 
     (supervisor.folder / "end").touch()
-    _output, errors = supervisor.process.communicate(timeout=20)
+    _output, errors = supervisor.process.communicate(timeout=60)
 
     assert supervisor.process.returncode == 1
     assert errors.strip() == "«worker» ha terminado (estado 7); se detiene lo demás."

@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,42 +67,6 @@ def test_report_of_an_earlier_run_is_not_counted(reports, capsys):
 
     assert run_all([Step("pruebas", FAILING, report=reports / "tests.xml")]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 1 failed"
-
-
-@pytest.mark.parametrize(
-    ("second", "totals"),
-    [("assert True", "2 passed, 0 failed"), ("assert 0", "1 passed, 1 failed")],
-)
-def test_failed_test_is_repeated_alone_and_counts_once(reports, tmp_path, capsys, second, totals):
-    """The first run of the test leaves a file behind; the second run takes the other branch."""
-    mark = tmp_path / "mark"
-    (tmp_path / "test_one.py").write_text(
-        f"""from pathlib import Path
-def test_good(): pass
-def test_shaky():
-    if Path({str(mark)!r}).exists():
-        {second}
-    else:
-        Path({str(mark)!r}).touch()
-        assert False, "the first reason"
-"""
-    )
-    pytest_alone = ["-p", "no:django", "-c", os.devnull]
-    step = suite._pytest("pruebas", "shaky", *pytest_alone, str(tmp_path))
-
-    assert run_all([step]) == int("1 failed" in totals)
-
-    output = capsys.readouterr().out
-    assert "the first reason" in output
-    assert "pruebas: repetir 1 sin otra carga" in output
-    assert output.splitlines()[-1] == totals
-
-
-def test_many_failures_are_not_repeated(reports, capsys, monkeypatch):
-    monkeypatch.setattr(suite, "MOST_REPEATED", 1)
-
-    assert run_all([replace(with_report(reports, MIXED, 1), again=["--last-failed"])]) == 1
-    assert "repetir" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("key", ["", "sk_live_0123456789", "rk_live_0123456789", "pk_test_01234"])

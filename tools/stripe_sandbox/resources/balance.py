@@ -8,6 +8,7 @@ from typing import Any
 
 from ..context import Context
 from ..errors import ApiError
+from ..fields import nullable
 from ..lists import list_page
 
 # Stripe's prices for European cards: 1.5 % and 25 cents; 20 euros for each dispute.
@@ -85,19 +86,13 @@ def _fee_detail(source: dict[str, Any], fee: int) -> dict[str, Any]:
     }
 
 
-def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    return ctx.require("balance_transaction", id)
-
-
 def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where = [
-        (f"$.{name} =", params[name]) for name in ("currency", "source", "type") if name in params
-    ]
+    where: list[tuple[str, Any]] = []
     if "payout" in params:
         ctx.require("payout", params["payout"], param="payout")
         paid = ctx.tx.ids_where_private("balance_transaction", "$.payout =", params["payout"])
         where.append(("$.id IN", paid))
-    return list_page(ctx, "balance_transaction", "/v1/balance_transactions", params, where)
+    return list_page(ctx, "balance_transaction", "/v1/balance_transactions", params, where=where)
 
 
 def pay_out(ctx: Context, currency: str = "eur") -> dict[str, Any]:
@@ -112,32 +107,21 @@ def pay_out(ctx: Context, currency: str = "eur") -> dict[str, Any]:
     if amount <= 0:
         raise ApiError("You have insufficient funds in your Stripe account.")
     payout = {
+        **nullable("payout"),
         "id": ctx.new_id("po_"),
         "object": "payout",
         "amount": amount,
-        "application_fee": None,
-        "application_fee_amount": None,
         "arrival_date": ctx.now,
         "automatic": True,
-        "balance_transaction": None,
         "created": ctx.now,
         "currency": currency,
         "description": "STRIPE PAYOUT",
-        "destination": None,
-        "failure_balance_transaction": None,
-        "failure_code": None,
-        "failure_message": None,
         "livemode": False,
         "metadata": {},
         "method": "standard",
-        "original_payout": None,
-        "payout_method": None,
         "reconciliation_status": "completed",
-        "reversed_by": None,
         "source_type": "card",
-        "statement_descriptor": None,
         "status": "paid",
-        "trace_id": None,
         "type": "bank_account",
     }
     ctx.tx.insert(payout)
@@ -149,10 +133,5 @@ def pay_out(ctx: Context, currency: str = "eur") -> dict[str, Any]:
     return payout
 
 
-def retrieve_payout(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    return ctx.require("payout", id)
-
-
 def list_payouts(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where = [("$.status =", params["status"])] if "status" in params else []
-    return list_page(ctx, "payout", "/v1/payouts", params, where)
+    return list_page(ctx, "payout", "/v1/payouts", params)

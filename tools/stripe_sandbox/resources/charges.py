@@ -4,6 +4,7 @@ from typing import Any
 
 from ..cards import Decline
 from ..context import Context
+from ..fields import nullable
 from ..lists import list_page
 from . import balance, events
 
@@ -40,15 +41,12 @@ def new(
     paid = decline is None
     details = {key: value for key, value in method["card"].items() if key not in CARD_ONLY}
     return {
+        **nullable("charge"),
         "id": ctx.new_id("ch_"),
         "object": "charge",
         "amount": intent["amount"],
         "amount_captured": intent["amount"] if paid else 0,
         "amount_refunded": 0,
-        "application": None,
-        "application_fee": None,
-        "application_fee_amount": None,
-        "balance_transaction": None,
         "billing_details": method["billing_details"],
         "calculated_statement_descriptor": "SANDBOX",
         "captured": paid,
@@ -57,13 +55,11 @@ def new(
         "customer": intent["customer"],
         "description": intent["description"],
         "disputed": False,
-        "failure_balance_transaction": None,
         "failure_code": decline.code if decline else None,
         "failure_message": decline.message if decline else None,
         "fraud_details": {},
         "livemode": False,
         "metadata": intent["metadata"],
-        "on_behalf_of": None,
         "outcome": _outcome(decline),
         "paid": paid,
         "payment_intent": intent["id"],
@@ -80,17 +76,8 @@ def new(
             "type": "card",
         },
         "receipt_email": intent["receipt_email"],
-        "receipt_number": None,
-        "receipt_url": None,
         "refunded": False,
-        "review": None,
-        "shipping": intent["shipping"],
-        "source": None,
-        "statement_descriptor": intent["statement_descriptor"],
-        "statement_descriptor_suffix": intent["statement_descriptor_suffix"],
         "status": "succeeded" if paid else "failed",
-        "transfer_data": None,
-        "transfer_group": None,
     }
 
 
@@ -99,10 +86,7 @@ def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 
 
 def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where = [
-        (f"$.{name} =", params[name]) for name in ("customer", "payment_intent") if name in params
-    ]
-    return list_page(ctx, "charge", "/v1/charges", params, where)
+    return list_page(ctx, "charge", "/v1/charges", params, by=("customer", "payment_intent"))
 
 
 def _outcome(decline: Decline | None) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def follow_intent(ctx: Context, intent: dict[str, Any]) -> None:
     if session is None:
         return
     if session["status"] == "open" and intent["status"] in ("succeeded", "processing"):
-        complete(ctx, session, paid=intent["status"] == "succeeded")
+        _complete(ctx, session, paid=intent["status"] == "succeeded")
     elif session["status"] == "complete" and session["payment_status"] == "unpaid":
         if intent["status"] == "succeeded":
             session["payment_status"] = "paid"
@@ -47,12 +47,12 @@ def link_intent(ctx: Context, intent: dict[str, Any], session: dict[str, Any]) -
     ctx.tx.save_private(
         intent["id"], ctx.tx.private(intent["id"]) | {"checkout_session": session["id"]}
     )
-    session[intent["object"]] = intent["id"]
+    session["payment_intent"] = intent["id"]
 
 
-def complete(ctx: Context, session: dict[str, Any], *, paid: bool) -> None:
+def _complete(ctx: Context, session: dict[str, Any], *, paid: bool) -> None:
     session |= {"status": "complete", "url": None}
-    if paid and session["payment_status"] == "unpaid":
+    if paid:
         session["payment_status"] = "paid"
     for discount in session["discounts"]:
         coupons.redeem(ctx, discount["coupon"])
@@ -64,14 +64,17 @@ def expire(ctx: Context, session: dict[str, Any]) -> None:
     """Expire an open session, and cancel its unpaid intent."""
     session |= {"status": "expired", "url": None}
     ctx.tx.save(session)
-    for kind in ("payment_intent", "setup_intent"):
-        intent = session[kind] and ctx.require(kind, session[kind])
-        if intent and intent["status"] not in ("succeeded", "canceled", "processing"):
-            intent |= {"status": "canceled", "next_action": None}
-            if kind == "payment_intent":
-                intent |= {"canceled_at": ctx.now, "cancellation_reason": "expired"}
-            ctx.tx.save(intent)
-            events.record(ctx, f"{kind}.canceled", intent)
+    id = session["payment_intent"]
+    intent = id and ctx.require("payment_intent", id)
+    if intent and intent["status"] not in ("succeeded", "canceled", "processing"):
+        intent |= {
+            "status": "canceled",
+            "canceled_at": ctx.now,
+            "cancellation_reason": "expired",
+            "next_action": None,
+        }
+        ctx.tx.save(intent)
+        events.record(ctx, "payment_intent.canceled", intent)
     events.record(ctx, "checkout.session.expired", session)
 
 

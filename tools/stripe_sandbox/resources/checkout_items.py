@@ -5,21 +5,21 @@ from typing import Any
 
 from ..context import Context
 from ..errors import ApiError, invalid_params
-from ..fields import merged_metadata, refuse_unsupported
-from . import coupons
+from ..fields import nullable, refuse_unsupported
+from .coupons import redeemable
 from .payment_intents import MAXIMUM_AMOUNT, MINIMUM_AMOUNTS, money
 
 MAXIMUM_LINES = 100
-LINE = ("metadata", "price_data", "quantity")
-PRICE_DATA = ("currency", "product_data", "tax_behavior", "unit_amount")
-PRODUCT_DATA = ("description", "images", "metadata", "name", "unit_label")
+LINE = ("price_data", "quantity")
+PRICE_DATA = ("currency", "product_data", "unit_amount")
+PRODUCT_DATA = ("description", "name")
 
 
 @dataclass(frozen=True)
 class Cart:
     lines: list[dict[str, Any]]
     currency: str
-    coupon: dict[str, Any] | None
+    coupons: list[dict[str, Any]]
 
     @property
     def subtotal(self) -> int:
@@ -35,10 +35,10 @@ class Cart:
 
 
 def new_cart(ctx: Context, params: dict[str, Any]) -> Cart:
-    """The lines of a new session in `payment` mode, each with its share of the discount.
+    """The lines of a new session, each with its share of the discount.
 
-    A session with a total of zero needs no payment. Raises ApiError 400 for no lines, several
-    currencies, an invalid coupon or a total beyond Stripe's limits.
+    Raises ApiError 400 for no lines, another currency, an invalid coupon or a total beyond
+    Stripe's limits.
     """
     items = params.get("line_items")
     if not items:
@@ -52,59 +52,34 @@ def new_cart(ctx: Context, params: dict[str, Any]) -> Cart:
             f"The `line_items` parameter is limited to {MAXIMUM_LINES} items.", "line_items"
         )
     lines = [_line(ctx, item, f"line_items[{index}]") for index, item in enumerate(items)]
-    currencies = {line["currency"] for line in lines}
-    if len(currencies) > 1:
-        raise ApiError(
-            "All prices on a Checkout Session must have the same currency.", param="line_items"
-        )
-    currency = currencies.pop()
-    if params.get("currency", currency).lower() != currency:
-        raise ApiError(
-            f"The currency `{params['currency']}` is not that of the line items, `{currency}`.",
-            param="currency",
-        )
-    coupon = _coupon(ctx, params, currency)
-    if coupon is not None:
-        _distribute_discount(lines, coupon)
-    cart = Cart(lines, currency, coupon)
+    currency: str = lines[0]["currency"]
+    coupons = [_coupon(ctx, discount) for discount in params.get("discounts", [])]
+    if {currency} != {priced["currency"] for priced in (*lines, *coupons)} or len(coupons) > 1:
+        raise ApiError("A Checkout Session has one currency and at most one discount.")
+    for coupon in coupons:
+        _distribute_discount(lines, coupon["amount_off"])
+    cart = Cart(lines, currency, coupons)
     _check_total(cart)
     return cart
 
 
 def _line(ctx: Context, item: dict[str, Any], path: str) -> dict[str, Any]:
     refuse_unsupported(item, LINE, path)
-    data = item.get("price_data")
-    if data is None:
-        raise invalid_params(
-            f"Missing required param: {path}[price_data].",
-            f"{path}[price_data]",
-            "parameter_missing",
-        )
+    data = item.get("price_data", {})
     refuse_unsupported(data, PRICE_DATA, f"{path}[price_data]")
-    for name in ("product_data", "unit_amount", "quantity"):
-        missing = item.get(name) is None if name == "quantity" else data.get(name) is None
-        if missing:
-            full = f"{path}[quantity]" if name == "quantity" else f"{path}[price_data][{name}]"
+    given = {**data, "quantity": item.get("quantity")}
+    for name in ("currency", "product_data", "unit_amount", "quantity"):
+        if given.get(name) is None:
+            full = f"{path}[{name}]" if name == "quantity" else f"{path}[price_data][{name}]"
             raise invalid_params(f"Missing required param: {full}.", full, "parameter_missing")
     currency = data["currency"].lower()
-    if currency not in MINIMUM_AMOUNTS:
-        raise ApiError(
-            f"Invalid currency: {currency}. The Stripe sandbox supports "
-            f"{', '.join(MINIMUM_AMOUNTS)}.",
-            param=f"{path}[price_data][currency]",
-        )
-    if data["unit_amount"] < 0:
-        raise invalid_params(
-            "This value must be greater than or equal to 0.",
-            f"{path}[price_data][unit_amount]",
-            "parameter_invalid_integer",
-        )
-    if item["quantity"] < 1:
-        raise invalid_params(
-            "This value must be greater than or equal to 1.",
-            f"{path}[quantity]",
-            "parameter_invalid_integer",
-        )
+    for name in ("unit_amount", "quantity"):
+        if given[name] < 1:
+            raise invalid_params(
+                "This value must be greater than or equal to 1.",
+                f"{path}[{name}]",
+                "parameter_invalid_integer",
+            )
     product = _product(ctx, data["product_data"], f"{path}[price_data][product_data]")
     amount = data["unit_amount"] * item["quantity"]
     return {
@@ -117,7 +92,7 @@ def _line(ctx: Context, item: dict[str, Any], path: str) -> dict[str, Any]:
         "amount_total": amount,
         "currency": currency,
         "description": product["name"],
-        "metadata": merged_metadata({}, item.get("metadata")),
+        "metadata": {},
         "price": _price(ctx, data, product["id"], currency),
         "quantity": item["quantity"],
     }
@@ -126,25 +101,19 @@ def _line(ctx: Context, item: dict[str, Any], path: str) -> dict[str, Any]:
 def _product(ctx: Context, data: dict[str, Any], path: str) -> dict[str, Any]:
     refuse_unsupported(data, PRODUCT_DATA, path)
     product = {
+        **nullable("product"),
         "id": ctx.new_id("prod_", 14),
         "object": "product",
         "active": False,
         "created": ctx.now,
-        "default_price": None,
         "description": data.get("description"),
-        "images": data.get("images", []),
+        "images": [],
         "livemode": False,
         "marketing_features": [],
-        "metadata": merged_metadata({}, data.get("metadata")),
+        "metadata": {},
         "name": data["name"],
-        "package_dimensions": None,
-        "shippable": None,
-        "statement_descriptor": None,
-        "tax_code": None,
         "type": "service",
-        "unit_label": data.get("unit_label"),
         "updated": ctx.now,
-        "url": None,
     }
     ctx.tx.insert(product)
     return product
@@ -166,7 +135,7 @@ def _price(ctx: Context, data: dict[str, Any], product: str, currency: str) -> d
         "nickname": None,
         "product": product,
         "recurring": None,
-        "tax_behavior": data.get("tax_behavior", "unspecified"),
+        "tax_behavior": "unspecified",
         "tiers_mode": None,
         "transform_quantity": None,
         "type": "one_time",
@@ -175,40 +144,19 @@ def _price(ctx: Context, data: dict[str, Any], product: str, currency: str) -> d
     }
 
 
-def _coupon(ctx: Context, params: dict[str, Any], currency: str) -> dict[str, Any] | None:
-    discounts = params.get("discounts") or []
-    if len(discounts) > 1:
-        raise invalid_params("You can only specify one discount.", "discounts")
-    if not discounts:
-        return None
-    refuse_unsupported(discounts[0], ("coupon",), "discounts[0]")
-    if "coupon" not in discounts[0]:
-        raise invalid_params(
-            "Missing required param: discounts[0][coupon].",
-            "discounts[0][coupon]",
-            "parameter_missing",
-        )
-    coupon = coupons.redeemable(ctx, discounts[0]["coupon"], "discounts[0][coupon]")
-    if coupon["currency"] not in (None, currency):
-        raise ApiError(
-            f"The coupon {coupon['id']} is in {coupon['currency']}, but the line items are in "
-            f"{currency}.",
-            param="discounts[0][coupon]",
-        )
-    return coupon
+def _coupon(ctx: Context, discount: dict[str, Any]) -> dict[str, Any]:
+    refuse_unsupported(discount, ("coupon",), "discounts[0]")
+    return redeemable(ctx, discount["coupon"], "discounts[0][coupon]")
 
 
-def _distribute_discount(lines: list[dict[str, Any]], coupon: dict[str, Any]) -> None:
+def _distribute_discount(lines: list[dict[str, Any]], amount_off: int) -> None:
     """Distribute the discount over the lines. The parts add up to it exactly."""
     subtotal = sum(line["amount_subtotal"] for line in lines)
-    if coupon["amount_off"] is not None:
-        discount = min(coupon["amount_off"], subtotal)
-    else:
-        discount = round(subtotal * coupon["percent_off"] / 100)
+    discount = min(amount_off, subtotal)
     subtotal_so_far = discount_so_far = 0
     for line in lines:
         subtotal_so_far += line["amount_subtotal"]
-        target = discount * subtotal_so_far // subtotal if subtotal else 0
+        target = discount * subtotal_so_far // subtotal
         line["amount_discount"] = target - discount_so_far
         line["amount_total"] = line["amount_subtotal"] - line["amount_discount"]
         discount_so_far = target
@@ -216,15 +164,9 @@ def _distribute_discount(lines: list[dict[str, Any]], coupon: dict[str, Any]) ->
 
 def _check_total(cart: Cart) -> None:
     minimum = MINIMUM_AMOUNTS[cart.currency]
-    if 0 < cart.total < minimum:
+    if not minimum <= cart.total <= MAXIMUM_AMOUNT:
         raise ApiError(
             "The Checkout Session's total amount due must add up to at least "
-            f"{money(minimum, cart.currency)} {cart.currency}",
-            code="amount_too_small",
-        )
-    if cart.total > MAXIMUM_AMOUNT:
-        raise ApiError(
-            "The Checkout Session's total amount due must be no more than "
-            f"{money(MAXIMUM_AMOUNT, cart.currency)} {cart.currency}",
-            code="amount_too_large",
+            f"{money(minimum, cart.currency)} {cart.currency}, and not exceed Stripe's limit.",
+            code="amount_too_small" if cart.total < minimum else "amount_too_large",
         )

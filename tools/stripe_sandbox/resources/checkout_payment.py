@@ -5,23 +5,13 @@ from urllib.parse import quote
 
 from ..context import Context
 from ..errors import ApiError
-from ..fields import EMAIL
-from . import (
-    checkout_completion,
-    customers,
-    intents,
-    payment_confirmation,
-    payment_intents,
-    setup_confirmation,
-)
+from . import checkout_completion, intents, payment_confirmation, payment_intents
 from .checkout_sessions import with_current_status
 
 SESSION_OVER = "This Checkout Session is no longer active."
 
 
-def pay(
-    ctx: Context, id: str, *, payment_method: str | None, email: str, name: str | None
-) -> dict[str, Any]:
+def pay(ctx: Context, id: str, *, payment_method: str | None, name: str | None) -> dict[str, Any]:
     """Attempt the payment with a card from the page's form. Returns the updated session.
 
     The first attempt creates the intent, as at Stripe since version 2022-08-01; later attempts
@@ -31,17 +21,15 @@ def pay(
     session = ctx.require("checkout.session", id)
     if with_current_status(ctx, session)["status"] != "open":
         raise ApiError(SESSION_OVER, code="checkout_session_inactive")
-    _fill_in_customer(ctx, session, email, name)
-    if session["mode"] == "payment" and not session["amount_total"]:
-        checkout_completion.complete(ctx, session, paid=False)
-        return session
     if not payment_method:
         raise ApiError("A payment method is needed.", code="parameter_missing")
+    session["customer_details"]["name"] = name
+    ctx.tx.save(session)
     intent = _intent(ctx, session)
-    confirming = setup_confirmation if session["mode"] == "setup" else payment_confirmation
-    confirming.check_confirmable(intent)
+    payment_confirmation.check_confirmable(intent)
     intents.use_payment_method(ctx, intent, payment_method)
-    confirming.confirm(ctx, intent, {"return_url": session["success_url"], "use_stripe_sdk": True})
+    confirmed = {"return_url": session["success_url"], "use_stripe_sdk": True}
+    payment_confirmation.confirm(ctx, intent, confirmed)
     return ctx.require("checkout.session", id)
 
 
@@ -58,43 +46,22 @@ def success_url_of(session: dict[str, Any]) -> str:
     return address.replace("{CHECKOUT_SESSION_ID}", quote(session["id"], safe=""))
 
 
-def preset_email(ctx: Context, session: dict[str, Any]) -> str:
-    """The e-mail address of the session or its customer, read-only on the page; "" if unknown."""
-    if session["customer"]:
-        return ctx.require("customer", session["customer"])["email"] or ""
-    return session["customer_email"] or ""
-
-
-def _fill_in_customer(ctx: Context, session: dict[str, Any], email: str, name: str | None) -> None:
-    """Store the name and the e-mail address from the page's form."""
-    fixed = preset_email(ctx, session)
-    email = fixed or email
-    if not EMAIL.fullmatch(email):
-        raise ApiError(f"Invalid email address: {email}", code="email_invalid", param="email")
-    details = session["customer_details"]
-    session["customer_details"] = checkout_completion.details(
-        email, name, details["phone"] if details else None
-    )
-    if session["customer"] is None and session["customer_creation"] == "always":
-        session["customer"] = customers.create(ctx, {"email": email, "name": name})["id"]
-    elif session["customer"] and not fixed:
-        customers.update(ctx, {"email": email}, session["customer"])
-    ctx.tx.save(session)
-
-
 def _existing_intent(ctx: Context, session: dict[str, Any]) -> dict[str, Any] | None:
-    kind = "setup_intent" if session["mode"] == "setup" else "payment_intent"
-    return ctx.require(kind, session[kind]) if session[kind] else None
+    id = session["payment_intent"]
+    return ctx.require("payment_intent", id) if id else None
 
 
 def _intent(ctx: Context, session: dict[str, Any]) -> dict[str, Any]:
     if existing := _existing_intent(ctx, session):
         return existing
     data = ctx.tx.private(session["id"])["intent_data"]
-    params = {"amount": session["amount_total"], "currency": session["currency"], **data}
-    for name in ("customer", "allowed_payment_method_types", "excluded_payment_method_types"):
-        if session[name]:
-            params[name] = session[name]
+    params = {
+        "amount": session["amount_total"],
+        "currency": session["currency"],
+        "customer": session["customer"],
+        "excluded_payment_method_types": session["excluded_payment_method_types"],
+        **data,
+    }
     intent = payment_intents.create(ctx, params)
     checkout_completion.link_intent(ctx, intent, session)
     ctx.tx.save(session)

@@ -4,7 +4,6 @@ from typing import Any
 
 from ..context import Context
 from ..errors import ApiError, invalid_params
-from ..fields import merged_metadata
 from ..lists import list_page
 from . import balance, events
 
@@ -18,9 +17,6 @@ REASONS = {
     "subscription_canceled": "13.2",
 }
 DAYS_TO_RESPOND = 9
-OPEN = ("needs_response", "under_review")
-# Evidence that decides a dispute in test mode (https://docs.stripe.com/disputes/api).
-DECIDING_EVIDENCE = {"winning_evidence": "won", "losing_evidence": "lost"}
 
 
 def open_dispute(
@@ -39,10 +35,24 @@ def open_dispute(
     disputed = left if amount is None else amount
     if not 1 <= disputed <= left:
         raise invalid_params(f"`amount` is between 1 and {left}.", "amount")
-    dispute = {
-        "id": ctx.new_id("du_"),
+    dispute = new(ctx, ctx.new_id("du_"), charge, disputed, reason)
+    dispute["balance_transactions"].append(balance.of_dispute(ctx, dispute))
+    ctx.tx.insert(dispute)
+    charge["disputed"] = True
+    ctx.tx.save(charge)
+    events.record(ctx, "charge.dispute.created", dispute)
+    events.record(ctx, "charge.dispute.funds_withdrawn", dispute)
+    return dispute
+
+
+def new(
+    ctx: Context, id: str, charge: dict[str, Any], amount: int, reason: str = "fraudulent"
+) -> dict[str, Any]:
+    """An open dispute of a part of the charge. It is not stored."""
+    return {
+        "id": id,
         "object": "dispute",
-        "amount": disputed,
+        "amount": amount,
         "balance_transactions": [],
         "charge": charge["id"],
         "created": ctx.now,
@@ -72,13 +82,6 @@ def open_dispute(
         "reason": reason,
         "status": "needs_response",
     }
-    dispute["balance_transactions"].append(balance.of_dispute(ctx, dispute))
-    ctx.tx.insert(dispute)
-    charge["disputed"] = True
-    ctx.tx.save(charge)
-    events.record(ctx, "charge.dispute.created", dispute)
-    events.record(ctx, "charge.dispute.funds_withdrawn", dispute)
-    return dispute
 
 
 def decide(ctx: Context, id: str, status: str) -> dict[str, Any]:
@@ -101,33 +104,7 @@ def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 
 
 def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where = [
-        (f"$.{name} =", params[name]) for name in ("charge", "payment_intent") if name in params
-    ]
-    return list_page(ctx, "dispute", "/v1/disputes", params, where)
-
-
-def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    """Add evidence and metadata. Submitted evidence in `DECIDING_EVIDENCE` decides the dispute."""
-    dispute = ctx.require("dispute", id)
-    if "evidence" in params:
-        _require_open(ctx, id)
-        dispute["evidence"] |= params["evidence"]
-        dispute["evidence_details"]["has_evidence"] = bool(dispute["evidence"])
-    dispute["metadata"] = merged_metadata(dispute["metadata"], params.get("metadata"))
-    submits = "evidence" in params and params.get("submit", True)
-    if submits:
-        dispute["status"] = "under_review"
-        dispute["evidence_details"]["submission_count"] += 1
-    ctx.tx.save(dispute)
-    events.record(ctx, "charge.dispute.updated", dispute)
-    verdict = DECIDING_EVIDENCE.get(dispute["evidence"].get("uncategorized_text", ""))
-    return decide(ctx, id, verdict) if submits and verdict else dispute
-
-
-def close(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    """Accept the dispute as lost."""
-    return decide(ctx, id, "lost")
+    return list_page(ctx, "dispute", "/v1/disputes", params, by=("payment_intent",))
 
 
 def blocks_refund(ctx: Context, charge: dict[str, Any]) -> bool:
@@ -137,6 +114,6 @@ def blocks_refund(ctx: Context, charge: dict[str, Any]) -> bool:
 
 def _require_open(ctx: Context, id: str) -> dict[str, Any]:
     dispute = ctx.require("dispute", id)
-    if dispute["status"] not in OPEN:
+    if dispute["status"] != "needs_response":
         raise ApiError("This dispute is already closed")
     return dispute

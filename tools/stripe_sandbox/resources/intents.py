@@ -1,7 +1,6 @@
 """Code for both payment intents and setup intents."""
 
 import hmac
-from collections.abc import Sequence
 from typing import Any
 
 from ..context import Context
@@ -32,22 +31,7 @@ def load(ctx: Context, params: dict[str, Any], kind: str, id: str) -> dict[str, 
 def refuse_if_from_checkout(ctx: Context, intent: dict[str, Any]) -> None:
     """Raise ApiError 400 if the intent is from a Checkout Session: only its page can change it."""
     if ctx.tx.private(intent["id"]).get("checkout_session"):
-        raise ApiError(
-            f"You cannot perform this action on {NAMES[intent['object']]}s created by Checkout."
-        )
-
-
-def refuse_confirm_parameters(
-    params: dict[str, Any], only_with_confirm: Sequence[str], noun: str
-) -> None:
-    """Raise ApiError 400 for parameters that need `confirm`, if it is not set."""
-    for name in only_with_confirm:
-        if name in params and not params.get("confirm", False):
-            raise ApiError(
-                f"The parameter `{name}` cannot be passed when creating a {noun} unless "
-                "`confirm` is set to true.",
-                param=name,
-            )
+        raise ApiError("You cannot perform this action on PaymentIntents created by Checkout.")
 
 
 def use_payment_method(ctx: Context, intent: dict[str, Any], id: str) -> None:

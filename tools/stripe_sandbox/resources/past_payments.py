@@ -1,46 +1,45 @@
 """Payments and saved cards that another program invented, as if they had been made here before.
 
-They have no events and no balance transactions: whoever invented the payments also has the
-movements of the balance that belong to them.
+They have the movements of the balance that they would have had, and a payout on each Monday since,
+but no events.
 """
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from ..context import Context
-from . import charges, customers, payment_intents, payment_methods, refunds
+from ..errors import ApiError
+from . import balance, charges, customers, disputes, payment_intents, payment_methods, refunds
+
+Movement = tuple[int, Callable[[Context], object]]
+WEEK = 7 * 24 * 3600
+# In seconds since 1970, which began on a Thursday: a Monday at six in the morning, UTC.
+A_MONDAY = 4 * 24 * 3600 + 6 * 3600
 
 
-def store(ctx: Context, payment: dict[str, Any]) -> bool:
-    """Store a succeeded payment with its charge and refunds. False if the intent exists already.
+def store(ctx: Context, payments: Iterable[dict[str, Any]]) -> int:
+    """Store succeeded payments with their refunds and disputes. Returns how many are new.
 
-    `payment` has `id`, `amount`, `currency`, `created` in seconds, and `refunds` with `id`,
-    `amount` and `created`. Amounts are in cents.
+    A payment has `id`, `amount`, `currency`, `created`, and `refunds` and `disputes` with `id`,
+    `amount` and `created`; a dispute also has its `status` and when it was `closed`, or 0. Amounts
+    are in cents, moments in seconds.
     """
-    if ctx.tx.get("payment_intent", payment["id"]):
-        return False
-    then = replace(ctx, now=payment["created"])
-    method = payment_methods.store_visa(then)
-    payment_methods.mark_used(then, method)
-    terms = {"amount": payment["amount"], "currency": payment["currency"]}
-    intent = payment_intents.new(then, payment["id"], terms)
-    charge = charges.new(then, intent, method, decline=None, authenticated=False)
-    charge["amount_refunded"] = sum(refund["amount"] for refund in payment["refunds"])
-    charge["refunded"] = charge["amount_refunded"] == charge["amount"]
-    ctx.tx.insert(
-        intent
-        | {
-            "amount_received": intent["amount"],
-            "latest_charge": charge["id"],
-            "payment_method": method["id"],
-            "status": "succeeded",
-        }
+    new = [payment for payment in payments if not ctx.tx.get("payment_intent", payment["id"])]
+    movements = sorted(
+        (movement for payment in new for movement in _movements(payment)), key=itemgetter(0)
     )
-    ctx.tx.insert(charge)
-    for refund in payment["refunds"]:
-        made = replace(ctx, now=refund["created"])
-        ctx.tx.insert(refunds.new(made, refund["id"], charge, refund["amount"]))
-    return True
+    for monday, of_week in groupby(movements, key=lambda movement: _next_monday(movement[0])):
+        for at, make in of_week:
+            make(replace(ctx, now=at))
+        if monday <= ctx.now:
+            with suppress(ApiError):  # More was returned than paid: the next payout is smaller.
+                balance.pay_out(replace(ctx, now=monday))
+    return len(new)
 
 
 def save_card(ctx: Context, customer: str, payment_method: str) -> bool:
@@ -51,3 +50,64 @@ def save_card(ctx: Context, customer: str, payment_method: str) -> bool:
     method = payment_methods.store_visa(ctx, payment_method)
     ctx.tx.save(method | {"customer": customer})
     return True
+
+
+def _movements(payment: dict[str, Any]) -> Iterator[Movement]:
+    yield payment["created"], partial(_pay, payment=payment)
+    for refund in payment["refunds"]:
+        yield refund["created"], partial(_refund, payment=payment["id"], refund=refund)
+    for dispute in payment["disputes"]:
+        yield dispute["created"], partial(_dispute, payment=payment["id"], dispute=dispute)
+        if dispute["status"] != "needs_response":
+            yield dispute["closed"], partial(_decide, dispute=dispute)
+
+
+def _pay(ctx: Context, *, payment: dict[str, Any]) -> None:
+    method = payment_methods.store_visa(ctx)
+    payment_methods.mark_used(ctx, method)
+    terms = {"amount": payment["amount"], "currency": payment["currency"]}
+    intent = payment_intents.new(ctx, payment["id"], terms)
+    charge = charges.new(ctx, intent, method, decline=None, authenticated=False)
+    charge["balance_transaction"] = balance.of_charge(ctx, charge)
+    ctx.tx.insert(
+        intent
+        | {
+            "amount_received": intent["amount"],
+            "latest_charge": charge["id"],
+            "payment_method": method["id"],
+            "status": "succeeded",
+        }
+    )
+    ctx.tx.insert(charge)
+
+
+def _refund(ctx: Context, *, payment: str, refund: dict[str, Any]) -> None:
+    charge = _charge_of(ctx, payment)
+    made = refunds.new(ctx, refund["id"], charge, refund["amount"])
+    ctx.tx.insert(made | {"balance_transaction": balance.of_refund(ctx, made)})
+    charge["amount_refunded"] += refund["amount"]
+    charge["refunded"] = charge["amount_refunded"] == charge["amount"]
+    ctx.tx.save(charge)
+
+
+def _dispute(ctx: Context, *, payment: str, dispute: dict[str, Any]) -> None:
+    charge = _charge_of(ctx, payment)
+    opened = disputes.new(ctx, dispute["id"], charge, dispute["amount"])
+    opened["balance_transactions"].append(balance.of_dispute(ctx, opened))
+    ctx.tx.insert(opened)
+    ctx.tx.save(charge | {"disputed": True})
+
+
+def _decide(ctx: Context, *, dispute: dict[str, Any]) -> None:
+    decided = ctx.require("dispute", dispute["id"]) | {"status": dispute["status"]}
+    if decided["status"] == "won":
+        decided["balance_transactions"].append(balance.of_won_dispute(ctx, decided))
+    ctx.tx.save(decided)
+
+
+def _charge_of(ctx: Context, payment: str) -> dict[str, Any]:
+    return ctx.require("charge", ctx.require("payment_intent", payment)["latest_charge"])
+
+
+def _next_monday(at: int) -> int:
+    return at + WEEK - (at - A_MONDAY) % WEEK

@@ -51,13 +51,12 @@ def confirm(ctx: Context, intent: dict[str, Any], params: dict[str, Any]) -> dic
             "confirm it again directly with a payment method or ConfirmationToken.",
             intent,
         )
-    off_session = bool(params.get("off_session"))
     three_d_secure.check_return_url(intent, params)
     method = ctx.require("payment_method", intent["payment_method"])
     card = payment_methods.card_of(ctx, method)
     intent |= {"last_payment_error": None, "next_action": None}
     if _needs_authentication(ctx, card, method):
-        if off_session or params.get("error_on_requires_action"):
+        if params.get("off_session"):
             raise _declined(ctx, intent, method, AUTHENTICATION_REQUIRED)
         return three_d_secure.challenge(ctx, intent, params)
     return _charge(ctx, intent, method, card, authenticated=False)

@@ -1,10 +1,10 @@
-"""Payment intents: create, change, cancel, read. `payment_confirmation.py` confirms them."""
+"""Payment intents: create, cancel, read. `payment_confirmation.py` confirms them."""
 
 from typing import Any
 
 from ..context import Context
-from ..errors import NAMES, ApiError, invalid_params, unexpected_state
-from ..fields import check_email, merged_metadata
+from ..errors import ApiError, invalid_params, unexpected_state
+from ..fields import check_email, merged_metadata, nullable
 from ..ids import random_text
 from ..lists import list_page
 from . import customers, events, intents, payment_confirmation
@@ -14,13 +14,7 @@ MINIMUM_AMOUNTS = {"eur": 50, "usd": 50, "gbp": 30}
 SYMBOLS = {"eur": "€", "usd": "$", "gbp": "£"}
 MAXIMUM_AMOUNT = 99_999_999
 CHANGEABLE = ("requires_payment_method", "requires_confirmation", "requires_action")
-ONLY_WITH_CONFIRM = (
-    "off_session",
-    "return_url",
-    "use_stripe_sdk",
-    "error_on_requires_action",
-    "mandate_data",
-)
+ONLY_WITH_CONFIRM = ("off_session", "return_url")
 # The fields that a publishable key may see.
 PUBLIC_FIELDS = (
     "id",
@@ -52,8 +46,7 @@ PUBLIC_FIELDS = (
 
 def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     confirming = params.get("confirm", False)
-    intents.refuse_confirm_parameters(params, ONLY_WITH_CONFIRM, NAMES["payment_intent"])
-    check_capture(params, "capture_method")
+    _refuse_confirm_parameters(params)
     _check_amount(params["amount"], params["currency"].lower())
     check_email(params.get("receipt_email", ""), "receipt_email")
     customer = params.get("customer")
@@ -72,6 +65,7 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
 def new(ctx: Context, id: str, params: dict[str, Any]) -> dict[str, Any]:
     """A payment intent without a payment method. It is not stored."""
     return {
+        **nullable("payment_intent"),
         "id": id,
         "object": "payment_intent",
         "allowed_payment_method_types": params.get("allowed_payment_method_types"),
@@ -79,12 +73,8 @@ def new(ctx: Context, id: str, params: dict[str, Any]) -> dict[str, Any]:
         "amount_capturable": 0,
         "amount_details": {"tip": {}},
         "amount_received": 0,
-        "application": None,
-        "application_fee_amount": None,
         "automatic_payment_methods": intents.automatic_payment_methods(params, "Payment Intent"),
-        "canceled_at": None,
-        "cancellation_reason": None,
-        "capture_method": params.get("capture_method", "automatic_async"),
+        "capture_method": "automatic_async",
         "client_secret": f"{id}_secret_{random_text(25)}",
         "confirmation_method": "automatic",
         "created": ctx.now,
@@ -92,13 +82,8 @@ def new(ctx: Context, id: str, params: dict[str, Any]) -> dict[str, Any]:
         "customer": params.get("customer"),
         "description": params.get("description"),
         "excluded_payment_method_types": params.get("excluded_payment_method_types"),
-        "last_payment_error": None,
-        "latest_charge": None,
         "livemode": False,
         "metadata": merged_metadata({}, params.get("metadata")),
-        "next_action": None,
-        "on_behalf_of": None,
-        "payment_method": None,
         "payment_method_options": {
             "card": {
                 "installments": None,
@@ -108,17 +93,9 @@ def new(ctx: Context, id: str, params: dict[str, Any]) -> dict[str, Any]:
             }
         },
         "payment_method_types": ["card"],
-        "processing": None,
         "receipt_email": params.get("receipt_email"),
-        "review": None,
         "setup_future_usage": params.get("setup_future_usage"),
-        "shipping": params.get("shipping"),
-        "source": None,
-        "statement_descriptor": params.get("statement_descriptor"),
-        "statement_descriptor_suffix": params.get("statement_descriptor_suffix"),
         "status": "requires_payment_method",
-        "transfer_data": None,
-        "transfer_group": None,
     }
 
 
@@ -126,54 +103,10 @@ def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     return intents.load(ctx, params, "payment_intent", id)
 
 
-def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    intent = ctx.require("payment_intent", id)
-    for name in params:
-        if name not in ("metadata", "description", "expand") and intent["status"] not in CHANGEABLE:
-            raise unexpected_state(
-                f"This PaymentIntent's {name} could not be updated because it has a status of "
-                f"{intent['status']}. You may only update the {name} of a PaymentIntent with one "
-                f"of the following statuses: {', '.join(CHANGEABLE)}.",
-                intent,
-            )
-    amount, currency = (
-        params.get("amount", intent["amount"]),
-        params.get("currency", intent["currency"]),
-    )
-    _check_amount(amount, currency.lower())
-    check_email(params.get("receipt_email", ""), "receipt_email")
-    if "customer" in params:
-        customers.require_active(ctx, params["customer"], param="customer")
-        intent["customer"] = params["customer"]
-    for name in ("description", "receipt_email", "setup_future_usage", "shipping"):
-        if name in params:
-            intent[name] = params[name] or None
-    intents.automatic_payment_methods(params, "Payment Intent")
-    for name in ("allowed_payment_method_types", "excluded_payment_method_types"):
-        if name in params:
-            intent[name] = params[name] or None
-    intent["metadata"] = merged_metadata(intent["metadata"], params.get("metadata"))
-    if intent["status"] == "requires_action" and (amount, currency) != (
-        intent["amount"],
-        intent["currency"],
-    ):
-        # The customer authenticated a different amount.
-        intent |= {"status": "requires_confirmation", "next_action": None}
-    intent |= {"amount": amount, "currency": currency.lower()}
-    if "payment_method" in params:
-        intents.use_payment_method(ctx, intent, params["payment_method"])
-    ctx.tx.save(intent)
-    return intent
-
-
 def confirm(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     intent = intents.load(ctx, params, "payment_intent", id)
-    check_email(params.get("receipt_email", ""), "receipt_email")
     intents.refuse_if_from_checkout(ctx, intent)
     payment_confirmation.check_confirmable(intent)
-    for name in ("receipt_email", "setup_future_usage", "shipping"):
-        if name in params:
-            intent[name] = params[name] or None
     if "payment_method" in params:
         intents.use_payment_method(ctx, intent, params["payment_method"])
     return payment_confirmation.confirm(ctx, intent, params)
@@ -193,7 +126,7 @@ def cancel(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     intent |= {
         "status": "canceled",
         "canceled_at": ctx.now,
-        "cancellation_reason": params.get("cancellation_reason"),
+        "cancellation_reason": None,
         "next_action": None,
     }
     ctx.tx.save(intent)
@@ -202,23 +135,22 @@ def cancel(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 
 
 def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where = []
-    if "customer" in params:
-        where.append(("$.customer =", params["customer"]))
-    return list_page(ctx, "payment_intent", "/v1/payment_intents", params, where)
+    return list_page(ctx, "payment_intent", "/v1/payment_intents", params, by=("customer",))
 
 
 def public_view(intent: dict[str, Any]) -> dict[str, Any]:
     return {name: intent[name] for name in PUBLIC_FIELDS}
 
 
-def check_capture(params: dict[str, Any], param: str) -> None:
-    if params.get("capture_method") == "manual":
-        raise ApiError(
-            "The Stripe sandbox captures at once, never by hand.",
-            code="sandbox_unsupported",
-            param=param,
-        )
+def _refuse_confirm_parameters(params: dict[str, Any]) -> None:
+    """Raise ApiError 400 for parameters that need `confirm`, if it is not set."""
+    for name in ONLY_WITH_CONFIRM:
+        if name in params and not params.get("confirm", False):
+            raise ApiError(
+                f"The parameter `{name}` cannot be passed when creating a PaymentIntent unless "
+                "`confirm` is set to true.",
+                param=name,
+            )
 
 
 def _check_amount(amount: int, currency: str) -> None:

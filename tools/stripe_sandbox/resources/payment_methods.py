@@ -1,16 +1,14 @@
-"""Payment methods (cards), and single-use tokens for a card."""
+"""Payment methods: cards."""
 
 import hashlib
 import time
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote
 
 from .. import cards
 from ..context import Context
-from ..errors import ApiError, card_error, invalid_params, missing
-from ..fields import check_email, merged_metadata
-from ..lists import list_page
+from ..errors import ApiError, card_error, invalid_params
+from ..fields import check_email
 from . import customers, events
 
 NO_BILLING_DETAILS = {"address": None, "email": None, "name": None, "phone": None, "tax_id": None}
@@ -26,43 +24,23 @@ NO_ADDRESS = {
 
 def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
     if params.get("type") != "card":
-        type = params.get("type")
-        if type is None:
-            raise invalid_params("Missing required param: type.", "type", "parameter_missing")
         raise ApiError(
-            f"The Stripe sandbox knows cards only, not {type}.",
-            code="sandbox_unsupported",
-            param="type",
+            "The Stripe sandbox knows cards only.", code="sandbox_unsupported", param="type"
         )
-    number, expiry = _card_of(ctx, params.get("card"))
-    method = _insert(ctx, number, expiry, params.get("billing_details"))
-    method["metadata"] = merged_metadata({}, params.get("metadata"))
-    ctx.tx.save(method)
-    return method
-
-
-def create_token(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(params.get("card"), dict):
-        raise invalid_params("Missing required param: card.", "card", "parameter_missing")
-    number, expiry = _card_of(ctx, params["card"], param="card")
-    card = _card_details(number, expiry)
-    token = {
-        "id": ctx.new_id("tok_"),
-        "object": "token",
-        "card": {
-            "id": ctx.new_id("card_"),
-            "object": "card",
-            **card,
-            "brand": card["brand"].title(),
-        },
-        "client_ip": "127.0.0.1",
-        "created": ctx.now,
-        "livemode": False,
-        "type": "card",
-        "used": False,
-    }
-    ctx.tx.insert(token, {"number": number, "expiry": expiry})
-    return token
+    card = params.get("card", {})
+    for name in ("number", "exp_month", "exp_year"):
+        if name not in card:
+            full = f"card[{name}]"
+            raise invalid_params(f"Missing required param: {full}.", full, "parameter_missing")
+    if not ctx.is_publishable:
+        raise ApiError(
+            "Sending credit card numbers directly to the Stripe API is generally unsafe. We "
+            "suggest you use test tokens that map to the test card you are using, see "
+            "https://stripe.com/docs/testing.",
+            status=402,
+        )
+    number, expiry = _checked_number(card, ctx.now)
+    return _insert(ctx, number, expiry, params.get("billing_details"))
 
 
 def from_named(ctx: Context, id: str) -> dict[str, Any] | None:
@@ -77,8 +55,8 @@ def store_visa(ctx: Context, id: str | None = None) -> dict[str, Any]:
     return _insert(ctx, number, _far_expiry(ctx), None, id=id)
 
 
-def find(ctx: Context, id: str, *, param: str = "payment_method") -> dict[str, Any]:
-    return from_named(ctx, id) or ctx.require("payment_method", id, param=param)
+def find(ctx: Context, id: str) -> dict[str, Any]:
+    return from_named(ctx, id) or ctx.require("payment_method", id, param="payment_method")
 
 
 def card_of(ctx: Context, method: dict[str, Any]) -> cards.Card:
@@ -106,8 +84,6 @@ def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
 
 def attach(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     """Save a card for a customer. As at Stripe, a card that would be declined is refused."""
-    if "customer" not in params:
-        raise invalid_params("Missing required param: customer.", "customer", "parameter_missing")
     method = from_named(ctx, id) or ctx.require("payment_method", id)
     customer = customers.require_active(ctx, params["customer"], param="customer")
     if method["customer"] == customer["id"]:
@@ -138,40 +114,10 @@ def detach(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
             "impossible."
         )
     previous = {"customer": method["customer"]}
-    customers.clear_default_card(ctx, method["customer"], id)
     method["customer"] = None
     ctx.tx.save(method)
     mark_used(ctx, method)
     events.record(ctx, "payment_method.detached", method, previous)
-    return method
-
-
-def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where: list[tuple[str, Any]] = []
-    if "customer" in params:
-        customers.require_active(ctx, params["customer"], param="customer")
-        where.append(("$.customer =", params["customer"]))
-    if "type" in params:
-        where.append(("$.type =", params["type"]))
-    return list_page(ctx, "payment_method", "/v1/payment_methods", params, where)
-
-
-def list_of_customer(ctx: Context, params: dict[str, Any], customer: str) -> dict[str, Any]:
-    customers.require_active(ctx, customer)
-    url = f"/v1/customers/{quote(customer, safe='')}/payment_methods"
-    where: list[tuple[str, Any]] = [("$.customer =", customer)]
-    if "type" in params:
-        where.append(("$.type =", params["type"]))
-    return list_page(ctx, "payment_method", url, params, where)
-
-
-def retrieve_of_customer(
-    ctx: Context, params: dict[str, Any], customer: str, id: str
-) -> dict[str, Any]:
-    customers.require_active(ctx, customer)
-    method = ctx.tx.get("payment_method", id)
-    if method is None or method["customer"] != customer:
-        raise missing("payment_method", id)
     return method
 
 
@@ -194,38 +140,9 @@ def mark_used(ctx: Context, method: dict[str, Any]) -> None:
     ctx.tx.save_private(method["id"], ctx.tx.private(method["id"]) | {"used": True})
 
 
-def _card_of(ctx: Context, card: Any, *, param: str = "card") -> tuple[str, tuple[int, int]]:
-    """Number and (month, year) of the request's card, which is a number or a token."""
-    if not isinstance(card, dict):
-        raise invalid_params("Missing required param: card.", "card", "parameter_missing")
-    if "token" in card:
-        token = ctx.require("token", card["token"], param="card[token]")
-        if token["used"]:
-            raise ApiError(
-                f"You cannot use a Stripe token more than once: {token['id']}.",
-                code="token_already_used",
-            )
-        ctx.tx.save(token | {"used": True})
-        private = ctx.tx.private(token["id"])
-        return private["number"], (private["expiry"][0], private["expiry"][1])
-    for name in ("number", "exp_month", "exp_year"):
-        if name not in card:
-            raise invalid_params(
-                f"Missing required param: {param}[{name}].", f"{param}[{name}]", "parameter_missing"
-            )
-    if not ctx.is_publishable:
-        raise ApiError(
-            "Sending credit card numbers directly to the Stripe API is generally unsafe. We "
-            "suggest you use test tokens that map to the test card you are using, see "
-            "https://stripe.com/docs/testing.",
-            status=402,
-        )
-    return _checked_number(card, ctx.now)
-
-
 def _checked_number(card: dict[str, Any], now: int) -> tuple[str, tuple[int, int]]:
     number = card["number"].replace(" ", "").replace("-", "")
-    month, year = _integer(card, "exp_month"), _integer(card, "exp_year")
+    month, year = card["exp_month"], card["exp_year"]
     year += 2000 if year < 100 else 0
     if not number.isdigit() or not 12 <= len(number) <= 19 or not cards.luhn_valid(number):
         raise card_error("incorrect_number", "Your card number is incorrect.", param="number")
@@ -239,22 +156,12 @@ def _checked_number(card: dict[str, Any], now: int) -> tuple[str, tuple[int, int
         )
     card_type = cards.CARDS.get(number)
     cvc = card.get("cvc")
-    digits = 4 if card_type and card_type.brand == "amex" else 3
-    if cvc is not None and not (cvc.isdigit() and len(cvc) == digits):
+    if cvc is not None and not (cvc.isdigit() and len(cvc) == 3):
         raise card_error("invalid_cvc", "Your card's security code is invalid.", param="cvc")
     if card_type is None:
         decline = cards.LIVE_CARD_DECLINE
         raise card_error(decline.code, decline.message, decline_code=decline.decline_code)
     return number, (month, year)
-
-
-def _integer(card: dict[str, Any], name: str) -> int:
-    text = str(card[name])  # a string for tokens, an integer for payment methods
-    if not text.isdigit():
-        raise invalid_params(
-            f"Invalid integer: {text}", f"card[{name}]", "parameter_invalid_integer"
-        )
-    return int(text)
 
 
 def is_valid_expiry(month: int, year: int, now: int) -> bool:
@@ -307,12 +214,12 @@ def _card_details(number: str, expiry: tuple[int, int]) -> dict[str, Any]:
             "address_postal_code_check": None,
             "cvc_check": "unchecked",
         },
-        "country": card.country,
+        "country": "US",
         "display_brand": card.brand,
         "exp_month": expiry[0],
         "exp_year": expiry[1],
         "fingerprint": hashlib.sha256(number.encode()).hexdigest()[:16],
-        "funding": card.funding,
+        "funding": "credit",
         "generated_from": None,
         "last4": number[-4:],
         "networks": {"available": [card.brand], "preferred": None},

@@ -5,7 +5,7 @@ from typing import Any
 from ..cards import Card
 from ..context import Context
 from ..errors import ApiError, invalid_params
-from ..fields import merged_metadata
+from ..fields import merged_metadata, nullable
 from ..lists import list_page
 from . import balance, disputes, events, payment_methods, settlement
 from .payment_intents import money
@@ -58,10 +58,10 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
 def new(ctx: Context, id: str, charge: dict[str, Any], amount: int) -> dict[str, Any]:
     """A succeeded refund of a part of the charge. It is not stored."""
     return {
+        **nullable("refund"),
         "id": id,
         "object": "refund",
         "amount": amount,
-        "balance_transaction": None,
         "charge": charge["id"],
         "created": ctx.now,
         "currency": charge["currency"],
@@ -75,11 +75,7 @@ def new(ctx: Context, id: str, charge: dict[str, Any], amount: int) -> dict[str,
         },
         "metadata": {},
         "payment_intent": charge["payment_intent"],
-        "reason": None,
-        "receipt_number": None,
-        "source_transfer_reversal": None,
         "status": "succeeded",
-        "transfer_reversal": None,
     }
 
 
@@ -120,20 +116,8 @@ def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
     return ctx.require("refund", id)
 
 
-def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    refund = ctx.require("refund", id)
-    previous = {"metadata": refund["metadata"]}
-    refund["metadata"] = merged_metadata(refund["metadata"], params.get("metadata"))
-    ctx.tx.save(refund)
-    events.record(ctx, "refund.updated", refund, previous)
-    return refund
-
-
 def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    where = [
-        (f"$.{name} =", params[name]) for name in ("charge", "payment_intent") if name in params
-    ]
-    return list_page(ctx, "refund", "/v1/refunds", params, where)
+    return list_page(ctx, "refund", "/v1/refunds", params, by=("payment_intent",))
 
 
 def charge_to_refund(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,17 @@ from ..context import Context
 from ..store import Transaction
 
 DELAY = "processing_seconds"
+ENABLED = "settlement_enabled"
 
 
 def set_delay(tx: Transaction, seconds: float) -> None:
     """How long payments and refunds wait for their settlement from now on."""
     tx.set_setting(DELAY, str(seconds))
+
+
+def set_enabled(tx: Transaction, *, enabled: bool) -> None:
+    """Hold all settlements back, or let those that are due go on."""
+    tx.set_setting(ENABLED, "1" if enabled else "0")
 
 
 def schedule(ctx: Context, id: str) -> None:
@@ -22,6 +28,8 @@ def schedule(ctx: Context, id: str) -> None:
 
 def due_ids(tx: Transaction, kind: str) -> list[str]:
     """The ids of payment intents or refunds whose delay has passed, oldest first."""
+    if tx.setting(ENABLED, "1") == "0":
+        return []
     return tx.ids_where_private(kind, "$.settles_at <=", time.time())
 
 

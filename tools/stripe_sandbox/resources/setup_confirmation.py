@@ -4,7 +4,7 @@ from typing import Any
 
 from ..context import Context
 from ..errors import ApiError, card_error, unexpected_state
-from . import checkout_completion, events, payment_methods, three_d_secure
+from . import events, payment_methods, setup_attempts, three_d_secure
 
 
 def check_confirmable(intent: dict[str, Any]) -> None:
@@ -44,7 +44,7 @@ def answer_challenge(ctx: Context, intent: dict[str, Any], *, accepted: bool) ->
     method = ctx.require("payment_method", intent["payment_method"])
     intent["next_action"] = None
     if not accepted:
-        _fail(ctx, intent, three_d_secure.authentication_failure(intent, method))
+        _fail(ctx, intent, method, three_d_secure.authentication_failure(intent, method))
         return
     try:
         _save(ctx, intent, method, authenticated=True)
@@ -64,21 +64,24 @@ def _save(
             decline_code=card.decline.decline_code,
             payment_method=method,
         )
-        _fail(ctx, intent, error.error)
+        _fail(ctx, intent, method, error.error)
         error.error = {**error.error, "setup_intent": intent}
         raise error
     intent["status"] = "succeeded"
+    setup_attempts.record(ctx, intent, method, error=None)
     ctx.tx.save(intent)
     if authenticated:
         payment_methods.authenticate(ctx, method)
     if intent["customer"] and method["customer"] is None:
         payment_methods.save_for(ctx, method, intent["customer"])
     events.record(ctx, "setup_intent.succeeded", intent)
-    checkout_completion.follow_intent(ctx, intent)
     return intent
 
 
-def _fail(ctx: Context, intent: dict[str, Any], error: dict[str, Any]) -> None:
+def _fail(
+    ctx: Context, intent: dict[str, Any], method: dict[str, Any], error: dict[str, Any]
+) -> None:
+    setup_attempts.record(ctx, intent, method, error=error)
     intent |= {
         "status": "requires_payment_method",
         "payment_method": None,

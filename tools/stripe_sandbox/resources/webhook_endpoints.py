@@ -1,13 +1,12 @@
-"""Webhook endpoints: create, read, change, delete. `webhooks.py` sends events to them."""
+"""Webhook endpoints: create. `webhooks.py` sends events to them."""
 
 from typing import Any
 from urllib.parse import urlsplit
 
 from ..context import Context
 from ..errors import invalid_params
-from ..fields import merged_metadata
+from ..fields import nullable
 from ..ids import random_text
-from ..lists import list_page
 from ..store import Transaction
 
 
@@ -21,49 +20,18 @@ def create(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
 def _insert(ctx: Context, params: dict[str, Any], secret: str) -> dict[str, Any]:
     _check_url(params["url"])
     endpoint = {
+        **nullable("webhook_endpoint"),
         "id": ctx.new_id("we_"),
         "object": "webhook_endpoint",
-        "api_version": params.get("api_version"),
-        "application": None,
         "created": ctx.now,
-        "description": params.get("description") or None,
         "enabled_events": params["enabled_events"],
         "livemode": False,
-        "metadata": merged_metadata({}, params.get("metadata")),
+        "metadata": {},
         "status": "enabled",
         "url": params["url"],
     }
     ctx.tx.insert(endpoint, {"secret": secret})
     return endpoint
-
-
-def retrieve(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    return ctx.require("webhook_endpoint", id)
-
-
-def update(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    endpoint = ctx.require("webhook_endpoint", id)
-    if "url" in params:
-        _check_url(params["url"])
-    endpoint |= {name: params[name] for name in ("url", "enabled_events") if name in params}
-    if "description" in params:
-        endpoint["description"] = params["description"] or None
-    if "disabled" in params:
-        endpoint["status"] = "disabled" if params["disabled"] else "enabled"
-    endpoint["metadata"] = merged_metadata(endpoint["metadata"], params.get("metadata"))
-    ctx.tx.save(endpoint)
-    return endpoint
-
-
-def delete(ctx: Context, params: dict[str, Any], id: str) -> dict[str, Any]:
-    ctx.require("webhook_endpoint", id)
-    ctx.tx.delete(id)
-    ctx.tx.drop_deliveries(id)
-    return {"id": id, "object": "webhook_endpoint", "deleted": True}
-
-
-def list_all(ctx: Context, params: dict[str, Any]) -> dict[str, Any]:
-    return list_page(ctx, "webhook_endpoint", "/v1/webhook_endpoints", params)
 
 
 def register(tx: Transaction, url: str, secret: str) -> None:

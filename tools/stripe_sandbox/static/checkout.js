@@ -3,32 +3,24 @@
   const form = document.getElementById("checkout");
   const button = document.getElementById("pay");
   const refusal = document.getElementById("refusal");
-  const fields = { email: form.elements.email, name: form.elements.name };
-  const needsCard = document.body.dataset.needsCard === "true";
+  const { email, name } = form.elements;
   const stripe = window.Stripe(document.body.dataset.key, { locale: "es" });
   const isDark = window.matchMedia("(prefers-color-scheme: dark)").matches;
   const elements = stripe.elements({ appearance: { theme: isDark ? "night" : "stripe" } });
   const label = button.textContent;
   const UNREACHABLE = "No se ha podido conectar con la pasarela de pago. Inténtalo de nuevo.";
 
-  function show(name, message) {
-    document.getElementById(`${name}-error`).textContent = message;
-    if (message) fields[name].setAttribute("aria-invalid", "true");
-    else fields[name].removeAttribute("aria-invalid");
+  function show(message) {
+    document.getElementById("name-error").textContent = message;
+    if (message) name.setAttribute("aria-invalid", "true");
+    else name.removeAttribute("aria-invalid");
   }
 
-  // The first invalid field gets the focus.
-  function fieldsAreValid() {
-    const problems = {
-      email: /^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(fields.email.value.trim())
-        ? ""
-        : "Escribe una dirección de correo válida.",
-      name: !needsCard || fields.name.value.trim() ? "" : "Escribe el nombre del titular.",
-    };
-    for (const [name, message] of Object.entries(problems)) show(name, message);
-    const wrong = Object.keys(problems).find((name) => problems[name]);
-    if (wrong) fields[wrong].focus();
-    return !wrong;
+  function nameIsValid() {
+    const isValid = name.value.trim() !== "";
+    show(isValid ? "" : "Escribe el nombre del titular.");
+    if (!isValid) name.focus();
+    return isValid;
   }
 
   function setBusy(isBusy) {
@@ -53,17 +45,13 @@
   }
 
   async function pay() {
-    const details = { email: fields.email.value.trim(), name: fields.name.value.trim() };
-    let method = null;
-    if (needsCard) {
-      const created = await newPaymentMethod(details);
-      if (created.error) return refuse(created.error.message);
-      method = created.paymentMethod.id;
-    }
+    const details = { email: email.value, name: name.value.trim() };
+    const created = await newPaymentMethod(details);
+    if (created.error) return refuse(created.error.message);
     let state = await request({
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ payment_method: method, ...details }),
+      body: JSON.stringify({ payment_method: created.paymentMethod.id, name: details.name }),
     });
     if (state.client_secret) {
       const { error } = await stripe.handleNextAction({ clientSecret: state.client_secret });
@@ -80,7 +68,7 @@
     event.preventDefault();
     if (button.disabled) return;
     refusal.textContent = "";
-    if (!fieldsAreValid()) return;
+    if (!nameIsValid()) return;
     setBusy(true);
     try {
       await pay();
@@ -89,21 +77,14 @@
     }
   });
 
-  for (const name of Object.keys(fields)) {
-    fields[name].addEventListener("input", () => show(name, ""));
-  }
+  name.addEventListener("input", () => show(""));
   // After the browser's back button the session may have ended, and the page must not look busy.
   window.addEventListener("pageshow", (event) => {
     if (event.persisted) location.reload();
   });
 
-  if (needsCard) {
-    document.getElementById("card-fields").hidden = false;
-    const card = elements.create("payment");
-    card.on("ready", () => setBusy(false));
-    card.on("loaderror", () => refuse(UNREACHABLE));
-    card.mount("#card");
-  } else {
-    setBusy(false);
-  }
+  const card = elements.create("payment");
+  card.on("ready", () => setBusy(false));
+  card.on("loaderror", () => refuse(UNREACHABLE));
+  card.mount("#card");
 })();

@@ -94,7 +94,7 @@ class Element extends Emitter {
     this.#frame?.send({ type: "clear" });
   }
 
-  // Send "validate", "payment_method" or "token" to the frame and wait for its answer.
+  // Send "validate" or "payment_method" to the frame and wait for its answer.
   ask(type, data = {}) {
     if (!this.#frame)
       throw integrationError("The Element is not mounted; mount it before you use it.");

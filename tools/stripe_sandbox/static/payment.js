@@ -187,7 +187,7 @@
     return body;
   }
 
-  async function create(kind, data) {
+  async function create(data) {
     const error = validate();
     if (error) return { error };
     const expiry = digitsOf(fields.expiry);
@@ -197,12 +197,9 @@
       exp_year: 2000 + Number(expiry.slice(2)),
       cvc: digitsOf(fields.cvc),
     };
-    const isToken = kind === "token";
-    const values = isToken
-      ? { card }
-      : { type: "card", card, billing_details: data.billing_details };
+    const values = { type: "card", card, billing_details: data.billing_details };
     try {
-      const response = await fetch(isToken ? "/v1/tokens" : "/v1/payment_methods", {
+      const response = await fetch("/v1/payment_methods", {
         method: "POST",
         headers: { Authorization: `Bearer ${key}` },
         body: encoded(values, "", new URLSearchParams()),
@@ -234,7 +231,7 @@
       for (const name of Object.keys(fields)) show(name, null);
       announceChange();
     } else {
-      const result = type === "validate" ? validate() : await create(type, data);
+      const result = type === "validate" ? validate() : await create(data);
       port.postMessage({ type: "answer", id, result });
     }
   }

@@ -170,11 +170,9 @@ class StripeClient {
       : { paymentMethod: created.object };
   }
 
-  async createToken(element) {
-    const created = await element.ask("token");
-    return created.error
-      ? { error: localized(created.error, this.#locale) }
-      : { token: created.object };
+  // React's library takes an object without this method for something else than Stripe.
+  createToken() {
+    throw integrationError("The Stripe sandbox has no tokens.");
   }
 
   async #confirm(clientSecret, values, locale, handleActions = true) {

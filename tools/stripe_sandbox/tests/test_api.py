@@ -1,6 +1,5 @@
 """The API: parameters, keys, idempotency, restarts, and protection from other sites."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,22 +9,10 @@ import stripe
 from ..testing import (
     PUBLISHABLE_KEY,
     SECRET_KEY,
-    SandboxProcess,
     running_sandbox,
 )
 
 PAYMENT = {"amount": 5000, "currency": "eur"}
-
-
-@pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
-    with running_sandbox(tmp_path_factory.mktemp("sandbox") / "state.sqlite3") as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def api(sandbox: SandboxProcess) -> stripe.StripeClient:
-    return sandbox.client()
 
 
 def refusal(call, *args) -> stripe.StripeError:
@@ -47,35 +34,26 @@ def refusal(call, *args) -> stripe.StripeError:
             "Received unknown parameter: automatic_payment_methods[x]",
         ),
         (
-            {**PAYMENT, "automatic_payment_methods": {}, "shipping": {"name": "Ana"}},
-            "parameter_missing",
-            "shipping[address]",
-            "Missing required param: shipping[address].",
+            {**PAYMENT, "description": ""},
+            "parameter_invalid_empty",
+            "description",
+            "You passed an empty string for 'description', which cannot be unset. You should "
+            "remove 'description' from your request or supply a non-empty value.",
         ),
-        (
-            {**PAYMENT, "amount": "50.00"},
-            "parameter_invalid_integer",
-            "amount",
-            "Invalid integer: 50.00",
-        ),
-        (
-            {**PAYMENT, "confirm": "yes"},
-            None,
-            "confirm",
-            "Invalid boolean: yes",
-        ),
+        ({**PAYMENT, "amount": "50.00"}, None, "amount", "Invalid value for amount: 50.00"),
+        ({**PAYMENT, "confirm": "yes"}, None, "confirm", "Invalid value for confirm: yes"),
         (
             {**PAYMENT, "setup_future_usage": "never"},
             None,
             "setup_future_usage",
-            "Invalid setup_future_usage: must be one of off_session, or on_session",
+            "Invalid value for setup_future_usage: never",
         ),
-        ({**PAYMENT, "metadata": "x"}, None, "metadata", "Invalid object: x"),
+        ({**PAYMENT, "metadata": "x"}, None, "metadata", "Invalid value for metadata: x"),
         (
             {**PAYMENT, "allowed_payment_method_types": "card"},
             None,
             "allowed_payment_method_types",
-            "Invalid array: card",
+            "Invalid value for allowed_payment_method_types: card",
         ),
         (
             {**PAYMENT, "payment_method_types": ["card"]},
@@ -90,7 +68,12 @@ def refusal(call, *args) -> stripe.StripeError:
             "No valid payment method types for this Payment Intent: the sandbox has cards "
             "only, and they are left out.",
         ),
-        ({**PAYMENT, "description": {"a": 1}}, None, "description", "Invalid string: {...}"),
+        (
+            {**PAYMENT, "description": {"a": 1}},
+            None,
+            "description",
+            "Invalid value for description: {'a': '1'}",
+        ),
         (
             {**PAYMENT, "amount": 49},
             "amount_too_small",
@@ -123,22 +106,6 @@ def test_invalid_parameter_answers_400(sandbox, api, params, code, param, messag
     assert sandbox.control("GET", "state") == before
 
 
-def test_empty_value_unsets_only_optional_parameters(api):
-    intent = api.v1.payment_intents.create({**PAYMENT, "receipt_email": "ana@example.com"})
-    assert api.v1.payment_intents.update(intent.id, {"receipt_email": ""}).receipt_email is None
-    error = refusal(api.v1.payment_intents.create, {**PAYMENT, "description": ""})
-    assert error.code == "parameter_invalid_empty"
-
-
-def test_metadata_is_merged_and_unset_by_key(api):
-    intent = api.v1.payment_intents.create({**PAYMENT, "metadata": {"a": "1", "b": "2"}})
-    changed = api.v1.payment_intents.update(intent.id, {"metadata": {"a": "", "c": "3"}})
-    assert changed.metadata.to_dict() == {"b": "2", "c": "3"}
-    assert api.v1.payment_intents.update(intent.id, {"metadata": ""}).metadata.to_dict() == {}
-    error = refusal(api.v1.payment_intents.update, intent.id, {"metadata": {"a": "x" * 501}})
-    assert error.param == "metadata[a]"
-
-
 def test_confirmation_with_possible_redirect_needs_return_url(api):
     params = {**PAYMENT, "payment_method": "pm_card_visa", "confirm": True}
     assert refusal(api.v1.payment_intents.create, params).param == "return_url"
@@ -159,21 +126,21 @@ def test_unknown_field_cannot_be_expanded(api):
 def test_unknown_object_and_unknown_url_answer_404(sandbox, api):
     error = refusal(api.v1.payment_intents.retrieve, "pi_unknown")
     assert (error.http_status, error.code) == (404, "resource_missing")
-    answer = requests.get(f"{sandbox.url}/v1/prices", auth=(SECRET_KEY, ""), timeout=10)
+    answer = requests.get(f"{sandbox.url}/v1/prices", auth=(SECRET_KEY, ""), timeout=60)
     assert answer.status_code == 404
     assert "Unrecognized request URL" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("key", ["sk_test_wrong0123456789", PUBLISHABLE_KEY])
 def test_wrong_or_publishable_key_answers_401(sandbox, key):
-    error = refusal(sandbox.client(key).v1.customers.list)
+    error = refusal(sandbox.client(key).v1.charges.list)
     assert isinstance(error, stripe.AuthenticationError)
     assert error.http_status == 401
     assert key not in error.user_message
 
 
 def test_request_without_key_answers_401(sandbox):
-    answer = requests.get(f"{sandbox.url}/v1/customers", timeout=10)
+    answer = requests.get(f"{sandbox.url}/v1/charges", timeout=60)
     assert answer.status_code == 401
     assert answer.headers["X-Stripe-Sandbox"] == "true"
 
@@ -275,7 +242,7 @@ def test_log_contains_no_secrets(sandbox, api):
     sandbox.browser_client().v1.payment_intents.retrieve(
         intent.id, {"client_secret": intent.client_secret}
     )
-    requests.get(f"{sandbox.url}/v3/challenge/{intent.id}/sometoken", timeout=10)
+    requests.get(f"{sandbox.url}/v3/challenge/{intent.id}/sometoken", timeout=60)
 
     log = sandbox.log.read_text()
 
@@ -286,36 +253,36 @@ def test_log_contains_no_secrets(sandbox, api):
 
 def test_request_for_foreign_host_name_is_refused(sandbox):
     answer = requests.get(
-        f"{sandbox.url}/_sandbox/state", headers={"Host": "evil.example"}, timeout=10
+        f"{sandbox.url}/_sandbox/state", headers={"Host": "evil.example"}, timeout=60
     )
     assert answer.status_code == 403
 
 
 def test_wallet_can_be_taken_away(sandbox):
     page = f"{sandbox.url}/v3/frame/express"
-    assert 'data-available="true"' in requests.get(page, timeout=10).text
+    assert 'data-available="true"' in requests.get(page, timeout=60).text
 
     assert sandbox.control("POST", "wallet", {"available": False}) == {"available": False}
 
-    assert 'data-available="false"' in requests.get(page, timeout=10).text
-    answer = requests.post(f"{sandbox.url}/_sandbox/wallet", json={"available": "no"}, timeout=10)
+    assert 'data-available="false"' in requests.get(page, timeout=60).text
+    answer = requests.post(f"{sandbox.url}/_sandbox/wallet", json={"available": "no"}, timeout=60)
     assert answer.status_code == 400
     sandbox.control("DELETE", "state")
-    assert 'data-available="true"' in requests.get(page, timeout=10).text
+    assert 'data-available="true"' in requests.get(page, timeout=60).text
 
 
 def test_form_of_another_site_cannot_use_controls(sandbox):
     answer = requests.post(
-        f"{sandbox.url}/_sandbox/webhooks", data='{"enabled": false}', timeout=10
+        f"{sandbox.url}/_sandbox/webhooks", data='{"enabled": false}', timeout=60
     )
     assert answer.status_code == 400
     assert sandbox.control("GET", "state")["webhooks_enabled"] is True
 
 
 def test_home_page_says_in_spanish_that_it_is_not_stripe(sandbox):
-    page = requests.get(f"{sandbox.url}/", timeout=10)
+    page = requests.get(f"{sandbox.url}/", timeout=60)
     assert "No es Stripe" in page.text
     assert page.headers["X-Stripe-Sandbox"] == "true"
-    assert requests.get(f"{sandbox.url}/healthz", timeout=10).json() == {"status": "ok"}
+    assert requests.get(f"{sandbox.url}/healthz", timeout=60).json() == {"status": "ok"}
     numbers = [card["number"] for card in sandbox.control("GET", "cards")]
     assert "4242424242424242" in numbers

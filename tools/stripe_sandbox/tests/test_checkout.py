@@ -2,7 +2,6 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,22 +9,10 @@ import pytest
 import requests
 import stripe
 
-from ..testing import SandboxProcess, running_sandbox, wait_until
+from ..testing import SandboxProcess, wait_until
 
 SUCCESS_URL = "http://127.0.0.1/success?session_id={CHECKOUT_SESSION_ID}"
 CANCEL_URL = "http://127.0.0.1/cancel"
-
-
-@pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
-    state = tmp_path_factory.mktemp("sandbox") / "state.sqlite3"
-    with running_sandbox(state, environment={"SANDBOX_PROCESSING_SECONDS": "0.2"}) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def api(sandbox: SandboxProcess) -> stripe.StripeClient:
-    return sandbox.client()
 
 
 def line(name: str, unit_amount: int, quantity: int = 1) -> dict[str, Any]:
@@ -37,7 +24,7 @@ def new_session(api: stripe.StripeClient, **changes: Any) -> stripe.checkout.Ses
     params: dict[str, Any] = {
         "mode": "payment",
         "line_items": [line("Álgebra", 12345)],
-        "customer_email": "ana@example.com",
+        "customer": api.v1.customers.create({"email": "ana@example.com"}).id,
         "success_url": SUCCESS_URL,
         "cancel_url": CANCEL_URL,
         **changes,
@@ -51,7 +38,7 @@ def pay(
 ) -> tuple[int, dict[str, Any]]:
     """The request that the hosted page sends to pay. Returns status and JSON."""
     answer = requests.post(
-        session.url, json={"payment_method": method, "name": "Ana Pérez", **content}, timeout=10
+        session.url, json={"payment_method": method, "name": "Ana Pérez", **content}, timeout=60
     )
     return answer.status_code, answer.json()
 
@@ -69,7 +56,7 @@ def answer_challenge(
         api.v1.checkout.sessions.retrieve(session.id).payment_intent
     )
     address = intent.next_action.to_dict()["use_stripe_sdk"]["stripe_js"]
-    requests.post(address, json={"accept": accept}, timeout=10).raise_for_status()
+    requests.post(address, json={"accept": accept}, timeout=60).raise_for_status()
 
 
 def test_paying_on_hosted_page_completes_session(sandbox, api):
@@ -83,7 +70,7 @@ def test_paying_on_hosted_page_completes_session(sandbox, api):
     assert session.payment_intent is None
     assert session.url == f"{sandbox.url}/c/pay/{session.id}"
     assert (session.amount_subtotal, session.amount_total) == (12345, 12345)
-    page = requests.get(session.url, timeout=10).text
+    page = requests.get(session.url, timeout=60).text
     assert "Modo de pruebas" in page
     assert "Álgebra" in page
     assert "123,45\N{NO-BREAK SPACE}€" in page
@@ -111,35 +98,6 @@ def test_paying_on_hosted_page_completes_session(sandbox, api):
     ]
 
 
-def test_completed_session_cannot_be_paid_again(sandbox, api):
-    session = new_session(api)
-    address = session.url
-    pay(session, sandbox.new_card("4242424242424242").id)
-
-    status, answer = pay(session, sandbox.new_card("4242424242424242").id)
-
-    assert (status, answer["error"]["code"]) == (400, "checkout_session_inactive")
-    intent = api.v1.checkout.sessions.retrieve(session.id).payment_intent
-    assert len(api.v1.charges.list({"payment_intent": intent}).data) == 1
-    assert "Ya has completado este pago" in requests.get(address, timeout=10).text
-
-
-def test_session_stays_open_after_declined_card(sandbox, api):
-    session = new_session(api)
-
-    status, answer = pay(session, sandbox.new_card("4000000000009995").id)
-    assert status == 402
-    assert answer["error"]["decline_code"] == "insufficient_funds"
-    waiting = api.v1.checkout.sessions.retrieve(session.id, {"expand": ["payment_intent"]})
-    assert (waiting.status, waiting.payment_status) == ("open", "unpaid")
-    assert waiting.payment_intent.status == "requires_payment_method"
-
-    status, _ = pay(session, sandbox.new_card("4242424242424242").id)
-    assert status == 200
-    paid = api.v1.checkout.sessions.retrieve(session.id)
-    assert (paid.status, paid.payment_intent) == ("complete", waiting.payment_intent.id)
-
-
 @pytest.mark.parametrize(("accept", "status"), [(True, "complete"), (False, "open")])
 def test_3d_secure_decides_whether_session_is_completed(sandbox, api, accept, status):
     session = new_session(api)
@@ -150,7 +108,7 @@ def test_3d_secure_decides_whether_session_is_completed(sandbox, api, accept, st
     answer_challenge(api, session, accept=accept)
 
     assert api.v1.checkout.sessions.retrieve(session.id).status == status
-    state = requests.get(f"{session.url}?state", timeout=10).json()
+    state = requests.get(f"{session.url}?state", timeout=60).json()
     assert (state["url"] is not None) is accept
 
 
@@ -188,23 +146,8 @@ def test_session_stays_unpaid_if_processing_payment_is_declined(sandbox, api):
     assert after.payment_intent.amount_received == 0
 
 
-def test_expired_session_cannot_be_paid(sandbox, api):
-    session = new_session(api)
-    assert api.v1.checkout.sessions.expire(session.id).status == "expired"
-
-    status, answer = pay(session, sandbox.new_card("4242424242424242").id)
-
-    assert (status, answer["error"]["code"]) == (400, "checkout_session_inactive")
-    assert event_types(api, session.id) == ["checkout.session.expired"]
-    page = requests.get(session.url, timeout=10).text
-    assert "Esta página de pago ha caducado" in page
-    assert f'href="{CANCEL_URL}"' in page
-    with pytest.raises(stripe.InvalidRequestError, match="has a status of `expired`"):
-        api.v1.checkout.sessions.expire(session.id)
-
-
 def move_expiry_to_the_past(sandbox: SandboxProcess, session_id: str) -> None:
-    with sqlite3.connect(sandbox.state, timeout=10) as connection:
+    with sqlite3.connect(sandbox.state, timeout=60) as connection:
         connection.execute(
             "UPDATE objects SET body = json_set(body, '$.expires_at', ?) WHERE id = ?",
             (int(time.time()) - 1, session_id),
@@ -265,7 +208,7 @@ def test_coupon_discount_is_distributed_over_lines_exactly(sandbox, api):
     assert [one.quantity for one in lines] == [1, 2, 1]
     assert sum(one.amount_discount for one in lines) == 1000
     assert sum(one.amount_total for one in lines) == 9000
-    assert "−10,00\N{NO-BREAK SPACE}€" in requests.get(session.url, timeout=10).text
+    assert "−10,00\N{NO-BREAK SPACE}€" in requests.get(session.url, timeout=60).text
 
     pay(session, sandbox.new_card("4242424242424242").id)
     used = api.v1.coupons.retrieve(coupon.id)
@@ -288,39 +231,19 @@ def test_hosted_page_shows_descriptions_discount_name_and_custom_text(api):
     )
 
     assert session.custom_text.submit.message == "Plazo 1 de 3"
-    page = requests.get(session.url, timeout=10).text
+    page = requests.get(session.url, timeout=60).text
     assert "Álgebra<small>Grado en Física</small>" in page
     assert "<dt>BIENVENIDA</dt>" in page
     assert '<p class="note">Plazo 1 de 3</p>' in page
 
 
-def test_session_with_full_discount_needs_no_payment(sandbox, api):
-    coupon = api.v1.coupons.create({"percent_off": 100})
-    session = new_session(api, discounts=[{"coupon": coupon.id}])
-    assert (session.amount_total, session.payment_status) == (0, "no_payment_required")
-
-    status, _ = pay(session, None)
-
-    assert status == 200
-    after = api.v1.checkout.sessions.retrieve(session.id)
-    assert (after.status, after.payment_status, after.payment_intent) == (
-        "complete",
-        "no_payment_required",
-        None,
-    )
-
-
+DOLLARS = {"currency": "usd", "unit_amount": 500, "product_data": {"name": "Taza"}}
 REFUSED = {
     "no lines": ({"line_items": None}, "`line_items` parameter is required"),
-    "no success URL": ({"success_url": None}, "Missing required param: success_url"),
     "invalid success URL": ({"success_url": "javascript:alert(1)"}, "Not a valid URL"),
     "amount too small": ({"line_items": [line("Nada", 10)]}, r"must add up to at least €0\.50 eur"),
     "unknown coupon": ({"discounts": [{"coupon": "NADA"}]}, "No such coupon: 'NADA'"),
-    "unknown customer": (
-        {"customer": "cus_nadie", "customer_email": None},
-        "No such customer: 'cus_nadie'",
-    ),
-    "customer and e-mail address": ({"customer": "cus_nadie"}, "customer, customer_email"),
+    "unknown customer": ({"customer": "cus_nadie"}, "No such customer: 'cus_nadie'"),
     "unknown parameter": ({"cancel_uri": "http://x"}, "Received unknown parameter: cancel_uri"),
     "removed parameter": (
         {"payment_method_types": ["card"]},
@@ -338,14 +261,12 @@ REFUSED = {
         {"custom_text": {"submit": {"message": "x" * 1201}}},
         "at most 1200 characters",
     ),
-    "manual capture": (
-        {"payment_intent_data": {"capture_method": "manual"}},
-        "captures at once, never by hand",
+    "another mode": ({"mode": "setup"}, "for payments of a known customer only"),
+    "another currency": (
+        {"line_items": [line("Álgebra", 500), {**line("Taza", 500), "price_data": DOLLARS}]},
+        "has one currency",
     ),
-    "data of another mode": (
-        {"setup_intent_data": {"description": "x"}},
-        "You can not pass `setup_intent_data` in `payment` mode",
-    ),
+    "too many lines": ({"line_items": [line("Álgebra", 500)] * 101}, "limited to 100 items"),
 }
 
 
@@ -356,24 +277,11 @@ def test_invalid_session_parameters_are_refused(api, case):
         new_session(api, **changes)
 
 
-def test_same_idempotency_key_creates_one_session(api):
-    params = {
-        "mode": "payment",
-        "line_items": [line("Álgebra", 999)],
-        "success_url": SUCCESS_URL,
-    }
-    options = {"idempotency_key": "order-7-session"}
-    first = api.v1.checkout.sessions.create(params, options)
-    second = api.v1.checkout.sessions.create(params, options)
-    assert first.id == second.id
-
-
 def test_sessions_are_listed_by_intent_and_customer(sandbox, api):
     customer = api.v1.customers.create({"email": "bruno@example.com"})
     session = new_session(
         api,
         customer=customer.id,
-        customer_email=None,
         payment_intent_data={"setup_future_usage": "off_session"},
     )
     assert session.customer_details.email == "bruno@example.com"
@@ -385,9 +293,7 @@ def test_sessions_are_listed_by_intent_and_customer(sandbox, api):
         found = api.v1.checkout.sessions.list({**query, "expand": ["data.line_items"]}).data
         assert [one.id for one in found] == [session.id]
         assert found[0].line_items.data[0].description == "Álgebra"
-    assert [one.id for one in api.v1.payment_methods.list({"customer": customer.id}).data] == [
-        card.id
-    ]
+    assert api.v1.payment_methods.retrieve(card.id).customer == customer.id
 
 
 def test_api_cannot_confirm_or_cancel_intent_of_session(sandbox, api):
@@ -423,51 +329,8 @@ def test_challenge_answered_after_expiry_charges_nothing(sandbox, api):
     challenge = intent.next_action.to_dict()["use_stripe_sdk"]["stripe_js"]
 
     move_expiry_to_the_past(sandbox, session.id)
-    late = requests.post(challenge, json={"accept": True}, timeout=10).json()
+    late = requests.post(challenge, json={"accept": True}, timeout=60).json()
 
     assert late["status"] == "canceled"
     assert api.v1.charges.list({"payment_intent": intent.id}).data == []
     assert api.v1.checkout.sessions.retrieve(session.id).status == "expired"
-
-
-def test_customer_enters_and_corrects_email_on_hosted_page(sandbox, api):
-    session = new_session(api, customer_email=None, customer_creation="always")
-    status, answer = pay(session, sandbox.new_card("4242424242424242").id)
-    assert (status, answer["error"]["code"]) == (400, "email_invalid")
-
-    guest = new_session(api, customer_email=None)
-    pay(guest, sandbox.new_card("4000000000000002").id, email="ana@exmaple.com")
-    page = requests.get(guest.url, timeout=10).text
-    assert 'value="ana@exmaple.com"' in page
-    assert "readonly" not in page
-    pay(guest, sandbox.new_card("4242424242424242").id, email="ana@example.com")
-    after = api.v1.checkout.sessions.retrieve(guest.id)
-    assert (after.customer, after.customer_details.email) == (None, "ana@example.com")
-
-    pay(session, sandbox.new_card("4242424242424242").id, email="eva@example.com")
-    created = api.v1.checkout.sessions.retrieve(session.id, {"expand": ["customer"]})
-    assert created.customer.email == "eva@example.com"
-
-    fixed = new_session(api)
-    pay(fixed, sandbox.new_card("4242424242424242").id, email="otra@example.com")
-    assert api.v1.checkout.sessions.retrieve(fixed.id).customer_details.email == "ana@example.com"
-
-
-def test_line_items_are_paginated_and_expand_to_products(api):
-    session = new_session(api, line_items=[line(f"Clase {n}", 100) for n in range(12)])
-
-    shown = api.v1.checkout.sessions.retrieve(
-        session.id, {"expand": ["line_items.data.price.product"]}
-    )
-    assert shown.line_items.data[0].price.product.name == "Clase 0"
-    assert (len(shown.line_items.data), shown.line_items.has_more) == (10, True)
-    lines = api.v1.checkout.sessions.line_items.list(session.id, {"limit": 5})
-    names = [one.description for one in lines.auto_paging_iter()]
-    assert names == [f"Clase {n}" for n in range(12)]
-
-
-def test_session_metadata_can_be_updated(api):
-    session = new_session(api, metadata={"order_id": "7"})
-    api.v1.checkout.sessions.update(session.id, {"metadata": {"revision": "2"}})
-    after = api.v1.checkout.sessions.retrieve(session.id)
-    assert after.metadata.to_dict() == {"order_id": "7", "revision": "2"}

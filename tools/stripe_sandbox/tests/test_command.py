@@ -1,8 +1,7 @@
-"""The command line: what it prints, its defaults and its environment variables."""
+"""The command line: its defaults, its environment variables, and what it imports."""
 
 import importlib
 import pkgutil
-import shutil
 import signal
 import socket
 import subprocess
@@ -10,7 +9,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import requests
@@ -18,17 +16,13 @@ import stripe
 
 from ..testing import PACKAGE, ROOT, SECRET_KEY, clean_environment, wait_until
 
-FOLDER = Path(__file__).resolve().parents[1]
-
 
 @contextmanager
-def started(
-    *options: str, package: str = PACKAGE, folder: Path = ROOT, **environment: str
-) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The running command and the text that it has printed."""
+def started(*options: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The running command and the address that it has printed."""
     process = subprocess.Popen(
-        [sys.executable, "-m", package, "--port", "0", *options],
-        cwd=folder,
+        [sys.executable, "-m", PACKAGE, "--port", "0", *options],
+        cwd=ROOT,
         env=clean_environment() | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -37,14 +31,11 @@ def started(
     timer = threading.Timer(20, process.kill)
     timer.start()
     try:
-        lines = [process.stdout.readline()]
-        while "--quiet" not in options and lines[-1] and "README.md" not in lines[-1]:
-            lines.append(process.stdout.readline())
-        yield process, "".join(lines)
+        yield process, process.stdout.readline().removeprefix("Stripe sandbox on ").strip()
     finally:
         timer.cancel()
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         process.stdout.close()
 
 
@@ -56,71 +47,44 @@ def refused(*options: str, **environment: str) -> tuple[int, str]:
         env=clean_environment() | environment,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
     )
     return result.returncode, result.stderr
-
-
-def line_with(text: str, start: str) -> str:
-    [line] = [line for line in text.splitlines() if line.startswith(start)]
-    return line.removeprefix(start).strip()
-
-
-def test_port_is_enough_and_printed_instructions_work():
-    with started() as (_, text):
-        address = line_with(text, "Stripe sandbox on ")
-        assert "It moves no money." in text
-
-        names: dict[str, stripe.StripeClient] = {}
-        exec(line_with(text, "Python "), {"stripe": stripe}, names)
-        intent = names["client"].v1.payment_intents.create({"amount": 500, "currency": "eur"})
-        assert intent.status == "requires_payment_method"
-
-        script = line_with(text, "Browser ").split('"')[1]
-        assert script == f"{address}/v3/stripe.js"
-        assert "Stripe" in requests.get(script, timeout=10).text
-        host, port = address.removeprefix("http://").split(":")
-        assert f'host: "{host}", port: {port}' in line_with(text, "Node ")
 
 
 def test_state_is_temporary_without_state_option(tmp_path):
     folder = tmp_path / "temporary"
     folder.mkdir()
-    with started(TMPDIR=str(folder)) as (process, text):
-        assert line_with(text, "State ").startswith("a temporary file")
+    with started(TMPDIR=str(folder)) as (process, _):
         assert [path.name for path in folder.rglob("*.sqlite3")] == ["state.sqlite3"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=60) == 0
     assert list(folder.iterdir()) == []
 
     state = tmp_path / "kept.sqlite3"
-    with started("--state", str(state), TMPDIR=str(folder)) as (_, text):
-        assert line_with(text, "State ") == str(state)
+    with started("--state", str(state), TMPDIR=str(folder)):
+        pass
     assert state.exists()
     assert list(folder.iterdir()) == []
 
 
-def test_keys_and_webhook_url_from_environment_are_used_and_keys_not_printed():
+def test_keys_from_environment_are_used():
     environment = {
         "STRIPE_SECRET_KEY": "sk_test_mine0123456789",
         "STRIPE_PUBLISHABLE_KEY": "pk_test_mine0123456789",
         "STRIPE_WEBHOOK_SECRET": "whsec_mine0123456789",
         "SANDBOX_WEBHOOK_URL": "http://127.0.0.1:9/webhook",
     }
-    with started(**environment) as (_, text):
-        assert "mine" not in text
-        assert line_with(text, "Events ").startswith("sent to http://127.0.0.1:9/webhook")
-        url = line_with(text, "Stripe sandbox on ")
+    with started(**environment) as (_, url):
         client = stripe.StripeClient("sk_test_mine0123456789", base_addresses={"api": url})
-        [endpoint] = client.v1.webhook_endpoints.list().data
-        assert endpoint.url == "http://127.0.0.1:9/webhook"
+        assert client.v1.charges.list().data == []
         with pytest.raises(stripe.AuthenticationError):
-            stripe.StripeClient(SECRET_KEY, base_addresses={"api": url}).v1.customers.list()
+            stripe.StripeClient(SECRET_KEY, base_addresses={"api": url}).v1.charges.list()
 
 
 def test_quiet_prints_only_the_address():
-    with started("--quiet") as (process, text):
-        assert text.startswith("Stripe sandbox on http://127.0.0.1:")
+    with started("--quiet") as (process, url):
+        assert url.startswith("http://127.0.0.1:")
         process.terminate()
         assert process.stdout.read() == ""
 
@@ -163,28 +127,19 @@ def test_sandbox_ends_when_its_parent_is_killed(tmp_path):
         text=True,
     )
     url = parent.stdout.readline().strip()
-    assert requests.get(f"{url}/healthz", timeout=10).status_code == 200
+    assert requests.get(f"{url}/healthz", timeout=60).status_code == 200
 
     parent.kill()
-    parent.wait(timeout=10)
+    parent.wait(timeout=60)
 
     def is_gone() -> bool:
         try:
-            requests.get(f"{url}/healthz", timeout=10)
+            requests.get(f"{url}/healthz", timeout=60)
         except requests.ConnectionError:
             return True
         return False
 
     wait_until(is_gone)
-
-
-def test_copy_under_another_name_runs_alone(tmp_path):
-    skipped = shutil.ignore_patterns("tests", "__pycache__")
-    shutil.copytree(FOLDER, tmp_path / "copied_sandbox", ignore=skipped)
-
-    with started(package="copied_sandbox", folder=tmp_path) as (_, text):
-        url = line_with(text, "Stripe sandbox on ")
-        assert requests.get(f"{url}/healthz", timeout=10).status_code == 200
 
 
 def test_package_imports_neither_django_nor_other_packages_of_repository(tmp_path):

@@ -41,6 +41,7 @@ def test_sample_calls_answer_every_kind_of_object(answers):
         "payout",
         "product",
         "refund",
+        "setup_attempt",
         "setup_intent",
         "webhook_endpoint",
     }

@@ -1,24 +1,12 @@
 """Save cards with setup intents, and charge them off session."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import requests
 import stripe
 
-from ..testing import SandboxProcess, running_sandbox
-
-
-@pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxProcess]:
-    with running_sandbox(tmp_path_factory.mktemp("sandbox") / "state.sqlite3") as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def api(sandbox: SandboxProcess) -> stripe.StripeClient:
-    return sandbox.client()
+from ..testing import SandboxProcess
 
 
 @pytest.fixture
@@ -42,15 +30,12 @@ def confirm_in_browser(
 
 def answer_challenge(intent: Any, *, accept: bool) -> None:
     address = intent.next_action.to_dict()["use_stripe_sdk"]["stripe_js"]
-    requests.post(address, json={"accept": accept}, timeout=10).raise_for_status()
+    requests.post(address, json={"accept": accept}, timeout=60).raise_for_status()
 
 
-def saved_cards(api: stripe.StripeClient, customer: stripe.Customer) -> list[str]:
-    cards = [card.id for card in api.v1.payment_methods.list({"customer": customer.id}).data]
-    # Both list calls answer the same.
-    listed = api.v1.customers.payment_methods.list(customer.id)
-    assert [card.id for card in listed.data] == cards
-    return cards
+def owner(api: stripe.StripeClient, card: str) -> str | None:
+    """The customer for whom the card is saved."""
+    return api.v1.payment_methods.retrieve(card).customer
 
 
 def save(sandbox: SandboxProcess, customer: stripe.Customer, number: str) -> str:
@@ -95,7 +80,7 @@ def test_setup_intent_saves_card_without_charging_it(sandbox, api, customer):
 
     assert confirmed.status == "succeeded"
     assert not hasattr(confirmed, "metadata")  # not a public field
-    assert saved_cards(api, customer) == [card]
+    assert owner(api, card) == customer.id
     assert event_types(api, intent.id) == ["setup_intent.created", "setup_intent.succeeded"]
     assert api.v1.charges.list({"customer": customer.id}).data == []
     with pytest.raises(stripe.InvalidRequestError) as again:
@@ -117,15 +102,20 @@ def test_browser_needs_client_secret_of_setup_intent(sandbox, api):
 def test_declined_card_is_not_saved(sandbox, api, customer):
     intent = api.v1.setup_intents.create({"customer": customer.id})
 
+    card = sandbox.new_card("4000000000009995").id
+
     with pytest.raises(stripe.CardError) as refused:
-        confirm_in_browser(sandbox, intent, sandbox.new_card("4000000000009995").id)
+        confirm_in_browser(sandbox, intent, card)
 
     assert (refused.value.http_status, refused.value.code) == (402, "card_declined")
     assert refused.value.error.setup_intent.status == "requires_payment_method"
     after = api.v1.setup_intents.retrieve(intent.id)
     assert after.last_setup_error.decline_code == "insufficient_funds"
-    assert saved_cards(api, customer) == []
+    assert owner(api, card) is None
     assert event_types(api, intent.id)[-1] == "setup_intent.setup_failed"
+    [attempt] = api.v1.setup_attempts.list({"setup_intent": intent.id}).data
+    assert (attempt.id, attempt.status) == (after.latest_attempt, "failed")
+    assert attempt.setup_error.decline_code == "insufficient_funds"
 
 
 @pytest.mark.parametrize("accept", [True, False])
@@ -135,14 +125,14 @@ def test_3d_secure_decides_whether_card_is_saved(sandbox, api, customer, accept)
     waiting = confirm_in_browser(sandbox, intent, card)
     assert waiting.status == "requires_action"
     page = requests.get(
-        waiting.next_action.to_dict()["use_stripe_sdk"]["stripe_js"], timeout=10
+        waiting.next_action.to_dict()["use_stripe_sdk"]["stripe_js"], timeout=60
     ).text
     assert "que quieres guardar esta tarjeta" in page
 
     answer_challenge(waiting, accept=accept)
 
     after = api.v1.setup_intents.retrieve(intent.id)
-    assert saved_cards(api, customer) == ([card] if accept else [])
+    assert owner(api, card) == (customer.id if accept else None)
     if accept:
         assert after.status == "succeeded"
         assert charge(api, customer, card).status == "succeeded"
@@ -151,58 +141,14 @@ def test_3d_secure_decides_whether_card_is_saved(sandbox, api, customer, accept)
         assert after.last_setup_error.code == "setup_intent_authentication_failure"
 
 
-def test_setup_intent_can_be_canceled_until_it_succeeds(sandbox, api, customer):
-    intent = api.v1.setup_intents.create({"customer": customer.id})
-    canceled = api.v1.setup_intents.cancel(intent.id, {"cancellation_reason": "abandoned"})
-    assert (canceled.status, canceled.cancellation_reason) == ("canceled", "abandoned")
-    with pytest.raises(stripe.InvalidRequestError, match="a status of canceled"):
-        confirm_in_browser(sandbox, intent, sandbox.new_card("4242424242424242").id)
-
-    saved = api.v1.setup_intents.create(
-        {
-            "customer": customer.id,
-            "payment_method": "pm_card_visa",
-            "confirm": True,
-            "return_url": "http://127.0.0.1/cuenta",
-        }
-    )
-    assert saved.status == "succeeded"
-    with pytest.raises(stripe.InvalidRequestError, match="a status of succeeded"):
-        api.v1.setup_intents.cancel(saved.id)
-    listed = api.v1.setup_intents.list({"customer": customer.id}).data
-    assert [one.id for one in listed] == [saved.id, intent.id]
-
-
 def test_detached_card_cannot_be_charged(sandbox, api, customer):
     kept, removed = (save(sandbox, customer, "4242424242424242") for _ in range(2))
     api.v1.payment_methods.detach(removed)
 
-    assert saved_cards(api, customer) == [kept]
-    assert api.v1.customers.payment_methods.retrieve(customer.id, kept).id == kept
-    with pytest.raises(stripe.InvalidRequestError, match="No such PaymentMethod"):
-        api.v1.customers.payment_methods.retrieve(customer.id, removed)
+    assert (owner(api, kept), owner(api, removed)) == (customer.id, None)
     with pytest.raises(stripe.InvalidRequestError, match="may not be used again"):
         charge(api, customer, removed)
     assert charge(api, customer, kept).status == "succeeded"
-
-
-def test_default_payment_method_must_be_attached_to_customer(sandbox, api, customer):
-    def default() -> str | None:
-        return api.v1.customers.retrieve(customer.id).invoice_settings.default_payment_method
-
-    def choose(card: str) -> None:
-        settings = {"default_payment_method": card}
-        api.v1.customers.update(customer.id, {"invoice_settings": settings})
-
-    card = save(sandbox, customer, "4242424242424242")
-    choose(card)
-    assert default() == card
-    with pytest.raises(stripe.InvalidRequestError, match="must be attached to the customer"):
-        choose(sandbox.new_card("4242424242424242").id)
-    assert default() == card
-
-    api.v1.payment_methods.detach(card)
-    assert default() is None
 
 
 def test_saved_card_is_charged_off_session(sandbox, api, customer):
@@ -232,7 +178,7 @@ def test_declined_off_session_charge_answers_402_with_intent(sandbox, api, custo
         "charge.failed",
         "payment_intent.payment_failed",
     ]
-    assert saved_cards(api, customer) == [card]
+    assert owner(api, card) == customer.id
 
 
 def test_customer_authenticates_declined_off_session_charge(sandbox, api, customer):
@@ -290,37 +236,9 @@ def test_control_refuses_unknown_decline_code(sandbox):
         (f"payment_methods/{card}", {}),
         (f"payment_methods/{card}", []),
     ):
-        answer = requests.post(f"{sandbox.url}/_sandbox/{path}", json=content, timeout=10)
+        answer = requests.post(f"{sandbox.url}/_sandbox/{path}", json=content, timeout=60)
         assert answer.status_code == 400, content
     answer = requests.post(
-        f"{sandbox.url}/_sandbox/payment_methods/pm_x", json={"refuse": None}, timeout=10
+        f"{sandbox.url}/_sandbox/payment_methods/pm_x", json={"refuse": None}, timeout=60
     )
     assert answer.status_code == 404
-
-
-def test_hosted_page_in_setup_mode_saves_card(sandbox, api, customer):
-    session = api.v1.checkout.sessions.create(
-        {
-            "mode": "setup",
-            "currency": "eur",
-            "customer": customer.id,
-            "setup_intent_data": {"metadata": {"order_id": "7"}},
-            "success_url": "http://127.0.0.1/cuenta?session_id={CHECKOUT_SESSION_ID}",
-        }
-    )
-    assert session.payment_status == "no_payment_required"
-    intent = api.v1.setup_intents.retrieve(session.setup_intent)
-    assert (intent.customer, intent.metadata.to_dict()) == (customer.id, {"order_id": "7"})
-    assert "Guardar tarjeta" in requests.get(session.url, timeout=10).text
-    card = sandbox.new_card("4242424242424242").id
-
-    answer = requests.post(
-        session.url, json={"payment_method": card, "name": "Ana Pérez"}, timeout=10
-    )
-
-    assert answer.json()["url"] == f"http://127.0.0.1/cuenta?session_id={session.id}"
-    after = api.v1.checkout.sessions.retrieve(session.id, {"expand": ["setup_intent"]})
-    assert (after.status, after.setup_intent.status) == ("complete", "succeeded")
-    assert after.setup_intent.payment_method == card
-    assert saved_cards(api, customer) == [card]
-    assert event_types(api, session.id) == ["checkout.session.completed"]

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from apps.backoffice.accounts.staff_groups import create_groups
-from apps.backoffice.sample import seed_balance, seed_trade
+from apps.backoffice.sample import seed_trade
 from apps.backoffice.seed import seed_admin, seed_orders
 from apps.catalogue.models import Subject, University
 from apps.catalogue.seed import SUBJECTS, seed_catalogue
@@ -89,7 +89,6 @@ class Command(BaseCommand):
                 seed_trade(admin)
                 _set_sample_tax_id()
             seed_orders()
-            seed_balance()
 
 
 def _set_sample_tax_id() -> None:

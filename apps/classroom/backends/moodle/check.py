@@ -9,18 +9,21 @@ and then for a user who does not exist: a call with an error is rolled back as a
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import requests
 from django.conf import settings
 
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.backends.base import Item
-from apps.classroom.backends.moodle.client import FUNCTIONS, MoodleError, call
+from apps.classroom.backends.moodle.client import MoodleError, call, needed_functions
 from apps.classroom.backends.moodle.courses import course_id_for, course_idnumber, item_name
 from apps.classroom.backends.moodle.menus import (
     MAINTENANCE,
     ROLES,
     SERVICES,
+    SHOW_COURSE,
+    SYSTEM_ROLES,
     TOKENS,
     USER_POLICIES,
     USERS,
@@ -57,6 +60,10 @@ CAPABILITIES = {
     "enrol/manual:enrol": "matricular",
     "enrol/manual:unenrol": "dar de baja",
 }
+# Only if `MOODLE_GROUP` names a group.
+GROUP_CAPABILITIES = {
+    "moodle/course:managegroups": "poner a los alumnos en el grupo de su semestre"
+}
 # Without them Moodle does not say who has the others.
 RIGHTS_TO_ASK = ("moodle/course:enrolreview", "moodle/role:review")
 # Without one of these Moodle refuses every course.
@@ -67,6 +74,11 @@ RIGHTS_IN_COURSES = {
     "enrol/manual:unenrol",
 }
 MOST_NAMED = 5
+
+
+def needed_capabilities() -> dict[str, str]:
+    """The rights that the present settings make the role need, and what they are for."""
+    return CAPABILITIES | (GROUP_CAPABILITIES if settings.MOODLE_GROUP else {})
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,15 @@ class Report:
     @property
     def is_ready(self) -> bool:
         return not self.missing
+
+    def as_json(self) -> dict[str, Any]:
+        """The report for a page of the admin, as JSON: a task can return nothing else."""
+        return {
+            "is_ready": self.is_ready,
+            "summary": self.summary(),
+            "missing": [missing.sentence for missing in self.missing],
+            "notes": self.notes,
+        }
 
     def summary(self) -> str:
         if not self.is_ready:
@@ -186,8 +207,9 @@ def _why_no_answer(error: MoodleError) -> tuple[str, str, str]:
                 error.code,
                 f"Moodle no deja usar el servicio de la clave: en {SERVICES} > Servicios externos "
                 f"comprueba que está habilitado, que tiene la función {SITE_INFO} y que su usuario "
-                "está entre los autorizados; que la ficha no pide otra dirección IP, y que el rol "
-                f"tiene webservice/rest:use ({ROLES}).",
+                "está entre los autorizados; que la clave no ha caducado ni pide otra dirección "
+                f"IP; que el rol tiene webservice/rest:use ({ROLES}), y el usuario, ese rol "
+                f"({SYSTEM_ROLES}).",
             )
         case "wsaccessusersuspended" | "wsaccessuserdeleted" | "wsaccessusernologin":
             return (
@@ -215,7 +237,7 @@ def _no_moodle() -> str:
 
 
 def _check_functions(report: Report, functions: set[str]) -> None:
-    for name in FUNCTIONS:
+    for name in needed_functions():
         if name not in functions:
             report.add(
                 "function",
@@ -242,7 +264,7 @@ def _check_rights(report: Report, user_id: int, functions: set[str]) -> None:
                 "ven los demás permisos.",
             )
         else:
-            for name, purpose in CAPABILITIES.items():
+            for name, purpose in needed_capabilities().items():
                 if name not in held:
                     report.add(
                         "right",
@@ -256,7 +278,7 @@ def _check_rights(report: Report, user_id: int, functions: set[str]) -> None:
 def _held_capabilities(user_id: int) -> set[str]:
     answer = call(
         "core_enrol_get_enrolled_users_with_capability",
-        coursecapabilities=[{"courseid": FRONT_PAGE, "capabilities": list(CAPABILITIES)}],
+        coursecapabilities=[{"courseid": FRONT_PAGE, "capabilities": list(needed_capabilities())}],
         options=[
             {"name": "userfields", "value": "id"},
             {"name": "limitnumber", "value": MOST_USERS},
@@ -294,7 +316,6 @@ def _check_courses(
     report.unchecked_items = len(on_sale[most_items:]) if most_items is not None else 0
     items = _find_courses(report, on_sale[:most_items])
     report.courses = len(items)
-    _note_hidden_courses(report, items)
     if RIGHTS_IN_COURSES & {missing.name for missing in report.missing}:
         return
     refused: dict[int, MoodleError] = {}
@@ -305,6 +326,8 @@ def _check_courses(
         if function in functions:
             still_good = [course_id for course_id in items if course_id not in refused]
             refused.update(_refused(_Probe(function, user_id, fields), still_good))
+    # Moodle 4.5 breaks off with a PHP error if one of the ids is that of a deleted course.
+    _note_hidden_courses(report, {pk: items[pk] for pk in items if pk not in refused})
     by_code: dict[str, list[int]] = defaultdict(list)
     for course_id, error in sorted(refused.items()):
         by_code[error.code].append(course_id)
@@ -331,8 +354,7 @@ def _note_hidden_courses(report: Report, items: dict[int, list[Item]]) -> None:
         more = f" y {len(hidden) - MOST_NAMED} más" if hidden[MOST_NAMED:] else ""
         report.notes.append(
             f"Cursos ocultos en Moodle, en los que sus alumnos no pueden entrar: "
-            f"{', '.join(named)}{more}. Ponlos en «Mostrar» en los ajustes del curso, "
-            "«Visibilidad del curso»."
+            f"{', '.join(named)}{more}. En cada uno: {SHOW_COURSE}."
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from apps.classroom.backends.base import (
     AccountHasPowers,
     ExternalAccount,
+    Item,
     Known,
     NeedsStaff,
     PasswordRefused,
@@ -12,6 +13,7 @@ from apps.classroom.backends.base import (
     Right,
 )
 from apps.classroom.backends.moodle.client import MoodleError
+from apps.classroom.backends.moodle.courses import hidden_courses
 from apps.classroom.backends.moodle.powers import has_powers
 from apps.classroom.backends.moodle.reasons import ERROR_CODE
 from apps.classroom.backends.moodle.rights import send_rights
@@ -23,6 +25,7 @@ from apps.classroom.backends.moodle.users import (
     get_user,
     is_known_address,
     plain_name,
+    unknown_password,
     update_user,
     username_of,
 )
@@ -44,6 +47,9 @@ class MoodleClassroom:
     ) -> list[Problem]:
         return send_rights(student, external_id, rights)
 
+    def closed_items(self, items: Sequence[Item]) -> list[Problem]:
+        return hidden_courses(items)
+
     def move_account(self, student: Student, known: Known) -> None:
         user = get_user("id", known.external_id) if known.made_by_shop else None
         # A user who changed the address in Moodle keeps it. A deleted one is created anew later.
@@ -51,11 +57,13 @@ class MoodleClassroom:
             user is None
             or user.get("idnumber") != student.classroom_key
             or not is_known_address(user, student, known)
-            or address_of(user) == student.email
         ):
             return
+        if address_of(user) == student.email and not known.password_is_ended:
+            return
         _refuse_powers(user)
-        update_user(user["id"], email=student.email)
+        ended = {"password": unknown_password()} if known.password_is_ended else {}
+        update_user(user["id"], email=student.email, **ended)
         # A user name that is no address is of Moodle's own choice, or of its owner's, and stays.
         has_address = "@" in user.get("username", "")
         if has_address and PLAIN_USERNAME.fullmatch(student.email):

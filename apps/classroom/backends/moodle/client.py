@@ -1,7 +1,7 @@
 """Calls of Moodle's web services over REST.
 
-The token must be allowed to call `FUNCTIONS`. Moodle returns errors with status 200: an answer with
-the key `exception` is an error.
+The token must be allowed to call `needed_functions()`. Moodle returns errors with status 200: an
+answer with the key `exception` is an error.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,20 @@ FUNCTIONS = (
     "enrol_manual_enrol_users",
     "enrol_manual_unenrol_users",
 )
+# Functions that are called only if `MOODLE_GROUP` names a group.
+GROUP_FUNCTIONS = (
+    "core_group_add_group_members",
+    "core_group_create_groups",
+    "core_group_delete_group_members",
+    "core_group_get_course_groups",
+)
 # No answer, or one that is none of Moodle's. Other calls would fail as well.
 UNAVAILABLE = "unavailable"
+
+
+def needed_functions() -> tuple[str, ...]:
+    """The functions that the present settings make the shop call."""
+    return (*FUNCTIONS, *(GROUP_FUNCTIONS if settings.MOODLE_GROUP else ()))
 
 
 class MoodleError(ClassroomError):
@@ -48,10 +60,13 @@ class MoodleError(ClassroomError):
 def call(function: str, **params: Any) -> Any:
     """Call a web service function and return its answer. Raises MoodleError.
 
-    The token is sent in the body, because URLs end up in logs.
+    The token is sent in the body, because URLs end up in logs. A rehearsal calls only functions
+    that read, whose names say so.
     """
     if not settings.MOODLE_URL or not settings.MOODLE_TOKEN:
         raise MoodleError("Faltan MOODLE_URL y MOODLE_TOKEN en el entorno.", UNAVAILABLE)
+    if settings.REHEARSAL and "_get_" not in function:
+        raise MoodleError("Es un ensayo: en el aula no se cambia nada.", UNAVAILABLE)
     body = {
         "wstoken": settings.MOODLE_TOKEN,
         "wsfunction": function,

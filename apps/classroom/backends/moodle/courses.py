@@ -1,13 +1,16 @@
 """The Moodle course of each subject or lesson."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.catalogue.models import Lesson, Subject
-from apps.classroom.backends.base import Item
+from apps.classroom.backends.base import Item, Problem
 from apps.classroom.backends.moodle.client import call
-from apps.classroom.models import MoodleCourse
+from apps.classroom.backends.moodle.menus import SHOW_COURSE
+from apps.classroom.models import MoodleCourse, MoodleEnrolment
 
 
 def course_id_for(item: Item) -> int | None:
@@ -49,10 +52,55 @@ def look_up_again(item: Item) -> int | None:
     if found is None:
         return None
     if row and row.course_id != found["id"]:
-        _rows(item).update(
-            course_id=found["id"], shortname=found["shortname"], full_name=found["fullname"]
-        )
+        replaced = is_gone(row.course_id)
+        with transaction.atomic():
+            _rows(item).update(
+                course_id=found["id"], shortname=found["shortname"], full_name=found["fullname"]
+            )
+            if replaced:
+                take_over_enrolments(row.course_id, found["id"])
     return int(found["id"])
+
+
+def replacement_of(course_id: int) -> int | None:
+    """The id of the course that an entry has now instead of a deleted one; None if none has."""
+    for row in MoodleCourse.objects.filter(course_id=course_id):
+        found = look_up_again(Item(row.subject_id, row.lesson_id))
+        if found not in (None, course_id):
+            return found
+    return None
+
+
+def is_gone(course_id: int) -> bool:
+    return find_course("id", str(course_id)) is None
+
+
+def take_over_enrolments(gone: int, course_id: int) -> None:
+    """Count the shop's enrolments in a deleted course as those in the course that replaces it.
+
+    Moodle restores a course with its enrolments. They are sent again with the next change.
+    """
+    same = MoodleEnrolment.objects.filter(
+        course_id=course_id, student=OuterRef("student"), external_id=OuterRef("external_id")
+    )
+    rows = MoodleEnrolment.objects.filter(course_id=gone)
+    rows.filter(Exists(same)).delete()
+    rows.update(course_id=course_id, state="", group="")
+
+
+def hidden_courses(items: Sequence[Item]) -> list[Problem]:
+    """The items whose course is hidden: its students are enrolled, and Moodle lets none in."""
+    problems = []
+    for item in items:
+        course_id = _rows(item).values_list("course_id", flat=True).first()
+        course = find_course("id", str(course_id)) if course_id is not None else None
+        if course is not None and course.get("visible") == 0:
+            message = (
+                f"El curso de «{item_name(item)}» está oculto en Moodle, y sus alumnos no pueden "
+                f"entrar: {SHOW_COURSE}."
+            )
+            problems.append(Problem(message, [item]))
+    return problems
 
 
 def find_course(field: str, value: str) -> dict[str, Any] | None:

@@ -23,6 +23,12 @@ SERVICES_ARE_OFF = (
     "Los servicios web de Moodle o su protocolo REST están apagados: marca «Habilitar "
     f"servicios web» en {ADVANCED}, y activa REST en {SERVICES} > Administrar protocolos."
 )
+# Moodle refuses every course to a user who has to do something at the next sign-in.
+USER_HAS_TO_SIGN_IN = ("forcepasswordchangenotice", "sitepolicynotagreed", "usernotfullysetup")
+SIGN_IN_ONCE = (
+    "El usuario de la clave tiene algo pendiente en Moodle, como cambiar su contraseña o aceptar "
+    "la política del sitio: entra en Moodle una vez con él y complétalo."
+)
 # By code, or by function and code where the code alone says little.
 REASONS = {
     "invalidtoken": f"Moodle no conoce la clave de MOODLE_TOKEN: crea otra en {TOKENS}.",
@@ -72,6 +78,8 @@ REASONS = {
 
 def reason_for(code: str, detail: str, function: str) -> str:
     """The sentence for an error code; for an unknown one, with Moodle's code and text."""
+    if any(text in detail for text in USER_HAS_TO_SIGN_IN):
+        return SIGN_IN_ONCE
     reason = REASONS.get(f"{function}:{code}") or REASONS.get(code)
     if reason:
         return reason.format(function=function, detail=detail)

@@ -15,10 +15,12 @@ from apps.classroom.backends.base import Item, Problem, Right
 from apps.classroom.backends.moodle.client import UNAVAILABLE, MoodleError, call
 from apps.classroom.backends.moodle.courses import (
     course_id_for,
-    find_course,
+    is_gone,
     item_name,
     look_up_again,
+    replacement_of,
 )
+from apps.classroom.backends.moodle.groups import move_to_group
 from apps.classroom.backends.moodle.powers import roles_in
 from apps.classroom.backends.moodle.users import address_of, get_user
 from apps.classroom.models import Account, MoodleEnrolment
@@ -61,6 +63,13 @@ def send_rights(student: Student, external_id: str, rights: Sequence[Right]) -> 
             kept.add(_enrol_or_look_up(student, external_id, course_id, course))
         except MoodleError as error:
             problems.append(_problem(error, _names(course.items), course.items))
+    enrolled = MoodleEnrolment.objects.filter(student=student, external_id=external_id)
+    for row in enrolled.filter(course_id__in=kept).exclude(state="").order_by("pk"):
+        try:
+            move_to_group(row)
+        except MoodleError as error:
+            # The student has the access all the same.
+            problems.append(_problem(error, f"Grupo en el curso {row.course_id}"))
     # An ended right is not sent again. Any other course that is not wanted is withdrawn.
     for row in MoodleEnrolment.objects.filter(student=student).order_by("pk"):
         is_wanted = row.external_id == external_id and row.course_id in kept
@@ -178,11 +187,14 @@ def _withdraw(row: MoodleEnrolment) -> None:
             enrolments=[{"userid": row.external_id, "courseid": row.course_id}],
         )
     except MoodleError as refusal:
-        course_is_gone = refusal.code in COURSE_REFUSED and (
-            find_course("id", str(row.course_id)) is None
-        )
+        course_is_gone = refusal.code in COURSE_REFUSED and is_gone(row.course_id)
         if refusal.code not in USER_IS_GONE and not course_is_gone:
             raise
+        if course_is_gone and replacement_of(row.course_id):
+            # The row is about the course that replaces it now, with the enrolment restored.
+            for moved in MoodleEnrolment.objects.filter(pk=row.pk):
+                _withdraw(moved)
+            return
     row.delete()
 
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from apps.classroom.backends.moodle.check import CAPABILITIES, SITE_INFO
-from apps.classroom.backends.moodle.client import FUNCTIONS
+from apps.classroom.backends.moodle.check import SITE_INFO, needed_capabilities
+from apps.classroom.backends.moodle.client import needed_functions
 from apps.classroom.models import MoodleCourse
 
 
@@ -14,8 +14,8 @@ def setup_script() -> str:
         "name": "Tienda de la academia",
         "shortname": "academia",
         "description": "Crea a los alumnos de la tienda y los matricula en sus cursos.",
-        "capabilities": list(CAPABILITIES),
-        "functions": [SITE_INFO, *FUNCTIONS],
+        "capabilities": list(needed_capabilities()),
+        "functions": [SITE_INFO, *needed_functions()],
         "courses": sorted(set(MoodleCourse.objects.values_list("course_id", flat=True))),
     }
     template = Path(__file__).with_name("setup.php").read_text(encoding="utf-8")

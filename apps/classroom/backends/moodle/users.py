@@ -65,7 +65,24 @@ def ensure_user(student: Student, known: Known) -> ExternalAccount:
 
 
 def find_user(student: Student, known: Known) -> User | None:
-    """The student's user: the known one if it still is the student's, else by key or by address."""
+    """The student's user: the known one if it still is the student's, else by key or by address.
+
+    Raises MoodleError if the user with the address is that of another student of the shop, who has
+    changed the address in the shop: Moodle does not know it yet, or has refused it.
+    """
+    user = _find_user(student, known)
+    key = user.get("idnumber") if user else ""
+    others = Student.objects.filter(classroom_key=key, erased_at=None).exclude(pk=student.pk)
+    if user is not None and key and others.exists():
+        raise MoodleError(
+            f"El usuario «{username_of(user)}» de Moodle tiene el correo de este alumno y es el de "
+            "otro alumno de la tienda, que ha cambiado de correo. Si Moodle no lo ha cambiado en "
+            "unos minutos, cámbialo allí y vuelve a intentarlo."
+        )
+    return user
+
+
+def _find_user(student: Student, known: Known) -> User | None:
     if known.external_id:
         user = get_user("id", known.external_id)
         if user is not None and _is_still_the_same(user, student, known):
@@ -168,9 +185,8 @@ def _create_user(student: Student, known: Known) -> User:
 def _new_user(student: Student, username: str) -> User:
     fields = {
         "username": username,
-        # Replaced when the student uses the one-time link. The prefix satisfies Moodle's password
-        # policy.
-        "password": f"Aa1-{secrets.token_urlsafe(24)}",
+        # Replaced when the student uses the one-time link.
+        "password": unknown_password(),
         "firstname": plain_name(student.first_name) or UNKNOWN_FIRST_NAME,
         "lastname": plain_name(student.last_name) or UNKNOWN_LAST_NAME,
         "email": student.email,
@@ -179,6 +195,11 @@ def _new_user(student: Student, username: str) -> User:
         "maildisplay": settings.MOODLE_MAILDISPLAY,
     }
     return {**fields, "lang": settings.MOODLE_LANG} if settings.MOODLE_LANG else fields
+
+
+def unknown_password() -> str:
+    """A password that nobody knows. The prefix satisfies Moodle's password policy."""
+    return f"Aa1-{secrets.token_urlsafe(24)}"
 
 
 def plain_name(name: str) -> str:

@@ -9,6 +9,7 @@ from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
 
 from apps.core.mail.delivery import keeping_connection
+from apps.core.render_memory import piece_of_work
 from apps.core.task_claim import claim_task
 from apps.core.tracing import traced
 from apps.core.workers.heartbeats import beating
@@ -68,7 +69,7 @@ class PersistentWorker(db_worker.Worker):
         return self.max_tasks is not None and self._run_tasks >= self.max_tasks
 
     def run_task(self, db_task_result: DBTaskResult[..., Any]) -> None:
-        with traced(db_task_result):
+        with traced(db_task_result), piece_of_work():
             super().run_task(db_task_result)
 
 

@@ -1,0 +1,120 @@
+"""How much of a file is read: rows, texts, bytes and seconds.
+
+A file of a few kilobytes can hold millions of texts. Raises BadFile above a bound.
+"""
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from time import monotonic
+from typing import IO, Any
+
+from apps.catalogue.exchange.file_errors import BadFile, FileError
+from apps.core.money import grouped
+
+# The other parts of an .xlsx file, such as its styles, are parsed whole.
+MOST_OF_OTHER_PARTS = 2_000_000
+# The beginning of a text, with or without a prefix of its XML namespace.
+_TEXT = re.compile(rb"<(?:[\w.-]+:)?si[\s/>]")
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Bounds:
+    rows: int
+    texts: int
+    # The unpacked size in bytes: a zip bomb of a few kilobytes unpacks to gigabytes.
+    unpacked: int
+    seconds: float
+
+
+# The command reads the largest Excel sheet: 170,000 subjects with six lessons each.
+COMMAND = Bounds(rows=1_048_576, texts=5_000_000, unpacked=500_000_000, seconds=inf)
+# An uploaded file: about 20,000 subjects with their lessons.
+UPLOAD = Bounds(rows=200_000, texts=500_000, unpacked=150_000_000, seconds=60)
+
+
+class Reading:
+    """One file that is being read. `on_progress` gets the share that has been read, 0 to 1."""
+
+    def __init__(self, bounds: Bounds, on_progress: Callable[[float], object] = lambda _: None):
+        self.bounds = bounds
+        self._on_progress = on_progress
+        self._ends_at = monotonic() + bounds.seconds
+        self._total = self._done = 0
+
+    def begin(self, total: int) -> None:
+        """State how many bytes there are to read."""
+        self._total, self._done = max(1, total), 0
+
+    def read(self, size: int) -> None:
+        """Note that so many more bytes were read."""
+        self._done += size
+        self.check_time()
+        self._on_progress(min(1, self._done / self._total))
+
+    def check_row(self, number: int, unit: str) -> None:
+        if number > self.bounds.rows:
+            raise BadFile(
+                FileError(f"El archivo tiene más de {grouped(self.bounds.rows)} {unit}s.")
+            )
+        if number % 100 == 0:
+            self.check_time()
+
+    def check_time(self) -> None:
+        if monotonic() > self._ends_at:
+            raise BadFile(
+                FileError(
+                    "El archivo tarda demasiado en leerse: divídelo en partes, o usa "
+                    "«manage.py import_catalogue»."
+                )
+            )
+
+
+class BoundedArchive(zipfile.ZipFile):
+    """The parts of an .xlsx file, read within the bounds of a reading."""
+
+    def __init__(self, data: bytes, reading: Reading) -> None:
+        super().__init__(io.BytesIO(data))
+        self.reading = reading
+        unpacked = sum(part.file_size for part in self.infolist())
+        if unpacked > reading.bounds.unpacked:
+            raise BadFile(FileError("El archivo es demasiado grande una vez descomprimido."))
+        reading.begin(unpacked)
+
+    def open(self, name: Any, mode: Any = "r", *arguments: Any, **options: Any) -> Any:
+        file = super().open(name, mode, *arguments, **options)
+        return _Part(file, self.reading)
+
+    def check_texts(self, name: str) -> None:
+        """Count the texts of this part. Parsing millions of them takes minutes."""
+        found = 0
+        with super().open(name) as part:
+            while some := part.read(_AT_ONCE):
+                found += len(_TEXT.findall(some))
+                if found > self.reading.bounds.texts:
+                    raise BadFile(FileError("El archivo tiene demasiados textos."))
+
+
+class _Part:
+    def __init__(self, file: IO[bytes], reading: Reading) -> None:
+        self._file, self._reading = file, reading
+
+    def __enter__(self) -> "_Part":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size if size >= 0 else MOST_OF_OTHER_PARTS + 1)
+        if size < 0 and len(data) > MOST_OF_OTHER_PARTS:
+            raise BadFile(FileError("Una parte del archivo es demasiado grande."))
+        self._reading.read(len(data))
+        return data

@@ -1,0 +1,138 @@
+"""Uploaded files, read and imported by a worker: a large file would hold a web process."""
+
+from collections.abc import Callable
+from itertools import islice
+from time import monotonic
+from typing import Any
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db import transaction
+from django_tasks import task
+
+from apps.catalogue.exchange.apply import CatalogueHasChanged, import_lines
+from apps.catalogue.exchange.bounds import UPLOAD, Reading
+from apps.catalogue.exchange.diff import CatalogueDiff, diff_catalogue
+from apps.catalogue.exchange.file_errors import BadFile
+from apps.catalogue.exchange.reading import Line, read_lines
+from apps.catalogue.models import CatalogueUpload, Subject
+from apps.catalogue.price_questions import PricesUnconfirmed
+from apps.catalogue.services import prices_changed_by, refresh_statistics
+
+MOST_SHOWN = 500
+# Mails that wait go first.
+PRIORITY = -10
+# The page asks every two seconds.
+PROGRESS_EVERY_S = 1.0
+
+State = CatalogueUpload.State
+
+
+def store_upload(*, by: Any, name: str, content: bytes) -> CatalogueUpload:
+    """Store a file for its reading."""
+    with transaction.atomic():
+        upload = CatalogueUpload.objects.create(uploaded_by=by, name=name, content=content)
+        read_upload.enqueue(upload_id=upload.pk)
+    return upload
+
+
+@task(queue_name="mail", priority=PRIORITY)
+def read_upload(upload_id: int) -> None:
+    """Store what the file would change, or its errors."""
+    upload = CatalogueUpload.objects.filter(pk=upload_id, state=State.READING).first()
+    if upload is None:
+        return
+    try:
+        diff = diff_catalogue(_lines(upload, _progress_of(upload)))
+    except BadFile as error:
+        _end(upload, State.REFUSED, {"errors": error.lines})
+    else:
+        _end(upload, State.READ, {**upload.result, **_preview(diff)})
+
+
+def confirm_upload(upload: CatalogueUpload, *, is_confirmed: bool) -> None:
+    """Have a previewed file imported. A second call, after a killed worker, imports it once."""
+    with transaction.atomic():
+        # The row of a file that is being imported is locked.
+        if upload.state != State.IMPORTING:
+            upload.state = State.IMPORTING
+            upload.save(update_fields=["state"])
+        import_upload.enqueue(upload_id=upload.pk, is_confirmed=is_confirmed)
+
+
+@task(queue_name="mail", priority=PRIORITY)
+def import_upload(upload_id: int, is_confirmed: bool) -> None:
+    """Import the file if it still changes what its preview has shown; else preview it again."""
+    with transaction.atomic():
+        # The lock lets only one of two tasks of the same file import it.
+        waiting = CatalogueUpload.objects.select_for_update(of=("self",), skip_locked=True)
+        upload = waiting.filter(pk=upload_id, state=State.IMPORTING).first()
+        if upload is None:
+            return
+        try:
+            diff = _import(upload, is_confirmed=is_confirmed)
+        except (CatalogueHasChanged, PricesUnconfirmed):
+            _end(upload, State.READING, {"has_changed": True})
+            read_upload.enqueue(upload_id=upload.pk)
+            return
+        except BadFile as error:
+            # A row that the file relies on was deleted after the preview.
+            _end(upload, State.REFUSED, {"errors": error.lines})
+            return
+        _end(upload, State.IMPORTED, {"summary": diff.summary()})
+    refresh_statistics()
+
+
+def _import(upload: CatalogueUpload, *, is_confirmed: bool) -> CatalogueDiff:
+    # A process that is killed leaves no import without its entry in the history.
+    with transaction.atomic(), prices_changed_by(upload.uploaded_by):
+        diff = import_lines(
+            _lines(upload), expected=upload.result["fingerprint"], is_confirmed=is_confirmed
+        )
+        LogEntry.objects.create(
+            user=upload.uploaded_by,
+            content_type=ContentType.objects.get_for_model(Subject),
+            object_repr=upload.name[:200],
+            action_flag=CHANGE,
+            change_message="Importación. " + ". ".join(diff.summary()),
+        )
+    return diff
+
+
+def _lines(
+    upload: CatalogueUpload, on_progress: Callable[[float], object] = lambda _: None
+) -> list[Line]:
+    return read_lines(bytes(upload.content), upload.name, Reading(UPLOAD, on_progress))
+
+
+def _progress_of(upload: CatalogueUpload) -> Callable[[float], None]:
+    """A function that stores the share that has been read, at most once a second."""
+    stored_at = monotonic()
+
+    def store(share: float) -> None:
+        nonlocal stored_at
+        if monotonic() - stored_at >= PROGRESS_EVERY_S:
+            stored_at = monotonic()
+            CatalogueUpload.objects.filter(pk=upload.pk).update(progress=int(share * 100))
+
+    return store
+
+
+def _end(upload: CatalogueUpload, state: str, result: dict[str, Any]) -> None:
+    upload.state, upload.result, upload.progress = state, result, 0
+    if state in (State.REFUSED, State.IMPORTED):
+        upload.content = b""
+    upload.save(update_fields=["state", "result", "progress", "content"])
+
+
+def _preview(diff: CatalogueDiff) -> dict[str, Any]:
+    details, to_confirm = diff.details(), diff.prices_to_confirm()
+    return {
+        "summary": diff.summary(),
+        "is_empty": diff.is_empty,
+        "fingerprint": diff.fingerprint(),
+        "to_confirm": to_confirm[:MOST_SHOWN],
+        "confirm_count": len(to_confirm),
+        "details": list(islice(details, MOST_SHOWN)),
+        "more": sum(1 for _ in details),
+    }

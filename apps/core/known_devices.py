@@ -1,0 +1,49 @@
+"""Devices on which somebody has signed in before.
+
+Wrong passwords that others try elsewhere never keep a person out on such a device: its attempts are
+counted apart (docs/rules.md, "Rate limits" and "Staff").
+"""
+
+import secrets
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from rest_framework.request import Request
+
+from apps.core.keyed_digest import keyed_digest, matches
+
+LIFETIME_S = 365 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class KnownDevices:
+    """A signed cookie that names the device and, as a digest, its owner. It opens nothing."""
+
+    cookie: str
+    salt: str
+
+    @property
+    def cookie_name(self) -> str:
+        return f"{settings.COOKIE_PREFIX}{self.cookie}"
+
+    def remember(self, response: HttpResponse, owner: str) -> None:
+        digest = keyed_digest(self.salt, owner)
+        response.set_cookie(
+            self.cookie_name,
+            signing.dumps([secrets.token_urlsafe(12), digest], salt=self.salt),
+            max_age=LIFETIME_S,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=True,
+            samesite="Lax",
+        )
+
+    def known(self, request: HttpRequest | Request, owner: str) -> str:
+        """The name of the device if this owner has signed in on it; otherwise empty."""
+        sent = request.COOKIES.get(self.cookie_name, "")
+        try:
+            device, digest = signing.loads(sent, salt=self.salt, max_age=LIFETIME_S)
+        except signing.BadSignature:
+            return ""
+        return str(device) if matches(self.salt, owner, digest) else ""

@@ -1,0 +1,60 @@
+"""Addresses with which one person could pass for another, or for an erased student."""
+
+import pytest
+from django import forms
+from rest_framework import serializers
+
+from apps.core.fields import EmailField, EmailFormField
+from tools.dev.processes import ROOT
+
+# A Turkish i without its dot and with it, a long s and the sign of kelvin.
+REFUSED = ["ıvan@gmail.com", "İvan@gmail.com", "joſe@gmail.com", "\u212aarl@gmail.com"]
+# What an erased student has in place of an address.
+PLACEHOLDERS = ["borrado-157@borrado.invalid", "ana@INVALID"]
+KEPT = {
+    "ivan@gmaıl.com": "ivan@xn--gmal-nza.com",
+    "ana@señal.es": "ana@xn--seal-hqa.es",
+    "Ana.Ruiz+1@GMail.com": "Ana.Ruiz+1@GMail.com",
+}
+
+
+@pytest.mark.parametrize("address", [*REFUSED, *PLACEHOLDERS])
+def test_letters_beyond_ascii_before_the_at_and_placeholders_are_refused(address):
+    with pytest.raises(serializers.ValidationError):
+        EmailField().run_validation(address)
+    with pytest.raises(forms.ValidationError):
+        EmailFormField().clean(address)
+
+
+@pytest.mark.parametrize(("address", "kept"), KEPT.items())
+def test_domains_are_kept_as_in_the_dns(address, kept):
+    assert EmailField().run_validation(address) == kept
+    assert EmailFormField().clean(address) == kept
+
+
+def test_a_domain_that_grows_in_lower_case_is_refused_if_it_is_too_long():
+    address = "a@" + ".".join(["İ" * 60] * 3) + ".com"
+    with pytest.raises(serializers.ValidationError):
+        EmailField(max_length=254).run_validation(address)
+    with pytest.raises(forms.ValidationError):
+        EmailFormField(max_length=254).clean(address)
+
+
+def test_no_form_takes_an_address_with_the_fields_of_the_libraries():
+    direct = [
+        path
+        for path in (ROOT / "apps").rglob("*.py")
+        if "tests" not in path.parts
+        and any(
+            name in path.read_text(encoding="utf-8")
+            for name in ("serializers.EmailField(", "forms.EmailField(")
+        )
+    ]
+    assert not direct
+
+
+def test_student_form_of_the_admin_refuses_the_placeholder_of_an_erased_student(admin_client):
+    page = admin_client.post("/admin/students/student/add/", {"email": PLACEHOLDERS[0]})
+    assert page.context["adminform"].form.errors["email"] == [
+        "Escribe un correo electrónico válido."
+    ]

@@ -1,0 +1,346 @@
+"""What a basket costs now, for whom, on which terms, and why not: the one place that prices.
+
+`look_up` asks the database what it knows of a basket, and `make_offer`, a pure function, prices and
+checks it. Placing an order locks the order first and has the code locked by `look_up`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from apps.catalogue.models import Subject
+from apps.core.errors import AcademyError
+from apps.core.money import as_json
+from apps.orders.errors import (
+    AlreadyBought,
+    FriendDiscountLost,
+    InstalmentsUnavailable,
+    PriceChanged,
+    Unavailable,
+)
+from apps.orders.models import Order
+from apps.orders.offer import binding_quotes
+from apps.orders.offer.binding_quotes import BindingPrice, BindingQuote
+from apps.orders.offer.bought_before import BoughtBefore, lines_bought_before
+from apps.orders.offer.cart import CartLine, CheckoutItem, on_sale
+from apps.orders.promo import uses as promo_uses
+from apps.orders.promo.uses import Standing
+from apps.pricing.instalment_plan import InstalmentPlan
+from apps.pricing.models import PromoCode
+from apps.pricing.payment_type import PaymentType
+from apps.pricing.promo_checks import PromoRefused
+from apps.pricing.reads import campaign_today, current_terms
+from apps.pricing.rules import (
+    CampaignTerms,
+    CartQuote,
+    Discount,
+    instalments_refusal,
+    instalments_refusal_sentence,
+    quote_cart,
+)
+from apps.pricing.sale_terms import SaleTerms
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for. Money in cents, phone in E.164.
+
+    A quote is named by the key in its link or by its number. `order` is the order that exists.
+    `expected_cents` and `expected_plan` are what the buyer has seen, `agreed_cents` is a total that
+    staff agree.
+    """
+
+    items: Sequence[CheckoutItem] = ()
+    payment_type: PaymentType = PaymentType.FULL
+    email: str = ""
+    phone: str = ""
+    code: str = ""
+    quote_key: str = ""
+    quote_number: int | None = None
+    order: Order | None = None
+    expected_cents: int | None = None
+    expected_plan: InstalmentPlan | None = None
+    agreed_cents: int | None = None
+    # The student whose earlier purchases are compared with the lines.
+    student_id: int | None = None
+    # Whether codes are checked against earlier purchases of the address and phone.
+    check_purchases: bool = False
+    # The code is going to be reserved, so it is read under its locks.
+    locks_code: bool = False
+    # The standing of the code, if the caller has read it already.
+    standing: Standing | None = None
+    # The sum of the prices of a cart without `items`.
+    subtotal_cents: int = 0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the database knows of a basket at one moment."""
+
+    lines: Sequence[CartLine]
+    terms: SaleTerms
+    campaign: CampaignTerms | None = None
+    # Dicts with `subject_id`, `lesson_id` and `name`.
+    missing: Sequence[dict[str, Any]] = ()
+    bought_before: Sequence[BoughtBefore] = ()
+    # The total that staff have agreed for the order's lines and payment type.
+    agreed_cents: int | None = None
+    # Why the quote binds nobody, and the buyer's standing with its friend code.
+    quote: BindingQuote | None = None
+    quote_refusal: str = ""
+    friend: Standing | None = None
+    code: Standing | None = None
+    code_refusal: PromoRefused | None = None
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The price of a basket, and what stands against it.
+
+    `refusals` are in the order in which a buyer is told of them. The price is the best one in spite
+    of them: without the missing lines, and without a refused code. `code` has to be reserved for
+    the order. `quote` binds. `notice` is a Spanish sentence for the buyer if a quote does not bind
+    in full.
+    """
+
+    lines: tuple[CartLine, ...]
+    price: CartQuote
+    payment_type: PaymentType
+    terms: SaleTerms
+    refusals: tuple[AcademyError, ...] = ()
+    code: Standing | None = None
+    quote: BindingQuote | None = None
+    notice: str = ""
+
+    @property
+    def total_cents(self) -> int:
+        return self.price.total_cents
+
+    @property
+    def discounts(self) -> tuple[Discount, ...]:
+        return self.price.discounts
+
+    @property
+    def due_now_cents(self) -> int:
+        """The amount of the first payment: the total, or the first instalment."""
+        return self.price.due_now_cents(self.payment_type, self.terms.plan)
+
+    def refusal(self, *kinds: type[AcademyError]) -> AcademyError | None:
+        """The first refusal of one of these kinds."""
+        return next((one for one in self.refusals if isinstance(one, kinds)), None)
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """The fields `lines`, `discounts`, `total_amount` and `quote_notice` of API answers."""
+        return {
+            "lines": [
+                {
+                    "subject_id": line.subject_id,
+                    "lesson_id": line.lesson_id,
+                    "name": line.name,
+                    "list_price": as_json(line.list_price_cents),
+                    "price": as_json(line.price_cents),
+                }
+                for line in self.lines
+            ],
+            "discounts": self.discounts_as_json,
+            "total_amount": as_json(self.total_cents),
+            **({"quote_notice": self.notice} if self.notice else {}),
+        }
+
+    @property
+    def discounts_as_json(self) -> list[dict[str, object]]:
+        return [{"name": one.name, "amount": as_json(one.amount_cents)} for one in self.discounts]
+
+
+def offer_for(asked: Asked) -> Offer:
+    """Look the basket up and price it."""
+    return make_offer(asked, look_up(asked))
+
+
+def offer_of_subject(
+    subject: Subject,
+    payment_type: PaymentType,
+    terms: SaleTerms,
+    campaign: CampaignTerms | None,
+) -> Offer:
+    """The offer of a whole subject to anybody. Asks the database nothing."""
+    asked = Asked(payment_type=payment_type)
+    return make_offer(asked, Facts([CartLine.today(subject)], terms, campaign))
+
+
+def price_in_instalments(subject: Subject, terms: SaleTerms, campaign: CampaignTerms | None) -> int:
+    """The total in cents of a whole subject, for the preview of a campaign."""
+    return offer_of_subject(subject, PaymentType.INSTALMENTS, terms, campaign).total_cents
+
+
+def look_up(asked: Asked) -> Facts:
+    """Ask the database about a basket. Writes nothing. Raises Invalid for a repeated subject.
+
+    With `locks_code` the code that counts is locked; the caller holds the lock of the order.
+    """
+    lines, missing = on_sale(asked.items)
+    quote, quote_refusal, friend = None, "", None
+    if asked.quote_key or asked.quote_number is not None:
+        quote = binding_quotes.find(asked.quote_key, asked.quote_number)
+        quote_refusal = binding_quotes.refusal_of(quote, asked.order)
+        if quote is not None and quote.friend_code is not None and not quote_refusal:
+            # A typed code wins over it. So only one of them is locked: two orders that lock the
+            # same two codes one after the other could deadlock.
+            locked = asked.locks_code and not asked.code
+            friend = _standing(asked, quote.friend_code, locked=locked)
+    code, refusal = _found_code(asked, lines)
+    owned: Sequence[BoughtBefore] = ()
+    if asked.student_id is not None:
+        owned = lines_bought_before(lines, student_id=asked.student_id, but_for=asked.order)
+    return Facts(
+        lines,
+        current_terms(),
+        campaign=campaign_today(),
+        missing=missing,
+        bought_before=owned,
+        agreed_cents=_agreed_cents(asked.order, lines),
+        quote=quote,
+        quote_refusal=quote_refusal,
+        friend=friend,
+        code=code,
+        code_refusal=refusal,
+    )
+
+
+def _agreed_cents(order: Order | None, lines: Sequence[CartLine]) -> int | None:
+    """The total that staff have agreed for the open order, or None if they agreed none.
+
+    It binds for exactly the lines of the order, and not above today's prices (docs/rules.md,
+    "Orders made by staff"). Once the buyer has stored another cart in the order, it does not bind
+    any more: the total of that cart is no price that staff have agreed.
+    """
+    by_staff = getattr(order, "by_staff", None)
+    if order is None or by_staff is None:
+        return None
+    if order.promo_code_id or order.total_amount != by_staff.agreed:
+        return None
+    if {line.key for line in lines} != {row.key for row in order.lines.all()}:
+        return None
+    today_cents = sum(line.price_cents for line in lines)
+    return order.total_cents if order.total_cents <= today_cents else None
+
+
+def _found_code(
+    asked: Asked, lines: Sequence[CartLine]
+) -> tuple[Standing | None, PromoRefused | None]:
+    """The typed code, None if it is unknown, and why it can't be used."""
+    if not asked.code:
+        return None, None
+    code = None
+    try:
+        code = asked.standing or _standing(
+            asked, promo_uses.find(asked.code), locked=asked.locks_code
+        )
+        code.check(
+            [(line.subject, line.lesson is None) for line in lines],
+            sum(line.price_cents for line in lines) if lines else asked.subtotal_cents,
+        )
+    except PromoRefused as refusal:
+        return code, refusal
+    return code, None
+
+
+def _standing(asked: Asked, promo: PromoCode, *, locked: bool) -> Standing:
+    if asked.standing is not None and asked.standing.promo.pk == promo.pk:
+        return asked.standing
+    return promo_uses.standing(
+        promo,
+        email=asked.email,
+        phone=asked.phone,
+        order=asked.order,
+        check_purchases=asked.check_purchases,
+        locked=locked,
+    )
+
+
+def make_offer(asked: Asked, facts: Facts) -> Offer:
+    """Price and check a basket (docs/rules.md, "Prices" and "Orders and their states").
+
+    The order of the refusals: availability, lines bought before, promo code, instalments, price.
+    """
+    refusals: list[AcademyError] = []
+    if facts.missing:
+        refusals.append(Unavailable(items=facts.missing))
+    if facts.bought_before:
+        refusals.append(AlreadyBought(items=[row.as_json for row in facts.bought_before]))
+    binding = _binding(asked, facts)
+    code, refused = _code(asked, facts, binding)
+    if refused is not None:
+        refusals.append(refused)
+    items = [line.item for line in facts.lines]
+    price = quote_cart(
+        items,
+        terms=facts.terms,
+        payment_type=asked.payment_type,
+        campaign=facts.campaign,
+        promo=code.promo.terms() if code is not None else None,
+        binding_cents=binding.price_cents,
+    )
+    offer = Offer(
+        lines=tuple(
+            replace(line, list_price_cents=priced.list_price_cents)
+            for line, priced in zip(facts.lines, price.lines, strict=True)
+        ),
+        price=price,
+        payment_type=asked.payment_type,
+        terms=facts.terms,
+        code=code,
+        quote=binding.quote,
+        notice=binding.notice,
+    )
+    if asked.payment_type == PaymentType.INSTALMENTS:
+        reason = instalments_refusal(items, price.total_cents, terms=facts.terms)
+        if reason is not None:
+            sentence = instalments_refusal_sentence(reason, facts.terms)
+            refusals.append(InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]}))
+        elif asked.expected_plan not in (None, facts.terms.plan):
+            sentence = _other_plan(facts.terms.plan)
+            refusals.append(InstalmentsUnavailable(sentence, fields={"payment_type": [sentence]}))
+    if asked.expected_cents not in (None, price.total_cents):
+        changed = FriendDiscountLost if binding.buyer_refused else PriceChanged
+        refusals.append(changed(**offer.as_json))
+    return replace(offer, refusals=tuple(refusals))
+
+
+def _other_plan(plan: InstalmentPlan) -> str:
+    """The refusal of a plan that the buyer was shown and that is not sold any more."""
+    return (
+        f"El pago a plazos ha cambiado: ahora son {plan.count} plazos, uno cada "
+        f"{plan.every_days} días. Recarga la página para pagar así, o paga de una vez."
+    )
+
+
+def _binding(asked: Asked, facts: Facts) -> BindingPrice:
+    """The price that staff or a quote bind, if any. A typed code sets the staff's aside."""
+    agreed = asked.agreed_cents
+    if agreed is None and asked.order and asked.order.payment_type == asked.payment_type:
+        agreed = facts.agreed_cents
+    if agreed is not None and not asked.code:
+        return BindingPrice(price_cents=agreed)
+    if facts.quote is None or facts.quote_refusal:
+        return BindingPrice(notice=facts.quote_refusal)
+    return binding_quotes.binding_price(
+        facts.quote,
+        facts.friend,
+        facts.lines,
+        terms=facts.terms,
+        payment_type=asked.payment_type,
+        campaign=facts.campaign,
+    )
+
+
+def _code(
+    asked: Asked, facts: Facts, binding: BindingPrice
+) -> tuple[Standing | None, PromoRefused | None]:
+    """The code to reserve: the typed one, or the friend code of the binding quote."""
+    if binding.price_cents is None:
+        return (None, facts.code_refusal) if facts.code_refusal else (facts.code, None)
+    if asked.code:
+        return None, PromoRefused(binding_quotes.NO_CODE_ON_TOP)
+    return binding.friend, None

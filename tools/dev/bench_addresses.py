@@ -1,0 +1,201 @@
+"""Rows of `make bench` about strangers: the CPU time of each address that asks for no sign-in.
+
+Every request is one that the shop has not answered before, so nothing is kept. docs/security.md has
+the table ("What a request costs"), and `tests/security/test_costs.py` compares the addresses.
+"""
+
+import json
+import secrets
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+from django.contrib.auth.models import User
+
+from apps.catalogue.models import Subject
+from apps.students.models import Student
+from tools.dev.bench_shop import Server, fill_shop, running_shop
+from tools.dev.bench_table import Row
+
+REQUESTS = 25
+MOST_MS = 30.0
+EMAIL = "stranger{n}@example.com"
+PHONE = "600 222 222"
+CONTACT = {"email": EMAIL, "phone": PHONE, "career": "Psicología", "acceptTerms": True}
+# 1,900 values, near the most that a body may have.
+MANY_VALUES = {"items": [{"subject_id": n, "lesson_ids": list(range(8))} for n in range(190)]}
+FORGED_EVENT = {"type": "charge.refunded", "data": {"object": {"id": "x" * 500_000}}}
+REPORTS = [
+    {"body": {"effectiveDirective": f"d{n}", "blockedURL": "https://x.test/{n}"}} for n in range(20)
+]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request of a stranger. `{n}` is its number, `{slug}` and `{id}` are those of a subject.
+
+    Without `body` and `form` it is a GET. `form` is sent with the cookie of Django's CSRF check.
+    """
+
+    path: str
+    body: Any = None
+    form: dict[str, str] = field(default_factory=dict)
+    file: bytes = b""
+    # What bounds an address that costs more than MOST_MS.
+    bound: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"`{'POST' if self.body or self.form else 'GET'} {self.path}`"
+
+
+PAGES = (
+    "/", "/inicio", "/compra?buscar=a{n}", "/servicios", "/nosotros", "/precios",
+    "/contenido-asignatura", "/terminos", "/privacidad", "/cookies", "/aviso-legal", "/asignaturas",
+    "/asignaturas/{university}", "/asignaturas/{university}/grados/{degree}",
+    "/asignaturas/{university}/{slug}", "/buscar?q=a{n}", "/opinion", "/sitemap.xml",
+    "/sitemap-paginas.xml", "/sitemap-asignaturas-1.xml", "/speculation-rules.json", "/robots.txt",
+    "/site.webmanifest", "/favicon.ico", "/imagenes/a{n}.png", "/.well-known/security.txt",
+    "/.well-known/apple-developer-merchantid-domain-association", "/login", "/login/entrar",
+    "/mi-cuenta", "/mi-cuenta/datos", "/mi-cuenta/mis-datos.json", "/mi-cuenta/borrado",
+    "/mi-cuenta/salir", "/success", "/cancel", "/plazos?order={n}&token=x",
+    "/complete-payment?order={n}&token=x", "/avisos/baja", "/aula", "/aula/perfil", "/aula/salir",
+    "/aula/enlace", "/aula/confirmar", "/aula/acceso", "/admin/login/", "/admin/clave-olvidada",
+    "/admin/nueva-clave", "/correo/confirmar?token=x{n}", "/desistimiento", "/factura",
+    "/factura/codigo.pdf", "/monitor", "/metrics", "/readyz", "/nothing{n}",
+)  # fmt: skip
+ANSWERS = (
+    "/api/universities", "/api/degrees?university_id=1", "/api/subjects?degree_id=1",
+    "/api/catalogue?search=a{n}", "/api/suggestions?q=a{n}", "/api/me", "/api/pricing",
+    "/api/orders/recover?order={n}&token=x", "/api/orders/by-payment?payment_intent_id=pi_{n}",
+    "/api/get-stripe-public-key", "/api/instalments?order={n}&token=x",
+    "/api/quotes?presupuesto=x{n}", "/api/schema", "/api/docs", "/api/nothing{n}",
+)  # fmt: skip
+SIGN_INS = "20 attempts in 10 minutes and visitor"
+STAFF_SIGN_INS = "10 attempts of a user and 50 of a visitor in 15 minutes"
+FORMS = "50 a day and visitor, 1,500 an hour in all"
+SENT = (
+    Asked("/api/validate-promo-code", {"code": "NADA{n}"}),
+    Asked("/api/process-checkout", {"email": EMAIL, **MANY_VALUES}, bound="60 an hour and visitor"),
+    Asked("/api/complete-payment", {"payment_intent_id": "pi_{n}"}),
+    Asked("/api/create-auth-user", {"payment_intent_id": "pi_{n}"}),
+    Asked("/api/orders/correct-email", {"order": 1, "token": "x{n}", "email": EMAIL}),
+    Asked("/api/invoice-details", {"token": "x{n}"}),
+    Asked("/api/instalments/pay", {"order": 1, "token": "x{n}"}),
+    Asked("/api/instalments/card", {"order": 1, "token": "x{n}"}),
+    Asked("/api/instalments/card-saved", {"order": 1, "token": "x{n}"}),
+    Asked("/api/stripe/webhook", FORGED_EVENT),
+    Asked(
+        "/api/send-contact-email",
+        {**CONTACT, "name": "Bruno", "message": "Hola {n}", "privacyAccepted": True},
+        bound=FORMS,
+    ),
+    Asked("/api/send-discount-email", {**CONTACT, "career": "educacion-social"}, bound=FORMS),
+    Asked("/api/request-free-subject", CONTACT, bound=FORMS),
+    Asked(
+        "/api/send-subject-request-email",
+        {**CONTACT, "name": "Bruno", "university": "Una", "subjectName": "Álgebra {n}"},
+        bound=FORMS,
+    ),
+    Asked(
+        "/api/send-budget-email",
+        {
+            "formData": {
+                "numberOfSubjects": "1", "fullPayment": False, "wasInvited": False,
+                "friendCode": "", "dateRange": "sept-22", "numberOfInvitees": "0",
+                "selectedUniversityId": None, "selectedDegreeId": None,
+                "selectedSubjects": [
+                    {"id": 1, "name": "x", "final_price": 1, "degree_id": 1}
+                ],
+            },
+            "budgetResult": {
+                "selectedSubjects": [], "basePrice": 1, "discounts": [], "finalPrice": 1,
+            },
+            "email": EMAIL, "phone": PHONE,
+        },
+        bound=FORMS,
+    ),
+    Asked(
+        "/api/send-preview-contact",
+        {"email": EMAIL, "acceptTerms": "true"},
+        file=b"%PDF-1.7 " + b"x" * 1_000_000,
+        bound=FORMS,
+    ),
+    Asked("/csp-report", REPORTS, bound="30 in 10 minutes and visitor, 600 an hour in all"),
+    Asked(
+        "/desistimiento",
+        form={"name": "Bruno", "email": EMAIL, "details": "Todo {n}", "confirm": "1"},
+        bound="50 a day and visitor",
+    ),
+    Asked("/factura", form={"token": "x{n}"}),
+    Asked("/correo/confirmar", form={"token": "x{n}"}),
+    Asked("/login", form={"email": EMAIL}),
+    Asked("/aula", form={"email": "student@example.com", "password": "x{n}"}, bound=SIGN_INS),
+    Asked("/aula/enlace", form={"email": EMAIL}),
+    Asked("/admin/login/", form={"username": "carla", "password": "x{n}"}, bound=STAFF_SIGN_INS),
+    Asked("/admin/clave-olvidada", form={"email": EMAIL}),
+)  # fmt: skip
+ADDRESSES = (*map(Asked, (*PAGES, *ANSWERS)), *SENT)
+
+
+def address_rows() -> list[Row]:
+    """The milliseconds of the web process for one request to each address."""
+    fill_shop()
+    Student.objects.create(email="student@example.com")
+    User.objects.create_user("carla", password="a-password-of-carla", is_staff=True)  # noqa: S106
+    subject = Subject.objects.on_sale().select_related("degree__university")[0]
+    _, _, university, slug = subject.page_path.split("/")
+    degree = subject.degree.page_path.rpartition("/")[2]
+    known = {"university": university, "slug": slug, "degree": degree}
+    with running_shop(RATE_LIMIT_SCALE="10", STUDENT_LOGIN="true", TRUSTED_PROXIES="1") as shop:
+        rows = [_row(asked, shop, known) for asked in ADDRESSES]
+    return sorted(rows, key=lambda row: -row.value)
+
+
+def _row(asked: Asked, shop: Server, known: dict[str, str]) -> Row:
+    session = requests.Session()
+    token = ""
+    if asked.form:
+        session.get(shop.url + asked.path, timeout=60)
+        token = session.cookies.get("csrftoken") or ""
+    statuses = set()
+
+    def ask(number: int) -> None:
+        statuses.add(_ask(asked, session, shop, known, number, token))
+
+    cpu_ms = shop.cpu_ms(ask, REQUESTS)
+    note = ", ".join(map(str, sorted(statuses)))
+    return Row(
+        asked.name, cpu_ms, "ms of CPU", MOST_MS, f"{note}; {asked.bound}" if asked.bound else note
+    )
+
+
+def _ask(
+    asked: Asked, session: requests.Session, shop: Server, known: dict[str, str], n: int, token: str
+) -> int:
+    """Send one request; the status of its answer. No page has been rendered for its host."""
+
+    def filled(text: str) -> str:
+        for name, value in {**known, "n": str(n)}.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text
+
+    # Each request is of another visitor: the limits are not what is measured.
+    visitor = ".".join(str(part) for part in secrets.token_bytes(3))
+    host = f"127.0.0.1:{1000 + n}"
+    options: dict[str, Any] = {"headers": {"Host": host, "X-Forwarded-For": f"10.{visitor}"}}
+    if asked.file:
+        data = {name: filled(str(value)) for name, value in asked.body.items()}
+        options |= {"data": data, "files": {"attachment": ("pec.pdf", asked.file)}}
+    elif asked.body is not None:
+        options["data"] = filled(json.dumps(asked.body)).encode()
+        options["headers"]["Content-Type"] = "application/json"
+    elif asked.form:
+        fields = {name: filled(value) for name, value in asked.form.items()}
+        options["data"] = {**fields, "csrfmiddlewaretoken": token}
+    method = "GET" if asked.body is None and not asked.form else "POST"
+    url = f"{shop.url}{filled(asked.path)}"
+    # nginx compresses nothing: the shop does.
+    options["headers"]["Accept-Encoding"] = "gzip"
+    answer = session.request(method, url, allow_redirects=False, timeout=60, **options)
+    return answer.status_code

@@ -1,1 +1,0 @@
-"""The shops that `make bench-peers` compares with. Each runs in an environment of its own."""
