@@ -63,7 +63,7 @@ install: .venv/runtime var/static_build/build/manifest.json
 run: install
 	$(RUN) run
 
-test check test-py test-browser test-dates test-stripe test-moodle test-upgrade fuzz lighthouse images bench: install .venv/development
+test check test-again test-py test-browser test-dates test-stripe test-moodle test-upgrade fuzz lighthouse images bench: install .venv/development
 	$(RUN) $@
 
 drill load: install .venv/development

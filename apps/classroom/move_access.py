@@ -68,7 +68,7 @@ def _move_account(merged: Student, into: Student) -> None:
     account = Account.objects.get(student=merged)
     account.student = into
     account.save(update_fields=["student"])
-    # It was set at the address of `merged`.
+    # The password was set at the address of `merged`.
     account.end_password()
     MoodleEnrolment.objects.filter(student=merged).update(student=into)
     into.classroom_key, merged.classroom_key = merged.classroom_key, ""

@@ -322,7 +322,7 @@ class CurrentFilter(admin.SimpleListFilter):
 
 @admin.register(Incident)
 class IncidentAdmin(ReadOnlyAdmin):
-    """What is wrong with the installation, with what to do about it."""
+    """The list of what is wrong with the installation, each with what to do about it."""
 
     list_display = ("title", "advice", "times", moment("last_at", "última vez"))
     list_filter = (CurrentFilter,)

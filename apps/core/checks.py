@@ -24,7 +24,7 @@ from apps.core.setting_ranges import range_problems
 START = "start"
 SHORTEST_SECRET_KEY = 50
 SHORTEST_MONITOR_TOKEN = 20
-# That of deploy/compose.env.example.
+# The SECRET_KEY of deploy/compose.env.example.
 PUBLISHED_KEY = "change-me-to-fifty-or-more-random-characters-of-your-own"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
 CLASSROOMS = ("local", "moodle")

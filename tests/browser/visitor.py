@@ -26,13 +26,17 @@ AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.m
 # Describing all that is right, too, would take half as long again. `preload` would write style
 # sheets into the page, which the content policy refuses.
 # Contrasts are judged by what is drawn: a new width or scheme takes a frame and its transitions.
+# A transition in a part that the browser does not draw never ends.
 RUN_AXE = """async ([part, contrast]) => {
     const drawn = () => new Promise((next) => requestAnimationFrame(() => setTimeout(next)));
     await document.fonts.ready;
     await drawn();
     const moving = document.getAnimations().filter(
         ({ effect }) => Number.isFinite(effect.getComputedTiming().endTime));
-    await Promise.allSettled(moving.map(({ finished }) => finished));
+    await Promise.race([
+        Promise.allSettled(moving.map(({ finished }) => finished)),
+        new Promise((late) => setTimeout(late, 3000)),
+    ]);
     await drawn();
     const { violations } = await axe.run(part, {
         iframes: false, preload: false, resultTypes: ["violations"],

@@ -9,6 +9,7 @@ from tools.dev.processes import SetupError, interrupt_on_signals
 COMMANDS = {
     "run": "run:run",
     "test": "suite:test",
+    "test-again": "suite:test_again",
     "check": "suite:check",
     "test-py": "suite:test_py",
     "test-web": "suite:test_web",

@@ -1,5 +1,6 @@
 """`make test` and its parts. Every step runs, even if another fails. The last line is the total."""
 
+import json
 import os
 import resource
 import shutil
@@ -9,7 +10,7 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import environ
@@ -40,7 +41,11 @@ MOMENTS = {
     "domingo": "2027-05-16T12:00+02:00",
 }
 ON_POSTGRES = ("Nochevieja", "empieza el verano")
+# A step that takes longer hangs. It is ended, and what it has printed is shown.
+LONGEST_STEP_S = 50 * 60
 REPORTS = ROOT / "var" / "test-results"
+# More failed tests than these are no accident: `make test-again` refuses to repeat them.
+MOST_AGAIN = 5
 # The checks load Django's settings and must not create a database.
 SETTINGS = {"DEBUG": "true", "ENV_FILE": os.devnull, "DATABASE_URL": "sqlite://:memory:"}
 BIN, NODE_BIN = Path(sys.executable).parent, ROOT / "node_modules" / ".bin"
@@ -50,12 +55,16 @@ MOODLE_SETTINGS = ("MOODLE_TEST_URL", "MOODLE_TEST_TOKEN", "MOODLE_TEST_ADMIN_TO
 
 @dataclass(frozen=True)
 class Step:
-    """One command of a run. `report` is its JUnit file; without one the step counts as one test."""
+    """One command of a run. `report` is its JUnit file; without one the step counts as one test.
+
+    `again` are the options with which the command runs only the tests that failed.
+    """
 
     name: str
     command: Sequence[str]
     env: dict[str, str] = field(default_factory=dict)
     report: Path | None = None
+    again: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,40 @@ def test() -> int:
     The browser tests leave the processor idle for half of their time, so the other steps run one
     after another beside them.
     """
-    return run_all([*browser_tests(), *checks(), *web_tests(), *python_tests(), *date_tests()])
+    return run_all(everything())
+
+
+def everything() -> list[Step]:
+    """The steps of `make test`."""
+    return [*browser_tests(), *checks(), *web_tests(), *python_tests(), *date_tests()]
+
+
+def test_again() -> int:
+    """`make test-again`: the steps that failed in the last run, with their failed tests only."""
+    return repeat_failed(everything())
+
+
+def repeat_failed(steps: Sequence[Step]) -> int:
+    """Repeat what `run_all` noted of these steps. Returns 1 if anything fails again.
+
+    Other steps are not repeated: they have passed. Raises SetupError if too many tests failed.
+    """
+    noted = REPORTS / "failed.json"
+    failed = json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else None
+    if failed is None or sum(failed.values()) > MOST_AGAIN:
+        raise SetupError(f"Solo se repiten hasta {MOST_AGAIN} pruebas fallidas de «make test».")
+    print("\nSe repiten las pruebas que han fallado.", flush=True)
+    outcomes = run_steps(
+        [
+            replace(step, command=[*step.command, *step.again])
+            for step in steps
+            if step.name in failed
+        ]
+    )
+    print(summary(outcomes), flush=True)
+    # A step that broke off may have failed without running a test again.
+    passed = {outcome.name: outcome.passed for outcome in outcomes if not outcome.failed}
+    return int(any(passed.get(name, 0) < count for name, count in failed.items()))
 
 
 def check() -> int:
@@ -262,8 +304,10 @@ def run_all(steps: Sequence[Step]) -> int:
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir(parents=True)
     outcomes = run_steps(steps)
+    failed = {outcome.name: outcome.failed for outcome in outcomes if outcome.failed}
+    (REPORTS / "failed.json").write_text(json.dumps(failed), encoding="utf-8")
     print(summary(outcomes), flush=True)
-    return 1 if any(outcome.failed for outcome in outcomes) else 0
+    return 1 if failed else 0
 
 
 class Run:
@@ -286,6 +330,10 @@ class Run:
         self.cpu_seconds += _cpu_of_ended_steps() - before
         return ended
 
+    def seconds(self) -> float:
+        """How long the step has run so far, or took."""
+        return time.monotonic() - self.began
+
     def outcome(self) -> Outcome:
         """Count the tests, and print a line for success or the whole output for a failure."""
         step, status = self.step, self.process.returncode
@@ -294,7 +342,7 @@ class Run:
         passed, failed, skipped = read_report(step.report) if step.report else (status == 0, 0, 0)
         if (status != 0 and not failed) or not passed + failed:
             failed += 1  # The command failed although no test did, or no test ran.
-        seconds = time.monotonic() - self.began
+        seconds = self.seconds()
         shown = output if failed else output.rpartition("\n")[2] if step.report else ""
         print(f"{'✗' if failed else '✓'} {step.name} ({seconds:.0f} s) {shown}", flush=True)
         return Outcome(step.name, int(passed), failed, skipped, seconds, self.cpu_seconds)
@@ -315,6 +363,7 @@ def run_steps(steps: Sequence[Step]) -> list[Outcome]:
         while waiting or running:
             while waiting and len(running) < AT_ONCE:
                 running.append(Run(waiting.pop(0)))
+            end(*(run.process for run in running if run.seconds() > LONGEST_STEP_S), seconds=20)
             for run in [run for run in running if run.has_ended()]:
                 running.remove(run)
                 outcomes[run.step.name] = run.outcome()
@@ -361,4 +410,5 @@ def _pytest(name: str, report: str, *options: str, env: dict[str, str] | None = 
     # Each run keeps its own list of failed tests, for `pytest --last-failed`.
     kept = ["-o", f"cache_dir={REPORTS / report}-cache"]
     command = _python("-m", "pytest", "--quiet", f"--junit-xml={path}", *kept, *options)
-    return Step(name, command, env or {}, path)
+    again = ("--last-failed", "--last-failed-no-failures=none")
+    return Step(name, command, env or {}, path, again)

@@ -132,7 +132,7 @@ def register_mail(
 
 
 def origin_of(template: str, context: dict[str, Any]) -> Origin:
-    """Who causes this mail. Raises what a `FindOrigin` raises for a deleted row."""
+    """Return who causes this mail. Raises what a `FindOrigin` raises for a deleted row."""
     origin = _templates[template].origin
     return origin if isinstance(origin, Origin) else origin(context)
 

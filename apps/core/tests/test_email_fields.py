@@ -9,7 +9,7 @@ from tools.dev.processes import ROOT
 
 # A Turkish i without its dot and with it, a long s and the sign of kelvin.
 REFUSED = ["ıvan@gmail.com", "İvan@gmail.com", "joſe@gmail.com", "\u212aarl@gmail.com"]
-# What an erased student has in place of an address.
+# An erased student has such a text in place of an address.
 PLACEHOLDERS = ["borrado-157@borrado.invalid", "ana@INVALID"]
 KEPT = {
     "ivan@gmaıl.com": "ivan@xn--gmal-nza.com",

@@ -39,10 +39,10 @@ TIMEOUT = (10, 40)
 
 
 class NotSent(Exception):
-    """Nothing was sent to the agency. The text is Spanish, for staff."""
+    """The message was not sent to the agency. The text is Spanish, for staff."""
 
 
-# What a message to the agency can fail with.
+# The exceptions with which a message to the agency can fail.
 FAILURES = (requests.RequestException, UnreadableAnswer, NotSent)
 
 

@@ -137,7 +137,7 @@ class Order(models.Model):
     # The number of idempotency keys for which Stripe has stored an internal error, which it repeats
     # for a day.
     keys_given_up = models.PositiveIntegerField(default=0, db_default=0, editable=False)
-    # The digest of the content that the revision stands for (`checkout.write.content_digest`).
+    # The digest of the content that the revision stands for (`PricedCheckout.digest`).
     content_hash = models.CharField(max_length=64, default="", editable=False)
     customer_reference = models.CharField(
         "cliente en Stripe", max_length=PROVIDER_ID_LENGTH, blank=True, editable=False
@@ -335,7 +335,7 @@ class OrderLine(models.Model):
 
     @property
     def key(self) -> tuple[int, int | None]:
-        """What was bought: the ids of the subject and the lesson, None for the whole subject."""
+        """Ids of the subject and of the lesson bought. The lesson is None for a whole subject."""
         return self.subject_id, self.lesson_id
 
 

@@ -1,4 +1,4 @@
-"""What an order that exists would cost now, and what has changed since it was placed.
+"""The offer for an order that exists: its price now, and what has changed since it was placed.
 
 Asked by the recovery link, when a payment arrives, and by reconciliation (docs/rules.md, "Recovery
 and reminders" and "Open payments").
@@ -22,7 +22,7 @@ from apps.pricing.rules import QUOTE_NAME
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the buyer would change in a saved order. None keeps what is stored.
+    """The changes that the buyer asks for in a saved order. None keeps what is stored.
 
     `promo_code` is empty for an order without a code. `without` are ids of order lines.
     """

@@ -307,23 +307,28 @@ def test_strangers_wait_during_a_pause_and_staff_are_mailed_once(pause, buy, one
     assert buy(22)[0] == 200, "the pause is over"
 
 
-def test_few_strangers_of_one_network_pay_during_a_pause(pause, one_hour):
-    networks = {"2001:db8:0:1::/64": 1, "2001:db8::/56": 4, "2001:db8::/48": 16}
+HOME = "2001:db8:0:1::/64"
 
-    def ask(number):
+
+def strangers_let_through(count, *, home):
+    """Let strangers of one /64 of a /48 ask for a payment. Returns how many need not wait."""
+    networks = {home: 1, "2001:db8::/56": 4, "2001:db8::/48": 16}
+    let_through = 0
+    for number in range(count):
         with suppress(PaymentsPaused):
             wait_in_pause(email=f"t{number}@example.com", networks=networks)
-            return 1
-        return 0
+            let_through += 1
+    return let_through
 
-    assert sum(map(ask, range(6))) == 0
+
+def test_few_strangers_of_one_network_pay_during_a_pause(pause, one_hour):
+    assert strangers_let_through(6, home=HOME) == 0
     one_hour.shift(WAIT_S)
-    assert sum(map(ask, range(6))) == 4
-    # Two more of the same /56, from another /64.
-    networks = {"2001:db8:0:2::/64": 1, "2001:db8::/56": 4, "2001:db8::/48": 16}
-    assert sum(map(ask, range(6))) == 0
+    assert strangers_let_through(6, home=HOME) == 4
+    other_home = "2001:db8:0:2::/64"
+    assert strangers_let_through(6, home=other_home) == 0
     one_hour.shift(WAIT_S)
-    assert sum(map(ask, range(6))) == 2
+    assert strangers_let_through(6, home=other_home) == 2
 
 
 def test_refused_checkout_leaves_its_place_to_others(pause, buy, one_hour, monkeypatch):
@@ -338,20 +343,12 @@ def test_refused_checkout_leaves_its_place_to_others(pause, buy, one_hour, monke
 
 
 def test_try_that_finds_no_place_takes_none_of_its_network(pause, one_hour):
-    networks = {"2001:db8:0:1::/64": 1, "2001:db8::/56": 4, "2001:db8::/48": 16}
-
-    def ask(number):
-        with suppress(PaymentsPaused):
-            wait_in_pause(email=f"t{number}@example.com", networks=networks)
-            return 1
-        return 0
-
-    assert sum(map(ask, range(4))) == 0
+    assert strangers_let_through(4, home=HOME) == 0
     one_hour.shift(WAIT_S)
     card_testing.STRANGERS.add("all", by=card_testing.STRANGERS.times)
-    assert sum(map(ask, range(4))) == 0, "strangers of other networks have all places"
+    assert strangers_let_through(4, home=HOME) == 0, "strangers of other networks have all places"
     one_hour.shift(60 - WAIT_S)
-    assert sum(map(ask, range(4))) == 4
+    assert strangers_let_through(4, home=HOME) == 4
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ sys.path.insert(0, "")
 from tools.dev import __main__, processes, run, stack
 processes.ROOT = Path(sys.argv[1])
 stack.PROCFILE = processes.ROOT / "Procfile"
-stack.Stack.wait_ready = run.prepare = run.keep = lambda *_, **__: None
+stack.Stack.wait_ready = run.prepare = run.keep = run.welcome = lambda *_, **__: ""
 sys.exit(__main__.main(["run"]))
 """
 
@@ -103,7 +103,8 @@ def test_signal_ends_all_processes_and_their_children(start, number):
     # A second signal must not interrupt the clean-up.
     supervisor.process.send_signal(number)
 
-    assert supervisor.process.wait(timeout=60) == 0
+    output = supervisor.process.communicate(timeout=60)
+    assert supervisor.process.returncode == 0, output
     assert not any(map(is_alive, pids))
 
 

@@ -4,13 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tools.dev import suite
 from tools.dev.processes import ROOT, SetupError
-from tools.dev.suite import Step, run_all
+from tools.dev.suite import Step, repeat_failed, run_all
 
 PASSING = [sys.executable, "-c", "print('unimportant')"]
 FAILING = [sys.executable, "-c", "import sys; print('the reason'); sys.exit(1)"]
@@ -46,6 +47,14 @@ def test_all_steps_run_even_if_one_fails(capsys):
     assert output.splitlines()[-1] == "1 passed, 2 failed"
 
 
+def test_step_that_hangs_is_ended_and_shows_what_it_printed(monkeypatch, capsys):
+    monkeypatch.setattr(suite, "LONGEST_STEP_S", 1)
+    code = "import time; print('the last words', flush=True); time.sleep(600)"
+
+    assert run_all([Step("uno", [sys.executable, "-c", code])]) == 1
+    assert "the last words" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("report", "status", "totals"),
     [
@@ -67,6 +76,60 @@ def test_report_of_an_earlier_run_is_not_counted(reports, capsys):
 
     assert run_all([Step("pruebas", FAILING, report=reports / "tests.xml")]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 1 failed"
+
+
+def fails_at_first(folder: Path, *, failed: int = 1, again: Sequence[str] = ("again",)) -> Step:
+    """A step with failed tests that pass when it is called with the option `again`."""
+    bad = '<testcase name="a"><failure/></testcase>' * failed
+    code = """
+import pathlib, sys
+report, good, bad = sys.argv[1:4]
+pathlib.Path(report).write_text(good if "again" in sys.argv else bad)
+sys.exit("again" not in sys.argv)
+"""
+    path = folder / "unsteady.xml"
+    command = [sys.executable, "-c", code, str(path), GOOD, f"<testsuites>{bad}</testsuites>"]
+    return Step("inestable", command, report=path, again=again)
+
+
+def test_failed_tests_are_repeated_and_the_others_are_not(reports, capsys):
+    steps = [fails_at_first(reports), Step("comprobación", PASSING)]
+    assert run_all(steps) == 1
+    capsys.readouterr()
+
+    assert repeat_failed(steps) == 0
+    output = capsys.readouterr().out
+    assert "inestable" in output
+    assert "comprobación" not in output
+
+
+def test_test_that_fails_again_is_a_failure(reports):
+    steps = [fails_at_first(reports, again=()), fails_at_first(reports)]
+    run_all(steps)
+
+    assert repeat_failed(steps[:1]) == 1
+
+
+def test_check_that_fails_again_is_a_failure():
+    steps = [Step("comprobación", FAILING)]
+    run_all(steps)
+
+    assert repeat_failed(steps) == 1
+
+
+def test_step_that_repeats_fewer_tests_than_failed_is_a_failure(reports):
+    steps = [fails_at_first(reports, failed=2)]
+    run_all(steps)
+
+    assert repeat_failed(steps) == 1
+
+
+def test_many_failures_are_not_repeated(reports):
+    steps = [fails_at_first(reports, failed=suite.MOST_AGAIN + 1)]
+    run_all(steps)
+
+    with pytest.raises(SetupError, match="Solo se repiten"):
+        repeat_failed(steps)
 
 
 @pytest.mark.parametrize("key", ["", "sk_live_0123456789", "rk_live_0123456789", "pk_test_01234"])
