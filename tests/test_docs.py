@@ -46,6 +46,16 @@ def headings(path: Path) -> set[str]:
     return set(re.findall(r"^#+ (.+?)\s*$", text, re.MULTILINE))
 
 
+def rules() -> list[Path]:
+    return sorted((ROOT / "docs/rules").glob("*.md"))
+
+
+def sections(document: str) -> set[str]:
+    """What a citation may name: docs/rules.md stands for the files that it leads to."""
+    paths = rules() if document == "docs/rules.md" else [ROOT / document]
+    return {heading for path in paths for heading in headings(path)}
+
+
 def running_text(path: Path) -> str:
     """The file with comment signs and line breaks taken out: a citation may go on in a new line."""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -81,18 +91,30 @@ def test_cited_documents_and_headings_exist():
             if not (ROOT / document).is_file():
                 wrong.append(f"{name_of(path)}: {document}")
                 continue
-            unknown = set(cited) - headings(ROOT / document)
+            unknown = set(cited) - sections(document)
             wrong += [f'{name_of(path)}: {document}, "{heading}"' for heading in sorted(unknown)]
 
     assert not wrong, "\n".join(wrong)
 
 
 def test_sections_that_the_rules_refer_to_exist():
-    rules = ROOT / "docs/rules.md"
-    cited = set(re.findall(r'\bsee "([^"]+)"', running_text(rules)))
+    cited = {name for path in rules() for name in re.findall(r'\bsee "(.+?)"', running_text(path))}
 
     assert cited
-    assert cited <= headings(rules)
+    assert cited <= sections("docs/rules.md")
+
+
+def test_rules_lead_to_each_of_their_sections_once():
+    index = (ROOT / "docs/rules.md").read_text(encoding="utf-8")
+    stated = [
+        (heading, f"rules/{path.name}#{slug(heading)}")
+        for path in rules()
+        for heading in re.findall(r"^## (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+    assert stated
+    assert sorted(re.findall(r"\[([^\]]+)\]\((rules/[^)]+#[^)]+)\)", index)) == sorted(stated)
+    assert len({heading for heading, _ in stated}) == len(stated)
 
 
 def test_paths_named_in_the_documents_exist():
