@@ -20,7 +20,7 @@ from apps.core.throttle import Limit, client_networks
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import plan_is_ending
 from apps.orders.models import Instalment, Order, Payment
-from apps.orders.models.statuses import INSTALMENT_SETTLED, PLAN_RUNNING
+from apps.orders.models.statuses import INSTALMENT_SETTLED, PLAN_RUNNING, RefusalKind
 from apps.orders.plan.by_hand import PlanChanged
 from apps.orders.plan.plan_link import PlanNotFound, open_plan
 from apps.orders.serializers import ID, ProviderIdField
@@ -52,7 +52,10 @@ class PlanOutput(serializers.Serializer[dict[str, Any]]):
     next_amount = serializers.FloatField()
     rest_amount = serializers.FloatField()
     card = serializers.CharField(allow_null=True)
-    card_works = serializers.BooleanField()
+    card_works = serializers.BooleanField(help_text="Si se cobra sola la tarjeta guardada.")
+    card_pays = serializers.BooleanField(
+        help_text="Si el alumno puede pagar con la tarjeta guardada y confirmarlo con su banco."
+    )
     # Whether charges are paused because a payment of the order is disputed.
     paused = serializers.BooleanField()
     in_progress = serializers.BooleanField()
@@ -130,7 +133,7 @@ class PayPlan(PublicAPIView):
                 "client_secret": payment.client_secret,
                 "payment_intent_id": payment.reference,
                 "amount": as_json(payment.amount_cents),
-                "saved_card": order.card_reference if card_works(order) else None,
+                "saved_card": order.card_reference if card_pays(order) else None,
             },
             headers=PRIVATE,
         )
@@ -200,8 +203,16 @@ class CardSaved(PublicAPIView):
 
 
 def card_works(order: Order) -> bool:
-    """Whether the plan has a saved card that has not been refused for good."""
+    """Whether instalments are charged to the saved card without the student."""
     return bool(order.card_reference) and not order.card_refusal
+
+
+def card_pays(order: Order) -> bool:
+    """Whether the student can pay with the saved card, and confirm that with the bank if need be.
+
+    A bank that asks for authentication refuses only charges without the student.
+    """
+    return bool(order.card_reference) and order.card_refusal in {"", RefusalKind.AUTHENTICATION}
 
 
 def plan_as_json(order: Order) -> dict[str, object]:
@@ -225,6 +236,7 @@ def plan_as_json(order: Order) -> dict[str, object]:
         "rest_amount": as_json(sum(row.amount_cents for row in unpaid) if payable else 0),
         "card": order.card_label or None,
         "card_works": card_works(order),
+        "card_pays": card_pays(order),
         "paused": paused,
         "in_progress": order.payments.filter(status=Payment.Status.PROCESSING).exists(),
     }

@@ -10,9 +10,13 @@ from apps.orders.models.statuses import INSTALMENT_SETTLED, EventKind
 
 
 def take_card(order: Order, payment_method: str, label: str = "") -> None:
-    """Charge the remaining instalments to this card. The caller holds the order's lock."""
+    """Charge the remaining instalments to this card. The caller holds the order's lock.
+
+    An earlier refusal of the same card ends: the student has just paid with it or saved it.
+    """
+    if label or payment_method != order.card_reference:
+        order.card_label = label
     order.card_reference = payment_method
-    order.card_label = label
     order.card_refusal = ""
     order.save(update_fields=["card_reference", "card_label", "card_refusal", "updated_at"])
 

@@ -39,7 +39,7 @@ def mark_instalments_paid(
     """Record a succeeded payment of these instalments. Repeated reports change nothing.
 
     In the same transaction: the order's new status, classroom access, the receipt by mail, and the
-    order's card if the student paid by hand with another one. A payment is stored and flagged if
+    order's card if the student paid by hand. A payment is stored and flagged if
     its amount or currency is wrong, if an instalment is already paid or canceled, or if the order
     takes no instalments. If a confirmed refund has ended the plan, the payment is refunded instead
     (docs/rules.md, "Instalments" and "Refunds and disputes").
@@ -66,7 +66,7 @@ def mark_instalments_paid(
     stored.instalments.set(instalments)
     _settle(instalments)
     by_hand = attempt_row is not None and attempt_row.kind == InstalmentAttempt.Kind.BY_HAND
-    if by_hand and payment.payment_method and payment.payment_method != order.card_reference:
+    if by_hand and payment.payment_method:
         take_card(order, payment.payment_method)
     amount = format_euros(payment.amount_cents)
     _advance_order(order, actor=actor, reason=f"{name_instalments(numbers)} pagado: {amount}")

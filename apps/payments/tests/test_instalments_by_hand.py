@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+import requests
 import time_machine
 from django.utils import timezone
 
@@ -11,9 +12,11 @@ from apps.orders.plan.plan_link import plan_url
 from apps.payments.reconcile import reconcile
 from apps.payments.reconcile_refunds import reconcile_returns
 from tests.helpers.plans import (
+    ASKS_ALWAYS,
     charge_on,
     charges,
     day,
+    give_card,
     link_of,
     mails,
     pay_by_hand,
@@ -75,6 +78,52 @@ def test_open_payment_is_reused_and_canceled_when_the_student_chooses_another_am
     assert sandbox.payment(one["payment_intent_id"])["setup_future_usage"] == "off_session"
     assert sandbox.payment(everything["payment_intent_id"])["setup_future_usage"] is None
     assert plan.payments.open().count() == 1
+
+
+@pytest.mark.usefixtures("audited")
+def test_overdue_student_confirms_a_charge_to_the_saved_card_with_the_bank(api, sandbox, plan):
+    card = give_card(plan, sandbox, ASKS_ALWAYS)
+    for later in (20, 23, 25, 27):
+        charge_on(later)
+
+    with time_machine.travel(day(28), tick=False):
+        _, shown = api.get("instalments", **link_of(plan))
+        assert (shown["status"], shown["card_works"], shown["card_pays"]) == (
+            "overdue", False, True,
+        )  # fmt: skip
+        _, started = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
+        assert started["saved_card"] == card
+        confirmed = sandbox.process.browser_client().v1.payment_intents.confirm(
+            started["payment_intent_id"],
+            {
+                "client_secret": started["client_secret"],
+                "payment_method": card,
+                "use_stripe_sdk": True,
+                "return_url": "http://127.0.0.1/success",
+            },
+        )
+        challenge = confirmed.next_action.to_dict()["use_stripe_sdk"]["stripe_js"]
+        requests.post(challenge, json={"accept": True}, timeout=60).raise_for_status()
+        reference = {"payment_intent_id": started["payment_intent_id"]}
+        assert api.post("complete-payment", reference)[0] == 200
+
+    plan.refresh_from_db()
+    assert (plan.status, states(plan)) == ("paying", ["paid", "paid", "due"])
+    assert (plan.card_reference, plan.card_refusal) == (card, "")
+    assert charges(sandbox, plan) == [3334, 3333]
+
+
+def test_card_that_is_refused_for_good_is_not_offered_for_a_payment_by_hand(api, sandbox, plan):
+    sandbox.process.control(
+        "POST", f"payment_methods/{plan.card_reference}", {"refuse": "stolen_card"}
+    )
+    charge_on(20)
+
+    with time_machine.travel(day(21), tick=False):
+        _, shown = api.get("instalments", **link_of(plan))
+        _, started = api.post("instalments/pay", {**link_of(plan), "number": 2, "what": "next"})
+
+    assert (shown["card_works"], shown["card_pays"], started["saved_card"]) == (False, False, None)
 
 
 def test_student_can_pay_with_another_card_after_a_decline(api, sandbox, plan):

@@ -17,6 +17,7 @@ import {
   planMessage,
   reportCardSaved,
   type StartedPayment,
+  savedCardMessage,
   startPayment,
 } from "./instalmentPlan";
 
@@ -33,7 +34,7 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
   const [busy, setBusy] = useState(false);
   // The saved card pays in one press. With another card, the card form opens first.
   const [otherCard, setOtherCard] = useState(false);
-  const withSavedCard = plan.cardWorks && !otherCard;
+  const withSavedCard = plan.cardPays && !otherCard;
   const [error, setError] = useState("");
   const card = useRef<CardHandle | null>(null);
   const oneAtATime = useOneAtATime();
@@ -183,9 +184,7 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
         </>
       ) : (
         <>
-          {withSavedCard && (
-            <p>Con un solo toque pagas con tu {plan.card ?? "tarjeta guardada"}.</p>
-          )}
+          {withSavedCard && <p>{savedCardMessage(plan)}</p>}
           {payLabels(plan).map(({ action, label }, index) => (
             <button
               key={action}
@@ -198,7 +197,7 @@ export function InstalmentPayment({ plan, link, onChange }: Props) {
               {label}
             </button>
           ))}
-          {plan.cardWorks && (
+          {plan.cardPays && (
             <button
               type="button"
               className="button button--quiet"

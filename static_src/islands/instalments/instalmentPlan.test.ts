@@ -6,6 +6,7 @@ import {
   needsAttention,
   payLabels,
   planMessage,
+  savedCardMessage,
 } from "./instalmentPlan";
 
 const instalment = {
@@ -36,6 +37,7 @@ const response = {
   rest_amount: 66.66,
   card: "Visa terminada en 4242",
   card_works: true,
+  card_pays: true,
   paused: false,
   in_progress: false,
 };
@@ -95,6 +97,10 @@ it("tells the student what to do in each state of the plan", () => {
   ]);
   expect(attentionAndMessage({ card_works: false }, "due")).toEqual([
     true,
+    "Tu banco pide que confirmes tú el pago",
+  ]);
+  expect(attentionAndMessage({ card_works: false, card_pays: false }, "due")).toEqual([
+    true,
     "Tu tarjeta ya no admite el cobro automático",
   ]);
   expect(attentionAndMessage({ status: "overdue" }, "overdue", "due")).toEqual([
@@ -109,6 +115,13 @@ it("tells the student what to do in each state of the plan", () => {
     false,
     "Has reclamado un pago a tu banco",
   ]);
+});
+
+it("says that the bank confirms a saved card that cannot be charged without the student", () => {
+  expect(savedCardMessage(plan)).toBe("Con un solo toque pagas con tu Visa terminada en 4242.");
+  expect(savedCardMessage({ ...plan, cardWorks: false })).toBe(
+    "Pagas con tu Visa terminada en 4242 y lo confirmas con tu banco.",
+  );
 });
 
 it("offers to pay the next instalment or all of them, and has one button for the last", () => {

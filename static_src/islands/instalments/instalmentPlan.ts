@@ -99,12 +99,23 @@ export function planMessage(plan: InstalmentPlan): string {
   if (plan.paused) {
     return "Has reclamado un pago a tu banco. Mientras se aclara no cobramos ningún plazo; si quieres, puedes pagarlos tú.";
   }
+  if (plan.cardPays && !plan.cardWorks) {
+    return "Tu banco pide que confirmes tú el pago. Paga el plazo o pon otra tarjeta.";
+  }
   if (!plan.cardWorks) {
     return "Tu tarjeta ya no admite el cobro automático. Paga tú el plazo o pon otra tarjeta.";
   }
   return plan.instalments.some((instalment) => instalment.state === "refused")
     ? "No hemos podido cobrar un plazo. Págalo ahora o cambia de tarjeta; si no, lo intentaremos otra vez en la fecha que ves."
     : "Cobramos cada plazo en su fecha: no tienes que hacer nada. Si lo prefieres, adelántalo.";
+}
+
+/** How the buttons pay with the saved card. */
+export function savedCardMessage(plan: InstalmentPlan): string {
+  const card = plan.card ?? "tarjeta guardada";
+  return plan.cardWorks
+    ? `Con un solo toque pagas con tu ${card}.`
+    : `Pagas con tu ${card} y lo confirmas con tu banco.`;
 }
 
 /** The payment buttons. There is only one if just one instalment is left. */
