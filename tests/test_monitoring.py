@@ -26,9 +26,9 @@ from apps.core.models import PROCESSES, Backup, Heartbeat, Incident, Restore
 from apps.core.workers.heartbeats import beat
 from apps.orders.ledger.history import note
 from apps.orders.models.statuses import EventKind
+from apps.payments.events.unheard import REFUSED, events_are_missing
 from apps.payments.jobs import watch_webhooks
 from apps.payments.models import AuditDifference
-from apps.payments.unheard import REFUSED, events_are_missing
 from tests.helpers.completion import deliver, event_body
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.refunds import buy, make_clerk

@@ -19,9 +19,9 @@ import apps
 from apps.classroom.models import AccessChange, Provisioning
 from apps.core.jobs import all_jobs
 from apps.core.models import PROCESSES, Heartbeat, Mail, ScheduledJob
+from apps.payments.events.handlers import HANDLERS
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe.events import UNREADABLE
-from apps.payments.webhooks import HANDLERS
 from tests.helpers.completion import deliver, event_body
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.refunds import buy, make_clerk

@@ -216,12 +216,12 @@ class BackofficeSite(admin.AdminSite):
         return export_movements(request, written, ending)
 
     def refund_order(self, request: HttpRequest, order_id: int) -> HttpResponse:
-        from apps.payments.refund_page import refund_page
+        from apps.payments.refunds.staff_page import refund_page
 
         return refund_page(request, order_id, context=self.each_context(request))
 
     def recreate_order(self, request: HttpRequest, payment_id: int) -> HttpResponse:
-        from apps.payments.recreate_page import recreate_page
+        from apps.payments.audit.recreate_page import recreate_page
 
         return recreate_page(request, payment_id, context=self.each_context(request))
 

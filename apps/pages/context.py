@@ -2,7 +2,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from apps.payments.sample_cards import TEST_CARDS
+from apps.payments.stripe.sample_cards import TEST_CARDS
 from apps.pricing.reads import current_terms
 
 

@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 
 from apps.core.staff.admin_base import ReadOnlyAdmin, moment
 from apps.core.staff.admin_filters import month_filter
+from apps.payments.events.handlers import HANDLERS
 from apps.payments.models import AuditDifference, ProviderEvent
-from apps.payments.redaction import without_secrets
-from apps.payments.webhooks import HANDLERS
+from apps.payments.webhooks import without_secrets
 
 
 class UnprocessedFilter(admin.EmptyFieldListFilter):

@@ -30,12 +30,12 @@ from apps.orders.models.statuses import EVER_PAID
 from apps.orders.serializers import ID, CheckoutInput, CheckoutOutput, ProviderIdField
 from apps.orders.settlement.gift_delivery import check_gift_is_delivered, open_access
 from apps.payments.card_testing import PaymentsPaused
-from apps.payments.checkout import start
+from apps.payments.checkout.start import start
+from apps.payments.events.unheard import count_refused_event
 from apps.payments.report import report
 from apps.payments.stripe.client import STRIPE_ERRORS, PaymentNotFound
 from apps.payments.stripe.events import BadSignature, read_event
 from apps.payments.stripe.intents import HasPaymentIds, PaymentIds, retrieve_payment
-from apps.payments.unheard import count_refused_event
 from apps.payments.webhooks import receive
 from apps.pricing.promo_checks import PromoRefused
 from apps.students.devices import is_known_buyer

@@ -1,6 +1,7 @@
 from django.urls import path
 
-from apps.payments import api, plan_api
+from apps.payments import api
+from apps.payments.plan import api as plan_api
 
 urlpatterns = [
     path("get-stripe-public-key", api.StripePublicKey.as_view(), name="api-stripe-key"),

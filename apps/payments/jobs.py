@@ -11,12 +11,12 @@ from apps.core.jobs import job
 from apps.core.mail.outbox import queue_mail
 from apps.payments.audit import Audit, audit
 from apps.payments.balance_copy import fetch_balance
+from apps.payments.events.reconcile import reconcile
+from apps.payments.events.unheard import note_missing_events
 from apps.payments.models import AuditDifference
-from apps.payments.plan_charges import charge_instalments
-from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.plan.charge_due import charge_instalments
+from apps.payments.refunds.reconcile import reconcile_returns
 from apps.payments.stripe.client import ProviderError
-from apps.payments.unheard import note_missing_events
 
 # Jobs run one after the other, so each stops in time. The next run does the rest.
 RECENT_SECONDS = 120

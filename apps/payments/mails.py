@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import absolute_url, register_mail
-from apps.payments.charges_without_order import amount_text
+from apps.payments.audit.charges_without_order import amount_text
 from apps.payments.models import ProviderEvent
 
 

@@ -1,15 +1,12 @@
 """Stripe's webhook events: stored once when they arrive, processed by the worker.
 
-An event's content is not trusted: the object that it names is fetched from Stripe before anything
-changes (docs/rules.md, "Card payments").
+What each kind changes: `apps/payments/events/handlers.py`.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -17,27 +14,17 @@ from django_tasks import task
 
 from apps.core.errors import AcademyError
 from apps.core.inserts import insert_new
-from apps.core.mail.outbox import queue_mail
-from apps.orders.models import Payment
 from apps.payments.card_testing import count_refused_cards
-from apps.payments.closing import stop_card_testing
+from apps.payments.events.handlers import REFUSALS_OF, handle, is_of_other_mode, object_id
 from apps.payments.models import ProviderEvent
-from apps.payments.plan_card import record_card, stop_card_testing_in_setup
-from apps.payments.redaction import without_secrets
-from apps.payments.refunding import fetch_and_record_dispute, fetch_and_record_refunds
-from apps.payments.report import report
-from apps.payments.stripe.charges import payment_of_charge
-from apps.payments.stripe.client import PaymentNotFound
-from apps.payments.stripe.events import UNREADABLE, SignedEvent
-from apps.payments.stripe.failed_charges import Refusal, refusals_of_payment, refusals_of_setup
-from apps.payments.stripe.intents import PaymentIds, ProviderPayment, retrieve_payment
-from apps.payments.stripe.refunds import payment_of_refund
+from apps.payments.stripe.events import SignedEvent
 from apps.payments.stripe.transport import stripe_time_limit
 
 # Minutes until a failed event is retried. After the last retry reconciliation takes over.
 RETRY_MINUTES = (1, 5, 15, 60, 240)
 # How long the request that brings an event may ask Stripe about refused cards.
 COUNTING_SECONDS = 2
+HIDDEN = "(oculto)"
 
 
 def receive(event: SignedEvent) -> None:
@@ -47,10 +34,10 @@ def receive(event: SignedEvent) -> None:
     answer in time, the worker counts the card.
     """
     list_refusals = REFUSALS_OF.get(event.kind)
-    if not store(event) or list_refusals is None or _is_of_other_mode(event.livemode):
+    if not store(event) or list_refusals is None or is_of_other_mode(event.livemode):
         return
     with suppress(AcademyError), stripe_time_limit(COUNTING_SECONDS):
-        count_refused_cards(list_refusals(_object_id(event.payload)), actor="Stripe")
+        count_refused_cards(list_refusals(object_id(event.payload)), actor="Stripe")
 
 
 @transaction.atomic
@@ -68,12 +55,13 @@ def store(event: SignedEvent) -> bool:
     return is_new
 
 
+# Queued rows name the task by its path, and two releases share the queue: it stays here.
 @task(queue_name="provider", priority=10)
 def process_event(event_row_id: int) -> None:
     """Process a stored event. If Stripe can't be reached, retry later (RETRY_MINUTES)."""
     event = ProviderEvent.objects.get(pk=event_row_id)
     try:
-        act_on(event)
+        handle(event)
     except AcademyError as error:
         ProviderEvent.objects.filter(pk=event.pk).update(
             attempts=F("attempts") + 1, outcome=f"Pendiente: {error.message}"[:300]
@@ -83,168 +71,16 @@ def process_event(event_row_id: int) -> None:
             process_event.using(run_after=later).enqueue(event_row_id=event.pk)
 
 
-def act_on(event: ProviderEvent) -> None:
-    """Process an event unless it is processed already. Raises AcademyError if Stripe fails."""
-    if event.processed_at is not None:
-        return
-    handler = HANDLERS.get(event.kind)
-    if event.kind == UNREADABLE:
-        _report_unreadable(event)
-        return
-    if _is_of_other_mode(event.livemode):
-        outcome = "No se trata: es de otro modo (real o de pruebas)"
-    elif handler is None:
-        outcome = "Guardado; este tipo no se usa"
-    else:
-        outcome = handler(event.payload)
-    _mark_processed(event, outcome)
+def without_secrets(value: Any) -> Any:
+    """A provider's object without its client secrets, as it is stored and as staff may read it.
 
-
-def record_failure(event: ProviderEvent, error: Exception, *, is_last: bool) -> None:
-    """Count an attempt that an unforeseen error ended. After the last one, give the event up."""
-    name = type(error).__name__
-    if is_last:
-        _mark_processed(event, f"Abandonado por un error inesperado: {name}")
-        return
-    ProviderEvent.objects.filter(pk=event.pk).update(
-        attempts=F("attempts") + 1, outcome=f"Error inesperado: {name}"
-    )
-
-
-def _mark_processed(event: ProviderEvent, outcome: str) -> None:
-    ProviderEvent.objects.filter(pk=event.pk).update(
-        processed_at=timezone.now(), attempts=F("attempts") + 1, outcome=outcome[:300]
-    )
-
-
-def _is_of_other_mode(livemode: bool) -> bool:
-    is_test_shop = settings.STRIPE_SANDBOX or "_test_" in settings.STRIPE_SECRET_KEY
-    return livemode is is_test_shop
-
-
-@transaction.atomic
-def _report_unreadable(event: ProviderEvent) -> None:
-    """Mark a signed body that is no event, and mail staff about it once. No other effect."""
-    queue_mail(
-        key=f"event-unreadable:{event.event_id}",
-        template="event_unreadable",
-        to=settings.STAFF_EMAIL,
-        context={"event_row_id": event.pk},
-    )
-    _mark_processed(event, "No se puede leer: el equipo está avisado")
-
-
-def _on_payment(payload: dict[str, Any]) -> str:
-    return _look_up(PaymentIds(_object_id(payload)))[1]
-
-
-def _on_success(payload: dict[str, Any]) -> str:
-    """Record a payment that has succeeded. Without a call to Stripe if that is recorded already.
-
-    The buyer's browser has usually reported it before. A payment that has succeeded stays so.
+    With client secrets somebody could act as the buyer.
     """
-    reference = _object_id(payload)
-    if Payment.objects.filter(reference=reference, status=Payment.Status.SUCCEEDED).exists():
-        return f"{reference}: succeeded"
-    return _on_payment(payload)
-
-
-def _on_session(payload: dict[str, Any]) -> str:
-    return _look_up(PaymentIds.of_session(_object_id(payload)))[1]
-
-
-def _object_id(payload: dict[str, Any]) -> str:
-    """The id of the object that an event is about."""
-    return str(payload["data"]["object"]["id"])
-
-
-def _look_up(ids: PaymentIds) -> tuple[ProviderPayment, str]:
-    payment = retrieve_payment(ids)
-    report(payment, actor="Stripe")
-    return payment, f"{payment.reference}: {payment.status}"
-
-
-def _on_refusal(payload: dict[str, Any]) -> str:
-    reference = _object_id(payload)
-    payment, outcome = _look_up(PaymentIds(reference))
-    refusals = refusals_of_payment(reference) + ([payment.refused] if payment.refused else [])
-    orders = count_refused_cards(refusals, actor="Stripe")
-    for order in orders:
-        stop_card_testing(order)
-    return f"{outcome}; tarjeta rechazada" if orders else outcome
-
-
-def _on_card(payload: dict[str, Any]) -> str:
-    reference = _object_id(payload)
-    try:
-        changed = record_card(reference, actor="Stripe")
-    except PaymentNotFound:
-        return f"{reference}: no es de esta tienda"
-    return f"{reference}: tarjeta {'cambiada' if changed else 'ya conocida'}"
-
-
-def _on_refused_setup(payload: dict[str, Any]) -> str:
-    reference = _object_id(payload)
-    orders = count_refused_cards(refusals_of_setup(reference), actor="Stripe")
-    for order in orders:
-        stop_card_testing_in_setup(order, reference)
-    return f"{reference}: {'tarjeta rechazada' if orders else 'no es de esta tienda'}"
-
-
-def _on_refund(payload: dict[str, Any]) -> str:
-    return _record_refunds(payload, payment_of_refund)
-
-
-def _on_refunded_charge(payload: dict[str, Any]) -> str:
-    return _record_refunds(payload, payment_of_charge)
-
-
-def _record_refunds(payload: dict[str, Any], payment_of: Callable[[str], str]) -> str:
-    """Record the refunds of the payment that a refund or a charge belongs to."""
-    # An event whose buyer was erased has only the id of its object left.
-    reference = str(payload["data"]["object"].get("payment_intent") or "")
-    try:
-        reference = reference or payment_of(_object_id(payload))
-        changed = fetch_and_record_refunds(reference)
-    except PaymentNotFound:
-        return f"{reference}: no es de esta tienda"
-    return f"{reference}: devolución {'anotada' if changed else 'ya conocida'}"
-
-
-def _on_dispute(payload: dict[str, Any]) -> str:
-    reference = _object_id(payload)
-    try:
-        changed = fetch_and_record_dispute(reference)
-    except PaymentNotFound:
-        return f"{reference}: no es de esta tienda"
-    return f"{reference}: disputa {'anotada' if changed else 'ya conocida'}"
-
-
-# The lists of refused cards that Stripe has for the object of an event.
-REFUSALS_OF: dict[str, Callable[[str], list[Refusal]]] = {
-    "payment_intent.payment_failed": refusals_of_payment,
-    "setup_intent.setup_failed": refusals_of_setup,
-}
-Handler = Callable[[dict[str, Any]], str]
-HANDLERS: dict[str, Handler] = {
-    "checkout.session.completed": _on_session,
-    "checkout.session.expired": _on_session,
-    "checkout.session.async_payment_succeeded": _on_session,
-    "checkout.session.async_payment_failed": _on_session,
-    "payment_intent.succeeded": _on_success,
-    "payment_intent.processing": _on_payment,
-    "payment_intent.canceled": _on_payment,
-    "payment_intent.payment_failed": _on_refusal,
-    "setup_intent.setup_failed": _on_refused_setup,
-    "setup_intent.succeeded": _on_card,
-    "charge.refunded": _on_refunded_charge,
-    "charge.refund.updated": _on_refund,
-    "refund.created": _on_refund,
-    "refund.updated": _on_refund,
-    "refund.failed": _on_refund,
-    "charge.dispute.created": _on_dispute,
-    "charge.dispute.updated": _on_dispute,
-    "charge.dispute.funds_withdrawn": _on_dispute,
-    "charge.dispute.funds_reinstated": _on_dispute,
-    "charge.dispute.closed": _on_dispute,
-}
+    if isinstance(value, dict):
+        return {
+            key: HIDDEN if "secret" in key and inner else without_secrets(inner)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [without_secrets(inner) for inner in value]
+    return value

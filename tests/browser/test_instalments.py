@@ -10,7 +10,7 @@ from apps.backoffice.seed import ADMIN_NAME
 from apps.orders.models import Order, Payment
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.refunds.effects import RefundRequest
-from apps.payments.refunding import make_refund
+from apps.payments.refunds.at_stripe import make_refund
 from tests.browser.records import (
     Shelf,
     bank_undecided,

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from apps.core.models import Mail
 from apps.orders.models import InstalmentAttempt, Order
 from apps.orders.plan.plan_link import plan_token
-from apps.payments.plan_charges import Collected, charge_instalments
+from apps.payments.plan.charge_due import Collected, charge_instalments
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.shop import SUCCESS, Api, Sandbox
 

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from apps.orders.models import Order, Refund
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.effects import RefundRequest
-from apps.payments.refunding import make_refund
+from apps.payments.refunds.at_stripe import make_refund
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.shop import SUCCESS, Api, Sandbox
 

@@ -24,8 +24,8 @@ from apps.core.models import Backup, Heartbeat, Mail, ScheduledJob
 from apps.core.workers.lost_tasks import failed_since
 from apps.leads.attachments import MEGABYTE, waiting_bytes
 from apps.orders.reads import paid_without_access
+from apps.payments.events.unheard import REFUSED, events_are_missing, seconds_since_event
 from apps.payments.models import AuditDifference, ProviderEvent
-from apps.payments.unheard import REFUSED, events_are_missing, seconds_since_event
 
 # A task that waits for longer, or a job that is overdue for longer, needs a person.
 TASK_WAITS_TOO_LONG = timedelta(minutes=5)

@@ -22,8 +22,8 @@ from apps.core.money import to_cents
 from apps.leads.attachments import MEGABYTE, waiting_bytes
 from apps.orders.models import Order, OrderEvent, Payment, Refund
 from apps.orders.models.statuses import EventKind
+from apps.payments.events.unheard import REFUSED
 from apps.payments.models import ProviderEvent
-from apps.payments.unheard import REFUSED
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 

@@ -45,8 +45,8 @@ from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.record import ReportedRefund, record_refunds
 from apps.orders.refunds.request import request_refund
 from apps.orders.settlement.mark_paid import complete_free, mark_paid
-from apps.payments.plan_charges import RUNNER
-from apps.payments.refunding import PROVIDER
+from apps.payments.plan.charge_due import RUNNER
+from apps.payments.refunds.at_stripe import PROVIDER
 from apps.payments.stripe.refunds import DISPUTE_REASONS
 from apps.pricing.payment_type import PaymentType
 from apps.students.models import Consent, Student

@@ -29,10 +29,10 @@ from apps.pages.models import Opinion
 from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, rating_of, site_rating
 from apps.payments.audit import audit
 from apps.payments.balance_copy import fetch_balance
+from apps.payments.events.reconcile import reconcile
 from apps.payments.models import BalanceEntry, Payout
-from apps.payments.plan_charges import charge_instalments
-from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.plan.charge_due import charge_instalments
+from apps.payments.refunds.reconcile import reconcile_returns
 from apps.pricing.models import PromoCode
 from apps.students.models import Consent, Student
 from tests.helpers.refunds import make_clerk, refund, refunded_at_provider

@@ -15,7 +15,7 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, PromoUse, UsedQuote
 from apps.orders.promo import uses as promo
 from apps.orders.settlement.mark_paid import mark_paid
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import Campaign
 from apps.students.models import Student
 from tests.helpers.devices import know_device

@@ -138,3 +138,17 @@ def _alert_sent_back(order: Order, refund: Refund, provider: str) -> None:
     )
     flag(order, kind=EventKind.REFUND_SENT_BACK, actor=provider, reason=reason)
     alert_staff(order, occasion=f"refund-failed-{refund.pk}", reason=reason)
+
+
+def record_by_hand(refund: Refund) -> None:
+    """Record a confirmed refund of a transfer, which staff make at their bank. Safe to repeat.
+
+    The rule is in docs/rules.md, "Orders made by staff".
+    """
+    report = ReportedRefund(
+        reference=f"a_mano_{refund.key_id.hex}",
+        amount_cents=refund.amount_cents,
+        status=Refund.Status.SUCCEEDED,
+        key_id=refund.key_id,
+    )
+    record_refunds(payment_id=refund.payment_id, reports=[report], provider=refund.actor)

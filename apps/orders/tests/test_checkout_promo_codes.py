@@ -62,7 +62,7 @@ def test_free_checkout_is_repeated_when_another_tab_has_changed_the_order(
         api.checkout(dear)
         return complete_free(**arguments)
 
-    monkeypatch.setattr("apps.payments.checkout.complete_free", another_tab_is_faster)
+    monkeypatch.setattr("apps.payments.checkout.start.complete_free", another_tab_is_faster)
     answer = api.checkout(free)
 
     order = Order.objects.get()

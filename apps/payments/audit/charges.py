@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.utils.timezone import localtime
 
-from apps.payments.charges_without_order import amount_text, find_unrecorded_charges
+from apps.payments.audit.charges_without_order import amount_text, find_unrecorded_charges
 from apps.payments.stripe.charges import ProviderCharge
 
 

@@ -25,7 +25,7 @@ from apps.orders.models import (
 from apps.payments.audit import audit
 from apps.payments.jobs import audit_money_nightly
 from apps.payments.models import AuditDifference
-from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.refunds.reconcile import reconcile_returns
 from apps.payments.stripe.client import client
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import ANA, checkout_body, make_promo, make_subject, whole

@@ -24,7 +24,7 @@ from apps.payments.card_testing import (
     Place,
     wait_in_pause,
 )
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.students.models import Student
 from tests.helpers.completion import deliver, event_body
 from tests.helpers.devices import know_device

@@ -15,7 +15,7 @@ from apps.core.models import Mail
 from apps.orders.models import Order, Payment
 from apps.orders.privacy import delete_orders
 from apps.payments.audit import audit
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.payments.stripe import charges as stripe_charges
 from apps.students.models import Student
 from tests.helpers.factories import ANA, make_subject

@@ -12,7 +12,7 @@ import pytest
 
 from apps.core.models import Mail
 from apps.orders.models import Order, Payment, PromoUse
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.students.services import find_or_create_student
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel

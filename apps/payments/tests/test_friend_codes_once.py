@@ -14,8 +14,8 @@ from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.promo import uses
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import mark_canceled
-from apps.payments import opening
-from apps.payments.reconcile import reconcile
+from apps.payments.checkout import opening
+from apps.payments.events.reconcile import reconcile
 from apps.payments.report import report
 from apps.payments.stripe.intents import PaymentIds, retrieve_payment
 from apps.students.services import find_or_create_student

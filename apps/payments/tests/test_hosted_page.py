@@ -7,7 +7,7 @@ import time_machine
 from django.utils import timezone
 
 from apps.orders.models import Order
-from apps.payments.plan_charges import charge_instalments
+from apps.payments.plan.charge_due import charge_instalments
 from apps.payments.stripe.keys import StoredKeys
 from apps.payments.stripe.paid_contents import PaidContents
 from apps.payments.stripe.sessions import HostedCart, HostedLine, create_session

@@ -18,8 +18,8 @@ from apps.orders.plan.charging import charge_again
 from apps.orders.plan.outcomes import mark_instalments_paid
 from apps.orders.plan.plan_link import plan_url
 from apps.orders.privacy import delete_orders
+from apps.payments.events.reconcile import reconcile
 from apps.payments.jobs import charge_due_instalments
-from apps.payments.reconcile import reconcile
 from apps.payments.stripe.intents import payment_of_intent
 from tests.helpers.plans import (
     ASKS_ALWAYS,
@@ -200,7 +200,7 @@ def test_slow_run_leaves_remaining_instalments_to_the_next_run(api, sandbox, pla
         later = F("created_at") + timedelta(seconds=seconds)
         Order.objects.filter(pk=order.pk).update(created_at=later)
     # The clock advances two minutes per reading, so a third charge would start after six.
-    monkeypatch.setattr("apps.payments.plan_charges.monotonic", count(0, 120).__next__)
+    monkeypatch.setattr("apps.payments.plan.charge_due.monotonic", count(0, 120).__next__)
 
     assert charge_on(20).charged == 2
     assert states(third) == ["paid", "due", "due"]

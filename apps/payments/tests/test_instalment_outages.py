@@ -5,7 +5,7 @@ import time_machine
 from django.utils import timezone
 
 from apps.orders.models import Instalment, Order, Payment
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.payments.stripe.client import client
 from tests.helpers.plans import (
     attempts,

@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
 from apps.orders.plan.plan_link import plan_url
-from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.events.reconcile import reconcile
+from apps.payments.refunds.reconcile import reconcile_returns
 from tests.helpers.plans import (
     ASKS_ALWAYS,
     charge_on,

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from apps.core.models import Mail
 from apps.orders.models import Instalment, InstalmentAttempt, Order, Payment
-from apps.payments.plan_charges import charge_instalments
+from apps.payments.plan.charge_due import charge_instalments
 from tests.helpers.commands import manage, shoot, somebody_waits_for_a_lock
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.parallel import in_parallel

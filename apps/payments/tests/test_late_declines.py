@@ -4,7 +4,7 @@ import pytest
 
 from apps.core.models import Mail
 from apps.orders.models import Order
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tools.stripe_sandbox.testing import wait_until
 

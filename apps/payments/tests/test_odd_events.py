@@ -13,9 +13,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from apps.core.models import Mail
-from apps.payments import webhooks
+from apps.payments.events import handlers
+from apps.payments.events.reconcile import reconcile
 from apps.payments.models import ProviderEvent
-from apps.payments.reconcile import reconcile
 from tests.helpers.shop import Api
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,7 @@ def test_event_with_an_unforeseen_error_is_named_as_such_and_given_up_after_a_we
     def fail(payload):
         raise ZeroDivisionError
 
-    monkeypatch.setitem(webhooks.HANDLERS, "payment_intent.succeeded", fail)
+    monkeypatch.setitem(handlers.HANDLERS, "payment_intent.succeeded", fail)
     assert deliver_signed(api, {**EVENT, "data": {"object": {"id": "pi_1"}}}) == 200
     work()
 

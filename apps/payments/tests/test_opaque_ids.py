@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.core.models import Mail
 from apps.orders.models import Instalment, Order, Payment, Refund
-from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.refunds.reconcile import reconcile_returns
 from apps.payments.stripe import intents
 from apps.payments.stripe.client import PaymentNotFound
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole

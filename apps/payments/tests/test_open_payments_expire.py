@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.catalogue.models import Lesson, Subject
 from apps.core.models import Mail
 from apps.orders.models import Order, Payment
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tests.helpers.shop import Api, Sandbox

@@ -17,9 +17,9 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Order, Payment, PromoUse
 from apps.orders.offer.cart import CheckoutItem
 from apps.orders.settlement.mark_paid import mark_paid
+from apps.payments.events.handlers import handle
+from apps.payments.events.reconcile import reconcile
 from apps.payments.models import ProviderEvent
-from apps.payments.reconcile import reconcile
-from apps.payments.webhooks import act_on
 from apps.pricing.models import PromoCode
 from tests.helpers.completion import deliver, event_body
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
@@ -259,7 +259,7 @@ def test_concurrent_webhook_return_and_reconciliation_complete_the_order_once(
             kind=kind,
             payload={"id": f"evt_{number}", "data": {"object": {"id": reference}}},
         )
-        act_on(event)
+        handle(event)
         return 200
 
     assert set(in_parallel(report, 15)) == {200}

@@ -11,7 +11,7 @@ import time_machine
 from apps.invoices.expected import expected_cents
 from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.models import Payment
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.payments.stripe.charges import kind_of
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole
 from tools.dev.processes import ROOT

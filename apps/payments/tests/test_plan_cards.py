@@ -7,7 +7,7 @@ import time_machine
 
 from apps.classroom.models import Enrolment
 from apps.orders.models import Payment
-from apps.payments.webhooks import HANDLERS
+from apps.payments.events.handlers import HANDLERS
 from tests.helpers.plans import (
     REFUSED_LATER,
     buy_in_instalments,

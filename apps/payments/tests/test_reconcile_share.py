@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from apps.orders.models import Order, Payment
-from apps.payments import reconcile as module
-from apps.payments.reconcile import reconcile
+from apps.payments.events import reconcile as module
+from apps.payments.events.reconcile import reconcile
 from apps.payments.stripe.client import client
 from tests.helpers.factories import checkout_body, make_subject, whole
 

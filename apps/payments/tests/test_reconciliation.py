@@ -10,7 +10,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from apps.orders.models import Order, Payment
-from apps.payments import jobs, reconcile
+from apps.payments import jobs
+from apps.payments.events import reconcile
 from apps.payments.stripe import transport
 from tests.helpers.completion import assert_paid_once, deliver, event_body
 from tests.helpers.factories import checkout_body, make_promo, make_subject, whole

@@ -15,9 +15,9 @@ from apps.orders.models import Dispute, Order, Payment, ReferralReward, Refund
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.preview import preview
 from apps.orders.refunds.request import RefundRefused
+from apps.payments.events.handlers import handle
 from apps.payments.models import ProviderEvent
-from apps.payments.reconcile_refunds import reconcile_returns
-from apps.payments.webhooks import act_on
+from apps.payments.refunds.reconcile import reconcile_returns
 from tests.helpers.completion import deliver
 from tests.helpers.factories import checkout_body, make_subject, whole
 from tests.helpers.parallel import in_parallel
@@ -61,7 +61,7 @@ def hear(sent):
         row, _ = ProviderEvent.objects.get_or_create(
             event_id=event["id"], defaults={"kind": event["type"], "payload": event}
         )
-        act_on(row)
+        handle(row)
 
 
 def story(order):
@@ -222,7 +222,7 @@ def test_concurrent_events_record_one_refund(api, sandbox, control):
         for one in told
     ]
 
-    results = in_parallel(lambda: act_on(rows.pop()), len(rows))
+    results = in_parallel(lambda: handle(rows.pop()), len(rows))
 
     assert [one for one in results if isinstance(one, Exception)] == []
     assert Refund.objects.count() == 1

@@ -9,7 +9,7 @@ from apps.core.models import Mail
 from apps.orders.models import ReferralReward
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.preview import preview
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import ANA, make_subject
 from tests.helpers.plans import buy_in_instalments, charge_on, day, link_of

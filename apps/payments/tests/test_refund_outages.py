@@ -11,7 +11,7 @@ from apps.orders.models import Payment, Refund
 from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.request import RefundRefused
 from apps.orders.refunds.sent_back import refunds_sent_back, settle_outside
-from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.refunds.reconcile import reconcile_returns
 from apps.payments.stripe import refunds as stripe_returns
 from tests.helpers.refunds import buy, refund, refunded_at_provider
 

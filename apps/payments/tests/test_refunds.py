@@ -18,7 +18,7 @@ from apps.orders.refunds.available import refundable_cents
 from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.preview import preview
 from apps.orders.refunds.request import OutOfDate, RefundRefused
-from apps.payments.refunding import make_refund
+from apps.payments.refunds.at_stripe import make_refund
 from apps.pricing.models import PromoCode
 from tests.helpers.factories import ANA, checkout_body, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel

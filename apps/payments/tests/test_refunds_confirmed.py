@@ -14,8 +14,8 @@ from apps.orders.models import Refund
 from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
 from apps.orders.plan.charging import charge_again
 from apps.orders.plan.notices import charges_to_announce
-from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.events.reconcile import reconcile
+from apps.payments.refunds.reconcile import reconcile_returns
 from tests.helpers.plans import buy_in_instalments, charge_on, charges, day, link_of
 from tests.helpers.refunds import refund, refunded_at_provider
 

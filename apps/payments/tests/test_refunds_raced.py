@@ -24,11 +24,11 @@ from apps.orders.refunds.effects import RefundRequest
 from apps.orders.refunds.request import OutOfDate, RefundRefused
 from apps.orders.settlement.mark_paid import mark_paid
 from apps.orders.settlement.open_payments import keep_customer
-from apps.payments.plan_by_hand import start_by_hand
-from apps.payments.plan_charges import charge_instalments
-from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_refunds import reconcile_returns
-from apps.payments.refunding import make_refund
+from apps.payments.events.reconcile import reconcile
+from apps.payments.plan.charge_due import charge_instalments
+from apps.payments.plan.pay_by_hand import start_by_hand
+from apps.payments.refunds.at_stripe import make_refund
+from apps.payments.refunds.reconcile import reconcile_returns
 from tests.helpers.factories import make_subject
 from tests.helpers.parallel import in_parallel
 from tests.helpers.plans import charges

@@ -1,4 +1,4 @@
-from apps.payments.sample_cards import TEST_CARDS
+from apps.payments.stripe.sample_cards import TEST_CARDS
 from tools.stripe_sandbox import cards
 
 

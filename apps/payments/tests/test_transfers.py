@@ -18,7 +18,7 @@ from apps.orders.by_staff.receive import Arrived, TransferRefused, missing_cents
 from apps.orders.models import Order, Refund, StaffOrder, TransferReceipt
 from apps.orders.offer.cart import CheckoutItem
 from apps.payments.audit.run import audit
-from apps.payments.reconcile import reconcile
+from apps.payments.events.reconcile import reconcile
 from apps.pricing.payment_type import PaymentType
 from tests.helpers.factories import BRUNO, checkout_body, make_promo, make_subject, whole
 from tests.helpers.parallel import in_parallel

@@ -12,7 +12,7 @@ from apps.orders.ledger.payments import ConfirmedPayment
 from apps.orders.ledger.refused_cards import count_refused_card
 from apps.orders.models import Order, Payment
 from apps.orders.settlement.unmatched import keep_unmatched_payment
-from apps.payments import webhooks
+from apps.payments.events import handlers
 from apps.payments.models import ProviderEvent
 from apps.payments.report import report
 from apps.payments.stripe.client import ProviderError
@@ -205,7 +205,7 @@ def test_event_stays_unprocessed_while_stripe_is_unreachable(api, placed, monkey
     def away(reference):
         raise ProviderError
 
-    monkeypatch.setattr(webhooks, "retrieve_payment", away)
+    monkeypatch.setattr(handlers, "retrieve_payment", away)
     deliver(api, event_body("payment_intent.succeeded", placed["payment_intent_id"]))
     work()
 

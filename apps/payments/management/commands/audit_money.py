@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from apps.payments.audit import audit
-from apps.payments.charges_without_order import RECORDING_TIME
+from apps.payments.audit.charges_without_order import RECORDING_TIME
 
 
 class Command(BaseCommand):

@@ -2,7 +2,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.payments.plan_charges import charge_instalments
+from apps.payments.plan.charge_due import charge_instalments
 
 
 class Command(BaseCommand):

@@ -6,9 +6,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.core.backup.numbers import pass_over_ids
 from apps.core.models import Restore
 from apps.orders.models import Order
-from apps.payments.charges_without_order import RECORDING_TIME
-from apps.payments.reconcile import reconcile
-from apps.payments.reconcile_refunds import reconcile_returns
+from apps.payments.audit.charges_without_order import RECORDING_TIME
+from apps.payments.events.reconcile import reconcile
+from apps.payments.refunds.reconcile import reconcile_returns
 from apps.payments.stripe.client import ProviderError
 from apps.payments.stripe.intents import highest_order_id
 

@@ -4,9 +4,9 @@ from apps.core.throttle import Networks
 from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
 from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
 from apps.payments.card_testing import refuse_card_testing
-from apps.payments.checkout import TRIES
-from apps.payments.closing import cancel_open_payment, close_missing_payment
-from apps.payments.customers import customer_of, drop_customer
+from apps.payments.checkout.closing import cancel_open_payment, close_missing_payment
+from apps.payments.checkout.customers import customer_of, drop_customer
+from apps.payments.checkout.start import TRIES
 from apps.payments.report import report
 from apps.payments.stripe import cards
 from apps.payments.stripe.client import PaymentNotFound

@@ -24,7 +24,7 @@ from apps.orders.models.statuses import DISPUTE_HELD, INSTALMENT_SETTLED
 from apps.orders.refunds.available import left_today_cents, refundable_cents
 from apps.orders.refunds.effects import RefundRequest, lines_kept_open
 from apps.orders.refunds.preview import preview
-from apps.payments.refunding import make_refund
+from apps.payments.refunds.at_stripe import make_refund
 
 
 class RefundForm(forms.Form):

@@ -10,7 +10,7 @@ from apps.orders.models import Order
 from apps.orders.models.statuses import PLAN_RUNNING
 from apps.orders.plan.card import change_card, describe_card
 from apps.payments.card_testing import is_testing_cards, refuse_card_testing
-from apps.payments.customers import customer_of, drop_customer
+from apps.payments.checkout.customers import customer_of, drop_customer
 from apps.payments.stripe import cards
 from apps.payments.stripe.client import PaymentNotFound
 

@@ -12,7 +12,7 @@ from apps.core.errors import AcademyError
 from apps.orders.models import Dispute, Payment, Refund
 from apps.orders.refunds.disputes import ReportedDispute
 from apps.orders.refunds.record import ReportedRefund, is_unrecorded
-from apps.payments.refunding import (
+from apps.payments.refunds.at_stripe import (
     fetch_and_record_dispute,
     fetch_and_record_refunds,
     record_reported_dispute,

@@ -12,9 +12,13 @@ from apps.orders.models import Order, Payment
 from apps.orders.promo import uses as promo_uses
 from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.open_payments import open_payment
-from apps.payments.closing import cancel_open_payment, close_missing_payment, refuse_if_paid
-from apps.payments.customers import customer_of, drop_customer
-from apps.payments.hosted_cart import hosted_cart
+from apps.payments.checkout.closing import (
+    cancel_open_payment,
+    close_missing_payment,
+    refuse_if_paid,
+)
+from apps.payments.checkout.customers import customer_of, drop_customer
+from apps.payments.checkout.hosted_cart import hosted_cart
 from apps.payments.stripe.client import PaymentNotFound
 from apps.payments.stripe.intents import (
     ProviderPayment,

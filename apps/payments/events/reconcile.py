@@ -20,20 +20,20 @@ from apps.orders.offer.again import changes_since_placed
 from apps.orders.plan.charging import LEASE
 from apps.orders.promo import uses as promo_uses
 from apps.orders.settlement.open_payments import expire, release_reservation
-from apps.payments.card_testing import HOUR, count_refused_cards
-from apps.payments.charges_without_order import (
+from apps.payments.audit.charges_without_order import (
     RECORDING_TIME,
     find_unrecorded_charges,
     report_charges_without_order,
 )
-from apps.payments.closing import cancel_open_payment, stop_card_testing
+from apps.payments.card_testing import HOUR, count_refused_cards
+from apps.payments.checkout.closing import cancel_open_payment, stop_card_testing
+from apps.payments.events.handlers import handle, record_failure
 from apps.payments.models import ProviderEvent
 from apps.payments.report import report
 from apps.payments.stripe.client import ProviderBusy
 from apps.payments.stripe.failed_charges import refusals_since
 from apps.payments.stripe.intents import cancel_payment, list_payments, retrieve_payment
 from apps.payments.stripe.transport import stripe_time_limit
-from apps.payments.webhooks import act_on, record_failure
 
 logger = logging.getLogger(__name__)
 Row = TypeVar("Row", Payment, Order)
@@ -169,7 +169,7 @@ def _overdue_events(findings: Findings, share: Share) -> None:
             findings.postponed += len(waiting) - position
             return
         try:
-            act_on(event)
+            handle(event)
             findings.events += 1
         except AcademyError as error:
             share.count_problem(error, findings)

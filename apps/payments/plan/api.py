@@ -25,8 +25,8 @@ from apps.orders.plan.by_hand import PlanChanged
 from apps.orders.plan.plan_link import PlanNotFound, open_plan
 from apps.orders.serializers import ID, ProviderIdField
 from apps.payments.card_testing import PaymentsPaused
-from apps.payments.plan_by_hand import start_by_hand
-from apps.payments.plan_card import name_card, record_card, start_card_change
+from apps.payments.plan.change_card import name_card, record_card, start_card_change
+from apps.payments.plan.pay_by_hand import start_by_hand
 from apps.payments.stripe.client import STRIPE_ERRORS
 from apps.payments.stripe.transport import stripe_time_limit
 

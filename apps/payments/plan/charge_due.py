@@ -19,7 +19,7 @@ from apps.orders.plan.charging import (
     void_charge,
 )
 from apps.orders.plan.notices import charges_to_announce, send_notice
-from apps.payments.plan_card import name_card
+from apps.payments.plan.change_card import name_card
 from apps.payments.report import report
 from apps.payments.stripe import cards
 from apps.payments.stripe.client import PaymentNotFound, ProviderBusy, SpentKey

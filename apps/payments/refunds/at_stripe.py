@@ -15,12 +15,11 @@ from django.utils import timezone
 from apps.core.errors import AcademyError
 from apps.orders.ledger.plan_end import takes_no_payments
 from apps.orders.models import Order, Payment, Refund
-from apps.orders.refunds.by_hand import record_by_hand
 from apps.orders.refunds.disputes import ReportedDispute, record_dispute
 from apps.orders.refunds.effects import RefundRequest
-from apps.orders.refunds.record import record_refunds
+from apps.orders.refunds.record import record_by_hand, record_refunds
 from apps.orders.refunds.request import reject_refund, request_refund
-from apps.payments.closing import cancel_open_payment
+from apps.payments.checkout.closing import cancel_open_payment
 from apps.payments.report import report
 from apps.payments.stripe import refunds as stripe_refunds
 from apps.payments.stripe.client import PaymentNotFound

@@ -8,7 +8,7 @@ from django.db import transaction
 from apps.core.errors import AcademyError, TooManyRequests
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import as_json
-from apps.core.throttle import Networks
+from apps.core.throttle import Limit, Networks
 from apps.orders.checkout.place import place
 from apps.orders.checkout.request import Checkout, Placed, PlacedBefore
 from apps.orders.checkout.take_up import completed_before, credentials, open_order
@@ -29,16 +29,10 @@ from apps.orders.models.payment import Payment
 from apps.orders.promo.uses import FriendCodeInUse
 from apps.orders.settlement.mark_paid import complete_free
 from apps.payments.card_testing import refuse_card_testing, wait_in_pause
-from apps.payments.closing import cancel_open_payment
-from apps.payments.customer_questions import (
-    count_question_about_customer,
-    refuse_questions_about_customers,
-)
-from apps.payments.opening import payment_for
+from apps.payments.checkout.closing import cancel_open_payment
+from apps.payments.checkout.opening import payment_for
 from apps.payments.stripe.client import ProviderError
-from apps.payments.stripe.intents import (
-    ProviderPayment,
-)
+from apps.payments.stripe.intents import ProviderPayment
 from apps.pricing.promo_checks import BuyerRefused, PromoRefused
 
 # These refusals mean that the offer has changed since the open payment was opened.
@@ -46,6 +40,13 @@ OFFER_REFUSALS = (InstalmentsUnavailable, PriceChanged, PromoRefused, Unavailabl
 # Each attempt cancels a payment that is in the way. If the third one fails, another tab is probably
 # opening payments at the same time.
 TRIES = 3
+# A code for a first purchase is refused once the buyer wants to pay. The refusal tells whether the
+# owner of the typed address or phone is a customer (docs/rules.md, "Promo codes";
+# docs/decisions/0033-friend-codes-do-not-disclose-customers.md). So one visitor gets few of them.
+REFUSED_BUYERS = Limit("promo-refused-buyers", times=10, seconds=24 * 3600)
+TOO_MANY_CODES = (
+    "Demasiados intentos con códigos que no se pueden usar. Quita el código para pagar ahora."
+)
 NO_NETWORKS: Networks = MappingProxyType({})
 
 
@@ -105,7 +106,7 @@ def start(checkout: Checkout, *, networks: Networks = NO_NETWORKS) -> Started:
 def _start(checkout: Checkout, *, networks: Networks) -> Started:
     # The widest network: a /48 has 65,536 of the narrowest.
     visitor = next(reversed([*networks]), "")
-    refuse_questions_about_customers(checkout, visitor)
+    _refuse_questions_about_customers(checkout, visitor)
     for _ in range(TRIES):
         try:
             with transaction.atomic():
@@ -122,7 +123,7 @@ def _start(checkout: Checkout, *, networks: Networks) -> Started:
             continue
         except OFFER_REFUSALS as refusal:
             if isinstance(refusal, BuyerRefused | FriendDiscountLost):
-                count_question_about_customer(checkout, visitor)
+                _count_question_about_customer(checkout, visitor)
             # The open payment has the old price, so it must not be paid after this answer.
             _close_open_payment(checkout)
             raise
@@ -187,3 +188,24 @@ def _mail_recovery_link(order: Order) -> None:
         to=order.email,
         context={"order_id": order.pk},
     )
+
+
+def _may_tell(checkout: Checkout, visitor: str) -> bool:
+    """Whether an answer could tell this visitor something about somebody else."""
+    has_code = bool(checkout.promo_code.strip() or checkout.quote_key)
+    return has_code and bool(visitor) and not checkout.buyer_is_known
+
+
+def _refuse_questions_about_customers(checkout: Checkout, visitor: str) -> None:
+    """Raise TooManyRequests if this visitor has had too many such refusals today.
+
+    `visitor` is the widest of their networks. A checkout without a code is never refused.
+    """
+    if _may_tell(checkout, visitor) and (seconds := REFUSED_BUYERS.seconds_until_free(visitor)):
+        raise TooManyRequests(seconds, TOO_MANY_CODES)
+
+
+def _count_question_about_customer(checkout: Checkout, visitor: str) -> None:
+    """Count a refusal that told something about the owner of the typed address or phone."""
+    if _may_tell(checkout, visitor):
+        REFUSED_BUYERS.add(visitor)
