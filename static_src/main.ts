@@ -2,12 +2,12 @@
  * The loader, on every page: finds the page's islands and imports each one when its load condition
  * is met. Must not import React.
  */
-import { startAnchors } from "./lib/anchors";
-import { startAvatars } from "./lib/avatars";
-import { startHelp } from "./lib/help";
-import { type LoadCondition, when } from "./lib/loadConditions";
-import { startMenus } from "./lib/menus";
-import { startScrolledPast } from "./lib/scrolledPast";
+import { startAnchors } from "./lib/page/anchors";
+import { startAvatars } from "./lib/page/avatars";
+import { startHelp } from "./lib/page/help";
+import { type LoadCondition, when } from "./lib/page/loadConditions";
+import { startMenus } from "./lib/page/menus";
+import { startScrolledPast } from "./lib/page/scrolledPast";
 
 type IslandModule = { default: (element: HTMLElement) => void };
 
@@ -56,17 +56,17 @@ const onFirstTooltip = ({ target }: Event) => {
   if (!element) return;
   removeEventListener("pointerover", onFirstTooltip);
   removeEventListener("focusin", onFirstTooltip);
-  import("./lib/tooltip").then(({ startTooltips }) => startTooltips(element));
+  import("./lib/page/tooltip").then(({ startTooltips }) => startTooltips(element));
 };
 addEventListener("pointerover", onFirstTooltip);
 addEventListener("focusin", onFirstTooltip);
 
-// Show the toast that the previous page left for this one (see lib/toast.ts). This does not import
-// lib/sessionStorage.ts: a module shared by the loader and an island becomes one more file that
+// Show the toast that the previous page left for this one (see lib/page/toast.ts). This does not import
+// lib/page/sessionStorage.ts: a module shared by the loader and an island becomes one more file that
 // every page has to fetch.
 try {
   if (sessionStorage.getItem("toast")) {
-    import("./lib/toast").then(({ showPendingToast }) => showPendingToast());
+    import("./lib/page/toast").then(({ showPendingToast }) => showPendingToast());
   }
 } catch {
   // The browser blocks site data, so there cannot be a stored toast.

@@ -1,7 +1,7 @@
 """Money is integer cents in code, Decimal euros in the database and a JSON number in the API.
 
-Rounding is half up everywhere (docs/rules.md, "Money and time"). `static_src/lib/money.ts` is the
-same in the browser.
+Rounding is half up everywhere (docs/rules.md, "Money and time"). `static_src/lib/pricing/money.ts`
+is the same in the browser.
 """
 
 import re

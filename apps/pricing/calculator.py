@@ -1,7 +1,7 @@
 """The price of the budget calculator, as pure functions on integer cents.
 
-`static_src/lib/calculator.ts` applies the same rules in the browser, and both are tested with
-`golden_cases.json`.
+`static_src/lib/pricing/calculator.ts` applies the same rules in the browser, and both are tested
+with `golden_cases.json`.
 """
 
 from collections.abc import Sequence

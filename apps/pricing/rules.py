@@ -1,8 +1,8 @@
 """The price rules of the cart, as pure functions on integer cents (docs/rules.md, "Prices").
 
-The browser applies the same rules in `static_src/lib/quote.ts`, with numbers from GET /api/pricing.
-Both are tested with `golden_cases.json`. Nothing here reads the database: callers pass the terms of
-sale, which are read once for a request or task.
+The browser applies the same rules in `static_src/lib/pricing/quote.ts`, with numbers from GET
+/api/pricing. Both are tested with `golden_cases.json`. Nothing here reads the database: callers
+pass the terms of sale, which are read once for a request or task.
 """
 
 from collections.abc import Sequence

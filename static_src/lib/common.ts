@@ -5,13 +5,13 @@
  *
  * Modules that few pages need are not listed, nor is what the loader uses without React.
  */
-import "./api";
-import "./discounts";
+import "./http/api";
+import "./pricing/discounts";
 import "./icons";
-import "./modal";
-import "./money";
-import "./resource";
-import "./vatNote";
+import "./dialog/modal";
+import "./pricing/money";
+import "./http/resource";
+import "./pricing/vatNote";
 import "../schemas/academy";
 import "../schemas/paymentType";
 import "../schemas/pricing";

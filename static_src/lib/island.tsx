@@ -11,7 +11,7 @@ import { createRoot } from "react-dom/client";
 import * as z from "zod/mini";
 import "./common";
 // In the file of toasts, which the loader imports without React.
-import "./toast";
+import "./page/toast";
 
 /**
  * Make a component an island: `export default defineIsland(Props, Component)`.

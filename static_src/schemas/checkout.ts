@@ -1,6 +1,6 @@
 /** Responses of the checkout's API calls. Parsed amounts are in cents. */
 import * as z from "zod/mini";
-import { toCents } from "../lib/money";
+import { toCents } from "../lib/pricing/money";
 import { cents } from "./money";
 
 const count = z.number().check(z.nonnegative());
@@ -122,6 +122,9 @@ export const UnavailableItems = z.object({
   ),
 });
 export type UnavailableItem = z.output<typeof UnavailableItems>["items"][number];
+
+/** The order's id and its secret token. Every later call for the order sends both. */
+export type OrderCredentials = { orderId: number; token: string };
 
 /** The order that the server created before a 502 or 503 error. The next attempt uses it. */
 export const PlacedOrder = z.pipe(

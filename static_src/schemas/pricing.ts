@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { toCents } from "../lib/money";
+import { toCents } from "../lib/pricing/money";
 import { cents } from "./money";
 
 const count = z.number().check(z.nonnegative());

@@ -1,4 +1,4 @@
-"""The price rules, tested with the golden cases that `static_src/lib/quote.test.ts` runs too."""
+"""The price rules, tested with the golden cases of `static_src/lib/pricing/quote.test.ts`."""
 
 import json
 from datetime import date

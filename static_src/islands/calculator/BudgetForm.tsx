@@ -1,7 +1,7 @@
 import type { Dispatch, FormEvent } from "react";
-import { Checkbox, Field } from "../../lib/fields";
-import { SelectField } from "../../lib/forms";
-import { formatEuros } from "../../lib/money";
+import { Checkbox, Field } from "../../lib/forms/fields";
+import { SelectField } from "../../lib/forms/leadForm";
+import { formatEuros } from "../../lib/pricing/money";
 import type { Pricing } from "../../schemas/pricing";
 import { type Budget, type BudgetEvent, MAX_SUBJECTS } from "./state";
 

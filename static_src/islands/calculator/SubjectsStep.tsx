@@ -1,10 +1,10 @@
 import { type Dispatch, type FormEvent, useId } from "react";
 import * as z from "zod/mini";
-import { get } from "../../lib/api";
-import { SelectField } from "../../lib/forms";
+import { SelectField } from "../../lib/forms/leadForm";
+import { get } from "../../lib/http/api";
+import { type Resource, ResourceCache, useResource } from "../../lib/http/resource";
 import { BackIcon } from "../../lib/icons";
-import { formatEuros } from "../../lib/money";
-import { type Resource, ResourceCache, useResource } from "../../lib/resource";
+import { formatEuros } from "../../lib/pricing/money";
 import { BudgetSubject } from "../../schemas/budget";
 import { Degree, University } from "../../schemas/universities";
 import { availableSubjects, type Budget, type BudgetEvent, isComplete } from "./state";

@@ -1,5 +1,5 @@
 /** The state of the budget calculator, as a reducer without React. */
-import { type CalculatorQuote, quoteCalculator } from "../../lib/calculator";
+import { type CalculatorQuote, quoteCalculator } from "../../lib/pricing/calculator";
 import type { BudgetSubject } from "../../schemas/budget";
 import type { Pricing } from "../../schemas/pricing";
 

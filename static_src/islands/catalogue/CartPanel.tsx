@@ -1,6 +1,8 @@
 import { memo, type ReactNode, useCallback, useEffect, useRef, useState } from "react";
-import { cartPriceOptions } from "../../lib/bindingPrice";
-import type { BindingQuote } from "../../lib/bindingQuote";
+import { CloseIcon } from "../../lib/icons";
+import { toast } from "../../lib/page/toast";
+import { cartPriceOptions } from "../../lib/pricing/bindingPrice";
+import type { BindingQuote } from "../../lib/pricing/bindingQuote";
 import {
   type Cart,
   type CartLine,
@@ -10,18 +12,16 @@ import {
   removeSubject,
   toggleAll,
   toPricedItems,
-} from "../../lib/cart";
-import { CloseIcon } from "../../lib/icons";
-import { formatEuros } from "../../lib/money";
+} from "../../lib/pricing/cart";
+import { formatEuros } from "../../lib/pricing/money";
 import {
   type CartLinePrice,
   instalmentsRefusal,
   quoteCart,
   splitInstalments,
-} from "../../lib/quote";
-import { toast } from "../../lib/toast";
+} from "../../lib/pricing/quote";
 import type { Pricing } from "../../schemas/pricing";
-import { WholeOffer } from "./WholeOffer";
+import { WholeOffer } from "../payment/WholeOffer";
 
 type Props = {
   cart: Cart;

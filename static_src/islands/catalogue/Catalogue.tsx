@@ -1,22 +1,22 @@
 import { useCallback, useEffect, useEffectEvent, useRef, useState } from "react";
 import * as z from "zod/mini";
-import { get } from "../../lib/api";
-import type { BindingQuote } from "../../lib/bindingQuote";
+import { get } from "../../lib/http/api";
+import { ResourceCache, useResource } from "../../lib/http/resource";
+import { toast } from "../../lib/page/toast";
+import type { BindingQuote } from "../../lib/pricing/bindingQuote";
 import {
   activeLessons,
   type CartLine,
   toggleAll,
   toggleLesson,
   withoutUnavailable,
-} from "../../lib/cart";
-import { useUnfinishedPurchase } from "../../lib/paymentDialog";
-import { ResourceCache, useResource } from "../../lib/resource";
-import { toast } from "../../lib/toast";
+} from "../../lib/pricing/cart";
 import type { Academy } from "../../schemas/academy";
 import { type CataloguePage, type CatalogueSubject, QuotedCart } from "../../schemas/catalogue";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import { Degree, type University } from "../../schemas/universities";
+import { useUnfinishedPurchase } from "../payment/dialogLoading";
 import { CartPanel, useClearing } from "./CartPanel";
 import { Checkout, useCheckout } from "./Checkout";
 import { Filters } from "./Filters";
@@ -94,7 +94,7 @@ export function Catalogue(props: Props) {
         .map(({ subject }) => withoutUnavailable(subject, items)),
     );
 
-  const unfinished = useUnfinishedPurchase();
+  const unfinished = useUnfinishedPurchase(() => import("../payment/UnfinishedPurchase"));
   const clearing = useClearing(cart, setCart);
   const checkout = useCheckout();
   const pay = useRef(checkout.pay);
@@ -187,7 +187,7 @@ function useQuotedCart(
     if (!key) return;
     Promise.all([
       get(`/api/quotes?presupuesto=${encodeURIComponent(key)}`, QuotedCart),
-      import("../../lib/bindingQuote"),
+      import("../../lib/pricing/bindingQuote"),
     ]).then(
       ([cart, { makeBindingQuote }]) =>
         onLoaded(cart, cart.terms && makeBindingQuote(key, cart.terms)),

@@ -1,21 +1,19 @@
 import { type ComponentType, useRef, useState, useSyncExternalStore } from "react";
-import { cartPriceOptions } from "../../lib/bindingPrice";
-import type { BindingQuote } from "../../lib/bindingQuote";
-import { type CartLine, countLines, toPricedItems } from "../../lib/cart";
+import { Modal } from "../../lib/dialog/modal";
 import { CartIcon } from "../../lib/icons";
-import { Modal } from "../../lib/modal";
-import { formatEuros } from "../../lib/money";
-import {
-  loadPaymentDialog,
-  preloadPaymentDialog,
-  reportMissingDialog,
-} from "../../lib/paymentDialog";
-import { quoteCart } from "../../lib/quote";
+import { cartPriceOptions } from "../../lib/pricing/bindingPrice";
+import type { BindingQuote } from "../../lib/pricing/bindingQuote";
+import { type CartLine, countLines, toPricedItems } from "../../lib/pricing/cart";
+import { formatEuros } from "../../lib/pricing/money";
+import { quoteCart } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
+import { preload, reportMissingDialog } from "../payment/dialogLoading";
 import type { PaymentDialog } from "../payment/PaymentDialog";
 import { CartContents, type Clearing } from "./CartPanel";
+
+const loadPaymentDialog = () => import("../payment/PaymentDialog");
 
 type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
 
@@ -93,8 +91,8 @@ export function Checkout({ checkout, cart, onCartChange, ...props }: Props) {
           aria-haspopup="dialog"
           aria-busy={loading}
           onClick={cartIsInView ? pay : () => show("cart")}
-          onPointerEnter={preloadPaymentDialog}
-          onFocus={preloadPaymentDialog}
+          onPointerEnter={() => preload(loadPaymentDialog)}
+          onFocus={() => preload(loadPaymentDialog)}
         >
           <span className="checkout__count">
             <CartIcon />

@@ -1,7 +1,7 @@
 import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from "react";
-import { type Debounced, debounce } from "../../lib/debounce";
 import { SearchIcon } from "../../lib/icons";
 import type { Degree, University } from "../../schemas/universities";
+import { type Debounced, debounce } from "./debounce";
 import { type CatalogueQuery, cleanSearch } from "./query";
 import type { HistoryStep } from "./useCatalogueQuery";
 

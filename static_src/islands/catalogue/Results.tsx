@@ -6,10 +6,10 @@ import {
   useRef,
   useState,
 } from "react";
-import { get } from "../../lib/api";
-import { type Cart, lineOf } from "../../lib/cart";
+import { get } from "../../lib/http/api";
+import { type Resource, type ResourceCache, useResource } from "../../lib/http/resource";
 import { NextIcon, PreviousIcon } from "../../lib/icons";
-import { type Resource, type ResourceCache, useResource } from "../../lib/resource";
+import { type Cart, lineOf } from "../../lib/pricing/cart";
 import { CataloguePage, type CatalogueSubject } from "../../schemas/catalogue";
 import type { Campaign } from "../../schemas/pricing";
 import {

@@ -1,13 +1,12 @@
 import { memo, useState } from "react";
-import { subjectPath } from "../../lib/addresses";
-import { activeLessons, type CartLine, isComplete, isTicked } from "../../lib/cart";
-import { campaignName, sum } from "../../lib/discounts";
 import { CheckIcon, PeopleIcon } from "../../lib/icons";
-import { formatEuros, formatWholeEuros } from "../../lib/money";
-import { subjectCard } from "../../lib/quote";
+import { activeLessons, type CartLine, isComplete, isTicked } from "../../lib/pricing/cart";
+import { campaignName, sum } from "../../lib/pricing/discounts";
+import { formatEuros, formatWholeEuros } from "../../lib/pricing/money";
+import { subjectCard } from "../../lib/pricing/quote";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
 import type { Campaign } from "../../schemas/pricing";
-import { WholeOffer } from "./WholeOffer";
+import { WholeOffer } from "../payment/WholeOffer";
 
 type Props = {
   subject: CatalogueSubject;
@@ -214,4 +213,21 @@ function LessonRow({ lesson, priceCents, completeOnly, ticked, onToggle }: Lesso
       </label>
     </li>
   );
+}
+
+/** The address of a subject's page, as `apps/catalogue/addresses.py` makes it. */
+function subjectPath({ id, name, degree }: CatalogueSubject): string {
+  const { university } = degree;
+  return `/asignaturas/${part(university.acronym, university.id)}/${part(name, id)}`;
+}
+
+/** Words and an id. The server redirects from other words: only the id decides. */
+function part(words: string, id: number): string {
+  const plain = words
+    .normalize("NFD")
+    .replace(/[^\w\s-]/g, "")
+    .trim()
+    .toLowerCase()
+    .replace(/[-\s]+/g, "-");
+  return `${plain || "asignatura"}-${id}`;
 }

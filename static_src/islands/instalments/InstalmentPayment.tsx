@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from "react";
-import { ApiError } from "../../lib/api";
+import { ApiError } from "../../lib/http/api";
 import { LockIcon } from "../../lib/icons";
-import { formatEuros } from "../../lib/money";
-import { toast } from "../../lib/toast";
-import { useOneAtATime } from "../../lib/useOneAtATime";
+import { toast } from "../../lib/page/toast";
+import { formatEuros } from "../../lib/pricing/money";
 import type { InstalmentPlan } from "../../schemas/instalments";
 import { CardForm, type CardHandle, type CardOutcome, confirmSavedCard } from "../payment/CardForm";
 import { completePayment, successUrl } from "../payment/checkoutApi";
 import { BANK_DECLINED } from "../payment/refusals";
+import { useOneAtATime } from "../payment/useOneAtATime";
 import {
   errorMessage,
   type Link,

@@ -1,10 +1,10 @@
 import { useCallback, useEffect, useState } from "react";
-import { ApiError } from "../../lib/api";
-import { LinkFailed } from "../../lib/LinkFailed";
-import { formatEuros } from "../../lib/money";
-import { vatNote } from "../../lib/vatNote";
+import { ApiError } from "../../lib/http/api";
+import { formatEuros } from "../../lib/pricing/money";
+import { vatNote } from "../../lib/pricing/vatNote";
 import type { Academy } from "../../schemas/academy";
 import type { InstalmentPlan } from "../../schemas/instalments";
+import { LinkFailed } from "../payment/LinkFailed";
 import { InstalmentPayment } from "./InstalmentPayment";
 import { INVALID_LINK, instalmentMessage, type Link, loadPlan } from "./instalmentPlan";
 

@@ -1,7 +1,8 @@
 /** The API calls and the messages of the instalments page. */
-import { ApiError, get, post } from "../../lib/api";
+
 import { formatDay } from "../../lib/dates";
-import { formatEuros } from "../../lib/money";
+import { ApiError, get, post } from "../../lib/http/api";
+import { formatEuros } from "../../lib/pricing/money";
 import {
   CardSaved,
   CardSetupSecret,

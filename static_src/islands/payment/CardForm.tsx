@@ -9,8 +9,8 @@ import {
   useState,
   useSyncExternalStore,
 } from "react";
-import { followStripe, type StripeState, stripeAppearance, stripeSource } from "../../lib/stripe";
 import { cardErrorMessage } from "./refusals";
+import { followStripe, type StripeState, stripeAppearance, stripeSource } from "./stripe";
 import { Waiting } from "./Waiting";
 
 export type CardOutcome =

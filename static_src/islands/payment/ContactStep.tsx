@@ -1,5 +1,4 @@
 import { type FormEvent, useEffect, useRef, useState } from "react";
-import { suggestEmail } from "../../lib/emailTypos";
 import {
   Checkbox,
   EmailField,
@@ -7,8 +6,8 @@ import {
   PrivacyLabel,
   PrivacyNote,
   TermsLabel,
-} from "../../lib/fields";
-import { toast } from "../../lib/toast";
+} from "../../lib/forms/fields";
+import { toast } from "../../lib/page/toast";
 import type { Academy } from "../../schemas/academy";
 import {
   type Contact,
@@ -17,6 +16,7 @@ import {
   contactErrors,
   typedPhone,
 } from "./contact";
+import { suggestEmail } from "./emailTypos";
 import { GiftFields } from "./GiftFields";
 import { type Gift, giftErrors, STEP_ORDER, type StepErrors, type StepField } from "./gift";
 

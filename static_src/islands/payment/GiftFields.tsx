@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Checkbox, EmailField, Field, FieldFrame } from "../../lib/fields";
+import { Checkbox, EmailField, Field, FieldFrame } from "../../lib/forms/fields";
 import {
   firstDay,
   type Gift,

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { CloseIcon } from "../../lib/icons";
-import { formatEuros } from "../../lib/money";
-import { vatSentence } from "../../lib/vatNote";
+import { formatEuros } from "../../lib/pricing/money";
+import { vatSentence } from "../../lib/pricing/vatNote";
 import type { PricedOrder } from "../../schemas/checkout";
 
 type Props = {
@@ -16,7 +16,7 @@ type Props = {
 
 /** The lines of an order, its discounts and its total. */
 export function OrderSummary({ order, dueNowCents, onRemove, children }: Props) {
-  // The total is the list total minus all discounts (`lib/quote.ts`).
+  // The total is the list total minus all discounts (`lib/pricing/quote.ts`).
   const listTotalCents = order.discounts.reduce(
     (sum, { amountCents }) => sum + amountCents,
     order.totalCents,

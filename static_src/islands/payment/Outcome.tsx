@@ -2,11 +2,11 @@
  * The last views of a purchase: charged but not recorded, confirmed later by the bank, or saved.
  */
 import { useEffect, useRef, useState } from "react";
-import { toast } from "../../lib/toast";
+import { toast } from "../../lib/page/toast";
 import type { Academy } from "../../schemas/academy";
-import { followPayment } from "../success/paymentResult";
 import { resendEmail, successUrl } from "./checkoutApi";
 import { formatCountdown, notReadyMessage, RESEND_ATTEMPTS, waitAfter } from "./countdown";
+import { followPayment } from "./paymentResult";
 import { useSecondsUntil } from "./useSecondsUntil";
 
 const SEND_FAILED = "Error al enviar email";

@@ -1,7 +1,7 @@
 import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
-import { Checkbox, NewTabLink, PrivacyNote } from "../../lib/fields";
+import { Checkbox, NewTabLink, PrivacyNote } from "../../lib/forms/fields";
 import { LockIcon } from "../../lib/icons";
-import { formatEuros } from "../../lib/money";
+import { formatEuros } from "../../lib/pricing/money";
 import type { Academy } from "../../schemas/academy";
 import { CardForm, type CardHandle } from "./CardForm";
 import { PURCHASE_PURPOSE } from "./ContactStep";

@@ -1,13 +1,17 @@
 import { type RefObject, useEffect, useEffectEvent, useRef, useState } from "react";
-import { bindingPriceOf, cartPriceOptions, NO_CODE_WITH_QUOTE } from "../../lib/bindingPrice";
-import type { BindingQuote } from "../../lib/bindingQuote";
-import "../../lib/buying";
-import { type CartLine, toCheckoutItems, toPricedItems } from "../../lib/cart";
+import {
+  bindingPriceOf,
+  cartPriceOptions,
+  NO_CODE_WITH_QUOTE,
+} from "../../lib/pricing/bindingPrice";
+import type { BindingQuote } from "../../lib/pricing/bindingQuote";
+import "./buying";
+import { type CartLine, toCheckoutItems, toPricedItems } from "../../lib/pricing/cart";
 import "../../lib/common";
+import { Modal } from "../../lib/dialog/modal";
 import { BackIcon } from "../../lib/icons";
-import { Modal } from "../../lib/modal";
-import { instalmentsRefusal } from "../../lib/quote";
-import { dismissToasts, toast } from "../../lib/toast";
+import { dismissToasts, toast } from "../../lib/page/toast";
+import { instalmentsRefusal } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { SignedInStudent, UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";

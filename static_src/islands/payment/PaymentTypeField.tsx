@@ -1,10 +1,8 @@
-import { formatEuros } from "../../lib/money";
-import type { InstalmentsRefusal } from "../../lib/quote";
-import { splitInstalments } from "../../lib/quote";
+import { formatEuros } from "../../lib/pricing/money";
+import { type InstalmentsRefusal, splitInstalments } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
-import { instalmentAmounts } from "./instalmentAmounts";
 
 /** "de 20 y de 40" */
 const dayList = new Intl.ListFormat("es-ES");
@@ -103,4 +101,11 @@ function schedule({ count, everyDays }: Pricing["instalments"], first: number, r
   const later = `dentro ${dayList.format(days)} días`;
   if (first === rest) return `Hoy, ${later}.`;
   return `Hoy ${formatEuros(first)}; ${formatEuros(rest)} ${later}.`;
+}
+
+/** "3 × 90,33 €", or "90,34 € + 2 × 90,33 €" if the first instalment is different. In cents. */
+export function instalmentAmounts(count: number, firstCents: number, restCents: number): string {
+  return firstCents === restCents
+    ? `${count} × ${formatEuros(restCents)}`
+    : `${formatEuros(firstCents)} + ${count - 1} × ${formatEuros(restCents)}`;
 }

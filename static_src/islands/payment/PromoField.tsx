@@ -1,11 +1,12 @@
 import { type FormEvent, type RefObject, useEffect, useRef, useState } from "react";
-import type { CheckoutItem } from "../../lib/cart";
-import { Field } from "../../lib/fields";
-import { toast } from "../../lib/toast";
+import { Field } from "../../lib/forms/fields";
+import { toast } from "../../lib/page/toast";
+import type { CheckoutItem } from "../../lib/pricing/cart";
+import type { OrderCredentials } from "../../schemas/checkout";
 import type { PaymentType } from "../../schemas/paymentType";
 import { validatePromo } from "./checkoutApi";
 import { cleanCode, promoResult } from "./promo";
-import type { AppliedPromo, OrderCredentials } from "./state";
+import type { AppliedPromo } from "./state";
 
 type Props = {
   applied: AppliedPromo | null;

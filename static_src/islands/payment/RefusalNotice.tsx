@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef } from "react";
-import { formatEuros } from "../../lib/money";
+import { formatEuros } from "../../lib/pricing/money";
 
 /**
  * Why the server refused the order. On a phone the pay button that was pressed is far below the

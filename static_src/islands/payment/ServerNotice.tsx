@@ -1,6 +1,5 @@
 import type { UnavailableItem } from "../../schemas/checkout";
-import { AlreadyBought } from "./AlreadyBought";
-import { PriceChanged, RefusalNotice } from "./RefusalNotice";
+import { focusPayButton, PriceChanged, RefusalNotice } from "./RefusalNotice";
 import type { Purchase } from "./state";
 
 type Props = {
@@ -47,4 +46,41 @@ export function ServerNotice({
     );
   }
   return null;
+}
+
+type AlreadyBoughtProps = {
+  items: UnavailableItem[];
+  onBuyAgain(): void;
+  /** Only where the cart can be changed. */
+  onRemove?: (items: UnavailableItem[]) => void;
+};
+
+/** The notice to a signed-in student that the cart has items they have already bought. */
+function AlreadyBought({ items, onBuyAgain, onRemove }: AlreadyBoughtProps) {
+  function buyAgain() {
+    focusPayButton();
+    onBuyAgain();
+  }
+
+  return (
+    <RefusalNotice>
+      <p>
+        <strong>Ya lo has comprado:</strong>
+      </p>
+      <ul>
+        {items.map((item) => (
+          <li key={`${item.subjectId}-${item.lessonId}`}>{item.name}</li>
+        ))}
+      </ul>
+      <p>Lo tienes en el aula. ¿Quieres pagarlo otra vez?</p>
+      {onRemove && (
+        <button type="button" className="button button--quiet" onClick={() => onRemove(items)}>
+          Quitar
+        </button>
+      )}{" "}
+      <button type="button" className="button button--plain" onClick={buyAgain}>
+        Comprar de todos modos
+      </button>
+    </RefusalNotice>
+  );
 }

@@ -1,12 +1,12 @@
 import { type RefObject, useRef } from "react";
-import type { BindingQuote } from "../../lib/bindingQuote";
-import { type CartLine, toCheckoutItems, toggleAll, toPricedItems } from "../../lib/cart";
-import { Checkbox } from "../../lib/fields";
-import { dueNowCents, instalmentsRefusal } from "../../lib/quote";
+import { Checkbox } from "../../lib/forms/fields";
+import { NO_CODE_WITH_QUOTE } from "../../lib/pricing/bindingPrice";
+import type { BindingQuote } from "../../lib/pricing/bindingQuote";
+import { type CartLine, toCheckoutItems, toggleAll, toPricedItems } from "../../lib/pricing/cart";
+import { dueNowCents, instalmentsRefusal } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
-import { WholeOffer } from "../catalogue/WholeOffer";
 import type { CardHandle } from "./CardForm";
 import type { CheckoutCart } from "./checkoutApi";
 import { giftDay } from "./gift";
@@ -15,10 +15,10 @@ import { centsBeforePromo, estimateOrder, isAtQuotedPrice, withoutItems } from "
 import { OtherPayments, PaymentTypeField } from "./PaymentTypeField";
 import { needsNoCard, PayPanel } from "./PayPanel";
 import { PromoField } from "./PromoField";
-import { QuotedPrice } from "./QuotedPrice";
 import { ServerNotice } from "./ServerNotice";
 import { isBusy, type Purchase, type PurchaseEvent } from "./state";
 import type { WalletPayment } from "./Wallets";
+import { WholeOffer } from "./WholeOffer";
 
 type Props = {
   purchase: Purchase;
@@ -199,6 +199,26 @@ export function SummaryStep({ purchase, dispatch, cart, pricing, academy, ...pro
           Guardar para más tarde
         </button>
       </section>
+    </div>
+  );
+}
+
+type QuotedPriceProps = {
+  bindingQuote: BindingQuote;
+  disabled: boolean;
+  onGiveUp(): void;
+};
+
+/** Shown instead of the promo field: the quote's price, and a button to use today's prices. */
+function QuotedPrice({ bindingQuote, disabled, onGiveUp }: QuotedPriceProps) {
+  return (
+    <div className="notice">
+      <p>
+        El precio de tu presupuesto vale {bindingQuote.conditions}. {NO_CODE_WITH_QUOTE}
+      </p>
+      <button type="button" className="button button--plain" disabled={disabled} onClick={onGiveUp}>
+        Usar los precios de hoy
+      </button>
     </div>
   );
 }

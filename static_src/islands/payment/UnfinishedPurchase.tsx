@@ -1,10 +1,10 @@
 import { useEffect, useState } from "react";
 import * as z from "zod/mini";
-import { ApiError, get } from "../../lib/api";
-import "../../lib/buying";
+import { ApiError, get } from "../../lib/http/api";
+import "./buying";
 import "../../lib/common";
+import type { OrderCredentials } from "../../schemas/checkout";
 import { forgetPayment, orderQuery, recoveryUrl, unfinishedOrder } from "./pendingPayment";
-import type { OrderCredentials } from "./state";
 
 /**
  * The offer to continue with a purchase that this tab has left half done, for example by a reload

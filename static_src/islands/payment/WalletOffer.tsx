@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
-import { Checkbox, NewTabLink } from "../../lib/fields";
-import { formatEuros } from "../../lib/money";
+import { Checkbox, NewTabLink } from "../../lib/forms/fields";
+import { formatEuros } from "../../lib/pricing/money";
 import type { PricedOrder } from "../../schemas/checkout";
 import { type GiftErrors, giftErrors } from "./gift";
 import { needsNoCard } from "./PayPanel";

@@ -6,11 +6,10 @@ import type {
   StripeExpressCheckoutElementConfirmEvent,
 } from "@stripe/stripe-js";
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { stripeSource } from "../../lib/stripe";
 import type { PaymentType } from "../../schemas/paymentType";
 import { type CardOutcome, declined, outcomeOf, useAppearance } from "./CardForm";
-import type { Contact } from "./contact";
-import { contactOfWallet } from "./walletContact";
+import { type Contact, EMPTY_CONTACT, typedPhone } from "./contact";
+import { stripeSource } from "./stripe";
 
 /** A payment that the buyer has authorized in a wallet. */
 export type WalletPayment = {
@@ -141,4 +140,18 @@ function Buttons({ amountCents, asksContact, onPress, onPay, mayAppear, before, 
       {available && after}
     </div>
   );
+}
+
+/**
+ * The buyer's contact data from the wallet's sheet. A phone number without its country prefix counts
+ * as Spanish. The buyer has ticked the box beside the wallets, which names terms and privacy policy.
+ */
+export function contactOfWallet(details: { email?: string; phone?: string } | undefined): Contact {
+  return {
+    email: details?.email ?? "",
+    ...typedPhone(details?.phone ?? "", EMPTY_CONTACT.prefix),
+    termsAccepted: true,
+    privacyAccepted: true,
+    besideWallet: true,
+  };
 }

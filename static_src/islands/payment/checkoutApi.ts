@@ -1,17 +1,18 @@
 /** The API calls of a purchase. */
-import { get, post } from "../../lib/api";
-import type { CheckoutItem } from "../../lib/cart";
+import { get, post } from "../../lib/http/api";
+import type { CheckoutItem } from "../../lib/pricing/cart";
 import {
   CheckoutResponse,
   CompletionResponse,
   Me,
+  type OrderCredentials,
   PromoResponse,
   ResendResponse,
 } from "../../schemas/checkout";
 import type { PaymentType } from "../../schemas/paymentType";
 import type { Pricing } from "../../schemas/pricing";
 import { e164 } from "./contact";
-import type { OrderCredentials, Purchase } from "./state";
+import type { Purchase } from "./state";
 
 export type CheckoutCart = {
   items: CheckoutItem[];

@@ -1,5 +1,5 @@
 /** The countdown before the access mail can be sent again. */
-import { ApiError } from "../../lib/api";
+import { ApiError } from "../../lib/http/api";
 import { ResendResponse } from "../../schemas/checkout";
 
 export const RESEND_ATTEMPTS = 3;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { PRICING } from "../../lib/pricing/fixtures";
 import { checkoutBody } from "./checkoutApi";
-import { PRICING } from "./fixtures";
 import { type Gift, giftDay, giftErrors, lastDay, newGift } from "./gift";
 import { NEW_PURCHASE, purchaseReducer } from "./state";
 

@@ -1,6 +1,7 @@
 /** The redirect to Stripe's hosted payment page (STRIPE_CHECKOUT=hosted). */
+
+import type { OrderCredentials } from "../../schemas/checkout";
 import { recoveryUrl, rememberPayment } from "./pendingPayment";
-import type { OrderCredentials } from "./state";
 
 /**
  * Redirect to the page of a Checkout Session. If the buyer returns with the back button, the

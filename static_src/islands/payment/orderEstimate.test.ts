@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { makeBindingQuote } from "../../lib/bindingQuote";
-import type { CartLine } from "../../lib/cart";
+import { makeBindingQuote } from "../../lib/pricing/bindingQuote";
+import type { CartLine } from "../../lib/pricing/cart";
+import { PRICING, subject } from "../../lib/pricing/fixtures";
 import { checkoutBody } from "./checkoutApi";
-import { PRICING, subject } from "./fixtures";
 import {
   cartContentKey,
   centsBeforePromo,

@@ -1,7 +1,7 @@
 /** The price of the cart as the page estimates it, until the server has priced the order. */
 
-import { bindingPriceOf } from "../../lib/bindingPrice";
-import type { BindingQuote } from "../../lib/bindingQuote";
+import { bindingPriceOf } from "../../lib/pricing/bindingPrice";
+import type { BindingQuote } from "../../lib/pricing/bindingQuote";
 import {
   type CartLine,
   chosenLessons,
@@ -9,14 +9,14 @@ import {
   removeLesson,
   removeSubject,
   toPricedItems,
-} from "../../lib/cart";
-import { BINDING_QUOTE_NAME, quoteCart } from "../../lib/quote";
+} from "../../lib/pricing/cart";
+import { BINDING_QUOTE_NAME, quoteCart } from "../../lib/pricing/quote";
 import type { PricedLine, PricedOrder, UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";
 import type { Purchase } from "./state";
 
 /**
- * The cart priced by `lib/quote.ts`, in the format of the server's priced order. `bindingQuote` is
+ * The cart priced by `lib/pricing/quote.ts`, in the format of the server's priced order. `bindingQuote` is
  * the quote whose link was opened; it is ignored once the buyer has given it up (`quote` is null).
  */
 export function estimateOrder(

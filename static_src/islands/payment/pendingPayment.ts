@@ -5,8 +5,8 @@
  * address.
  */
 import * as z from "zod/mini";
-import { PENDING_PAYMENT as KEY, trySessionStorage } from "../../lib/sessionStorage";
-import type { OrderCredentials } from "./state";
+import { PENDING_PAYMENT as KEY, trySessionStorage } from "../../lib/page/sessionStorage";
+import type { OrderCredentials } from "../../schemas/checkout";
 
 const PendingPayment = z.object({ reference: z.string(), orderId: z.number(), token: z.string() });
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ApiError } from "../../lib/api";
+import { ApiError } from "../../lib/http/api";
 import { PromoResponse } from "../../schemas/checkout";
 import { cleanCode, promoResult } from "./promo";
 

@@ -1,6 +1,6 @@
 /** Promo codes: the normalised code to send, and the messages for the server's response. */
-import { ApiError } from "../../lib/api";
-import type { Toast } from "../../lib/toast";
+import { ApiError } from "../../lib/http/api";
+import type { Toast } from "../../lib/page/toast";
 import type { PromoResponse } from "../../schemas/checkout";
 import { INVALID_PROMO, PROMO_CALL_FAILED } from "./refusals";
 import type { AppliedPromo } from "./state";

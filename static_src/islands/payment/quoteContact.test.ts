@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { QUOTE_CONTACT } from "../../lib/sessionStorage";
+import { QUOTE_CONTACT } from "../../lib/page/sessionStorage";
 import { contactOfQuote } from "./quoteContact";
 
 const PATH = "/compra?presupuesto=7.abc";

@@ -1,4 +1,4 @@
-import { QUOTE_CONTACT, trySessionStorage } from "../../lib/sessionStorage";
+import { QUOTE_CONTACT, trySessionStorage } from "../../lib/page/sessionStorage";
 import { type Contact, contactOf, EMPTY_CONTACT } from "./contact";
 
 type Kept = { path: string; email: string; phone: string };

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ApiError } from "../../lib/api";
+import { ApiError } from "../../lib/http/api";
 import { cardErrorMessage, refusalOf } from "./refusals";
 
 const refused = (status: number, code: string, data = {}, fields = {}) =>

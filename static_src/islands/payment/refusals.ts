@@ -1,14 +1,14 @@
 /** Why process-checkout failed, as data that the page acts on, and the messages to show. */
-import { ApiError } from "../../lib/api";
+import { ApiError } from "../../lib/http/api";
 import {
   ExistingPayment,
+  type OrderCredentials,
   PlacedOrder,
   PricedOrder,
   type UnavailableItem,
   UnavailableItems,
 } from "../../schemas/checkout";
 import { GIFT_FIELDS, type StepErrors } from "./gift";
-import type { OrderCredentials } from "./state";
 
 export type Refusal =
   | { kind: "price_changed"; priced: PricedOrder }

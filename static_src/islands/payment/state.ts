@@ -2,15 +2,18 @@
  * The state of a purchase, as a reducer without React: contact data, payment type, promo code, the
  * order at the server and its payment. The payment dialog and the recovery page share it.
  */
-import type { Promo } from "../../lib/quote";
-import type { CheckoutResponse, PricedOrder, UnavailableItem } from "../../schemas/checkout";
+import type { Promo } from "../../lib/pricing/quote";
+import type {
+  CheckoutResponse,
+  OrderCredentials,
+  PricedOrder,
+  UnavailableItem,
+} from "../../schemas/checkout";
 import type { PaymentType } from "../../schemas/paymentType";
 import { type Contact, EMPTY_CONTACT } from "./contact";
 import type { Gift, StepErrors } from "./gift";
 import type { Refusal } from "./refusals";
 
-/** The order's id and its secret token. Every later call for the order sends both. */
-export type OrderCredentials = { orderId: number; token: string };
 /** `promo` is null on the recovery page, where only the server knows the code's discount. */
 export type AppliedPromo = { code: string; promo: Promo | null };
 /** The checkboxes of the payment step: of age, waiver of the withdrawal right, cart reminders. */
@@ -74,7 +77,7 @@ export type Purchase = {
    */
   lastPaymentId: string | null;
   payment: Payment;
-  /** The server's prices for this purchase; null while it is only estimated with `lib/quote.ts`. */
+  /** The server's prices for this purchase; null while it is only estimated with `lib/pricing/quote.ts`. */
   priced: PricedOrder | null;
   notice: Notice | null;
 };

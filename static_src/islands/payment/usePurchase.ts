@@ -1,6 +1,5 @@
 import { type RefObject, useCallback, useEffect, useReducer, useRef } from "react";
-import { dismissToasts, toast } from "../../lib/toast";
-import { useOneAtATime } from "../../lib/useOneAtATime";
+import { dismissToasts, toast } from "../../lib/page/toast";
 import type { CheckoutResponse } from "../../schemas/checkout";
 import type { CardHandle, CardOutcome } from "./CardForm";
 import {
@@ -23,6 +22,7 @@ import {
   refusalOf,
 } from "./refusals";
 import { canPay, isBusy, type Purchase, type PurchaseEvent, purchaseReducer } from "./state";
+import { useOneAtATime } from "./useOneAtATime";
 import type { WalletPayment } from "./Wallets";
 
 const OTHER_AMOUNT =

@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
-import { LockIcon } from "../../lib/icons";
+import { Icon, LockIcon } from "../../lib/icons";
 import type { PreviewItem } from "../../schemas/pages";
-import { DocumentIcon, PlayIcon, QuizIcon } from "./icons";
 import { type ContentKey, describe, isUnlocked, type Plan } from "./plan";
 
 type Props = {
@@ -126,3 +125,23 @@ function iconOf(content: ContentKey): ReactNode {
   if (content === "test") return <QuizIcon />;
   return content === "resolution" || content.startsWith("video") ? <PlayIcon /> : <DocumentIcon />;
 }
+
+// Icons in the style of `lib/icons.tsx` that only this island uses.
+const PlayIcon = () => (
+  <Icon>
+    <circle cx="12" cy="12" r="8.5" />
+    <path d="M10 8.8v6.4l5.2-3.2z" />
+  </Icon>
+);
+
+const DocumentIcon = () => (
+  <Icon>
+    <path d="M7 3.5h7l4 4v13H7a1.5 1.5 0 0 1-1.5-1.5V5A1.5 1.5 0 0 1 7 3.5zM14 3.5v4h4M9 12h6M9 15.5h6" />
+  </Icon>
+);
+
+const QuizIcon = () => (
+  <Icon>
+    <path d="m4 7 1.5 1.5L8 6M4 15.5 5.5 17 8 14.5M11.5 7.5H20M11.5 16H20" />
+  </Icon>
+);

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from "react";
-import { NO_CODE_WITH_QUOTE } from "../../lib/bindingPrice";
 import { formatDay } from "../../lib/dates";
-import { formatEuros } from "../../lib/money";
-import { dueNowCents, instalmentsRefusal, quoteCart } from "../../lib/quote";
-import { toast, toastOnNextPage } from "../../lib/toast";
+import { toast, toastOnNextPage } from "../../lib/page/toast";
+import { NO_CODE_WITH_QUOTE } from "../../lib/pricing/bindingPrice";
+import { formatEuros } from "../../lib/pricing/money";
+import { dueNowCents, instalmentsRefusal, quoteCart } from "../../lib/pricing/quote";
 import type { Academy } from "../../schemas/academy";
 import type { UnavailableItem } from "../../schemas/checkout";
 import type { Pricing } from "../../schemas/pricing";

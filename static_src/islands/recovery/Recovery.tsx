@@ -1,9 +1,9 @@
 import { useEffect, useState } from "react";
-import { ApiError } from "../../lib/api";
-import { LinkFailed } from "../../lib/LinkFailed";
+import { ApiError } from "../../lib/http/api";
 import type { Academy } from "../../schemas/academy";
 import type { Pricing } from "../../schemas/pricing";
 import type { RecoveredOrder } from "../../schemas/recovery";
+import { LinkFailed } from "../payment/LinkFailed";
 import { AlreadyPaid, NothingLeft, RecoveredPurchase } from "./RecoveredPurchase";
 import { type Link, loadOrder } from "./recoveredOrder";
 

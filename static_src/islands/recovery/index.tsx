@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import "../../lib/buying";
+import "../payment/buying";
 import { defineIsland } from "../../lib/island";
 import { Academy } from "../../schemas/academy";
 import { Pricing } from "../../schemas/pricing";

@@ -1,7 +1,7 @@
 /** Loading a saved order by its recovery link, and converting it for the payment flow. */
-import { ApiError, get } from "../../lib/api";
-import type { CheckoutItem } from "../../lib/cart";
-import { formatEuros } from "../../lib/money";
+import { ApiError, get } from "../../lib/http/api";
+import type { CheckoutItem } from "../../lib/pricing/cart";
+import { formatEuros } from "../../lib/pricing/money";
 import { type Change, RecoveredOrder } from "../../schemas/recovery";
 import { contactOf } from "../payment/contact";
 import { NEW_PURCHASE, type Purchase } from "../payment/state";

@@ -6,6 +6,7 @@ import {
   useRef,
   useState,
 } from "react";
+import { toast } from "../../lib/page/toast";
 import {
   activeLessons,
   type CartLine,
@@ -15,25 +16,20 @@ import {
   toggleLesson,
   toPricedItems,
   withoutUnavailable,
-} from "../../lib/cart";
-import { campaignName } from "../../lib/discounts";
-import { formatEuros } from "../../lib/money";
-import {
-  loadPaymentDialog,
-  preloadPaymentDialog,
-  reportMissingDialog,
-  useUnfinishedPurchase,
-} from "../../lib/paymentDialog";
-import { quoteCart, subjectCard } from "../../lib/quote";
-import { toast } from "../../lib/toast";
-import { vatSentence } from "../../lib/vatNote";
+} from "../../lib/pricing/cart";
+import { campaignName } from "../../lib/pricing/discounts";
+import { formatEuros } from "../../lib/pricing/money";
+import { quoteCart, subjectCard } from "../../lib/pricing/quote";
+import { vatSentence } from "../../lib/pricing/vatNote";
 import type { Academy } from "../../schemas/academy";
 import type { CatalogueLesson, CatalogueSubject } from "../../schemas/catalogue";
 import type { Pricing } from "../../schemas/pricing";
+import { preload, reportMissingDialog, useUnfinishedPurchase } from "../payment/dialogLoading";
 import type { PaymentDialog } from "../payment/PaymentDialog";
-import { savingInWords } from "./saving";
 
 type Props = { subject: CatalogueSubject; pricing: Pricing; academy: Academy };
+const loadPaymentDialog = () => import("../payment/PaymentDialog");
+
 type Dialog = ComponentType<Parameters<typeof PaymentDialog>[0]>;
 
 /**
@@ -50,7 +46,7 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
   const [loading, setLoading] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
 
-  const unfinished = useUnfinishedPurchase();
+  const unfinished = useUnfinishedPurchase(() => import("../payment/UnfinishedPurchase"));
   const { campaign } = pricing;
   const whole = subjectCard(subject.finalPriceCents, subject.totalDiscounts, {
     campaign,
@@ -189,8 +185,8 @@ export function BuySubject({ pricing, academy, ...props }: Props) {
           className="button button--large"
           aria-haspopup="dialog"
           aria-busy={loading}
-          onPointerEnter={preloadPaymentDialog}
-          onFocus={preloadPaymentDialog}
+          onPointerEnter={() => preload(loadPaymentDialog)}
+          onFocus={() => preload(loadPaymentDialog)}
         >
           Comprar ahora
         </button>
@@ -234,4 +230,26 @@ function cataloguePath(subject: CatalogueSubject, cart: CartLine[]): string {
   const params = new URLSearchParams({ asignatura: String(subject.id) });
   for (const id of cart[0]?.lessonIds ?? []) params.append("leccion", String(id));
   return `/compra?${params}`;
+}
+
+/**
+ * What the whole subject costs less than its lessons, as `apps/pages/subject_prices.py` says it, or
+ * null if it does not cost less.
+ */
+function savingInWords(
+  wholeCents: number,
+  lessonCents: readonly number[],
+): { cents: number; words: string } | null {
+  const singly = lessonCents.reduce((total, cents) => total + cents, 0);
+  const cents = singly - wholeCents;
+  if (cents <= 0) return null;
+  const free = Math.floor(cents / Math.max(...lessonCents));
+  if (free > 0) {
+    return {
+      cents,
+      words: `Es como llevarte gratis ${free} de las ${lessonCents.length} lecciones.`,
+    };
+  }
+  const percent = Math.floor((cents * 100) / singly);
+  return { cents, words: percent > 0 ? `Es un ${percent} % menos.` : "" };
 }

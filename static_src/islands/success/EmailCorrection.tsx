@@ -1,8 +1,8 @@
 import { type FormEvent, useState } from "react";
 import * as z from "zod/mini";
-import { ApiError, post } from "../../lib/api";
-import { EmailField } from "../../lib/fields";
-import type { OrderCredentials } from "../payment/state";
+import { EmailField } from "../../lib/forms/fields";
+import { ApiError, post } from "../../lib/http/api";
+import type { OrderCredentials } from "../../schemas/checkout";
 
 const Corrected = z.object({ email: z.string() });
 const FAILED = "No hemos podido cambiar el email. Inténtalo de nuevo.";

@@ -1,18 +1,18 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { AlertIcon, CheckIcon } from "../../lib/icons";
-import { formatEuros } from "../../lib/money";
+import { formatEuros } from "../../lib/pricing/money";
 import type { Academy } from "../../schemas/academy";
 import type { OrderByPayment } from "../../schemas/orderByPayment";
 import { giftDay } from "../payment/gift";
 import { BankIsConfirming } from "../payment/Outcome";
-import { cancelUrl, forgetPayment, pendingOrder } from "../payment/pendingPayment";
-import { EmailCorrection } from "./EmailCorrection";
 import {
   followPayment,
   type PaymentReference,
   type PaymentResult,
   referenceId,
-} from "./paymentResult";
+} from "../payment/paymentResult";
+import { cancelUrl, forgetPayment, pendingOrder } from "../payment/pendingPayment";
+import { EmailCorrection } from "./EmailCorrection";
 
 type Plan = { count: number; everyDays: number };
 type Bought = { id: number; name: string };

@@ -1,0 +1,71 @@
+/**
+ * The price of the budget calculator. It is separate from the cart's price because home and
+ * /precios load only this one. `quote.test.ts` runs the golden cases on both.
+ */
+import type { Campaign, Pricing } from "../../schemas/pricing";
+import {
+  campaignName,
+  type Discount,
+  fullPaymentName,
+  sum,
+  VOLUME_NAME,
+  volumeDiscountCents,
+} from "./discounts";
+import { halfUp } from "./money";
+
+export type CalculatorQuote = { baseCents: number; discounts: Discount[]; finalCents: number };
+
+/** Whether the calculator takes a percentage off prices that the cart leaves as they are. */
+export const isOnlyInCalculator = (campaign: Campaign | null): campaign is Campaign =>
+  !!campaign?.calculator && !(campaign.cart && !campaign.pricesIncludeIt);
+
+const INVITED_NAME = "Código de amigo";
+const INVITEES_NAME = "Amigos invitados";
+
+/**
+ * The calculator's price for a budget. Percentages are taken of the base and rounded half up to
+ * whole euros. Without chosen subjects the base is the unit price times `numberOfSubjects`.
+ * Choosing some of the subjects but not all is an error.
+ */
+export function quoteCalculator(
+  pricing: Pricing,
+  subjectPricesCents: readonly number[],
+  options: {
+    numberOfSubjects: number;
+    fullPayment: boolean;
+    invitedWithCode: boolean;
+    invitees: number;
+  },
+): CalculatorQuote {
+  const { numberOfSubjects, fullPayment, invitedWithCode, invitees } = options;
+  const chosen = subjectPricesCents.length;
+  if (chosen > 0 && chosen !== numberOfSubjects) {
+    throw new RangeError(`${chosen} prices for ${numberOfSubjects} subjects`);
+  }
+  const baseCents =
+    chosen > 0 ? sum(subjectPricesCents) : numberOfSubjects * pricing.unitBasePriceCents;
+  const wholeEurosOf = (percent: number) => halfUp(baseCents * percent, 100 * 100) * 100;
+  const campaign = pricing.campaign?.calculator ? pricing.campaign : null;
+
+  const discounts: Discount[] = [
+    { name: VOLUME_NAME, amountCents: volumeDiscountCents(pricing, numberOfSubjects) },
+  ];
+  if (campaign) {
+    discounts.push({ name: campaignName(campaign), amountCents: wholeEurosOf(campaign.percent) });
+  }
+  if (fullPayment) {
+    const percent = pricing.fullPaymentPercent;
+    discounts.push({ name: fullPaymentName(percent), amountCents: wholeEurosOf(percent) });
+  }
+  if (invitedWithCode) {
+    discounts.push({ name: INVITED_NAME, amountCents: pricing.invitedCents });
+  }
+  discounts.push({
+    name: INVITEES_NAME,
+    amountCents: Math.min(invitees, pricing.inviteeMax) * pricing.inviteeCents,
+  });
+
+  const listed = discounts.filter((discount) => discount.amountCents > 0);
+  const offCents = sum(listed.map((discount) => discount.amountCents));
+  return { baseCents, discounts: listed, finalCents: Math.max(0, baseCents - offCents) };
+}

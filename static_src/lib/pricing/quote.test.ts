@@ -1,0 +1,239 @@
+import { describe, expect, it } from "vitest";
+import * as z from "zod/mini";
+import goldenFile from "../../../apps/pricing/golden_cases.json";
+import { PaymentType } from "../../schemas/paymentType";
+import { Pricing } from "../../schemas/pricing";
+import { quoteMismatch } from "./bindingQuote";
+import { isOnlyInCalculator, quoteCalculator } from "./calculator";
+import {
+  dueNowCents,
+  instalmentsRefusal,
+  promoDiscountCents,
+  quoteCart,
+  splitInstalments,
+  subjectCard,
+} from "./quote";
+
+const cents = z.number();
+const discounts = z.array(z.tuple([z.string(), cents]));
+const terms = z.optional(z.string());
+
+const Golden = z.object({
+  terms: z.record(z.string(), z.record(z.string(), z.unknown())),
+  campaigns: z.record(z.string(), z.unknown()),
+  only_in_calculator: z.array(z.string()),
+  cart: z.array(
+    z.object({
+      name: z.string(),
+      terms,
+      subjects: z.array(cents),
+      lessons: z.array(cents),
+      payment_type: PaymentType,
+      campaign: z.nullable(z.string()),
+      promo: z.nullable(
+        z.object({
+          kind: z.enum(["PORCENTAJE", "FIJO"]),
+          value: z.number(),
+          is_referral: z.boolean(),
+        }),
+      ),
+      binding: z.optional(cents),
+      list_prices: z.array(cents),
+      discounts,
+      total: cents,
+      due_now: cents,
+    }),
+  ),
+  offers: z.array(
+    z.object({
+      name: z.string(),
+      terms,
+      quoted: z.object({
+        subjects: z.array(z.number()),
+        payment_type: PaymentType,
+        price: cents,
+      }),
+      cart: z.array(z.tuple([z.number(), cents, z.boolean()])),
+      payment_type: PaymentType,
+      campaign: z.optional(z.string()),
+      mismatch: z.nullable(z.string()),
+    }),
+  ),
+  calculator: z.array(
+    z.object({
+      name: z.string(),
+      terms,
+      subject_prices: z.array(cents),
+      number_of_subjects: z.number(),
+      full_payment: z.boolean(),
+      invited_with_code: z.boolean(),
+      invitees: z.number(),
+      campaign: z.nullable(z.string()),
+      base: cents,
+      discounts,
+      final: cents,
+    }),
+  ),
+  instalments: z.array(z.object({ terms, total: cents, payments: z.array(cents) })),
+  instalment_refusals: z.array(
+    z.object({
+      name: z.string(),
+      terms,
+      subjects: z.array(cents),
+      lessons: z.array(cents),
+      total: cents,
+      refusal: z.nullable(z.string()),
+    }),
+  ),
+  subject_cards: z.array(
+    z.object({
+      final_price: cents,
+      total_discounts: z.number(),
+      campaign: z.nullable(z.string()),
+      lowest: z.nullable(z.number()),
+      price: cents,
+      list_price: cents,
+      discount_euros: z.number(),
+    }),
+  ),
+});
+
+const golden = Golden.parse(goldenFile);
+
+const pricingWith = (campaign: string | null, terms?: string) =>
+  Pricing.parse({
+    ...(terms === undefined ? goldenFile.pricing : golden.terms[terms]),
+    campaign: campaign === null ? null : golden.campaigns[campaign],
+  });
+const pricing = pricingWith(null);
+
+const itemsOf = ({ subjects, lessons }: { subjects: number[]; lessons: number[] }) => [
+  ...subjects.map((priceCents) => ({ priceCents, complete: true })),
+  ...lessons.map((priceCents) => ({ priceCents, complete: false })),
+];
+const discountsOf = (listed: [string, number][]) =>
+  listed.map(([name, amountCents]) => ({ name, amountCents }));
+
+describe("the golden cases shared with the server", () => {
+  it("are at least 60", () => {
+    expect(golden.cart.length + golden.calculator.length).toBeGreaterThanOrEqual(60);
+  });
+
+  it.each(golden.cart)("cart: $name", (wanted) => {
+    const pricing = pricingWith(wanted.campaign, wanted.terms);
+    const paymentType: PaymentType = wanted.payment_type;
+    const promo = wanted.promo && {
+      kind: wanted.promo.kind,
+      value: wanted.promo.value,
+      isReferral: wanted.promo.is_referral,
+    };
+    const bindingCents = wanted.binding ?? null;
+    const quote = quoteCart(pricing, itemsOf(wanted), { paymentType, promo, bindingCents });
+    const prices = [...wanted.subjects, ...wanted.lessons];
+    const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0);
+
+    expect(quote).toStrictEqual({
+      lines: prices.map((priceCents, index) => ({
+        listPriceCents: wanted.list_prices[index],
+        priceCents,
+      })),
+      discounts: discountsOf(wanted.discounts),
+      listTotalCents: sum(wanted.list_prices),
+      totalCents: wanted.total,
+    });
+    expect(dueNowCents(pricing, quote.totalCents, paymentType)).toBe(wanted.due_now);
+  });
+
+  it.each(golden.offers)(
+    "binding quote: $name",
+    ({ quoted, cart, payment_type, campaign, terms, mismatch }) => {
+      const binding = {
+        subjectIds: quoted.subjects,
+        paymentType: quoted.payment_type,
+        priceCents: quoted.price,
+      };
+      const chosen = cart.map(([subjectId, priceCents, complete]) => ({
+        subjectId,
+        priceCents,
+        complete,
+      }));
+      const today = quoteCart(pricingWith(campaign ?? null, terms), chosen, {
+        paymentType: payment_type,
+        promo: null,
+      });
+
+      expect(quoteMismatch(binding, chosen, payment_type, today.totalCents)).toBe(mismatch);
+    },
+  );
+
+  it.each(golden.calculator)("calculator: $name", (wanted) => {
+    const quote = quoteCalculator(
+      pricingWith(wanted.campaign, wanted.terms),
+      wanted.subject_prices,
+      {
+        numberOfSubjects: wanted.number_of_subjects,
+        fullPayment: wanted.full_payment,
+        invitedWithCode: wanted.invited_with_code,
+        invitees: wanted.invitees,
+      },
+    );
+    expect(quote).toStrictEqual({
+      baseCents: wanted.base,
+      discounts: discountsOf(wanted.discounts),
+      finalCents: wanted.final,
+    });
+  });
+
+  it("knows which campaigns are only in the calculator", () => {
+    const names = Object.keys(golden.campaigns);
+    const only = names.filter((name) => isOnlyInCalculator(pricingWith(name).campaign));
+    expect(only).toStrictEqual(golden.only_in_calculator);
+  });
+
+  it.each(golden.instalments)("instalments of $total cents", ({ terms, total, payments }) => {
+    expect(splitInstalments(pricingWith(null, terms), total)).toStrictEqual(payments);
+  });
+
+  it.each(golden.instalment_refusals)("refusal of instalments: $name", (wanted) => {
+    const pricing = pricingWith(null, wanted.terms);
+    expect(instalmentsRefusal(pricing, itemsOf(wanted), wanted.total)).toBe(wanted.refusal);
+  });
+
+  it.each(golden.subject_cards)("card: $final_price cents, $total_discounts %", (wanted) => {
+    const { campaign } = pricingWith(wanted.campaign);
+    const lowestCents = wanted.lowest ?? undefined;
+    expect(
+      subjectCard(wanted.final_price, wanted.total_discounts, { campaign, lowestCents }),
+    ).toStrictEqual({
+      listPriceCents: wanted.list_price,
+      priceCents: wanted.price,
+      discountEuros: wanted.discount_euros,
+    });
+  });
+});
+
+describe("the server's pricing data", () => {
+  it("is rejected in another currency, with negative amounts or with a 100 % campaign", () => {
+    expect(Pricing.safeParse({ ...goldenFile.pricing, currency: "USD" }).success).toBe(false);
+    expect(Pricing.safeParse({ ...goldenFile.pricing, volume: [[2, -15]] }).success).toBe(false);
+    const everything = { ...goldenFile.campaigns.august, percent: 100 };
+    expect(Pricing.safeParse({ ...goldenFile.pricing, campaign: everything }).success).toBe(false);
+  });
+});
+
+it("refuses to price a budget with only some of its subjects chosen", () => {
+  const options = {
+    numberOfSubjects: 2,
+    fullPayment: false,
+    invitedWithCode: false,
+    invitees: 0,
+  };
+  expect(() => quoteCalculator(pricing, [24_000], options)).toThrow("1 prices for 2 subjects");
+});
+
+it("limits a promo code's discount to the remaining total", () => {
+  const fixed = { kind: "FIJO", value: 5000, isReferral: false } as const;
+  const percentage = { kind: "PORCENTAJE", value: 1050, isReferral: false } as const;
+  expect(promoDiscountCents(fixed, 3000)).toBe(3000);
+  expect(promoDiscountCents(percentage, 3000)).toBe(315);
+});

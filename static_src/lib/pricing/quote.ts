@@ -1,0 +1,162 @@
+/**
+ * The price rules of `apps/pricing/rules.py`, in integer cents, so that the page can show prices
+ * without a request. The server sends the percentages and amounts. Both implementations are tested
+ * with `apps/pricing/golden_cases.json`. The server decides what is charged.
+ */
+import type { PaymentType } from "../../schemas/paymentType";
+import type { Campaign, Pricing } from "../../schemas/pricing";
+import {
+  campaignName,
+  type Discount,
+  fullPaymentName,
+  includedPercent,
+  listPriceCents,
+  sum,
+  VOLUME_NAME,
+  volumeDiscountCents,
+} from "./discounts";
+import { halfUp } from "./money";
+
+export type InstalmentsRefusal = "no_complete_subject" | "below_minimum";
+
+/** A complete subject with its final price, or a single lesson with its price. */
+export type PricedItem = { priceCents: number; complete: boolean };
+
+/** `value`: hundredths of a percent for PORCENTAJE, cents for FIJO. */
+export type Promo = { kind: "PORCENTAJE" | "FIJO"; value: number; isReferral: boolean };
+
+export type CartLinePrice = { listPriceCents: number; priceCents: number };
+
+/** The price of a cart. `totalCents` is `listTotalCents` minus all discounts. */
+type CartQuote = {
+  lines: CartLinePrice[];
+  discounts: Discount[];
+  listTotalCents: number;
+  totalCents: number;
+};
+
+const PROMO_NAME = "Código promocional";
+export const BINDING_QUOTE_NAME = "Precio de tu presupuesto";
+
+/**
+ * The price of a cart. Discounts apply in this order: campaign, volume (complete subjects only),
+ * full payment, promo code (on the remaining amount). No discount takes more than the remaining
+ * amount. `bindingCents` is the binding price of a quote for this cart (`lib/pricing/bindingQuote.ts`):
+ * then one discount leads to that price and replaces all others, the promo code's too.
+ */
+export function quoteCart(
+  pricing: Pricing,
+  items: readonly PricedItem[],
+  {
+    paymentType,
+    promo,
+    bindingCents = null,
+  }: { paymentType: PaymentType; promo: Promo | null; bindingCents?: number | null },
+): CartQuote {
+  const campaign = pricing.campaign?.cart ? pricing.campaign : null;
+  const lines = items.map(({ priceCents }) => ({
+    listPriceCents: listPriceCents(priceCents, campaign),
+    priceCents,
+  }));
+  const listTotalCents = sum(lines.map((line) => line.listPriceCents));
+  const subtotalCents = sum(lines.map((line) => line.priceCents));
+  const completeSubjects = items.filter((item) => item.complete).length;
+
+  const discounts: Discount[] = [];
+  let remainingCents = listTotalCents;
+  const take = (name: string, cents: number): void => {
+    const amountCents = Math.min(cents, remainingCents);
+    if (amountCents <= 0) return;
+    discounts.push({ name, amountCents });
+    remainingCents -= amountCents;
+  };
+
+  if (bindingCents !== null) {
+    take(BINDING_QUOTE_NAME, listTotalCents - bindingCents);
+  } else {
+    if (campaign) {
+      take(
+        campaignName(campaign),
+        campaign.pricesIncludeIt
+          ? listTotalCents - subtotalCents
+          : halfUp(subtotalCents * campaign.percent, 100),
+      );
+    }
+    take(VOLUME_NAME, volumeDiscountCents(pricing, completeSubjects));
+    if (paymentType === "full_payment") {
+      const percent = pricing.fullPaymentPercent;
+      take(fullPaymentName(percent), halfUp(subtotalCents * percent, 100));
+    }
+    if (promo && (completeSubjects > 0 || !promo.isReferral)) {
+      take(PROMO_NAME, promoDiscountCents(promo, remainingCents));
+    }
+  }
+  return { lines, discounts, listTotalCents, totalCents: remainingCents };
+}
+
+/** The promo code's discount on the amount that the other discounts leave; never more than that. */
+export function promoDiscountCents({ kind, value }: Promo, remainingCents: number): number {
+  return kind === "FIJO" ? Math.min(value, remainingCents) : halfUp(remainingCents * value, 10_000);
+}
+
+/** Equal instalments; the remainder of the division is added to the first. */
+export function splitInstalments(pricing: Pricing, totalCents: number): [number, ...number[]] {
+  const { count } = pricing.instalments;
+  const rest = totalCents % count;
+  const share = (totalCents - rest) / count;
+  return [share + rest, ...Array<number>(count - 1).fill(share)];
+}
+
+/** The amount of today's payment: the total, or the first instalment. */
+export function dueNowCents(
+  pricing: Pricing,
+  totalCents: number,
+  paymentType: PaymentType,
+): number {
+  if (paymentType === "full_payment") return totalCents;
+  return splitInstalments(pricing, totalCents)[0];
+}
+
+/** Why a cart can't be paid in instalments, or null when it can. */
+export function instalmentsRefusal(
+  pricing: Pricing,
+  items: readonly PricedItem[],
+  totalCents: number,
+): InstalmentsRefusal | null {
+  if (!items.some((item) => item.complete)) return "no_complete_subject";
+  return totalCents < pricing.instalments.minimumTotalCents ? "below_minimum" : null;
+}
+
+/** The percentage that the cards and the cart take off the prices. */
+const deductedPercent = (campaign: Campaign | null) =>
+  campaign?.cart && !campaign.pricesIncludeIt ? campaign.percent : 0;
+
+/**
+ * The prices on a subject's card: the final price less what the campaign takes off, the list price
+ * final price / (1 - discount), and the discount in whole euros. While a campaign runs that the
+ * prices include, its percentage is the discount, as in the cart. `lowestCents`, the lowest price of
+ * the last 30 days, replaces the computed list price if the server sends it.
+ */
+export function subjectCard(
+  finalPriceCents: number,
+  totalDiscountsPercent: number,
+  { campaign, lowestCents }: { campaign: Campaign | null; lowestCents?: number | undefined },
+): { listPriceCents: number; priceCents: number; discountEuros: number } {
+  const off = deductedPercent(campaign);
+  const priceCents = finalPriceCents - halfUp(finalPriceCents * off, 100);
+  if (lowestCents !== undefined) {
+    // A campaign reduces today's price, so that one counts among the earlier prices.
+    const earlierCents = off > 0 ? Math.min(lowestCents, finalPriceCents) : lowestCents;
+    const listPriceCents = Math.max(earlierCents, priceCents);
+    return { listPriceCents, priceCents, discountEuros: halfUp(listPriceCents - priceCents, 100) };
+  }
+  const remainingPercent = 100 - (includedPercent(campaign) || totalDiscountsPercent);
+  return {
+    listPriceCents: halfUp(finalPriceCents * 100, remainingPercent),
+    priceCents,
+    discountEuros: halfUp(
+      finalPriceCents * (10_000 - remainingPercent * (100 - off)),
+      remainingPercent * 10_000,
+    ),
+  };
+}
