@@ -60,6 +60,7 @@ def _without_parts(payouts: list[ReportedPayout]) -> list[str]:
 
 
 def _store_entries(entries: list[ReportedEntry]) -> None:
+    of_other_shops = _payments_of_other_shops(entries)
     for start in range(0, len(entries), BATCH):
         some = entries[start : start + BATCH]
         BalanceEntry.objects.bulk_create(
@@ -73,12 +74,25 @@ def _store_entries(entries: list[ReportedEntry]) -> None:
                     currency=entry.currency,
                     source=entry.source,
                     payment_reference=entry.payment,
+                    of_other_shop=entry.payment in of_other_shops,
                     created_at=entry.created_at,
                 )
                 for entry in some
             ],
             ignore_conflicts=True,
         )
+
+
+def _payments_of_other_shops(entries: list[ReportedEntry]) -> set[str]:
+    """Which of these movements' payments were charged by another shop on the account."""
+    of_other_shops = {entry.payment for entry in entries if entry.of_other_shop}
+    names = sorted({entry.payment for entry in entries if entry.payment})
+    for start in range(0, len(names), BATCH):
+        known = BalanceEntry.objects.filter(
+            payment_reference__in=names[start : start + BATCH], of_other_shop=True
+        )
+        of_other_shops.update(known.values_list("payment_reference", flat=True))
+    return of_other_shops
 
 
 def _store_payouts(payouts: list[ReportedPayout]) -> None:

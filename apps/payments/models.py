@@ -63,6 +63,8 @@ class BalanceEntry(models.Model):
     source = models.CharField("origen", max_length=PROVIDER_ID_LENGTH, blank=True)
     # `Payment.reference`, which the shop may learn of later than Stripe.
     payment_reference = models.CharField("pago", max_length=PROVIDER_ID_LENGTH, blank=True)
+    # A charge of another shop on the same account, or a refund or dispute of one.
+    of_other_shop = models.BooleanField("de otra tienda", default=False, db_default=False)
     payout = models.ForeignKey(
         Payout, models.SET_NULL, null=True, related_name="entries", verbose_name="ingreso"
     )

@@ -55,10 +55,14 @@ def _order_and_row(payment: ProviderPayment) -> tuple[Order | None, Payment | No
 
 def _keep_unmatched(payment: ProviderPayment, confirmed: ConfirmedPayment, *, actor: str) -> None:
     order_id = payment.order_id
-    if order_id is not None and Order.objects.filter(pk=order_id).exists():
+    if order_id is None:
+        reason = "Pago que no es de esta tienda"
+        keep_unmatched_payment(confirmed, reason=reason, of_other_shop=True)
+    elif Order.objects.filter(pk=order_id).exists():
         keep_foreign_payment(order_id, confirmed, actor=actor)
     else:
-        keep_unmatched_payment(confirmed, reason="Pago que no es de esta tienda")
+        reason = f"Pago de la tienda sin pedido (tenía el número {order_id})"
+        keep_unmatched_payment(confirmed, reason=reason)
 
 
 def report(payment: ProviderPayment, *, actor: str) -> Order | None:

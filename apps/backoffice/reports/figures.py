@@ -113,10 +113,10 @@ def payments_in(month: Month) -> QuerySet[Payment]:
 
 
 def unmatched_in(month: Month) -> QuerySet[Payment]:
-    """The month's payments at Stripe that match no order: the academy has their money, too."""
+    """The month's payments of this shop at Stripe that match no order: it has their money, too."""
     return Payment.objects.filter(
         by_stripe(), status=Payment.Status.SUCCEEDED, currency="eur", order=None,
-        succeeded_at__gte=month.start, succeeded_at__lt=month.end,
+        of_other_shop=False, succeeded_at__gte=month.start, succeeded_at__lt=month.end,
     )  # fmt: skip
 
 
@@ -253,7 +253,11 @@ def _questions(month: Month) -> list[Question]:
 def _in_other_currencies(month: Month) -> Iterator[QuerySet[Any]]:
     """The month's payments, refunds and disputes that are not in euros."""
     for rows, moment, currency in (
-        (Payment.objects.filter(status=Payment.Status.SUCCEEDED), "succeeded_at", "currency"),
+        (
+            Payment.objects.filter(status=Payment.Status.SUCCEEDED, of_other_shop=False),
+            "succeeded_at",
+            "currency",
+        ),
         (Refund.objects.money_back(), "created_at", "payment__currency"),
         (Dispute.objects.all(), "withdrawn_at", "payment__currency"),
     ):
@@ -348,7 +352,10 @@ class _Balance:
     def __init__(self, month: Month) -> None:
         rows = (
             BalanceEntry.objects.filter(
-                currency="eur", created_at__gte=month.start, created_at__lt=month.end
+                currency="eur",
+                of_other_shop=False,
+                created_at__gte=month.start,
+                created_at__lt=month.end,
             )
             .order_by("kind")
             .values_list("kind")

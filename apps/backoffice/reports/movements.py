@@ -63,8 +63,9 @@ def movements(month: Month) -> Iterator[Cells]:
 
 def _of_stripe(month: Month) -> Iterator[tuple[str, Cells]]:
     entries = BalanceEntry.objects.filter(
-        currency="eur", created_at__gte=month.start, created_at__lt=month.end
-    )
+        currency="eur", of_other_shop=False,
+        created_at__gte=month.start, created_at__lt=month.end,
+    )  # fmt: skip
     found = list(entries.select_related("payout").order_by("created_at", "pk"))
     orders = _orders_of([entry.payment_reference for entry in found])
     for entry in found:

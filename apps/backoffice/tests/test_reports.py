@@ -24,12 +24,14 @@ from apps.payments import balance_copy
 from apps.payments.balance_copy import fetch_balance
 from apps.payments.models import BalanceEntry, Payout
 from apps.payments.stripe.client import ProviderError
+from apps.payments.webhooks import HANDLERS
 from apps.students.models import Student
 from tests.helpers.admin import count_queries
 from tests.helpers.factories import make_subject
 from tests.helpers.one_of_everything import make_one_of_everything
 from tests.helpers.query_plans import bounded_reads, earlier, multiply
 from tests.helpers.refunds import buy, make_clerk, refund
+from tests.helpers.shop import SUCCESS
 
 pytestmark = pytest.mark.django_db
 MADRID = ZoneInfo("Europe/Madrid")
@@ -80,6 +82,35 @@ def test_movements_and_payouts_add_up_to_the_cent(trade):
     assert total[5:8] == (Decimal("314.80"), Decimal("-5.98"), Decimal("308.82"))
     [payout] = payouts(this_month())
     assert payout[4:] == (Decimal("308.82"), Decimal("308.82"), Decimal(0))
+
+
+def test_money_of_another_shop_on_the_account_is_in_no_figure(trade, sandbox):
+    fetch_balance()
+    before = figures_of(this_month())
+    exported = list(movements(this_month()))
+    stripe = sandbox.process.client().v1
+    paid = stripe.payment_intents.create(
+        {
+            "amount": 7700,
+            "currency": "eur",
+            "payment_method": sandbox.process.new_card(SUCCESS).id,
+            "automatic_payment_methods": {"enabled": True, "allow_redirects": "never"},
+            "metadata": {"order_id": str(trade[0].pk)},
+            "confirm": True,
+        }
+    )
+    fetch_balance()
+    assert HANDLERS["payment_intent.succeeded"]({"data": {"object": {"id": paid.id}}})
+    stripe.refunds.create({"payment_intent": paid.id, "amount": 700})
+    fetch_balance()
+
+    after = figures_of(this_month())
+
+    assert BalanceEntry.objects.filter(of_other_shop=True).count() == 2
+    assert Payment.objects.get(reference=paid.id).of_other_shop
+    assert (after.gross_cents, after.net_cents) == (before.gross_cents, before.net_cents)
+    assert after.comparisons == before.comparisons
+    assert list(movements(this_month())) == exported
 
 
 def test_movements_are_fetched_once_and_disputes_reduce_the_net(trade, sandbox):

@@ -88,6 +88,8 @@ class Payment(models.Model):
     refunded = models.DecimalField("devuelto (€)", **PRICE, default=0)
     payment_method = models.CharField("tarjeta guardada", max_length=PROVIDER_ID_LENGTH, blank=True)
     flag = models.CharField("atención", max_length=200, blank=True)
+    # Another shop on the same account took the money: the metadata are not this shop's.
+    of_other_shop = models.BooleanField("de otra tienda", default=False, db_default=False)
     created_at = models.DateTimeField("creado", auto_now_add=True)
     # When reconciliation last looked this payment up at the provider.
     checked_at = models.DateTimeField(null=True, editable=False)

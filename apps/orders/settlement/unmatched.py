@@ -15,9 +15,12 @@ from apps.orders.models.statuses import EventKind
 
 
 @transaction.atomic
-def keep_unmatched_payment(payment: ConfirmedPayment, *, reason: str) -> Payment:
+def keep_unmatched_payment(
+    payment: ConfirmedPayment, *, reason: str, of_other_shop: bool = False
+) -> Payment:
     """Store a succeeded payment that belongs to no order, flagged with `reason` (Spanish).
 
+    A payment `of_other_shop` is left out of the reports (docs/rules.md, "Reports").
     Returns the existing row if the payment is stored already.
     """
     return Payment.objects.get_or_create(
@@ -31,6 +34,7 @@ def keep_unmatched_payment(payment: ConfirmedPayment, *, reason: str) -> Payment
             "succeeded_at": payment.moment(),
             "recorded_at": timezone.now(),
             "flag": reason[:200],
+            "of_other_shop": of_other_shop,
         },
     )[0]
 

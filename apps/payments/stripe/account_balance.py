@@ -6,6 +6,7 @@ from typing import Any
 
 import stripe
 
+from apps.payments.stripe.charges import order_number_of
 from apps.payments.stripe.client import client, id_of, provider_errors
 
 PAGE = 100
@@ -13,7 +14,11 @@ PAGE = 100
 
 @dataclass(frozen=True)
 class ReportedEntry:
-    """A balance transaction. Amounts in cents; `payment` is the id of its payment intent, or ""."""
+    """A balance transaction. Amounts in cents.
+
+    `payment` is the id of its payment intent, or of its charge if that has none, or "". A charge is
+    `of_other_shop` if its metadata are not this shop's. For other movements their charge tells.
+    """
 
     reference: str
     kind: str
@@ -23,6 +28,7 @@ class ReportedEntry:
     currency: str
     source: str
     payment: str
+    of_other_shop: bool
     created_at: datetime
 
 
@@ -66,6 +72,8 @@ def _since(moment: datetime | None) -> dict[str, Any]:
 
 
 def _entry(row: stripe.BalanceTransaction) -> ReportedEntry:
+    source = row.source
+    charge = source if isinstance(source, stripe.Charge) else None
     return ReportedEntry(
         reference=row.id,
         kind=row.reporting_category,
@@ -73,10 +81,18 @@ def _entry(row: stripe.BalanceTransaction) -> ReportedEntry:
         fee_cents=row.fee,
         net_cents=row.net,
         currency=row.currency,
-        source=id_of(row.source),
-        payment=id_of(getattr(row.source, "payment_intent", None)),
+        source=id_of(source),
+        payment=_payment_of(source),
+        of_other_shop=charge is not None and order_number_of(charge) is None,
         created_at=datetime.fromtimestamp(row.created, UTC),
     )
+
+
+def _payment_of(source: Any) -> str:
+    """The payment that a charge, refund or dispute is of. Empty for other sources."""
+    intent = id_of(getattr(source, "payment_intent", None))
+    charge = source if isinstance(source, stripe.Charge) else getattr(source, "charge", None)
+    return intent or id_of(charge)
 
 
 def _payout(row: stripe.Payout) -> ReportedPayout:

@@ -76,7 +76,7 @@ def _charge(charge: stripe.Charge) -> ProviderCharge:
         created_at=datetime.fromtimestamp(charge.created, UTC),
         customer=id_of(charge.customer),
         email=_email(charge),
-        order_id=_order_id(charge),
+        order_id=order_number_of(charge),
         kind=kind_of(charge),
     )
 
@@ -101,7 +101,7 @@ def _email(charge: stripe.Charge) -> str:
     return of_customer or charge.receipt_email or charge.billing_details.email or ""
 
 
-def _order_id(charge: stripe.Charge) -> int | None:
+def order_number_of(charge: stripe.Charge) -> int | None:
     """The order's number, if the metadata were written by this shop.
 
     Stripe copies a payment intent's metadata to its charges. Another shop on the account may also
