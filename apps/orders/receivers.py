@@ -18,7 +18,7 @@ def lock_orders(sender: Any, student_id: int, **kwargs: Any) -> None:
 
 
 @receiver(email_changed)
-def move_orders(sender: Any, student: Student, before: str, actor: str, **kwargs: Any) -> None:
+def move_orders(sender: Any, student: Student, before: str, **kwargs: Any) -> None:
     """Give the student's orders the new address, so that later mails about them arrive."""
     orders = Order.objects.select_for_update(no_key=True).filter(
         student=student, email__iexact=before
@@ -27,4 +27,4 @@ def move_orders(sender: Any, student: Student, before: str, actor: str, **kwargs
         order.email = student.email
         order.save(update_fields=["email", "updated_at"])
         reason = f"Correo cambiado: de {before} a {student.email}"
-        note(order, kind=EventKind.EMAIL_CHANGED, actor=actor, reason=reason)
+        note(order, kind=EventKind.EMAIL_CHANGED, actor="equipo", reason=reason)

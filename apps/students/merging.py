@@ -12,11 +12,11 @@ from apps.students.services import erased_email
 from apps.students.session import end_sessions
 
 
-def empty_into(*, merged: Student, into: Student, origin: Origin) -> None:
+def empty_into(*, merged: Student, into: Student) -> None:
     """Move what the student `merged` is and has to `into`, and leave an empty row behind.
 
     Part of the transaction of the merge, which holds the locks of both rows. The empty row counts
-    as erased. It points to `into`, for whatever still names it. `origin` says who causes the mails.
+    as erased. It points to `into`, for whatever still names it.
     """
     before = merged.email
     for student in (merged, into):
@@ -42,5 +42,5 @@ def empty_into(*, merged: Student, into: Student, origin: Origin) -> None:
             template="email_changed",
             to=address,
             context={"student_id": into.pk, "is_old": is_old},
-            origin=origin,
+            origin=Origin.STAFF,
         )

@@ -22,9 +22,6 @@ from apps.students.models import Consent, ErasureRequest, FormerEmail, Student
 from apps.students.session import end_sessions
 from apps.students.signals import email_changed, email_changing
 
-# Who changes addresses, in the histories of orders.
-STAFF = "equipo"
-
 
 def find_or_create_student(
     *, email: str, phone: str, first_name: str = "", last_name: str = ""
@@ -100,8 +97,8 @@ def accepted_current(order_id: int) -> set[Consent.Kind]:
 
 
 @transaction.atomic
-def announce_new_email(student: Student, *, before: str, actor: str = STAFF) -> None:
-    """Do what follows when staff, or the buyer, have changed a student's address.
+def announce_new_email(student: Student, *, before: str) -> None:
+    """Do what follows when staff have changed a student's address.
 
     The new address counts as unconfirmed. Both addresses get a mail, sign-ins end, the classroom
     moves the account and ends its password, and the student's orders get the new address. Links
@@ -120,9 +117,9 @@ def announce_new_email(student: Student, *, before: str, actor: str = STAFF) -> 
             template="email_changed",
             to=address,
             context={"student_id": student.pk, "is_old": is_old},
-            origin=Origin.STAFF if actor == STAFF else Origin.EVENT,
+            origin=Origin.STAFF,
         )
-    email_changed.send(Student, student=student, before=before, actor=actor)
+    email_changed.send(Student, student=student, before=before)
     move_waiting_mails(students=[student.pk], before=before, after=student.email)
 
 
@@ -131,8 +128,8 @@ class EmailTaken(Invalid):
 
 
 @transaction.atomic
-def change_email(*, student_id: int, email: str, actor: str = STAFF) -> bool:
-    """Change a student's address. False if it is the student's already. `actor` is for the history.
+def change_email(*, student_id: int, email: str) -> bool:
+    """Change a student's address. False if it is the student's already.
 
     Raises EmailTaken, and Invalid for an erased student.
     """
@@ -156,7 +153,7 @@ def change_email(*, student_id: int, email: str, actor: str = STAFF) -> bool:
     except IntegrityError:
         # A checkout has just created a student with it.
         raise EmailTaken("Acaba de crearse otro alumno con ese correo.") from None
-    announce_new_email(student, before=before, actor=actor)
+    announce_new_email(student, before=before)
     return True
 
 

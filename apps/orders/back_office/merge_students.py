@@ -5,7 +5,6 @@ from django.db.models import Q
 
 from apps.classroom.move_access import lock_access, merge_access
 from apps.core.errors import Conflict
-from apps.core.mail.recipient_limits import Origin
 from apps.orders.ledger.history import note
 from apps.orders.models import Dispute, Gift, Order, PromoUse, ReferralReward, Refund
 from apps.orders.models.statuses import EventKind
@@ -24,9 +23,7 @@ class CannotMerge(Conflict):
 
 
 @transaction.atomic
-def merge_students(
-    *, merged_id: int, into_id: int, actor: str, origin: Origin = Origin.STAFF
-) -> bool:
+def merge_students(*, merged_id: int, into_id: int, actor: str) -> bool:
     """Move everything of the student `merged_id` to `into_id`. False if that was done before.
 
     Raises CannotMerge.
@@ -47,7 +44,7 @@ def merge_students(
     if not is_idle:
         raise CannotMerge("Ahora mismo se está dando un acceso: vuelve a intentarlo en un minuto.")
     before = merged.email
-    empty_into(merged=merged, into=into, origin=origin)
+    empty_into(merged=merged, into=into)
     for order in orders:
         if order.student_id == merged.pk:
             _move_order(order, before=before, merged=merged, into=into, actor=actor)
