@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import time_machine
 from django.test import Client
 from django_guid.context import guid
 
@@ -11,6 +12,14 @@ from apps.orders.models import Order
 from apps.pages import views
 from tests.helpers.completion import deliver, event_body
 from tests.helpers.factories import checkout_body, make_subject, whole
+from tests.helpers.plans import (
+    REFUSED_LATER,
+    buy_in_instalments,
+    charge_on,
+    day,
+    give_card,
+    pay_by_hand,
+)
 from tests.helpers.refunds import make_clerk, refund
 from tests.helpers.shop import DECLINED, SUCCESS
 
@@ -36,10 +45,34 @@ def test_each_step_of_a_purchase_is_one_line_without_the_buyer(api, sandbox, wor
     assert {"access_given", "mail_sent", "refund_requested", "refunded"} <= set(steps)
     assert ("payment_opened", reference) in of_order
     assert "rechazada" in dict(of_order)["card_refused"]
-    assert ("mail_sent", "order_confirmation") in of_order
+    mails = {detail for step, detail in of_order if step == "mail_sent"}
+    assert {"order_confirmation", "classroom_access", "refund_made", "refund_owner"} <= mails
     # An entry that is rolled back leaves no line, and none is written twice.
     assert steps.count("paid") == steps.count("access_given") == 1
     assert order.email not in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_mails_of_a_plan_are_logged_with_the_order(api, sandbox, work, caplog):
+    caplog.set_level("INFO", logger="academy.purchases")
+    plan = buy_in_instalments(api, sandbox)
+    give_card(plan, sandbox, REFUSED_LATER)
+    charge_on(18)
+    with time_machine.travel(day(18)):
+        work()
+    charge_on(20)
+    with time_machine.travel(day(20)):
+        work()
+    pay_by_hand(api, plan, sandbox, at=day(21))
+    with time_machine.travel(day(21)):
+        work()
+
+    mails = {
+        line.detail
+        for line in caplog.records
+        if line.name == "academy.purchases" and (line.order, line.step) == (plan.pk, "mail_sent")
+    }
+    assert {"instalment_notice", "instalment_unpaid", "instalment_paid"} <= mails
 
 
 @pytest.mark.django_db

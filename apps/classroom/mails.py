@@ -1,6 +1,7 @@
 """The classroom's mails. Their one-time links are created when the mail is rendered.
 
-- `classroom_access` {"provisioning_id"}: when an order's access is provided, and on resend
+- `classroom_access` {"provisioning_id", "order_id"}: when an order's access is provided, and on
+  resend
 - `classroom_link` {"account_id"}: a new link, requested on /aula/enlace
 - `classroom_confirm` {"account_id"}: instead of `classroom_link` for an account that existed before
   its student came to the shop, to the address that the classroom has for it

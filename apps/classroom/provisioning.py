@@ -188,7 +188,7 @@ def _queue_access_mail(
         key=f"classroom-access:{provisioning.order_id}:{occasion or number}",
         template=provisioning.mail,
         to=provisioning.student.email,
-        context={"provisioning_id": provisioning.pk},
+        context={"provisioning_id": provisioning.pk, "order_id": provisioning.order_id},
         origin=origin,
     )
     return mail is not None

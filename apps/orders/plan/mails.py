@@ -1,9 +1,9 @@
 """The mails of a plan of instalments, each with the link to the plan's page.
 
-- `instalment_notice` {"instalment_id"}: two days before a charge
-- `instalment_paid` {"payment_id"}: the receipt of one or several instalments
-- `instalment_unpaid` {"instalment_id", "refusal", "again_on", "same_card"}: after each declined
-  charge, and on the days of a retry if the card can't be charged any more
+- `instalment_notice` {"instalment_id", "order_id"}: two days before a charge
+- `instalment_paid` {"payment_id", "order_id"}: the receipt of one or several instalments
+- `instalment_unpaid` {"instalment_id", "order_id", "refusal", "again_on", "same_card"}: after each
+  declined charge, and on the days of a retry if the card can't be charged any more
 """
 
 from datetime import date

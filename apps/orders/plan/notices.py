@@ -40,6 +40,6 @@ def send_notice(instalment_id: int) -> bool:
             key=f"instalment-notice:{instalment.pk}",
             template="instalment_notice",
             to=instalment.order.email,
-            context={"instalment_id": instalment.pk},
+            context={"instalment_id": instalment.pk, "order_id": instalment.order_id},
         )
     )

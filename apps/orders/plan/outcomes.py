@@ -75,7 +75,7 @@ def mark_instalments_paid(
             key=f"instalment-paid:{stored.pk}",
             template="instalment_paid",
             to=order.email,
-            context={"payment_id": stored.pk},
+            context={"payment_id": stored.pk, "order_id": order.pk},
         )
     return order
 

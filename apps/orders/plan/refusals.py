@@ -88,6 +88,7 @@ def schedule_retry(instalment: Instalment, *, refusal: str, occasion: str) -> No
         to=order.email,
         context={
             "instalment_id": instalment.pk,
+            "order_id": order.pk,
             "refusal": refusal,
             "again_on": instalment.charge_on.isoformat() if instalment.charge_on else "",
             "same_card": not order.card_refusal,

@@ -117,13 +117,13 @@ def _queue_mails(order: Order, refunds: list[Refund]) -> None:
         key=f"refund-made:{refunds[0].batch}",
         template="refund_made",
         to=order.email,
-        context={"refund_ids": ids},
+        context={"refund_ids": ids, "order_id": order.pk},
     )
     queue_mail(
         key=f"refund-owner:{refunds[0].batch}",
         template="refund_owner",
         to=settings.STAFF_EMAIL,
-        context={"refund_ids": ids},
+        context={"refund_ids": ids, "order_id": order.pk},
     )
 
 

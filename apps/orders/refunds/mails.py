@@ -1,7 +1,9 @@
 """The mails about refunds. A row keeps the ids of the refunds that were confirmed together.
 
-- `refund_made` {"refund_ids"}: to the buyer. It leaves the clerk's reason out, which is for staff
-- `refund_owner` {"refund_ids"}: to `settings.STAFF_EMAIL`, with clerk, amount and reason
+Both have "refund_ids" and "order_id".
+
+- `refund_made`: to the buyer. It leaves the clerk's reason out, which is for staff
+- `refund_owner`: to `settings.STAFF_EMAIL`, with clerk, amount and reason
 """
 
 from typing import Any
