@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from apps.catalogue.models import Subject
 from apps.classroom.models import Enrolment
 from apps.orders.models import Order, Payment
+from tests.browser.buyers.test_purchase import burst_of_clicks, expect_both_mails
 from tests.browser.records import (
     bank_undecided,
     eventually,
@@ -18,7 +19,6 @@ from tests.browser.records import (
     payments_at_provider,
     switch_webhooks,
 )
-from tests.browser.test_purchase import burst_of_clicks, expect_both_mails
 from tests.browser.visitor import SLOW_CARD, Visitor
 from tests.helpers.factories import make_promo
 

@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 
 from apps.catalogue.models import Subject
 from apps.pages import models as pages
-from tests.browser.calculator import SENT, Calculator
 from tests.browser.records import (
     ACCESS,
     Shelf,
@@ -18,6 +17,7 @@ from tests.browser.records import (
     text_of,
 )
 from tests.browser.visitor import Visitor
+from tests.browser.visitors.calculator import SENT, Calculator
 from tests.helpers.factories import whole
 from tools.dev.stack import Stack
 

@@ -15,9 +15,9 @@ from playwright.sync_api import expect
 from apps.catalogue.models import Subject
 from apps.leads.models import Quote
 from apps.pricing.models import Campaign
-from tests.browser.calculator import SENT, Calculator
 from tests.browser.records import Shelf, html_of, mail_with
 from tests.browser.visitor import Visitor, moved_date
+from tests.browser.visitors.calculator import SENT, Calculator
 from tools.dev.moved_clock import moved_clock
 from tools.dev.stack import Stack
 

@@ -10,9 +10,9 @@ from playwright.sync_api import Route, expect
 
 from apps.catalogue.models import Subject, University
 from apps.leads.models import Quote
-from tests.browser.calculator import SENT, Calculator
 from tests.browser.records import Shelf, html_of, mail_with
 from tests.browser.visitor import HeldRequests, Visitor
+from tests.browser.visitors.calculator import SENT, Calculator
 
 BUDGET = "/api/send-budget-email"
 CAREFUL = {"reduced_motion": "reduce"}

@@ -20,7 +20,7 @@ from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
 
 pytestmark = pytest.mark.browser
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FRAME = "iframe[title='Marco de entrada de pago seguro']"
 CHALLENGE = "body > iframe[title='Autenticación 3-D Secure']"
 
