@@ -1,7 +1,12 @@
 """gunicorn's log, and how its processes share memory. The `Procfile` has the other options."""
 
+import atexit
 import gc
+import os
+import shutil
+import tempfile
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from gunicorn.glogging import Logger
@@ -32,17 +37,36 @@ def when_ready(server: Any) -> None:
     gc.freeze()
 
 
+def _delete_in_main_process(folder: str, main: int) -> None:
+    """Delete the counts at the end of gunicorn. Its workers end with the same handlers."""
+    if os.getpid() == main:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class RequestLogger(Logger):  # type: ignore[misc]
-    """Logs one line per request: without its query, its headers and the visitor's address.
+    """Counts each request, and logs one line: without its query, headers and the visitor's address.
 
     The proxy logs addresses, if they are needed.
     """
 
+    def __init__(self, config: Any) -> None:
+        super().__init__(config)
+        # In memory: on a full disk, a worker that writes to its mapped file is killed. systemd's
+        # RuntimeDirectory is in memory, too.
+        memory = Path(os.environ.get("RUNTIME_DIRECTORY", "/dev/shm"))  # noqa: S108
+        folder = tempfile.mkdtemp(prefix="academy-", dir=memory if memory.is_dir() else None)
+        atexit.register(_delete_in_main_process, folder, os.getpid())
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        from academy.request_metrics import count_request  # Reads the variable.
+
+        self._count = count_request
+
     def access(self, resp: Any, req: Any, environ: Any, request_time: timedelta) -> None:
+        method, path, status = req.method, environ.get("PATH_INFO", ""), resp.status_code
+        self._count(path, status, request_time)
         if not _ACCESS_LOG:
             return
         headers = {name.lower(): value for name, value in resp.headers}
-        method, path, status = req.method, environ.get("PATH_INFO", ""), resp.status_code
         milliseconds = round(request_time.total_seconds() * 1000)
         self.access_log.info(
             "%s %s %s, %s ms",

@@ -183,6 +183,8 @@ BACKUP_MAX_AGE_HOURS = env.int("BACKUP_MAX_AGE_HOURS", default=0 if DEBUG else 2
 # The monitor shows a disk that has less than this left where the shop writes, and visitors send no
 # files. 0: never.
 DISK_MIN_FREE_MB = env.int("DISK_MIN_FREE_MB", default=500)
+# The folder of PostgreSQL, if it is on this machine, whose disk is then watched, too.
+DATABASE_DIR = env.str("DATABASE_DIR", default="")
 
 # The attachments of forms that nobody has answered may take this much together.
 ATTACHMENTS_MAX_MB = env.int("ATTACHMENTS_MAX_MB", default=1000)

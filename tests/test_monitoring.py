@@ -19,12 +19,12 @@ from apps.backoffice.today.page import today_for
 from apps.core import disk_space
 from apps.core.http import health
 from apps.core.http.proxies import UNKNOWN_PROXY
-from apps.core.incidents import incident_counts, is_current
+from apps.core.incidents import incident_counts, is_current, note_incident
 from apps.core.jobs import alert_silent_processes
 from apps.core.mail.outbox import deliver_mail
 from apps.core.models import PROCESSES, Backup, Heartbeat, Incident, Restore
 from apps.core.workers.heartbeats import beat
-from apps.orders.ledger.history import note
+from apps.orders.ledger.history import REFUSAL, note
 from apps.orders.models.statuses import EventKind
 from apps.payments.events.unheard import REFUSED, events_are_missing
 from apps.payments.jobs import watch_webhooks
@@ -69,14 +69,15 @@ def test_a_disk_that_is_almost_full_turns_the_monitor_red_and_is_named(
     monkeypatch.setattr(
         disk_space.shutil,
         "disk_usage",
-        lambda folder: SimpleNamespace(free=space.get(folder, 9000 * 1024**2)),
+        lambda folder: SimpleNamespace(total=1, free=space.get(folder, 9000 * 1024**2)),
     )
 
     found = monitor("/monitor")
 
     assert (found.status_code, found.json()["problems"]) == (503, ["disk"])
     assert found.json()["checks"]["disk"]["full"] == ["backups"]
-    assert 'academy_disk_free_megabytes{folder="backups"} 499.0' in monitor("/metrics").text
+    figures = monitor("/metrics").text
+    assert f'academy_disk_free_bytes{{folder="backups"}} {499 * 1024**2:.8e}' in figures
     assert monitor("/readyz").status_code == 200
     settings.DISK_MIN_FREE_MB = 0
     assert monitor("/monitor").status_code == 200
@@ -239,16 +240,19 @@ def test_metrics_count_in_the_database_and_name_nobody(monitor, django_assert_ma
     order = make_one_of_everything()
     with transaction.atomic():
         note(order, kind=EventKind.CARD_REFUSED, actor="Stripe", reason="Tarjeta rechazada")
+    note_incident(f"{REFUSAL}{EventKind.CARD_REFUSED}")
     deliver_mail.enqueue(mail_id=7)
 
     with django_assert_max_num_queries(20):
         text = monitor("/metrics").text
 
     figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    assert figures['academy_refusals_last_hour{kind="card_refused"}'] == "1.0"
-    assert figures['academy_queue_length{queue="mail"}'] == "1.0"
-    assert figures['academy_queue_length{queue="access"}'] == "0.0"
-    assert float(figures['academy_heartbeat_age_seconds{process="clock"}']) < 60
+    assert figures['academy_refused_payments_total{kind="card_refused"}'] == "1.0"
+    assert figures['academy_queue_tasks{queue="mail"}'] == "1.0"
+    assert figures['academy_queue_tasks{queue="access"}'] == "0.0"
+    seen = float(figures['academy_heartbeat_timestamp_seconds{process="clock"}'])
+    assert 0 <= timezone.now().timestamp() - seen < 60
+    assert float(figures["academy_database_size_bytes"]) > 100_000
     assert sum(float(n) for name, n in figures.items() if name.startswith("academy_orders{")) >= 1
     assert "@" not in text
 

@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -21,12 +22,29 @@ def written_folders() -> dict[str, Path]:
     }
 
 
+def watched_folders() -> dict[str, Path]:
+    """The folders that the shop writes to, and that of PostgreSQL if it is on this machine."""
+    database = {"database": Path(settings.DATABASE_DIR)} if settings.DATABASE_DIR else {}
+    return written_folders() | database
+
+
+@dataclass(frozen=True)
+class Room:
+    """The bytes that a disk has, and those that are left."""
+
+    total: int
+    free: int
+
+
+def disk_room() -> dict[str, Room]:
+    """The room of the disk of each watched folder. A folder is created when it is needed."""
+    usage = {name: shutil.disk_usage(_existing(path)) for name, path in watched_folders().items()}
+    return {name: Room(total=disk.total, free=disk.free) for name, disk in usage.items()}
+
+
 def free_megabytes() -> dict[str, int]:
-    """The megabytes that are left for each folder. A folder is created when it is needed."""
-    return {
-        name: shutil.disk_usage(_existing(folder)).free // 1024**2
-        for name, folder in written_folders().items()
-    }
+    """The megabytes that are left for each folder."""
+    return {name: room.free // 1024**2 for name, room in disk_room().items()}
 
 
 def full_folders() -> list[str]:

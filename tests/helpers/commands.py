@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
@@ -55,7 +56,11 @@ def gunicorn(
         *("--worker-class", "gthread", "--threads", "16", "--no-control-socket"),
         *("--config", "python:academy.gunicorn_conf"),
     ]
-    with _running(command, env, log) as process:
+    with (
+        # gunicorn deletes nothing when it is killed.
+        tempfile.TemporaryDirectory() as folder,
+        _running(command, {"RUNTIME_DIRECTORY": folder, **(env or {})}, log) as process,
+    ):
         wait_until(lambda: _answers(f"http://{address}/healthz") or process.poll() is not None, 90)
         assert process.poll() is None
         yield f"http://{address}", process

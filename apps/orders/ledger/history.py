@@ -1,9 +1,11 @@
 """The history of an order and its flag for staff."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from django.db import transaction
 
+from apps.core.incidents import IncidentKind, note_incident, register_incident
 from apps.core.purchase_log import log_step
 from apps.core.transactions import require_transaction
 from apps.orders.models import Order, OrderEvent
@@ -11,6 +13,9 @@ from apps.orders.models.statuses import EventKind
 
 # Their reason is the bank's, and names nobody. Other reasons are written by staff.
 REFUSALS = (EventKind.CARD_REFUSED, EventKind.CHARGE_REFUSED, EventKind.PAYMENT_DECLINED)
+REFUSAL = "refusal-"
+for _kind in REFUSALS:
+    register_incident(f"{REFUSAL}{_kind}", IncidentKind(_kind.label, "Se cuentan para /metrics."))
 
 
 def note(order: Order, *, kind: EventKind, actor: str, reason: str, external_id: str = "") -> None:
@@ -23,6 +28,9 @@ def note(order: Order, *, kind: EventKind, actor: str, reason: str, external_id:
         order=order, kind=kind, actor=actor[:80], reason=reason[:600], external_id=external_id
     )
     log_step(order.pk, kind, reason if kind in REFUSALS else "")
+    if kind in REFUSALS:
+        # After the commit: no transaction holds the lock of the counter's row.
+        transaction.on_commit(partial(note_incident, f"{REFUSAL}{kind}"), robust=True)
 
 
 def has_event(order: Order, *, kind: EventKind, external_id: str) -> bool:
