@@ -174,6 +174,7 @@ def test_the_owner_s_statement_is_kept_and_acknowledged_after_a_stranger_s(
         confirm(client, order, details="Yo desisto", **key)
 
     case = Withdrawal.objects.latest("pk")
+    assert case.acknowledged
     assert "Yo desisto" in case.later_statements + case.details
     assert case.order == order
     assert Withdrawal.objects.count() == 3

@@ -45,10 +45,11 @@ def record_withdrawal(statement: Statement, *, token: str = "") -> Withdrawal:
         if is_repeated and not is_owner:
             return case
         mail = _queue_acknowledgement(case, entry=entry, is_owner=is_owner)
+        if (is_new or is_owner) and mail is not None and mail.status != Mail.Status.WITHHELD:
+            case.acknowledged = True
+            case.save(update_fields=["acknowledged"])
         if not is_new:
             return case
-        case.acknowledged = mail is not None and mail.status != Mail.Status.WITHHELD
-        case.save(update_fields=["acknowledged"])
         queue_mail(
             key=f"withdrawal-received:{case.pk}",
             template="withdrawal_received",
