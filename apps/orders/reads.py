@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
@@ -10,7 +10,7 @@ from apps.classroom.models import Provisioning
 from apps.core.dates import today
 from apps.core.models import Mail
 from apps.orders.models import Gift, Order
-from apps.orders.models.statuses import ACTIVE, DELIVERABLE
+from apps.orders.models.statuses import DELIVERABLE, SOLD
 from apps.pricing.reads import reminder_hours_ever
 from apps.students.models import Student
 
@@ -24,13 +24,16 @@ def paid_without_access() -> QuerySet[Order]:
     Annotated with the error of the last attempt (`access_problem`) and the time of the next
     (`access_due_at`). Both are null before the first attempt.
 
-    A gift counts from the day after its delivery was due, or while it has no address.
+    An order that was refunded in part counts while it is to open something. A gift counts from the
+    day after its delivery was due, or while it has no address.
 
     All parts use small partial indexes. An order without a provisioning can only be an error of
     the last days: years later the provisioning is deleted with the account.
     """
     access = Provisioning.objects.filter(order_id=OuterRef("pk"))
-    unfinished = Provisioning.objects.exclude(status=Provisioning.Status.CREATED)
+    unfinished = Provisioning.objects.exclude(status=Provisioning.Status.CREATED).exclude(
+        items=F("withdrawn")
+    )
     expected = Q(gift=None) | Q(gift__status=Gift.Status.DELIVERED)
     without = Order.objects.filter(
         expected, ~Exists(access), paid_at__gt=timezone.now() - UNPROVISIONED_WITHIN
@@ -48,7 +51,7 @@ def paid_without_access() -> QuerySet[Order]:
             all=True,
         )
     )
-    return Order.objects.filter(pk__in=numbers, status__in=ACTIVE).annotate(
+    return Order.objects.filter(pk__in=numbers, status__in=SOLD).annotate(
         access_problem=Subquery(access.values("last_error")[:1]),
         access_due_at=Subquery(
             access.filter(status=Provisioning.Status.PENDING).values("due_at")[:1]
