@@ -42,6 +42,11 @@ class CorrectionClosed(Conflict):
     message = "El correo de esta compra ya no se puede cambiar aquí. Escríbenos y lo cambiamos."
 
 
+class CorrectionBusy(Conflict):
+    code = "correction_busy"
+    message = "Ahora mismo estamos preparando un acceso. Vuelve a intentarlo en un minuto."
+
+
 @transaction.atomic
 def ask_for_correction(*, order_id: int, token: str, email: str) -> None:
     """Mail a link to the address that the buyer gives. Nothing changes until it is used.
@@ -112,7 +117,8 @@ def use_correction(token: str) -> bool:
     The student of the mistyped address keeps everything else: the link proves nothing about that
     address, whose owner may have a cart, or pay one at this moment. If that student may be somebody
     who uses the shop, nothing changes and the order is flagged for staff. Confirmation and access
-    mail are sent again. False if the link is of no use.
+    mail are sent again. False if the link is of no use. Raises CorrectionBusy while a worker
+    provides an access of one of the two students.
     """
     found = order_to_correct(token)
     if found is None:
@@ -132,7 +138,7 @@ def use_correction(token: str) -> bool:
     if found is None:
         return False
     order = found[0]
-    if not _is_new_student(order) or (to and _is_unsettled(to)) or not is_idle:
+    if not _is_new_student(order) or (to and _is_unsettled(to)):
         flag(
             order,
             kind=EventKind.EMAIL_CHANGED,
@@ -140,6 +146,8 @@ def use_correction(token: str) -> bool:
             reason=f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano.",
         )
         return True
+    if not is_idle:
+        raise CorrectionBusy
     to = find_or_create_student(
         email=email, phone=order.phone, first_name=order.first_name, last_name=order.last_name
     )

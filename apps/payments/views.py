@@ -16,7 +16,7 @@ from apps.core.http.response_headers import paying_page, private_page
 from apps.core.models import SiteSettings
 from apps.orders.api import order_by_payment
 from apps.orders.checkout.remind import order_of_unsubscribe_token, stop_reminders
-from apps.orders.email_correction import order_to_correct, use_correction
+from apps.orders.email_correction import CorrectionBusy, order_to_correct, use_correction
 from apps.orders.errors import OrderNotFound
 from apps.pricing.reads import current_pricing, current_terms
 
@@ -108,16 +108,22 @@ def confirm_email(request: HttpRequest) -> HttpResponse:
 
     The page is the same whether the address could be changed or staff have to decide.
     """
-    token = request.GET.get("enlace", "")
-    if request.method == "POST" and use_correction(token):
-        return render(request, "payments/confirm_email.html", {"confirmed": True})
-    found = order_to_correct(token) if request.method != "POST" else None
+    token, template = request.GET.get("enlace", ""), "payments/confirm_email.html"
+    status, notice, found = 200, "", None
+    if request.method == "POST":
+        try:
+            if use_correction(token):
+                return render(request, template, {"confirmed": True})
+        except CorrectionBusy as busy:
+            status, notice = busy.status, busy.message
+    if request.method != "POST" or notice:
+        found = order_to_correct(token)
     number, email = (found[0].pk, found[1]) if found else (None, "")
     return render(
         request,
-        "payments/confirm_email.html",
-        {"number": number, "email": email},
-        status=200 if found else 410,
+        template,
+        {"number": number, "email": email, "notice": notice},
+        status=status if found else 410,
     )
 
 

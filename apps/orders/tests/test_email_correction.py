@@ -93,6 +93,25 @@ def test_access_that_is_still_being_prepared_is_mailed_to_the_right_address_only
     assert "classroom_access" not in mails_to(WRONG)
 
 
+def test_buyer_may_try_again_while_a_worker_provides_the_access(api, sandbox, work):
+    correction = buy(api)
+    assert api.post("orders/correct-email", correction)[0] == 200
+    Provisioning.objects.update(leased_until=timezone.now() + timedelta(minutes=1))
+    order = Order.objects.get()
+
+    busy = Client().post(correction_url(order, RIGHT))
+
+    assert busy.status_code == 409
+    assert "Vuelve a intentarlo en un minuto" in busy.content.decode()
+    assert "Sí, es mi correo" in busy.content.decode()
+    order.refresh_from_db()
+    assert (order.flag, order.email) == ("", WRONG)
+    Provisioning.objects.update(leased_until=None)
+    assert confirm_correction() == 200
+    order.refresh_from_db()
+    assert (order.flag, order.email) == ("", RIGHT)
+
+
 def test_purchase_goes_to_the_student_who_has_the_right_address_already(api, sandbox, work):
     buy(api, RIGHT, subject="Derecho")
     work()
