@@ -112,14 +112,15 @@ def move_rewards_of(order: Order, *, before: Student, to: Student, actor: str) -
     """Give `to` the friend code and the reward that come from an order which was the other's.
 
     The code moves if the order has given it and `to` has none; otherwise it is switched off. The
-    reward for inviting the buyer is canceled if `to` is no new buyer, or is who invited. The caller
-    holds the locks of the order and of both students' codes.
+    reward for inviting the buyer is canceled if `to` is no new buyer, or is who invited, and so is
+    a reward for which `to` has bought with the code. The caller holds the locks of both students'
+    orders and codes.
     """
     code = PromoCode.objects.filter(
         student=before, is_referral_code=True, created_at__gte=order.paid_at
     ).first()
     if code is not None:
-        _move_code(code, to)
+        _move_code(code, to, actor=actor)
     reward = ReferralReward.objects.filter(order=order).first()
     if reward is None:
         return
@@ -131,8 +132,11 @@ def move_rewards_of(order: Order, *, before: Student, to: Student, actor: str) -
         ReferralReward.objects.filter(pk=reward.pk).update(friend=to)
 
 
-def _move_code(code: PromoCode, to: Student) -> None:
-    ReferralReward.objects.filter(promo_code=code).exclude(friend=to).update(student=to)
+def _move_code(code: PromoCode, to: Student, *, actor: str) -> None:
+    rewards = ReferralReward.objects.filter(promo_code=code)
+    for reward in rewards.filter(friend=to).select_related("order"):
+        cancel_reward(reward.order, "El código es del propio comprador", actor=actor)
+    rewards.exclude(friend=to).update(student=to)
     if PromoCode.objects.filter(student=to, is_referral_code=True).exists():
         PromoCode.objects.filter(pk=code.pk).update(active=False)
         return

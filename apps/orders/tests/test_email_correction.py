@@ -144,6 +144,21 @@ def test_reward_for_the_order_s_friend_code_goes_to_the_right_address(api, sandb
     assert not code.active, "one code for each student"
 
 
+def test_buyer_of_both_orders_gives_no_reward_for_inviting_themselves(api, sandbox, work):
+    correction = buy(api)
+    code = PromoCode.objects.get(student__email=WRONG)
+    friend = {"email": RIGHT, "phone": "+34699000111"}
+    reward = earn_reward(make_subject("Cálculo", "200.00"), code, **friend)
+    assert reward.status == "held"
+
+    assert api.post("orders/correct-email", correction)[0] == 200
+    assert confirm_correction() == 200
+
+    reward.refresh_from_db()
+    assert (reward.status, reward.student.email) == ("canceled", WRONG)
+    assert reward.order.events.filter(kind="reward_canceled").count() == 1
+
+
 @pytest.mark.parametrize("case", ["second time", "a day later", "unpaid", "another token"])
 def test_correction_is_refused(api, sandbox, case):
     correction = buy(api)
