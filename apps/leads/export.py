@@ -6,20 +6,14 @@ from datetime import datetime
 from django.utils.timezone import localtime
 
 from apps.core.spreadsheets import as_csv
-from apps.leads.careers import career_name
+from apps.leads.fields import FIELDS
 from apps.leads.models import Lead
 
 HEADINGS = (
     "Recibida",
     "Formulario",
     "Estado",
-    "Nombre",
-    "Correo",
-    "Teléfono",
-    "Carrera",
-    "Universidad",
-    "Asignatura",
-    "Mensaje",
+    *(field.label for field in FIELDS),
     "Asignada a",
     "Respondida",
     "Página",
@@ -33,18 +27,11 @@ def leads_csv(leads: Iterable[Lead]) -> str:
 
 
 def _row(lead: Lead) -> tuple[str, ...]:
-    request = getattr(lead, "subject_request", None)
     return (
         _moment(lead.created_at),
         lead.get_kind_display(),
         lead.get_status_display(),
-        lead.name,
-        lead.email,
-        lead.phone,
-        career_name(lead.career),
-        request.university if request else "",
-        request.subject_name if request else "",
-        lead.message,
+        *(field.shown(lead) for field in FIELDS),
         lead.assigned_to.get_username() if lead.assigned_to else "",
         _moment(lead.answered_at),
         lead.page,

@@ -21,7 +21,7 @@ from apps.catalogue.reads import catalogue_vat_note
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import absolute_url, register_mail
 from apps.core.vat import vat_note
-from apps.leads.careers import career_name
+from apps.leads.fields import LINES, OF_REQUEST
 from apps.leads.models import Lead, LeadEntry, Quote, RequestedSubject
 from apps.leads.quote_links import link_path
 from apps.pricing.payment_type import PaymentType
@@ -80,15 +80,9 @@ def _lead_assigned(ids: dict[str, Any]) -> dict[str, Any]:
 
 def _facts(lead: Lead) -> list[tuple[str, str]]:
     """Return what the visitor typed as (label, value), for the mail to staff."""
-    facts = [
-        ("Nombre", lead.name),
-        ("Correo", lead.email),
-        ("Teléfono", lead.phone),
-        ("Carrera", career_name(lead.career)),
-        ("Página", lead.page),
-    ]
-    if request := getattr(lead, "subject_request", None):
-        facts += [("Universidad", request.university), ("Asignatura", request.subject_name)]
+    facts = [(field.label, field.shown(lead)) for field in LINES]
+    facts.append(("Página", lead.page))
+    facts += [(field.label, field.shown(lead)) for field in OF_REQUEST]
     if attachment := getattr(lead, "attachment", None):
         size = filesizeformat(attachment.size)
         facts.append(("Archivo", f"{attachment.original_name} ({size})"))

@@ -12,6 +12,7 @@ from apps.core.admin_log import redact_entries_of
 from apps.core.mail.outbox import delete_mails_about
 from apps.core.privacy import PersonalData, counted, register_personal_data, register_retention
 from apps.leads import attachments
+from apps.leads.fields import OF_LEAD, OF_REQUEST
 from apps.leads.models import Attachment, Lead, LeadEntry, Quote, RequestedSubject
 from apps.leads.withdrawal import privacy as _withdrawals  # noqa: F401  (registers its rules)
 from apps.pricing.models import PromoCode
@@ -31,10 +32,12 @@ def _export(email: str) -> list[dict[str, Any]]:
         {
             "formulario": lead.get_kind_display(),
             "recibida": lead.created_at.isoformat(),
-            "nombre": lead.name,
-            "teléfono": lead.phone,
-            "carrera": lead.career,
-            "mensaje": lead.message,
+            **{
+                field.label.lower(): field.typed(lead)
+                for field in OF_LEAD
+                # The person's own address, by which the leads were found.
+                if field.name != "email"
+            },
             "aceptado": [consent.wording for consent in lead.consents.all()],
             "página": lead.page,
             "código_enviado": lead.promo_code.code if lead.promo_code else None,
@@ -72,10 +75,8 @@ def _details(lead: Lead) -> dict[str, Any]:
             "precio": str(quote.final_price),
         }
     if hasattr(lead, "subject_request"):
-        request = lead.subject_request
         details["asignatura_pedida"] = {
-            "asignatura": request.subject_name,
-            "universidad": request.university,
+            field.label.lower(): field.typed(lead) for field in OF_REQUEST
         }
     if hasattr(lead, "attachment"):
         details["archivo"] = lead.attachment.original_name

@@ -11,7 +11,7 @@ from django.utils.timezone import localtime
 from apps.core.identity import email_identity
 from apps.core.models import Mail
 from apps.core.staff.admin_base import money
-from apps.leads.careers import career_name
+from apps.leads.fields import LINES, OF_REQUEST, FormField
 from apps.leads.inbox.first_answers import in_words
 from apps.leads.models import Lead, LeadEntry, Quote, Withdrawal
 from apps.students.models import Student
@@ -58,18 +58,19 @@ def contents_of(lead: Lead, user: Any) -> dict[str, Any]:
 
 
 def _facts(lead: Lead, user: Any) -> list[Fact]:
-    facts = [
-        Fact("Correo", lead.email, f"mailto:{lead.email}"),
-        Fact("Teléfono", lead.phone, f"tel:{lead.phone.replace(' ', '')}"),
-        Fact("Carrera", career_name(lead.career)),
-        Fact("Página", lead.page, lead.page),
-    ]
+    """What the visitor typed, and what came of it. The page's heading has the name."""
+    links = {"email": f"mailto:{lead.email}", "phone": f"tel:{lead.phone.replace(' ', '')}"}
     if request := getattr(lead, "subject_request", None):
-        url = _link(user, "leads_requestedsubject", request.requested_subject_id)
-        facts += [
-            Fact("Asignatura", request.subject_name, url),
-            Fact("Universidad", request.university),
-        ]
+        wanted = request.requested_subject_id
+        links["subject_name"] = _link(user, "leads_requestedsubject", wanted)
+
+    def fact(field: FormField) -> Fact:
+        return Fact(field.label, field.shown(lead), links.get(field.name, ""))
+
+    facts = [fact(field) for field in LINES if field.name != "name"]
+    facts.append(Fact("Página", lead.page, lead.page))
+    # A field with a link comes first: the subject, then its university.
+    facts += [fact(field) for field in sorted(OF_REQUEST, key=lambda one: one.name not in links)]
     if attachment := getattr(lead, "attachment", None):
         url = reverse("admin:leads_attachment_download", args=[attachment.pk])
         size = filesizeformat(attachment.size)
