@@ -9,8 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.core.errors import AcademyError
-from apps.core.http.bad_requests import refusal
 from apps.core.page_cache.policy import ANSWER_CACHING
+from apps.core.web.bad_requests import refusal
 from apps.pricing.reads import current_terms
 from apps.pricing.sale_terms import SaleTerms
 

@@ -7,9 +7,9 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": [],
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "apps.core.api_schema.AcademySchema",
-    "EXCEPTION_HANDLER": "apps.core.api.exception_handler",
+    "DEFAULT_PARSER_CLASSES": ["apps.core.web.parsers.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "apps.core.web.api_schema.AcademySchema",
+    "EXCEPTION_HANDLER": "apps.core.web.api.exception_handler",
     "COERCE_DECIMAL_TO_STRING": False,
 }
 

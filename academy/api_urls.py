@@ -3,7 +3,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 
 from academy.api_docs import Docs, Schema
-from apps.core.api import UnknownPath
+from apps.core.web.api import UnknownPath
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("apps.catalogue.urls")),

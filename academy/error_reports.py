@@ -5,7 +5,7 @@ from typing import Any
 
 from django_guid.context import guid
 
-from apps.core.logs import redacted
+from apps.core.monitoring.logs import redacted
 
 # The parts of a request that a report may name. Query, body, cookies and headers may not leave.
 OF_REQUEST = ("method", "url")

@@ -30,12 +30,12 @@ def logging_config(*, debug: bool) -> dict[str, Any]:
         },
         "formatters": {
             "text": {
-                "()": "apps.core.logs.RedactingFormatter",
+                "()": "apps.core.monitoring.logs.RedactingFormatter",
                 "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
                 "datefmt": WITH_OFFSET,
             },
             "json": {
-                "()": "apps.core.logs.RedactingJsonFormatter",
+                "()": "apps.core.monitoring.logs.RedactingJsonFormatter",
                 "fmt": ["levelname", "name", "message", "request_id", "process"],
                 "rename_fields": {"levelname": "level", "name": "logger"},
                 "timestamp": "time",

@@ -89,17 +89,17 @@ MIDDLEWARE = [
     "django_guid.middleware.guid_middleware",
     # Before all others: it answers for them.
     "apps.core.page_cache.middleware.PageCacheMiddleware",
-    "apps.core.http.middleware.PieceOfWorkMiddleware",
+    "apps.core.web.middleware.PieceOfWorkMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "apps.core.storage.static_files.StaticFilesMiddleware",
     # Compresses pages to a sixth. Django adds random padding against the BREACH attack.
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
-    "apps.core.http.middleware.BrowserHeadersMiddleware",
-    "apps.core.http.health.ProbeMiddleware",
-    "apps.core.http.proxies.UnknownProxyMiddleware",
-    "apps.core.http.middleware.BadRequestMiddleware",
-    "apps.core.http.middleware.CanonicalPathMiddleware",
+    "apps.core.web.middleware.BrowserHeadersMiddleware",
+    "apps.core.web.health.ProbeMiddleware",
+    "apps.core.web.proxies.UnknownProxyMiddleware",
+    "apps.core.web.middleware.BadRequestMiddleware",
+    "apps.core.web.middleware.CanonicalPathMiddleware",
     "apps.payments.middleware.StripeTimeMiddleware",
     "django.middleware.http.ConditionalGetMiddleware",
     "apps.classroom.middleware.ClassroomSessionMiddleware",
@@ -126,7 +126,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "apps.core.context.site",
+                "apps.core.web.context.site",
                 "apps.catalogue.context.vat",
                 "apps.pages.context.test_mode",
                 "apps.pages.context.sale_terms",
@@ -220,7 +220,7 @@ WHITENOISE_USE_FINDERS = DEBUG
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[.-][0-9A-Za-z]{8,12}\..+$"
 
 # ---------------------------------------------------------------- security
-SESSION_ENGINE = "apps.core.http.session_store"
+SESSION_ENGINE = "apps.core.web.session_store"
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https://")
 # A browser accepts a `__Host-` cookie only from this very host, encrypted and for all paths:

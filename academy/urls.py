@@ -5,8 +5,8 @@ from django.views.generic import RedirectView
 from apps.backoffice.accounts.password_links import SetPassword, forgotten_password
 from apps.backoffice.forbidden import forbidden
 from apps.backoffice.monitor.views import metrics, monitor
-from apps.core.http.bad_requests import bad_request
-from apps.core.http.csp_reports import csp_report
+from apps.core.web.bad_requests import bad_request
+from apps.core.web.csp_reports import csp_report
 from apps.pages.views import not_found, server_error
 
 urlpatterns = [

@@ -17,7 +17,7 @@ def refuse(reason: str) -> NoReturn:
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "academy.settings")
 try:
     django.setup(set_prefix=False)
-    from apps.core.http.wsgi import Handler
+    from apps.core.web.wsgi import Handler
 
     application = Handler()
 except ImproperlyConfigured as error:

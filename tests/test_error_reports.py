@@ -21,7 +21,7 @@ from django.test import Client
 def fail(*args, **kwargs):
     email = address
     raise RuntimeError(f"no row for {email} with {key}")
-from apps.core.http import health
+from apps.core.web import health
 health.PROBES["/healthz"] = fail
 headers = {"cookie": f"s={secret}", "user-agent": "Ana"}
 client = Client(raise_request_exception=False, headers=headers)

@@ -16,13 +16,13 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from apps.backoffice.today.page import today_for
-from apps.core import disk_space
-from apps.core.http import health
-from apps.core.http.proxies import UNKNOWN_PROXY
-from apps.core.incidents import incident_counts, is_current, note_incident
 from apps.core.jobs import alert_silent_processes
 from apps.core.mail.outbox import deliver_mail
 from apps.core.models import PROCESSES, Backup, Heartbeat, Incident, Restore
+from apps.core.monitoring import disk_space
+from apps.core.monitoring.incidents import incident_counts, is_current, note_incident
+from apps.core.web import health
+from apps.core.web.proxies import UNKNOWN_PROXY
 from apps.core.workers.heartbeats import beat
 from apps.orders.ledger.history import REFUSAL, note
 from apps.orders.models.statuses import EventKind

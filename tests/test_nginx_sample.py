@@ -16,7 +16,7 @@ import pytest
 import requests
 from django.conf import settings
 
-from apps.core.api import PublicAPIView
+from apps.core.web.api import PublicAPIView
 from apps.leads.api import SendPreviewContact
 from apps.payments.api import StripeWebhook
 from tests.helpers.certificate import make_certificate

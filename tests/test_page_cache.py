@@ -13,13 +13,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve, reverse
 
 from apps.catalogue.models import Lesson, Subject, University
-from apps.core import retention
-from apps.core.http.response_headers import is_public
+from apps.core import privacy
 from apps.core.models import PublicChange, SiteSettings
 from apps.core.page_cache import answers
 from apps.core.page_cache.policy import is_kept
 from apps.core.page_cache.triggers import shown_tables
 from apps.core.privacy import purge_all
+from apps.core.web.response_headers import is_public
 from apps.pages.exercises import EXERCISES
 from apps.pages.models import Faq
 from apps.pricing.models import Campaign
@@ -167,7 +167,7 @@ def test_counts_of_students_render_no_page_again(subject):
 
 
 def test_nightly_purge_keeps_the_newest_changes(monkeypatch):
-    monkeypatch.setattr(retention, "KEPT_CHANGES", 3)
+    monkeypatch.setattr(privacy, "KEPT_CHANGES", 3)
     for _ in range(5):
         newest = PublicChange.objects.create()
     purge_all()

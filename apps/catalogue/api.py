@@ -18,7 +18,7 @@ from apps.catalogue.serializers import (
     SuggestionsOut,
     UniversityOut,
 )
-from apps.core.api import PublicAPIView
+from apps.core.web.api import PublicAPIView
 
 
 class Universities(PublicAPIView):

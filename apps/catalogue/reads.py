@@ -24,9 +24,9 @@ from apps.catalogue.shapes import (
     subject_shape,
     university_shape,
 )
+from apps.catalogue.vat import Vat, vat_note
 from apps.core.errors import NotFound
 from apps.core.render_memory import remembered
-from apps.core.vat import Vat, vat_note
 
 # The largest discount that a card states.
 MOST_DISCOUNT = 90

@@ -6,6 +6,6 @@ class ClassroomConfig(AppConfig):
     verbose_name = "Aula virtual"
 
     def ready(self) -> None:
-        from apps.classroom import mails, receivers  # noqa: F401  (receivers connect themselves)
+        from apps.classroom import checks, mails, receivers  # noqa: F401  (they register themselves)
 
         mails.register()

@@ -10,8 +10,8 @@ from apps.classroom.forms import NewLinkForm
 from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
 from apps.core.mail.recipient_limits import Origin
-from apps.core.throttle import Limit, client_network
-from apps.core.timing import constant_time
+from apps.core.web.throttle import Limit, client_network
+from apps.core.web.timing import constant_time
 from apps.students.devices import known_device
 
 # Renders a page from (request, template name, context, status).

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from apps.core.http.response_headers import PRIVATE_FORM
+from apps.core.web.response_headers import PRIVATE_FORM
 
 # The parameter with which the sign-in page explains that a session has ended.
 SESSION_ENDED = "sesion"

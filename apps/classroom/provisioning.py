@@ -17,13 +17,13 @@ from apps.classroom.backends.base import ClassroomError, Item, NeedsStaff
 from apps.classroom.models import ACCESS_MAIL, AccessChange, Provisioning
 from apps.classroom.rights import access_end, rights_of, update_enrolments
 from apps.classroom.sync import Sent, closed_items, queue_sync, send_rights
+from apps.core.database import insert_new
 from apps.core.dates import today
 from apps.core.errors import Conflict, TooManyRequests
-from apps.core.inserts import insert_new
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.models import SiteSettings
-from apps.core.purchase_log import log_step
+from apps.core.monitoring.purchase_log import log_step
 from apps.students.models import Student
 
 MAX_RESENDS = 3

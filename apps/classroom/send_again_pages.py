@@ -16,9 +16,9 @@ from apps.classroom.send_again import (
     sharing_course,
     students_with_access,
 )
-from apps.core.admin_log import log_about, log_rows
 from apps.core.errors import Conflict
 from apps.core.staff.admin_buttons import Repeated, button_view
+from apps.core.staff.admin_log import log_about, log_rows
 from apps.students.models import Student
 
 OF_STUDENT = "classroom.send_student_access"

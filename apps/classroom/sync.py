@@ -23,7 +23,7 @@ from apps.classroom.backends.base import (
 )
 from apps.classroom.models import AccessChange, Account, Provisioning
 from apps.classroom.rights import rights_of
-from apps.core.transactions import require_transaction
+from apps.core.database import require_transaction
 from apps.students.models import Student
 
 # The mail that announces the access of a purchase.

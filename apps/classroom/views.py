@@ -28,10 +28,10 @@ from apps.classroom.middleware import SESSION_ENDED
 from apps.classroom.models import Account
 from apps.classroom.reads import subjects_of
 from apps.core.errors import TooManyRequests
-from apps.core.http.response_headers import private_form_page
 from apps.core.identity import email_identity
 from apps.core.models import SiteSettings
-from apps.core.throttle import Limit, client_network, pseudonym, visitor_in_log
+from apps.core.web.response_headers import private_form_page
+from apps.core.web.throttle import Limit, client_network, pseudonym, visitor_in_log
 from apps.students.devices import known_device, remember_device
 from apps.students.session import SignInUnavailable, current_student, sign_in, sign_out
 

@@ -16,11 +16,9 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 
-from apps.core.admin_log import log_reading
-from apps.core.http.response_headers import NO_STORE
-from apps.core.incidents import current_incidents, kind_of
 from apps.core.jobs import all_jobs, clock_is_running, run_soon
 from apps.core.legal.placeholders import check_placeholders, current_numbers, upgraded
+from apps.core.legal.staff_html import check_html
 from apps.core.mail.outbox import discard_mails, retry_mail
 from apps.core.mail.preview_views import mail_frame, preview_urls
 from apps.core.mail.registry import CannotShow, render_for_staff
@@ -35,14 +33,16 @@ from apps.core.models import (
     ScheduledJob,
     SiteSettings,
 )
+from apps.core.monitoring.incidents import current_incidents, kind_of
 from apps.core.staff import backup_admin  # noqa: F401  (registers itself)
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, ReadOnlyAdmin, moment
 from apps.core.staff.admin_conflicts import GuardsChanges
 from apps.core.staff.admin_filters import MailTemplateFilter, month_filter
+from apps.core.staff.admin_log import log_reading
 from apps.core.staff.fresh_password import AsksPasswordForFields
 from apps.core.staff.legal_text_form import LegalTextForm, based_on, newest_text
 from apps.core.staff.staff_admin import DeletedRowAdmin, StaffActionAdmin
-from apps.core.staff_html import check_html
+from apps.core.web.response_headers import NO_STORE
 
 __all__ = ("DeletedRowAdmin", "StaffActionAdmin")
 

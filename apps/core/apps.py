@@ -4,8 +4,8 @@ from django.db.models.signals import post_migrate, post_save, pre_save
 from django.urls import reverse
 from django.utils.module_loading import autodiscover_modules
 
-from apps.core.form_messages import speak_our_spanish
 from apps.core.legal.publish import publish_first_versions
+from apps.core.web.form_messages import speak_our_spanish
 
 
 class CoreConfig(AppConfig):
@@ -18,17 +18,17 @@ class CoreConfig(AppConfig):
         super().import_models()
 
     def ready(self) -> None:
-        from apps.core import checks, public_pictures, retention  # noqa: F401  (registers the system checks)
-        from apps.core.api_sentences import use_familiar_sentences
-        from apps.core.backup_record import create_missing_row
+        from apps.core import checks, privacy, public_pictures  # noqa: F401  (registers the system checks)
+        from apps.core.backup_record import create_backup_row
         from apps.core.mail.recipient_limits import Origin
         from apps.core.mail.registry import absolute_url, register_mail
         from apps.core.models import LegalText, SiteSettings
+        from apps.core.monitoring.tracing import add_request_id
         from apps.core.page_cache.triggers import create_triggers, shown_publicly
         from apps.core.rehearsal import announce, refuse_marked_database
         from apps.core.staff import recycle_bin
-        from apps.core.staff_log import copy_entry
-        from apps.core.tracing import add_request_id
+        from apps.core.staff.staff_log import copy_entry
+        from apps.core.web.api_sentences import use_familiar_sentences
         from apps.core.workers import silence
         from apps.core.workers.heartbeats import create_missing_rows
 
@@ -50,7 +50,7 @@ class CoreConfig(AppConfig):
         post_migrate.connect(publish_first_versions, sender=self)
         post_save.connect(copy_entry, sender="admin.LogEntry")
         post_migrate.connect(create_missing_rows, sender=self)
-        post_migrate.connect(create_missing_row, sender=self)
+        post_migrate.connect(create_backup_row, sender=self)
         shown_publicly(LegalText, SiteSettings)
         post_migrate.connect(create_triggers, sender=self)
         pre_save.connect(add_request_id, sender="django_tasks_database.DBTaskResult")
@@ -58,6 +58,6 @@ class CoreConfig(AppConfig):
         autodiscover_modules("jobs")
         # Each app's `privacy.py` registers its personal data and its retention rules.
         autodiscover_modules("privacy")
-        retention.register()
+        privacy.register()
         recycle_bin.register()
         public_pictures.register()

@@ -37,7 +37,7 @@ class Backup(models.Model):
         return self.archive or "Ninguna"
 
 
-def create_missing_row(apps: Apps = current_apps, **kwargs: object) -> None:
+def create_backup_row(apps: Apps = current_apps, **kwargs: object) -> None:
     """Create the row of a shop that was never backed up (post_migrate handler)."""
     try:
         rows = apps.get_model("core", "Backup")._default_manager

@@ -18,7 +18,7 @@ from apps.core.setting_forms import (
     misspelt_names,
     transfer_iban,
 )
-from apps.core.setting_ranges import range_problems
+from apps.core.setting_ranges import RANGES, range_problems
 
 # The web process runs the checks with this tag, all other processes run all checks.
 START = "start"
@@ -27,7 +27,6 @@ SHORTEST_MONITOR_TOKEN = 20
 # The SECRET_KEY of deploy/compose.env.example.
 PUBLISHED_KEY = "change-me-to-fifty-or-more-random-characters-of-your-own"
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
-CLASSROOMS = ("local", "moodle")
 # Mails are kept as files, printed or dropped: nobody gets them.
 MAIL_NOT_SENT = (
     "apps.core.mail.backends.FileBackend",
@@ -47,7 +46,7 @@ def deployment_problems() -> list[str]:
         problems += [*_secret_key(), *_hosts(), *_rate_limits(), *_monitor_token()]
         problems += [*bucket_keys(), *misspelt_names()]
         if not settings.ALLOW_LOCAL_SITE:
-            problems += [*_published_key(), *_site(), *_mail(), *_database(), *_classroom()]
+            problems += [*_published_key(), *_site(), *_mail(), *_database()]
             problems += [] if settings.REHEARSAL else backup_recipient()
     return problems
 
@@ -58,37 +57,7 @@ def check_deployment(**kwargs: Any) -> list[CheckMessage]:
 
 
 def _impossible_values() -> list[str]:
-    problems = []
-    if settings.CLASSROOM not in CLASSROOMS:
-        problems.append("CLASSROOM solo admite local o moodle.")
-    if settings.CLASSROOM == "moodle" and not (settings.MOODLE_URL and settings.MOODLE_TOKEN):
-        problems.append("CLASSROOM=moodle necesita MOODLE_URL y MOODLE_TOKEN.")
-    if not _is_group_pattern(settings.MOODLE_GROUP):
-        problems.append("MOODLE_GROUP solo admite {semester} y {year} entre llaves.")
-    problems += [
-        f"{name} debe ser una dirección como https://aula.midominio.es, o /aula en este sitio."
-        for name in ("PORTAL_URL", "PORTAL_PROFILE_URL")
-        if not _is_address(getattr(settings, name))
-    ]
-    return [*problems, *transfer_iban(), *range_problems()]
-
-
-def _is_group_pattern(text: str) -> bool:
-    try:
-        text.format(semester="", year=2027)
-    except (AttributeError, LookupError, ValueError):
-        return False
-    return True
-
-
-def _is_address(text: str) -> bool:
-    """Whether a link may lead there: a page of this site, or a web address and no script."""
-    try:
-        address = urlsplit(text)
-        is_web = address.scheme in ("http", "https") and bool(address.hostname)
-    except ValueError:
-        return False
-    return is_web or (text.startswith("/") and not text.startswith(("//", "/\\")))
+    return [*transfer_iban(), *range_problems(RANGES)]
 
 
 def _secret_key() -> list[str]:
@@ -159,21 +128,6 @@ def _site() -> list[str]:
     if _is_example(host):
         problems.append("SITE_URL es una dirección de ejemplo.")
     return problems
-
-
-def _classroom() -> list[str]:
-    """The token of Moodle's web service, and students' passwords, must not travel in clear."""
-    addresses = {
-        "PORTAL_URL": settings.PORTAL_URL,
-        "PORTAL_PROFILE_URL": settings.PORTAL_PROFILE_URL,
-    }
-    if settings.CLASSROOM == "moodle":
-        addresses["MOODLE_URL"] = settings.MOODLE_URL
-    return [
-        f"{name} debe empezar por https://."
-        for name, address in addresses.items()
-        if address.lower().startswith("http:")
-    ]
 
 
 def _mail() -> list[str]:

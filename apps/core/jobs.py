@@ -20,10 +20,10 @@ from django.utils import timezone
 
 from apps.core.mail.outbox import queue_mail, requeue_stuck_mails
 from apps.core.models import ScheduledJob
+from apps.core.monitoring.tracing import new_id
 from apps.core.privacy import purge_all
 from apps.core.render_memory import piece_of_work
 from apps.core.retries import CLOCK_DIFFERENCE, unleased
-from apps.core.tracing import new_id
 from apps.core.workers.lost_tasks import requeue_killed, start_postponed
 from apps.core.workers.silence import mail_about_silent_processes
 

@@ -332,7 +332,7 @@ class HeartbeatQuerySet(models.QuerySet["Heartbeat"]):
 class Heartbeat(models.Model):
     """The last sign of life of a process that runs beside the web process.
 
-    `core.heartbeats` writes it. After each migration every process of `PROCESSES` has its row.
+    `workers.heartbeats` writes it. After each migration every process of `PROCESSES` has its row.
     """
 
     name = models.CharField("proceso", max_length=40, unique=True)

@@ -8,16 +8,30 @@ address identifies a person, because visitors who fill in a form are not student
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django_tasks.base import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
 
-from apps.core.admin_log import redact_entries_naming
 from apps.core.errors import Conflict
+from apps.core.identity import names_address
+from apps.core.models import Mail, PublicChange, StaffAction
 
 logger = logging.getLogger(__name__)
+
+# The same period as the provider's events, which the mails refer to.
+MAIL_RETENTION = timedelta(days=396)
+TASK_RETENTION = timedelta(days=30)
+# Enough for every change that is committed while old ones are deleted, and quickly counted.
+KEPT_CHANGES = 1_000
+REDACTED = "(datos borrados)"
 
 
 class CannotErase(Conflict):
@@ -95,6 +109,43 @@ def erase_all(email: str) -> list[str]:
     return sentences
 
 
+def redact_entries_of(rows: QuerySet[Any]) -> None:
+    """Redact the log entries about these rows. Author and time of each change stay.
+
+    Call this in the caller's transaction, before the rows are deleted.
+    """
+    ids = [str(pk) for pk in rows.values_list("pk", flat=True)]
+    content_type = ContentType.objects.get_for_model(rows.model)
+    _redact(LogEntry.objects.filter(content_type=content_type, object_id__in=ids))
+    _redact_actions(
+        StaffAction.objects.filter(about=rows.model._meta.label_lower, object_id__in=ids)
+    )
+
+
+def redact_entries_naming(email: str) -> None:
+    """Redact every log entry that names this address, and none that names a longer one."""
+    _redact(_naming(LogEntry.objects.all(), email, "object_repr", "change_message"))
+    _redact_actions(_naming(StaffAction.objects.all(), email, "object_repr", "text"))
+
+
+def _naming(rows: QuerySet[Any], email: str, *columns: str) -> QuerySet[Any]:
+    contains = Q()
+    for column in columns:
+        contains |= Q(**{f"{column}__icontains": email})
+    found = rows.filter(contains).values_list("pk", *columns)
+    return rows.filter(
+        pk__in=[pk for pk, *texts in found if any(names_address(text, email) for text in texts)]
+    )
+
+
+def _redact_actions(actions: QuerySet[StaffAction]) -> None:
+    actions.update(object_repr=REDACTED, text="")
+
+
+def _redact(entries: QuerySet[LogEntry]) -> None:
+    entries.update(object_repr=REDACTED, change_message="")
+
+
 def is_in_use(email: str) -> bool:
     """Whether the person is active: a recent form or an open cart."""
     return any(data.in_use(email.strip().lower()) for data in _personal_data)
@@ -131,3 +182,34 @@ def purge_all() -> list[tuple[str, int]]:
 def counted(count: int, one: str, many: str) -> list[str]:
     """A list with "3 solicitudes" to add to a preview; an empty list for a count of 0."""
     return [f"{count} {one if count == 1 else many}"] if count else []
+
+
+def _purge_mails(now: datetime) -> int:
+    return Mail.objects.filter(created_at__lt=now - MAIL_RETENTION).delete()[0]
+
+
+def _purge_sessions(now: datetime) -> int:
+    return Session.objects.filter(expire_date__lt=now).delete()[0]
+
+
+def _purge_tasks(now: datetime) -> int:
+    finished = DBTaskResult.objects.filter(
+        status__in=(TaskResultStatus.SUCCESSFUL, TaskResultStatus.FAILED),
+        finished_at__lt=now - TASK_RETENTION,
+    )
+    return finished.delete()[0]
+
+
+def _purge_changes(now: datetime) -> int:
+    newest = PublicChange.objects.order_by("pk").last()
+    if newest is None:
+        return 0
+    return PublicChange.objects.filter(pk__lte=newest.pk - KEPT_CHANGES).delete()[0]
+
+
+def register() -> None:
+    """Register the rules for the rows of the infrastructure: mails, sessions, finished tasks."""
+    register_retention("Correos de más de 13 meses", _purge_mails)
+    register_retention("Sesiones caducadas", _purge_sessions)
+    register_retention("Tareas terminadas hace más de 30 días", _purge_tasks)
+    register_retention("Cambios de las páginas públicas, salvo los 1.000 últimos", _purge_changes)

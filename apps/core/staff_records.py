@@ -13,7 +13,7 @@ DELETED_KEPT_FOR = timedelta(days=30)
 class StaffAction(models.Model):
     """One entry of the log of staff: what somebody did, read or exported. Entries are only added.
 
-    The name of the author stays after their account is gone. `core.staff_log` writes the entries.
+    The name of the author stays after their account is gone. `staff_log` writes the entries.
     """
 
     class Kind(models.TextChoices):

@@ -16,12 +16,12 @@ from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.core.admin_log import log_reading, log_rows
 from apps.core.errors import AcademyError
 from apps.core.identity import email_identity
 from apps.core.money import format_euros
 from apps.core.staff.admin_base import NOTHING, ReadOnlyAdmin, list_link, moment, money
 from apps.core.staff.admin_filters import month_filter
+from apps.core.staff.admin_log import log_reading, log_rows
 from apps.core.staff.fresh_password import fresh_password_required
 from apps.invoices.billing import can_correct_recipient, correct_recipient, give_details
 from apps.invoices.forms import BillingForm

@@ -6,8 +6,8 @@ Prices are final. The base and the tax are computed from the total of each rate.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from apps.catalogue.vat import Vat
 from apps.core.money import half_up
-from apps.core.vat import Vat
 
 # The cents of each rate, tax included.
 Totals = Mapping[Vat, int]

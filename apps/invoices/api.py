@@ -7,9 +7,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.api import PublicAPIView
-from apps.core.http.response_headers import PRIVATE
-from apps.core.throttle import Limit
+from apps.core.web.api import PublicAPIView
+from apps.core.web.response_headers import PRIVATE
+from apps.core.web.throttle import Limit
 from apps.invoices.billing import (
     LENGTHS,
     AlreadyInvoiced,

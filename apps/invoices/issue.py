@@ -12,10 +12,10 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.catalogue.vat import Vat
 from apps.core.mail.outbox import queue_mail
 from apps.core.models import SiteSettings
 from apps.core.money import to_euros
-from apps.core.vat import Vat
 from apps.invoices.amounts import TaxLine, change_totals, difference
 from apps.invoices.expected import expected_cents
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice

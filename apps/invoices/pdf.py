@@ -11,8 +11,8 @@ from django.conf import settings
 from fpdf import FPDF
 from fpdf.enums import XPos, YPos
 
+from apps.catalogue.vat import EXEMPTION, Vat
 from apps.core.money import format_euros
-from apps.core.vat import EXEMPTION, Vat
 from apps.invoices.models import Invoice
 from apps.invoices.snapshot import tax_lines_of
 from apps.invoices.tax_ids import COUNTRIES

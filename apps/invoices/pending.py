@@ -7,8 +7,8 @@ from django.db.models import F
 from django.utils import timezone
 from django_tasks import task
 
+from apps.core.database import require_transaction
 from apps.core.models import SiteSettings
-from apps.core.transactions import require_transaction
 from apps.invoices.issue import try_to_issue
 from apps.invoices.models import BillingDetails, Invoice, PendingInvoice
 from apps.orders.models import Order

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.utils.timezone import localdate
 
+from apps.catalogue.vat import Vat
 from apps.core.dates import today
 from apps.core.models import SiteSettings
 from apps.core.money import to_cents
-from apps.core.vat import Vat
 from apps.invoices.amounts import TaxLine, breakdown, spread, totals_by_rate
 from apps.invoices.models import Invoice
 from apps.invoices.tax_ids import is_spanish_tax_id

@@ -11,10 +11,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from apps.core.api import refuse_cross_site
 from apps.core.errors import AcademyError, CrossSite, NotFound, TooManyRequests
-from apps.core.http.response_headers import private_form_page, private_page
-from apps.core.throttle import Limit
+from apps.core.web.api import refuse_cross_site
+from apps.core.web.response_headers import private_form_page, private_page
+from apps.core.web.throttle import Limit
 from apps.invoices.billing import (
     full_invoice_of,
     give_details,

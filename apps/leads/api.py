@@ -17,11 +17,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.catalogue.reads import on_sale_subjects
-from apps.core.api import PublicAPIView
 from apps.core.errors import Invalid, NotFound, StorageFull, TooLarge
-from apps.core.http.response_headers import NO_STORE
 from apps.core.money import as_json, to_cents
-from apps.core.throttle import Limit, client_networks
+from apps.core.web.api import PublicAPIView
+from apps.core.web.response_headers import NO_STORE
+from apps.core.web.throttle import Limit, client_networks
 from apps.leads import attachments
 from apps.leads import serializers as shapes
 from apps.leads.models import Quote

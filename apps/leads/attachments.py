@@ -14,8 +14,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import Sum
 
-from apps.core.disk_space import full_folders
 from apps.core.errors import StorageFull
+from apps.core.monitoring.disk_space import full_folders
 from apps.core.storage.file_storage import PRIVATE
 from apps.leads.models import Attachment, Lead
 

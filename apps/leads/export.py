@@ -5,7 +5,7 @@ from datetime import datetime
 
 from django.utils.timezone import localtime
 
-from apps.core.spreadsheets import as_csv
+from apps.core.staff.spreadsheets import as_csv
 from apps.leads.fields import FIELDS
 from apps.leads.models import Lead
 

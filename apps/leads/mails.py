@@ -18,9 +18,9 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
 from apps.catalogue.reads import catalogue_vat_note
+from apps.catalogue.vat import vat_note
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import absolute_url, register_mail
-from apps.core.vat import vat_note
 from apps.leads.fields import LINES, OF_REQUEST
 from apps.leads.models import Lead, LeadEntry, Quote, RequestedSubject
 from apps.leads.quote_links import link_path

@@ -8,9 +8,14 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from apps.core.admin_log import redact_entries_of
 from apps.core.mail.outbox import delete_mails_about
-from apps.core.privacy import PersonalData, counted, register_personal_data, register_retention
+from apps.core.privacy import (
+    PersonalData,
+    counted,
+    redact_entries_of,
+    register_personal_data,
+    register_retention,
+)
 from apps.leads import attachments
 from apps.leads.fields import OF_LEAD, OF_REQUEST
 from apps.leads.models import Attachment, Lead, LeadEntry, Quote, RequestedSubject

@@ -7,11 +7,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.classroom.provisioning import account_status
-from apps.core.api import PublicAPIView
 from apps.core.errors import Invalid
-from apps.core.http.response_headers import PRIVATE
 from apps.core.money import as_json, to_cents
-from apps.core.throttle import Limit
+from apps.core.web.api import PublicAPIView
+from apps.core.web.response_headers import PRIVATE
+from apps.core.web.throttle import Limit
 from apps.orders.checkout.recover import recover
 from apps.orders.checkout.take_up import open_order
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction

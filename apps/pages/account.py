@@ -19,9 +19,9 @@ from rest_framework import serializers
 
 from apps.classroom.forms import NewLinkForm, SiteForm
 from apps.classroom.link_requests import request_link
-from apps.core.http.response_headers import private_form_page
 from apps.core.privacy import export_all
-from apps.core.throttle import Limit
+from apps.core.web.response_headers import private_form_page
+from apps.core.web.throttle import Limit
 from apps.orders.contact_rules import clean_phone
 from apps.orders.invoice_link import invoice_url
 from apps.orders.plan.plan_link import plan_url

@@ -1,7 +1,7 @@
 from typing import Any
 
-from apps.core.context import academy_props
 from apps.core.dates import today
+from apps.core.web.context import academy_props
 from apps.pricing.calculator import date_range_of
 from apps.pricing.reads import current_pricing
 

@@ -13,11 +13,11 @@ from django.views.decorators.http import require_safe
 from apps.catalogue import reads
 from apps.catalogue.addresses import subject_path, university_path
 from apps.catalogue.serializers import DEFAULT_PAGE_SIZE, PAGE_SIZES
-from apps.core.context import academy_props
-from apps.core.http.response_headers import paying_page
 from apps.core.money import to_cents
 from apps.core.page_cache.policy import public_page
+from apps.core.web.context import academy_props
 from apps.pages.pager import page_links
+from apps.payments.stripe.page_policy import paying_page
 from apps.pricing.reads import campaign_today, current_terms, pricing_data
 from apps.pricing.rules import CampaignTerms, subject_card
 

@@ -14,9 +14,8 @@ from apps.catalogue import reads
 from apps.catalogue.addresses import ROOT, id_in
 from apps.catalogue.models import Degree, Subject, SubjectQuerySet, University
 from apps.catalogue.search import LONGEST_SEARCH, search_catalogue
-from apps.core.context import academy_props
-from apps.core.http.response_headers import paying_page
 from apps.core.page_cache.policy import public_page
+from apps.core.web.context import academy_props
 from apps.pages import structured_data
 from apps.pages.content import EXAM, SUBJECT_CONTENT
 from apps.pages.crumbs import Crumb
@@ -24,6 +23,7 @@ from apps.pages.models import TeamMember
 from apps.pages.opinions.ratings import FEWEST_OF_A_SUBJECT, rating_of
 from apps.pages.pager import page_links
 from apps.pages.subject_prices import SubjectPrices, questions_about
+from apps.payments.stripe.page_policy import paying_page
 from apps.pricing.reads import campaign_today, current_terms, pricing_data
 
 PAGE_SIZE = 24

@@ -11,14 +11,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from apps.catalogue.reads import most_frequent_price, universities_open_first
-from apps.core.context import academy_props
 from apps.core.errors import Busy, StorageFull
-from apps.core.http.bad_requests import refusal
 from apps.core.models import LegalText
 from apps.core.money import to_cents
+from apps.core.monitoring.tracing import support_code
 from apps.core.page_cache.policy import public_page
 from apps.core.storage.assets import find_asset
-from apps.core.tracing import support_code
+from apps.core.web.bad_requests import refusal
+from apps.core.web.context import academy_props
 from apps.pages.calculator_props import calculator_props
 from apps.pages.claims import current_claims
 from apps.pages.content import EXAM, METHOD, SUBJECT_CONTENT, example_budgets

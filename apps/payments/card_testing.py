@@ -18,7 +18,7 @@ from django.utils import timezone
 from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
 from apps.core.mail.outbox import queue_mail
-from apps.core.throttle import (
+from apps.core.web.throttle import (
     IPV6_NETWORKS,
     Limit,
     Mark,

@@ -8,6 +8,18 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from apps.core.checks import START
+from apps.core.setting_ranges import range_problems
+
+RANGES: dict[str, tuple[float, float]] = {
+    "REFUSED_CARDS_PER_MINUTE": (1, 100_000),
+    # Stripe cancels an unpaid PaymentIntent of its own accord after a day.
+    "OPEN_PAYMENT_MINUTES": (5, 1_440),
+    "STRIPE_TIMEOUT": (1, 120),
+    "STRIPE_REQUEST_SECONDS": (1, 120),
+    "STRIPE_MAX_WAITING": (1, 100),
+    "STRIPE_BREAKER_FAILURES": (1, 1_000),
+    "STRIPE_BREAKER_SECONDS": (1, 3_600),
+}
 
 # A key as Stripe writes it. "sk_live_…", as in the guide, is none.
 _KEY = re.compile(r"(?:(?:sk|rk|pk)_(?:live|test)_|whsec_)[A-Za-z0-9_+/=]+", re.ASCII)
@@ -24,7 +36,7 @@ def configuration_problems() -> list[str]:
     missing = [name for name, value in keys.items() if not value]
     if missing and not settings.STRIPE_SANDBOX:
         problems.append(f"Faltan {', '.join(missing)} en el entorno.")
-    problems += _wrong_keys()
+    problems += [*_wrong_keys(), *range_problems(RANGES)]
     if settings.STRIPE_CHECKOUT not in ("embedded", "hosted"):
         problems.append("STRIPE_CHECKOUT solo admite embedded o hosted.")
     if settings.APPLE_PAY_DOMAIN_FILE and not Path(settings.APPLE_PAY_DOMAIN_FILE).is_file():

@@ -12,8 +12,8 @@ from django.db.models import F
 from django.utils import timezone
 from django_tasks import task
 
+from apps.core.database import insert_new
 from apps.core.errors import AcademyError
-from apps.core.inserts import insert_new
 from apps.payments.card_testing import count_refused_cards
 from apps.payments.events.handlers import REFUSALS_OF, handle, is_of_other_mode, object_id
 from apps.payments.models import ProviderEvent

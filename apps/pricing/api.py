@@ -3,7 +3,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.api import PublicAPIView
+from apps.core.web.api import PublicAPIView
 from apps.pricing.reads import current_pricing
 
 

@@ -5,9 +5,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.api import PublicAPIView
 from apps.core.fields import EmailField
-from apps.core.http.response_headers import NO_STORE
+from apps.core.web.api import PublicAPIView
+from apps.core.web.response_headers import NO_STORE
 from apps.students.models import Student
 from apps.students.session import current_student
 

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from rest_framework.request import Request
 
 from apps.core.identity import email_identity
-from apps.core.known_devices import KnownDevices
+from apps.core.web.known_devices import KnownDevices
 from apps.students.models import Student
 from apps.students.session import current_student
 

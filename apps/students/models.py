@@ -151,7 +151,7 @@ class SignIn(models.Model):
     student = models.ForeignKey(
         Student, models.CASCADE, related_name="sign_ins", verbose_name="alumno"
     )
-    # The session's name in its table (`core.session_store`), which opens nothing. Empty after the
+    # The session's name in its table (`web.session_store`), which opens nothing. Empty after the
     # sign-in has ended.
     session_key = models.CharField(max_length=40, blank=True, editable=False, db_index=True)
     started_at = models.DateTimeField("desde", auto_now_add=True)

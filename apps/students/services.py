@@ -11,12 +11,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from apps.core.admin_log import redact_entries_of
+from apps.core.database import insert_new
 from apps.core.errors import Invalid
-from apps.core.inserts import insert_new
 from apps.core.mail.outbox import move_waiting_mails, queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.models import LegalText
+from apps.core.privacy import redact_entries_of
 from apps.students.consent_wordings import TEXTS, WALLET_WORDINGS, WORDINGS
 from apps.students.models import Consent, ErasureRequest, FormerEmail, Student
 from apps.students.session import end_sessions

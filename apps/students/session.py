@@ -10,7 +10,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 
 from apps.core.errors import AcademyError
-from apps.core.http.session_store import delete_stored, stored_key, stored_keys
+from apps.core.web.session_store import delete_stored, stored_key, stored_keys
 from apps.students.models import SignIn, Student
 
 SESSION_KEY = "student_id"

@@ -12,7 +12,7 @@ from django.conf import settings
 from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, Response, Route, expect
 
 from apps.catalogue.models import Degree, Lesson, Subject
-from apps.core.http.session_store import SessionStore
+from apps.core.web.session_store import SessionStore
 from apps.students.models import Student
 from apps.students.session import SESSION_KEY
 

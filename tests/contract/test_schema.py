@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from schemathesis.checks import CHECKS
 from schemathesis.generation import GenerationMode
 
-from apps.core.http.wsgi import Handler
+from apps.core.web.wsgi import Handler
 from tests.contract.fuzzed import FUZZED
 from tests.helpers.factories import checkout_body, make_subject, whole
 

@@ -1,7 +1,7 @@
 """Tests see the transactions that production sees.
 
 pytest-django wraps most tests in a transaction, so that code which lacks `atomic` would pass.
-`apps.core.transactions`, which `queue_mail` asks, ignores the transaction of the
+`apps.core.database`, which `queue_mail` asks, ignores the transaction of the
 test. Django's own check of `select_for_update` does not, and SQLite has none.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import TransactionManagementError
 
-from apps.core.transactions import in_transaction
+from apps.core.database import in_transaction
 
 
 def refuse_locks_outside_transactions() -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 from django.test import Client
 
-from apps.core.api import MAX_ERRORS, PublicAPIView
+from apps.core.web.api import MAX_ERRORS, PublicAPIView
 from tests.contract.test_api import PATHS
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from django.apps import apps
 from django.test import Client
 from django.utils import timezone
 
-from apps.core import disk_space
 from apps.core.models import SiteSettings
+from apps.core.monitoring import disk_space
 from apps.core.privacy import purge_all
 from apps.leads import api as forms
 from apps.leads.models import Attachment, Lead, RequestedSubject

@@ -7,8 +7,8 @@ import os
 import pytest
 from django.test import Client
 
-from apps.core.http import csp_reports
-from apps.core.throttle import Limit
+from apps.core.web import csp_reports
+from apps.core.web.throttle import Limit
 from tests.test_start import DEPLOYMENT, ROOT, run
 
 pytestmark = pytest.mark.django_db
@@ -123,7 +123,7 @@ def report(body, **extra):
 
 
 def test_reports_are_counted_in_the_log_without_secrets(caplog):
-    with caplog.at_level(logging.WARNING, "apps.core.http.csp_reports"):
+    with caplog.at_level(logging.WARNING, "apps.core.web.csp_reports"):
         for _ in range(12):
             assert report(json.dumps({"csp-report": REPORT})).status_code == 204
 
@@ -136,7 +136,7 @@ def test_reports_are_counted_in_the_log_without_secrets(caplog):
 
 def test_reports_of_the_reporting_api_are_counted(caplog):
     body = [{"type": "csp-violation", "body": {"effectiveDirective": "img-src"}}]
-    with caplog.at_level(logging.WARNING, "apps.core.http.csp_reports"):
+    with caplog.at_level(logging.WARNING, "apps.core.web.csp_reports"):
         assert report(json.dumps(body)).status_code == 204
 
     assert "img-src" in caplog.text

@@ -19,10 +19,10 @@ from django.test import Client, RequestFactory
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.core.errors import TooManyRequests
-from apps.core.http import bad_requests
-from apps.core.http.wsgi import Handler
 from apps.core.storage.file_storage import all_names
-from apps.core.throttle import Limit, client_network
+from apps.core.web import bad_requests
+from apps.core.web.throttle import Limit, client_network
+from apps.core.web.wsgi import Handler
 from apps.leads import attachments
 from apps.leads.models import Lead
 from tests.contract.test_api import PATHS

@@ -11,7 +11,7 @@ from django.core.cache import cache
 from gunicorn.config import Config
 
 from academy import gunicorn_conf
-from apps.core.http.wsgi import Handler
+from apps.core.web.wsgi import Handler
 
 pytestmark = pytest.mark.usefixtures("kept_connection")
 

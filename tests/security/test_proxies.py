@@ -3,7 +3,7 @@
 import pytest
 from django.test import RequestFactory
 
-from apps.core.throttle import client_address
+from apps.core.web.throttle import client_address
 
 
 def asked_from(forwarded):

@@ -36,12 +36,12 @@ from apps.backoffice.accounts.sign_in import (
 from apps.backoffice.accounts.step_pages import step_context
 from apps.core.errors import TooManyRequests
 from apps.core.fields import EmailFormField
-from apps.core.http.response_headers import private_form_page
 from apps.core.mail.outbox import queue_mail
 from apps.core.mail.recipient_limits import Origin
 from apps.core.mail.registry import AccountUrl, NoLongerDue, absolute_url, register_mail
-from apps.core.throttle import Limit
-from apps.core.timing import constant_time
+from apps.core.web.response_headers import private_form_page
+from apps.core.web.throttle import Limit
+from apps.core.web.timing import constant_time
 
 # Requests from one network, whether the account exists or not.
 OF_VISITOR = Limit("staff-password-link", times=5, seconds=900)

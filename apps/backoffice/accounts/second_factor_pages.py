@@ -16,10 +16,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 from apps.backoffice.accounts import second_factor
 from apps.backoffice.accounts.password_page import next_page
 from apps.backoffice.models import Authenticator
-from apps.core.admin_log import log_rows
 from apps.core.errors import TooManyRequests
+from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
-from apps.core.throttle import Limit, client_network, visitor_in_log
+from apps.core.web.throttle import Limit, client_network, visitor_in_log
 
 logger = logging.getLogger(__name__)
 # In addition to django-otp's own pause after each wrong code.

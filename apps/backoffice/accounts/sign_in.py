@@ -19,9 +19,9 @@ from django_otp import login as mark_verified
 
 from apps.backoffice.accounts import second_factor
 from apps.core.errors import TooManyRequests
-from apps.core.known_devices import KnownDevices
 from apps.core.mail.outbox import queue_mail
-from apps.core.throttle import Limit, client_network, visitor_in_log
+from apps.core.web.known_devices import KnownDevices
+from apps.core.web.throttle import Limit, client_network, visitor_in_log
 
 logger = logging.getLogger(__name__)
 # Counted by user and address together, so that guesses from another address lock nobody out.

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.core.staff.fresh_password import note_password
-from apps.core.throttle import visitor_in_log
+from apps.core.web.throttle import visitor_in_log
 
 LONGEST = timedelta(hours=12)
 IDLE = timedelta(hours=2)

@@ -15,12 +15,12 @@ from django.utils import timezone
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult, get_date_max
 
-from apps.core.disk_space import free_megabytes, full_folders
-from apps.core.http.health import readiness
-from apps.core.http.proxies import UNKNOWN_PROXY
-from apps.core.incidents import incident_counts, is_current
 from apps.core.jobs import failing_jobs
 from apps.core.models import Backup, Heartbeat, Mail, ScheduledJob
+from apps.core.monitoring.disk_space import free_megabytes, full_folders
+from apps.core.monitoring.incidents import incident_counts, is_current
+from apps.core.web.health import readiness
+from apps.core.web.proxies import UNKNOWN_PROXY
 from apps.core.workers.lost_tasks import failed_since
 from apps.leads.attachments import MEGABYTE, waiting_bytes
 from apps.orders.reads import paid_without_access

@@ -18,10 +18,10 @@ from prometheus_client.registry import Collector
 
 from academy.request_metrics import register_requests
 from apps.backoffice.monitor.facts import queues
-from apps.core.disk_space import disk_room
-from apps.core.incidents import incident_counts
 from apps.core.jobs import failing_jobs
 from apps.core.models import Backup, Heartbeat, Mail, ScheduledJob
+from apps.core.monitoring.disk_space import disk_room
+from apps.core.monitoring.incidents import incident_counts
 from apps.leads.attachments import MEGABYTE, waiting_bytes
 from apps.orders.ledger.history import REFUSAL
 from apps.orders.models import Order, Payment, Refund

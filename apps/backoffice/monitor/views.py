@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from apps.backoffice.monitor.facts import all_checks
 from apps.backoffice.monitor.metrics import CONTENT_TYPE, exposition
-from apps.core.http.response_headers import NO_STORE
+from apps.core.web.response_headers import NO_STORE
 
 View = Callable[[HttpRequest], HttpResponse]
 

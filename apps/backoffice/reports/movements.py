@@ -18,7 +18,7 @@ from apps.backoffice.reports.figures import (
 )
 from apps.backoffice.reports.month import Month
 from apps.core.money import to_cents, to_euros
-from apps.core.spreadsheets import as_text
+from apps.core.staff.spreadsheets import as_text
 from apps.orders.models import Payment
 from apps.payments.models import BalanceEntry
 

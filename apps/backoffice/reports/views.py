@@ -14,11 +14,11 @@ from apps.backoffice.reports.chart import Chart, takings_chart
 from apps.backoffice.reports.figures import Figures, figures_of
 from apps.backoffice.reports.month import Month, month_of, this_month
 from apps.backoffice.reports.movements import HEADINGS, as_workbook, movements
-from apps.core.admin_log import log_rows
 from apps.core.errors import AcademyError
 from apps.core.replica import from_replica
-from apps.core.spreadsheets import as_csv
+from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.spreadsheets import as_csv
 from apps.payments.balance_copy import fetch_balance
 from apps.payments.models import BalanceEntry
 

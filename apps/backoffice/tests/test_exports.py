@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from openpyxl import load_workbook
 
-from apps.core.spreadsheets import FORMULA_STARTS, as_text
+from apps.core.staff.spreadsheets import FORMULA_STARTS, as_text
 from apps.payments.models import BalanceEntry
 from apps.pricing.models import PromoBatch, PromoCode
 from tests.helpers.admin import admin_url
@@ -33,7 +33,7 @@ DOWNLOADS = {
 }  # fmt: skip
 # The modules that write CSV or Excel files. A test fails for any other module that writes them.
 WRITERS = {
-    "apps/core/spreadsheets.py", "apps/catalogue/exchange/writing.py",
+    "apps/core/staff/spreadsheets.py", "apps/catalogue/exchange/writing.py",
     "apps/backoffice/reports/movements.py",
 }  # fmt: skip
 # Pages that Django makes for each model.

@@ -18,7 +18,7 @@ from django_otp.oath import totp
 from apps.backoffice.accounts.second_factor import GUARDED, OPEN_MODELS
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.backoffice.models import Authenticator, BackupCodes
-from apps.core.throttle import pseudonym
+from apps.core.web.throttle import pseudonym
 from apps.orders.models import Order
 from tests.helpers.admin import admin_url
 

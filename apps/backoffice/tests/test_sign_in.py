@@ -17,7 +17,7 @@ from django_otp.oath import totp
 from apps.backoffice.models import Authenticator
 from apps.core.models import Mail
 from apps.core.staff.fresh_password import FRESH, PasswordConfirmation
-from apps.core.throttle import pseudonym
+from apps.core.web.throttle import pseudonym
 from apps.leads.models import Lead
 from apps.orders.models import ReferralReward
 from tests.helpers.admin import admin_url

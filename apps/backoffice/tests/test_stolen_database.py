@@ -53,7 +53,7 @@ def test_a_copy_has_no_session_key_and_its_names_open_no_session(client):
 
 
 def test_a_sign_in_of_a_student_names_its_session_by_the_digest(rf):
-    from apps.core.http.session_store import SessionStore
+    from apps.core.web.session_store import SessionStore
 
     order = make_one_of_everything()
     SignIn.objects.all().delete()

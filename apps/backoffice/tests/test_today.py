@@ -13,10 +13,10 @@ from django.utils import timezone
 from apps.backoffice.accounts.staff_groups import create_groups
 from apps.classroom.models import AccessChange, Account, Provisioning
 from apps.classroom.provisioning import provision
-from apps.core.http.proxies import UNKNOWN_PROXY
-from apps.core.incidents import note_incident
 from apps.core.mail.registry import render_mail
 from apps.core.models import Heartbeat, Mail, ScheduledJob
+from apps.core.monitoring.incidents import note_incident
+from apps.core.web.proxies import UNKNOWN_PROXY
 from apps.core.workers import heartbeats
 from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Withdrawal

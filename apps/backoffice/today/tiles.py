@@ -15,9 +15,9 @@ from django.urls import reverse
 
 from apps.backoffice.today.one_statement import Question
 from apps.classroom.models import STUCK_CHANGE, AccessChange, Account
-from apps.core.incidents import current_incidents
 from apps.core.jobs import failing_jobs
 from apps.core.models import Backup, Heartbeat, Mail
+from apps.core.monitoring.incidents import current_incidents
 from apps.invoices.models import PendingInvoice, TaxRecord
 from apps.leads.models import Lead, Withdrawal
 from apps.orders.models import (

@@ -14,7 +14,7 @@ from django.urls import URLPattern, path
 from apps.catalogue.models import Degree, Lesson, Subject
 from apps.catalogue.services import prices_changed_by
 from apps.catalogue.subject_copies import NameTaken, copy_subject, move_lesson
-from apps.core.admin_log import log_rows
+from apps.core.staff.admin_log import log_rows
 
 MOVES = {"up": -1, "down": 1}
 

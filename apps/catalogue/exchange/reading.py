@@ -20,7 +20,7 @@ from apps.catalogue.exchange.error_messages import csv_reason, json_reason, xlsx
 from apps.catalogue.exchange.file_errors import BadFile, FileError, FileErrors
 from apps.catalogue.models import University
 from apps.catalogue.text import search_form
-from apps.core.spreadsheets import FORMULA_STARTS
+from apps.core.staff.spreadsheets import FORMULA_STARTS
 
 MOST_COLUMNS = 64
 LONGEST_TITLE = 100

@@ -18,7 +18,7 @@ from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.uploads import State, confirm_upload, store_upload
 from apps.catalogue.exchange.writing import CONTENT_TYPES, write_catalogue
 from apps.catalogue.models import CatalogueUpload, Subject
-from apps.core.admin_log import log_rows
+from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
 
 # About 20,000 subjects with their lessons. Larger files need the import command.

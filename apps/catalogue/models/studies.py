@@ -13,7 +13,7 @@ from apps.catalogue import addresses, lookups  # noqa: F401  (registers __includ
 from apps.catalogue.logos import HasLogo
 from apps.catalogue.recorded import Named, RecordedQuerySet
 from apps.catalogue.text import search_form
-from apps.core.vat import Vat
+from apps.catalogue.vat import Vat
 
 PRICE: dict[str, Any] = {"max_digits": 8, "decimal_places": 2}
 

@@ -4,7 +4,7 @@ import pytest
 
 from apps.catalogue.models import Subject
 from apps.catalogue.reads import catalogue_vat_note
-from apps.core.vat import Vat
+from apps.catalogue.vat import Vat
 from tests.helpers.factories import make_subject
 
 pytestmark = pytest.mark.django_db

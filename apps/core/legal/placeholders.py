@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from apps.core.staff_html import clean_html
+from apps.core.legal.staff_html import clean_html
 
 PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}")
 # A placeholder, with the full stop that ends its sentence.

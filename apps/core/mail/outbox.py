@@ -17,9 +17,9 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from django_tasks import task
 
+from apps.core.database import insert_new, require_transaction
 from apps.core.errors import TooManyRequests
 from apps.core.identity import names_address
-from apps.core.inserts import insert_new
 from apps.core.mail.delivery import (
     ServerUnreachable,
     compose,
@@ -35,9 +35,8 @@ from apps.core.mail.registry import (
     student_of,
 )
 from apps.core.models import Mail
-from apps.core.purchase_log import log_step
+from apps.core.monitoring.purchase_log import log_step
 from apps.core.render_memory import remembering
-from apps.core.transactions import require_transaction
 
 logger = logging.getLogger(__name__)
 

@@ -16,12 +16,12 @@ from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_POST
 
 from apps.core.errors import TooManyRequests
-from apps.core.http.response_headers import NO_STORE
 from apps.core.mail.delivery import compose, open_connection
 from apps.core.mail.outbox import new_message_id
 from apps.core.mail.registry import RenderedMail
 from apps.core.mail.samples import MailPreview, mail_preview, mail_previews, render_sample
-from apps.core.throttle import Limit
+from apps.core.web.response_headers import NO_STORE
+from apps.core.web.throttle import Limit
 
 SAMPLE_SENDS = Limit("mail-sample", times=10, seconds=600)
 DARK = "(prefers-color-scheme: dark)"

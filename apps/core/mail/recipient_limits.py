@@ -11,7 +11,7 @@ from django.conf import settings
 
 from apps.core.errors import TooManyRequests
 from apps.core.identity import email_identity
-from apps.core.throttle import Limit
+from apps.core.web.throttle import Limit
 
 HOUR = 3600
 DAY = 24 * HOUR

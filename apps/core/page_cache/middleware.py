@@ -12,11 +12,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.http import http_date
 
 from apps.core.dates import today
-from apps.core.http import bad_requests
 from apps.core.page_cache.answers import LARGEST_BODY, Answer, Key, Store
 from apps.core.page_cache.policy import normalised_query, parameters_of
 from apps.core.page_cache.version import Version
 from apps.core.render_memory import Memory, remembering
+from apps.core.web import bad_requests
 
 # An answer, and the reads that it was rendered from, are kept for this long each.
 LIFETIME_S = 60

@@ -20,18 +20,17 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
-from apps.core.admin_log import log_reading, log_rows
-from apps.core.fields import EmailFormField
+from apps.core.fields import EmailFormField, EurosField
 from apps.core.models import StaffAction
 from apps.core.money import format_euros, to_cents
-from apps.core.money_fields import EurosField
 from apps.core.public_pictures import PictureField
+from apps.core.staff.admin_log import log_reading, log_rows
 from apps.core.staff.admin_lookups import GuardedLookups
 from apps.core.staff.admin_spanish import SpanishAdmin
 from apps.core.staff.fresh_password import PasswordConfirmation
 from apps.core.staff.picture_input import PictureInput
 from apps.core.staff.recycle_bin import keep
-from apps.core.staff_log import with_values
+from apps.core.staff.staff_log import with_values
 
 # The type stubs' classes are generic. Django's own are not.
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class AcademyModelAdmin(GuardedLookups, SpanishAdmin):
         return message if add else with_values(message, form, formsets)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
-        """Log one row at a time: Django sends no signal for several at once (`core.staff_log`)."""
+        """Log one row at a time, for `staff_log`: Django sends no signal for several at once."""
         log = super().log_deletions
         return [log(request, cast(Any, [row])) for row in queryset]
 

@@ -11,8 +11,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
-from apps.core.admin_log import log_about
 from apps.core.errors import AcademyError, Conflict
+from apps.core.staff.admin_log import log_about
 from apps.core.staff.fresh_password import REPEAT, PasswordConfirmation, password_is_fresh
 
 

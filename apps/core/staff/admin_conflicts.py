@@ -16,7 +16,7 @@ from django import forms
 from django.db.models import Model
 from django.http import HttpRequest
 
-from apps.core.transactions import in_transaction
+from apps.core.database import in_transaction
 
 if TYPE_CHECKING:
     from django.contrib.admin.options import InlineModelAdmin, ModelAdmin

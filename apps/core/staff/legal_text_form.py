@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from apps.core.legal.staff_html import check_html
 from apps.core.models import LegalText
-from apps.core.staff_html import check_html
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[LegalText]

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from apps.core.logs import RedactingFormatter, RedactingJsonFormatter, redacted
+from apps.core.monitoring.logs import RedactingFormatter, RedactingJsonFormatter, redacted
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from apps.core.legal.publish import FIRST_VERSION
+from apps.core.legal.staff_html import check_html, clean_html
 from apps.core.models import LegalText, SiteSettings
-from apps.core.staff_html import check_html, clean_html
 from tests.helpers.admin import admin_url
 from tools.dev.processes import ROOT
 
@@ -140,7 +140,7 @@ def test_no_other_text_becomes_part_of_a_page_unescaped():
     """A list of the modules that mark text as safe HTML. A new one needs a reason here."""
     allowed = {
         "apps/backoffice/accounts/second_factor_pages.py",  # the QR code, drawn by a package
-        "apps/core/staff_html.py",  # cleaned
+        "apps/core/legal/staff_html.py",  # cleaned
         "apps/pages/templatetags/pages.py",  # JSON, with its own escapes
     }
     folders = (ROOT / "apps", ROOT / "templates")

@@ -10,7 +10,7 @@ from django_tasks_db.models import DBTaskResult
 
 from apps.core.mail.outbox import deliver_mail
 from apps.core.management.commands import worker
-from apps.core.task_claim import claim_task
+from apps.core.workers.claim import claim_task
 from tests.helpers.commands import manage
 from tests.helpers.parallel import in_parallel
 from tests.helpers.worker import run_worker

@@ -1,6 +1,6 @@
 from hypothesis import strategies as st
 
-from apps.core.vat import Vat
+from apps.catalogue.vat import Vat
 from apps.invoices.amounts import (
     breakdown,
     change_totals,

@@ -11,9 +11,9 @@ from django.db import connection
 from pypdf import PdfReader
 
 from apps.catalogue.models import Subject
+from apps.catalogue.vat import Vat
 from apps.core.dates import today
 from apps.core.models import Mail, SiteSettings
-from apps.core.vat import Vat
 from apps.invoices import pending
 from apps.invoices.issue import bring_up_to_date, try_to_issue
 from apps.invoices.jobs import issue_invoices

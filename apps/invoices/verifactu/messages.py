@@ -10,7 +10,7 @@ from datetime import date
 from typing import Any
 from xml.etree import ElementTree as Xml
 
-from apps.core.vat import Vat
+from apps.catalogue.vat import Vat
 from apps.invoices.models import Invoice, TaxRecord
 from apps.invoices.snapshot import tax_lines_of
 from apps.invoices.tax_ids import COUNTRIES

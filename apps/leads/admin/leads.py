@@ -12,11 +12,11 @@ from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from apps.core.admin_log import log_rows
 from apps.core.models import StaffAction
-from apps.core.spreadsheets import csv_answer
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, moment
+from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.spreadsheets import csv_answer
 from apps.leads import attachments
 from apps.leads.export import leads_csv
 from apps.leads.inbox.conversation import assign_lead, set_status

@@ -12,8 +12,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 
-from apps.core.admin_log import log_reading
 from apps.core.errors import AcademyError
+from apps.core.staff.admin_log import log_reading
 from apps.leads.inbox.contents import contents_of
 from apps.leads.inbox.conversation import add_note, answer_lead, assign_lead, set_status
 from apps.leads.inbox.convert import give_code, order_values, send_quote_to

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.core.models import LegalText, Mail, RateCount
-from apps.core.throttle import Limit
+from apps.core.web.throttle import Limit
 from apps.leads import api as forms
 from apps.leads.models import Attachment, Lead, LeadConsent, Quote, RequestedSubject, SubjectRequest
 from apps.leads.subject_requests import publish_requested_subject

@@ -33,7 +33,7 @@ CONFIRM = "Confirmar desistimiento"
 @pytest.fixture(autouse=True)
 def without_waiting(monkeypatch):
     """The time that hides whether an order exists costs these tests 0.2 s for each statement."""
-    monkeypatch.setattr("apps.core.timing.MINIMUM_S", 0)
+    monkeypatch.setattr("apps.core.web.timing.MINIMUM_S", 0)
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.core.admin_log import redact_entries_of
 from apps.core.mail.outbox import delete_mails_about
 from apps.core.privacy import (
     CannotErase,
     PersonalData,
     counted,
+    redact_entries_of,
     register_personal_data,
     register_retention,
 )

@@ -12,12 +12,12 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from apps.core.api import refuse_cross_site
 from apps.core.errors import CrossSite, TooManyRequests
-from apps.core.http.bad_requests import refusal
-from apps.core.http.response_headers import private_form_page
-from apps.core.throttle import Limit
-from apps.core.timing import constant_time
+from apps.core.web.api import refuse_cross_site
+from apps.core.web.bad_requests import refusal
+from apps.core.web.response_headers import private_form_page
+from apps.core.web.throttle import Limit
+from apps.core.web.timing import constant_time
 from apps.leads.withdrawal.forms import WithdrawalForm
 from apps.leads.withdrawal.mails import facts
 from apps.leads.withdrawal.services import record_withdrawal

@@ -19,11 +19,11 @@ from django.urls import URLPattern, path
 from rest_framework.serializers import ValidationError as SerializerError
 
 from apps.catalogue.models import Lesson, Subject
-from apps.core.admin_log import log_about
 from apps.core.dates import today
 from apps.core.errors import AcademyError
 from apps.core.fields import EmailFormField
 from apps.core.money import format_euros, to_cents, to_euros
+from apps.core.staff.admin_log import log_about
 from apps.core.staff.fresh_password import (
     PasswordConfirmation,
     fresh_password_required,

@@ -15,7 +15,7 @@ from django_tasks import task
 
 from apps.core.errors import TooManyRequests
 from apps.core.mail.outbox import queue_mail
-from apps.core.throttle import Limit
+from apps.core.web.throttle import Limit
 from apps.orders.models import Order
 from apps.orders.offer.bought_before import order_lines_bought_before
 

@@ -5,9 +5,9 @@ from functools import partial
 
 from django.db import transaction
 
-from apps.core.incidents import IncidentKind, note_incident, register_incident
-from apps.core.purchase_log import log_step
-from apps.core.transactions import require_transaction
+from apps.core.database import require_transaction
+from apps.core.monitoring.incidents import IncidentKind, note_incident, register_incident
+from apps.core.monitoring.purchase_log import log_step
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
 

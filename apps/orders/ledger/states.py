@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from apps.core.purchase_log import log_step
-from apps.core.transactions import require_transaction
+from apps.core.database import require_transaction
+from apps.core.monitoring.purchase_log import log_step
 from apps.orders.models import Order, OrderEvent
 from apps.orders.models.statuses import EventKind
 

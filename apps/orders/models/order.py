@@ -10,10 +10,10 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from apps.catalogue.models import Lesson, Subject
+from apps.catalogue.vat import Vat, vat_note
 from apps.core.identity import email_identity, phone_identity
 from apps.core.keyed_digest import keyed_digest, keyed_digests, matches
 from apps.core.money import to_cents, to_euros
-from apps.core.vat import Vat, vat_note
 from apps.orders.models.statuses import (
     EVER_PAID,
     PAYMENT_OPEN,

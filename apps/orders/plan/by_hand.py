@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from apps.core.errors import Conflict
 from apps.core.money import to_cents, to_euros
-from apps.core.purchase_log import log_step
+from apps.core.monitoring.purchase_log import log_step
 from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
 from apps.orders.ledger.locks import locked_order
 from apps.orders.ledger.plan_end import takes_instalments

@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 
 from apps.core.money import format_euros, to_cents
-from apps.core.spreadsheets import as_csv, csv_answer
 from apps.core.staff.admin_base import ReadOnlyAdmin, moment, money
 from apps.core.staff.admin_filters import month_filter
 from apps.core.staff.fresh_password import fresh_password_required
+from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.orders.models import ReferralReward
 from apps.orders.rewards.service import pay_out
 

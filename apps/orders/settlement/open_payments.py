@@ -7,7 +7,7 @@ from django.db import transaction
 
 from apps.core.mail.outbox import queue_mail
 from apps.core.money import to_euros
-from apps.core.purchase_log import log_step
+from apps.core.monitoring.purchase_log import log_step
 from apps.orders.ledger.history import note
 from apps.orders.ledger.locks import lock_buyer, locked_order
 from apps.orders.ledger.states import change_status

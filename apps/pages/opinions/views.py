@@ -10,10 +10,10 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from apps.core.api import refuse_cross_site
 from apps.core.errors import CrossSite
-from apps.core.http.bad_requests import refusal
-from apps.core.http.response_headers import private_form_page
+from apps.core.web.api import refuse_cross_site
+from apps.core.web.bad_requests import refusal
+from apps.core.web.response_headers import private_form_page
 from apps.pages.opinions.asking import opinion_from_link
 from apps.pages.opinions.models import Opinion
 

@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from apps.classroom.models import Account
-from apps.core import timing
 from apps.core.mail.registry import NoLongerDue, render_mail
 from apps.core.models import Mail
 from apps.core.privacy import erase_all
+from apps.core.web import timing
 from apps.orders.models import Order, ReferralReward
 from apps.orders.plan.plan_link import plan_url
 from apps.pricing.models import PromoCode

@@ -7,8 +7,8 @@ from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 
 from apps.catalogue.models import University
-from apps.core.context import academy_props
 from apps.core.models import LegalText, SiteSettings
+from apps.core.web.context import academy_props
 from apps.pages.models import Faq, TeamMember
 from apps.pages.tests.test_pages import visible_text
 from tests.helpers.factories import make_degree, make_subject, make_university

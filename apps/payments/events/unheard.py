@@ -8,8 +8,8 @@ from datetime import timedelta
 from django.db.models import Max
 from django.utils import timezone
 
-from apps.core.incidents import IncidentKind, note_incident, register_incident
 from apps.core.models import Incident, Restore
+from apps.core.monitoring.incidents import IncidentKind, note_incident, register_incident
 from apps.orders.models import Payment
 from apps.payments.models import ProviderEvent
 from apps.payments.stripe.events import RefusedBecause

@@ -11,12 +11,12 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core.api import PublicAPIView
 from apps.core.dates import today
 from apps.core.errors import AcademyError
-from apps.core.http.response_headers import PRIVATE
 from apps.core.money import as_json
-from apps.core.throttle import Limit, client_networks
+from apps.core.web.api import PublicAPIView
+from apps.core.web.response_headers import PRIVATE
+from apps.core.web.throttle import Limit, client_networks
 from apps.orders.errors import AlreadyPaid, PaymentInProgress
 from apps.orders.ledger.plan_end import plan_is_ending
 from apps.orders.models import Instalment, Order, Payment

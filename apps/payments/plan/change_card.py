@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from apps.core.errors import AcademyError
-from apps.core.throttle import Networks
+from apps.core.web.throttle import Networks
 from apps.orders.errors import AlreadyPaid
 from apps.orders.ledger.refused_cards import refuse_while_locked
 from apps.orders.models import Order

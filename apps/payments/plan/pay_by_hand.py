@@ -1,6 +1,6 @@
 """Opens the payment of instalments that the student pays by hand."""
 
-from apps.core.throttle import Networks
+from apps.core.web.throttle import Networks
 from apps.orders.errors import AlreadyPaid, OpenPaymentInTheWay, PaymentInProgress
 from apps.orders.plan.by_hand import begin_by_hand, keep_by_hand
 from apps.payments.card_testing import refuse_card_testing

@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from apps.core.models import Mail, RateCount
-from apps.core.throttle import Limit
+from apps.core.web.throttle import Limit
 from apps.orders.mails import was_paid
 from apps.orders.models import Order
 from apps.payments import card_testing, webhooks

@@ -17,12 +17,12 @@ from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 
 from apps.catalogue.models import Degree, Subject, University
-from apps.core.admin_log import log_rows
-from apps.core.money_fields import EurosField
-from apps.core.spreadsheets import as_csv, csv_answer
+from apps.core.database import in_transaction
+from apps.core.fields import EurosField
 from apps.core.staff.admin_base import NOTHING, AcademyModelAdmin, links, list_link, moment, money
+from apps.core.staff.admin_log import log_rows
 from apps.core.staff.fresh_password import fresh_password_required
-from apps.core.transactions import in_transaction
+from apps.core.staff.spreadsheets import as_csv, csv_answer
 from apps.pricing.admin.code_admin import cart_link, worth
 from apps.pricing.code_batches import (
     MOST_CODES,

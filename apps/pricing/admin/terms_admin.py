@@ -7,8 +7,8 @@ from django.forms.models import model_to_dict
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import linebreaksbr
 
-from apps.core.admin_log import log_about
 from apps.core.staff.admin_base import AcademyModelAdmin
+from apps.core.staff.admin_log import log_about
 from apps.pricing.change_terms import change_terms, lock_terms
 from apps.pricing.models import VOLUME_STEPS, Terms
 

@@ -14,8 +14,8 @@ from apps.catalogue.models import Subject, University
 from apps.catalogue.seed import SUBJECTS, seed_catalogue
 from apps.catalogue.seed_many import seed_many
 from apps.catalogue.services import refresh_statistics
+from apps.core.management.progress_bar import progress_bar
 from apps.core.models import SiteSettings
-from apps.core.progress_bar import progress_bar
 from apps.invoices.tax_ids import is_spanish_tax_id
 from apps.leads.seed import seed_answer_templates
 from apps.pages.seed import seed_pages

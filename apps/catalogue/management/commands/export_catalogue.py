@@ -11,7 +11,7 @@ from apps.catalogue.exchange.error_messages import file_reason
 from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.writing import write_catalogue
 from apps.catalogue.models import Subject
-from apps.core.progress_bar import progress_bar
+from apps.core.management.progress_bar import progress_bar
 
 
 class Command(BaseCommand):

@@ -16,7 +16,7 @@ from apps.catalogue.exchange.file_errors import BadFile
 from apps.catalogue.exchange.reading import read_lines
 from apps.catalogue.price_questions import PricesUnconfirmed
 from apps.catalogue.services import prices_changed_by, refresh_statistics
-from apps.core.progress_bar import progress_bar
+from apps.core.management.progress_bar import progress_bar
 
 MOST_SHOWN = 200
 

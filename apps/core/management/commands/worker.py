@@ -9,9 +9,9 @@ from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
 
 from apps.core.mail.delivery import keeping_connection
+from apps.core.monitoring.tracing import traced
 from apps.core.render_memory import piece_of_work
-from apps.core.task_claim import claim_task
-from apps.core.tracing import traced
+from apps.core.workers.claim import claim_task
 from apps.core.workers.heartbeats import beating
 
 logger = logging.getLogger(__name__)

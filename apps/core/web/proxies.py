@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 
-from apps.core.incidents import IncidentKind, note_incident, register_incident
+from apps.core.monitoring.incidents import IncidentKind, note_incident, register_incident
 
 UNKNOWN_PROXY = "unknown-proxy"
 # Each process notes it at most once in this many seconds.

@@ -16,9 +16,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
 
+from apps.core.database import in_transaction
 from apps.core.errors import TooManyRequests
 from apps.core.models import RateCount
-from apps.core.transactions import in_transaction
 
 # Providers give a customer a /64, a /56 or a /48 of IPv6. Each has so many times the uses of a /64.
 IPV6_NETWORKS = {64: 1, 56: 4, 48: 16}

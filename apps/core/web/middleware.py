@@ -4,9 +4,9 @@ from csp.decorators import csp_update
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect
 
 from apps.core.errors import TooManyRequests
-from apps.core.http import bad_requests
-from apps.core.http.response_headers import PERMISSIONS, is_public
 from apps.core.render_memory import piece_of_work
+from apps.core.web import bad_requests
+from apps.core.web.response_headers import PERMISSIONS, is_public
 
 # Pages behind a sign-in embed nothing of other sites. Public pages embed Vimeo's player, and pages
 # that pay embed Stripe's card form: neither sends the headers that this policy requires.

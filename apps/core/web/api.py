@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.core.errors import AcademyError, Busy, CrossSite, StorageFull, TooLarge
-from apps.core.throttle import Limit
+from apps.core.web.throttle import Limit
 
 logger = logging.getLogger(__name__)
 

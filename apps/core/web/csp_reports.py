@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from apps.core.errors import TooManyRequests
-from apps.core.throttle import Limit
+from apps.core.web.throttle import Limit
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import exceptions, serializers
 
-from apps.core.api import FRAMEWORK_REFUSALS, PublicAPIView
 from apps.core.errors import AcademyError, Busy, CrossSite, Invalid, TooLarge, TooManyRequests
-from apps.core.parsers import BODY_LIMITS
+from apps.core.web.api import FRAMEWORK_REFUSALS, PublicAPIView
+from apps.core.web.parsers import BODY_LIMITS
 
 NO_NUL = r"^[^\x00]*$"
 # The spaces are those that Python's `str.strip` removes.

@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, cast
+from typing import Any
 
-from csp.decorators import csp_update
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 View = Callable[..., HttpResponse]
@@ -28,14 +26,15 @@ _DENIED = (
 _PLAYER = '(self "https://player.vimeo.com")'
 
 
-def _permissions(payment: str) -> str:
+def permissions(payment: str) -> str:
+    """The header that denies what pages do not need. `payment` are the origins that may pay."""
     denied = [f"{feature}=()" for feature in _DENIED]
     return ", ".join(
         [*denied, f"autoplay={_PLAYER}", f"fullscreen={_PLAYER}", f"payment={payment}"]
     )
 
 
-PERMISSIONS = _permissions("()")
+PERMISSIONS = permissions("()")
 
 
 def is_public(response: HttpResponse) -> bool:
@@ -61,18 +60,3 @@ def with_headers(headers: Mapping[str, str]) -> Callable[[View], View]:
 
 private_page = with_headers(PRIVATE)
 private_form_page = with_headers(PRIVATE_FORM)
-
-
-def paying_page(view: View) -> View:
-    """Let the page use Stripe's script, frames and API. No other page may."""
-    hosts = " ".join(f'"{host}"' for host in settings.STRIPE_POLICY["script-src"])
-    allowed = with_headers(
-        {
-            "Permissions-Policy": _permissions(f"(self {hosts})"),
-            # Google Pay, Link and PayPal open windows that report back to the page.
-            "Cross-Origin-Opener-Policy": "same-origin-allow-popups",
-        }
-    )
-    # Any, because the package's types do not accept this kind of view.
-    extended_policy: Any = csp_update(settings.STRIPE_POLICY)
-    return cast(View, extended_policy(allowed(view)))

@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
 from apps.core.errors import AcademyError, Invalid
+from apps.core.monitoring.tracing import support_code
 from apps.core.storage.assets import find_asset
-from apps.core.throttle import Limit
-from apps.core.tracing import support_code
+from apps.core.web.throttle import Limit
 
 LIMIT = Limit("bad-requests", times=60, seconds=600)
 _NUL = "Contiene un carácter nulo."
