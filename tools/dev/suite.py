@@ -69,7 +69,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step ended: counts of tests, and seconds.
+    """How a step ended: counts of tests, seconds, and whether some of its tests never ran.
 
     `cpu_seconds` are those of all processes that the step started and waited for: not of the
     PostgreSQL server, which is nobody's child.
@@ -81,6 +81,7 @@ class Outcome:
     skipped: int
     seconds: float
     cpu_seconds: float = 0
+    broke_off: bool = False
 
 
 def checks() -> list[Step]:
@@ -304,7 +305,11 @@ def run_all(steps: Sequence[Step]) -> int:
     shutil.rmtree(REPORTS, ignore_errors=True)
     REPORTS.mkdir(parents=True)
     outcomes = run_steps(steps)
-    failed = {outcome.name: outcome.failed for outcome in outcomes if outcome.failed}
+    failed = {
+        outcome.name: MOST_AGAIN + 1 if outcome.broke_off else outcome.failed
+        for outcome in outcomes
+        if outcome.failed
+    }
     (REPORTS / "failed.json").write_text(json.dumps(failed), encoding="utf-8")
     print(summary(outcomes), flush=True)
     return 1 if failed else 0
@@ -345,7 +350,9 @@ class Run:
         seconds = self.seconds()
         shown = output if failed else output.rpartition("\n")[2] if step.report else ""
         print(f"{'✗' if failed else '✓'} {step.name} ({seconds:.0f} s) {shown}", flush=True)
-        return Outcome(step.name, int(passed), failed, skipped, seconds, self.cpu_seconds)
+        counts = (int(passed), failed, skipped)
+        broke_off = step.report is not None and status not in (0, 1)
+        return Outcome(step.name, *counts, seconds, self.cpu_seconds, broke_off)
 
 
 def _cpu_of_ended_steps() -> float:

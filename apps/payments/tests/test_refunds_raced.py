@@ -1,6 +1,5 @@
 """Confirmed refunds that race charges of the same plan: real threads on PostgreSQL."""
 
-from collections import Counter
 from datetime import timedelta
 from random import Random
 from time import sleep
@@ -142,6 +141,11 @@ def test_confirmed_refund_wins_races_against_charges_and_payments(sandbox, setti
             lambda plan=plan: confirm_refund(plan, clerk, request_of),
             *(rivals if number % 3 == 2 else rivals[number % 3 :][:1]),
         ]
+        # On a busy machine one side may win all races: two plans have each side first.
+        if number in (0, 3):
+            for turn in reversed(turns) if number else turns:
+                turn()
+            continue
         delays = [random.uniform(0, 0.08) for _ in turns]
         starts = list(zip(turns, delays, strict=True))
 
@@ -158,10 +162,9 @@ def test_confirmed_refund_wins_races_against_charges_and_payments(sandbox, setti
         with time_machine.travel(timezone.now() + timedelta(minutes=minutes)):
             reconcile()
             reconcile_returns()
-    outcomes = Counter(len(charges(sandbox, plan)) for plan in plans)
+    outcomes = {len(charges(sandbox, plan)) for plan in plans}
     for plan in Order.objects.all():
         assert_over(sandbox, plan, is_whole=not request_of)
-    # Charges and refunds each came first in some races.
-    assert set(outcomes) == {1, 2}, outcomes
+    assert outcomes == {1, 2}, "refunds came first, and charges"
     with time_machine.travel(timezone.now() + timedelta(days=1)):
         assert charge_instalments().charged == 0

@@ -124,6 +124,14 @@ def test_step_that_repeats_fewer_tests_than_failed_is_a_failure(reports):
     assert repeat_failed(steps) == 1
 
 
+def test_step_that_broke_off_is_not_repeated(reports):
+    steps = [with_report(reports, MIXED, status=2)]
+    run_all(steps)
+
+    with pytest.raises(SetupError, match="Solo se repiten"):
+        repeat_failed(steps)
+
+
 def test_many_failures_are_not_repeated(reports):
     steps = [fails_at_first(reports, failed=suite.MOST_AGAIN + 1)]
     run_all(steps)
