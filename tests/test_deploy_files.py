@@ -2,12 +2,14 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
+from apps.core.workers.heartbeats import EVERY_S
 from tests.helpers.certificate import make_certificate
 from tools.dev.processes import ROOT
 from tools.dev.stack import documented_settings
@@ -18,6 +20,7 @@ COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES = COMPOSE["services"]
 SHOP = [name for name, service in SERVICES.items() if service["image"] == "academia"]
 UNITS = ROOT / "deploy" / "systemd"
+SERVICES_OF_SYSTEMD = sorted(UNITS.glob("*.service"))
 # The shell's way to write a default in the Procfile, which systemd does not know.
 DEFAULT = re.compile(r"\$\{\w+:-([^}]*)\}")
 
@@ -84,6 +87,43 @@ def test_units_of_systemd_run_the_commands_of_the_procfile(process):
 
     assert run is not None
     assert shlex.split(run[1]) == shlex.split(DEFAULT.sub(r"\1", PROCESSES[process]))
+
+
+@pytest.mark.parametrize("process", [name for name in PROCESSES if name not in {"release", "web"}])
+def test_systemd_restarts_a_process_whose_heartbeat_stops(process):
+    unit = (UNITS / f"academia-{process}.service").read_text()
+    seconds = re.search(r"^WatchdogSec=(\d+)$", unit, re.MULTILINE)
+
+    assert "Type=notify\n" in unit
+    assert seconds is not None
+    # Two heartbeats may get lost.
+    assert int(seconds[1]) > 3 * EVERY_S
+
+
+@pytest.mark.parametrize("name", ["academia-backup.service"])
+def test_failure_of_a_timed_service_is_mailed(name):
+    unit = (UNITS / name).read_text()
+    failure = (UNITS / "academia-failure@.service").read_text()
+
+    assert "OnFailure=academia-failure@%n.service\n" in unit
+    assert "manage.py mail_failed_unit %i\n" in failure
+    # A failure of the mail itself starts no further one.
+    assert "OnFailure" not in failure
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@pytest.mark.parametrize("unit", SERVICES_OF_SYSTEMD, ids=lambda path: path.name)
+def test_systemd_judges_each_service_as_little_exposed(unit):
+    done = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=30", "--no-pager", unit],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    # The threshold is in tenths: the status is 1 above 3.0.
+    assert "Overall exposure level" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.skipif(nginx() is None, reason="nginx is not installed")

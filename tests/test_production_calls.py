@@ -61,6 +61,7 @@ COMMANDS = {
     "erase_person": ["nadie@example.com", "--yes"],
     "export_catalogue": ["FILE"],
     "import_catalogue": ["FILE"],
+    "mail_failed_unit": ["academia-backup.service"],
     "purge_expired": [],
     "reconcile_payments": [],
     "reset_second_factor": ["carla"],

@@ -24,6 +24,7 @@ from apps.core.monitoring.tracing import new_id
 from apps.core.privacy import purge_all
 from apps.core.render_memory import piece_of_work
 from apps.core.retries import CLOCK_DIFFERENCE, unleased
+from apps.core.workers.heartbeats import watchdog
 from apps.core.workers.lost_tasks import requeue_killed, start_postponed
 from apps.core.workers.silence import mail_about_silent_processes
 
@@ -34,6 +35,8 @@ LEASE = timedelta(seconds=60)
 HEARTBEAT_S = 15.0
 # If no job has run for this long, the clock is reported as not running.
 CLOCK_TIMEOUT = timedelta(minutes=15)
+# A job that takes longer hangs: systemd restarts the clock.
+JOB_LASTS_AT_MOST = timedelta(hours=2)
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,7 @@ def _run(scheduled: Job) -> bool:
     try:
         with (
             _renewed_lease(scheduled.name, lease) as lease_lost,
+            watchdog.expecting(at_most=JOB_LASTS_AT_MOST),
             piece_of_work(),
             new_id(),
         ):

@@ -1,8 +1,10 @@
 """Signs of life of the clock and the workers (docs/rules.md, "Hoy")."""
 
 import logging
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from threading import Event, Thread
 from typing import Any
 
@@ -10,11 +12,36 @@ from django.apps import apps as current_apps
 from django.apps.registry import Apps
 from django.db import close_old_connections, connection
 from django.utils import timezone
+from gunicorn.systemd import sd_notify
 
 from apps.core.models import PROCESSES, Heartbeat
 
 logger = logging.getLogger(__name__)
 EVERY_S = 30.0
+
+
+class Watchdog:
+    """Tells systemd that the process works, so that it restarts one that hangs (WatchdogSec)."""
+
+    def __init__(self) -> None:
+        self._until: float | None = None
+
+    @contextmanager
+    def expecting(self, *, at_most: timedelta) -> Iterator[None]:
+        """A piece of work. The process counts as hanging if it takes longer."""
+        self._until = time.monotonic() + at_most.total_seconds()
+        try:
+            yield
+        finally:
+            self._until = None
+
+    def notify(self) -> None:
+        """Send a sign of life to systemd, if it runs this, unless work takes too long."""
+        if self._until is None or time.monotonic() < self._until:
+            sd_notify("READY=1\nWATCHDOG=1", logger)
+
+
+watchdog = Watchdog()
 
 
 def beat(names: Iterable[str]) -> None:
@@ -49,6 +76,7 @@ def _beat_until(names: list[str], done: Event) -> None:
                 # The database may be restarting. The thread must outlive it.
                 logger.exception("a heartbeat could not be stored")
                 connection.close()
+            watchdog.notify()
             if done.wait(EVERY_S):
                 return
     finally:

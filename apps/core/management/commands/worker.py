@@ -12,7 +12,8 @@ from apps.core.mail.delivery import keeping_connection
 from apps.core.monitoring.tracing import traced
 from apps.core.render_memory import piece_of_work
 from apps.core.workers.claim import claim_task
-from apps.core.workers.heartbeats import beating
+from apps.core.workers.heartbeats import beating, watchdog
+from apps.core.workers.lost_tasks import TASK_LASTS_AT_MOST
 
 logger = logging.getLogger(__name__)
 # How long the worker waits after a database error, in seconds.
@@ -69,7 +70,11 @@ class PersistentWorker(db_worker.Worker):
         return self.max_tasks is not None and self._run_tasks >= self.max_tasks
 
     def run_task(self, db_task_result: DBTaskResult[..., Any]) -> None:
-        with traced(db_task_result), piece_of_work():
+        with (
+            watchdog.expecting(at_most=TASK_LASTS_AT_MOST),
+            traced(db_task_result),
+            piece_of_work(),
+        ):
             super().run_task(db_task_result)
 
 
