@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-from django.conf import settings
 
 from apps.core.web.api import PublicAPIView
 from apps.leads.api import SendPreviewContact
 from apps.payments.api import StripeWebhook
 from tests.helpers.certificate import make_certificate
+from tests.helpers.http2 import status_of
 from tools.dev.processes import end, free_port, is_free, start
 from tools.drill.proxy import SAMPLE, nginx, proxy_command, upstreams
 from tools.stripe_sandbox.testing import wait_until
@@ -379,6 +379,101 @@ def test_large_bodies_of_strangers_keep_out_neither_events_nor_staff(site):
     assert (event.status_code, upload.status_code) == (200, 200)
 
 
+@pytest.mark.parametrize("path", ["/static/site.css", "/imagenes/a.webp"])
+@LENGTHS
+def test_address_of_a_file_takes_no_body(site, path, length):
+    with ExitStack() as stack:
+        client = large_body(stack, site, path, length, "127.0.1.1")
+        client.sendall(b"5\r\nhello\r\n")
+
+        assert client.recv(12) == b"HTTP/1.1 413"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+@pytest.mark.parametrize(
+    "path", ["/admin/", "/api/send-preview-contact", "/api/stripe/webhook", "/static/site.css"]
+)
+def test_body_of_a_method_without_one_is_refused_over_http_2(shop, tmp_path, method, path):
+    """It has no length, so nothing counts it among the large ones."""
+    plain, over_http_2 = free_port(), free_port()
+    command = proxy_command(tmp_path / "nginx", plain, shop.server_address[1])
+    assert command is not None
+    configuration = tmp_path / "nginx" / "nginx.conf"
+    listen = f"listen 127.0.0.1:{plain};"
+    more = f"{listen} listen 127.0.0.1:{over_http_2} http2;"
+    configuration.write_text(configuration.read_text().replace(listen, more))
+
+    with running(command, tmp_path, plain):
+        statuses = [status_of(over_http_2, method, path, b"x" * 16_000)]
+        statuses += [status_of(over_http_2, "GET", path)]
+
+    assert statuses == [413, 200]
+
+
+def test_visitor_who_leaves_keeps_the_place_until_the_shop_has_answered(shop, site):
+    """One who asks and leaves, again and again, would have the shop work for nobody."""
+    with ExitStack() as stack:
+        for _ in range(PLACES):
+            client = stack.enter_context(connection(site, "127.0.1.1"))
+            client.sendall(b"GET /compra?crowd HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_until(lambda: shop.waiting == PLACES)
+
+    def page() -> bytes:
+        with connection(site, "127.0.1.1") as client:
+            client.sendall(b"GET /precios HTTP/1.1\r\nHost: x\r\n\r\n")
+            return client.recv(12)
+
+    assert [page() for _ in range(5)] == [b"HTTP/1.1 429"] * 5
+    shop.opened.set()
+    wait_until(lambda: page() == b"HTTP/1.1 200")
+
+
+def test_networks_of_a_48_have_a_number_of_files_and_events_under_way(shop, tmp_path):
+    port = free_port()
+    command = proxy_command(tmp_path / "nginx", port, shop.server_address[1])
+    assert command is not None
+    configuration = tmp_path / "nginx" / "nginx.conf"
+    sample = SAMPLE.read_text()
+    for limit in ("academia_files_48 1024;", "academia_48 128;"):
+        assert limit in sample
+        sample = sample.replace(limit, f"{limit.split()[0]} 2;")
+    fewer = tmp_path / "fewer.conf"
+    fewer.write_text(sample)
+    configuration.write_text(configuration.read_text().replace(str(SAMPLE), str(fewer)))
+
+    def ask(site: str, path: str, visitor: str) -> int:
+        headers = {"X-Forwarded-For": visitor}
+        return requests.get(f"{site}{path}", headers=headers, timeout=60).status_code
+
+    with (
+        running(command, tmp_path, port) as site,
+        ThreadPoolExecutor(4) as visitors,
+        ExitStack() as stack,
+    ):
+        for number in range(2):
+            visitors.submit(ask, site, "/static/crowd", f"2001:db8:0:{number}::1")
+            event = stack.enter_context(connection(site, "127.0.0.1"))
+            event.sendall(
+                b"POST /api/stripe/webhook HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
+                b"X-Forwarded-For: 2001:db8:0:%d::1\r\n\r\n" % number
+            )
+        wait_until(lambda: shop.waiting == 2)
+        others = ("2001:db8:0:2::1", "2001:db8:1::1", "192.0.2.1")
+        files = [ask(site, "/static/site.css", visitor) for visitor in others]
+        events = [
+            requests.post(
+                f"{site}/api/stripe/webhook",
+                json={},
+                headers={"X-Forwarded-For": visitor},
+                timeout=60,
+            ).status_code
+            for visitor in others
+        ]
+        shop.opened.set()
+
+    assert (files, events) == ([429, 200, 200], [429, 200, 200])
+
+
 @pytest.mark.parametrize("headers", [{}, {"Cookie": "__Host-sessionid=forged"}])
 def test_large_body_of_a_stranger_to_the_admin_is_refused_before_it_is_read(site, headers):
     refused = requests.post(f"{site}/admin/", data=b"x" * 200_000, headers=headers, timeout=5)
@@ -387,6 +482,12 @@ def test_large_body_of_a_stranger_to_the_admin_is_refused_before_it_is_read(site
     refused.encoding = "utf-8"
     assert (refused.status_code, too_large.status_code) == (403, 413)
     assert "Tu sesión ha terminado" in refused.text
+
+
+def test_largest_upload_of_staff_gets_in(site):
+    files = b"x" * (25 * 1024**2)
+
+    assert requests.post(f"{site}/admin/", data=files, headers=STAFF, timeout=20).ok
 
 
 def test_crowd_on_the_sign_in_page_of_staff_keeps_out_neither_buyers_nor_staff(shop, site):
@@ -451,7 +552,7 @@ def test_visitor_has_a_number_of_requests_under_way(shop, tmp_path, address, sam
 @pytest.mark.parametrize(
     ("path", "largest"),
     [
-        ("/precios", settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
+        ("/precios", PublicAPIView.largest_body),
         ("/api/process-checkout", PublicAPIView.largest_body),
         ("/api/catalogue", PublicAPIView.largest_body),
         ("/api/send-preview-contact", SendPreviewContact.largest_body),
