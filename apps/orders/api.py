@@ -12,7 +12,7 @@ from apps.core.money import as_json, to_cents
 from apps.core.web.api import PublicAPIView
 from apps.core.web.response_headers import PRIVATE
 from apps.core.web.throttle import Limit
-from apps.orders.checkout.recover import recover
+from apps.orders.checkout.recover import note_link_opened, recover
 from apps.orders.checkout.take_up import open_order
 from apps.orders.email_correction import CorrectionClosed, ask_for_correction
 from apps.orders.errors import AlreadyPaid, OrderNotFound, Unavailable
@@ -148,6 +148,7 @@ class RecoverOrder(PublicAPIView):
         recovered = recover(order_id=int(order), token=token, wishes=wishes)
         if wishes.promo_code and recovered.now.typed_code is not None:
             PROMO_TRIES.take_back_request(request)
+        note_link_opened(recovered.order)
         return Response(recovered.as_json)
 
     def finalize_response(

@@ -116,9 +116,10 @@ def use_correction(token: str) -> bool:
 
     The student of the mistyped address keeps everything else: the link proves nothing about that
     address, whose owner may have a cart, or pay one at this moment. If that student may be somebody
-    who uses the shop, nothing changes and the order is flagged for staff. Confirmation and access
-    mail are sent again. False if the link is of no use. Raises CorrectionBusy while a worker
-    provides an access of one of the two students.
+    who uses the shop, nothing changes and the order is flagged for staff. So it is if the order's
+    recovery link was opened, because others may have it. Confirmation and access mail are sent
+    again. False if the link is of no use. Raises CorrectionBusy while a worker provides an access
+    of one of the two students.
     """
     found = order_to_correct(token)
     if found is None:
@@ -138,13 +139,15 @@ def use_correction(token: str) -> bool:
     if found is None:
         return False
     order = found[0]
-    if not _is_new_student(order) or (to and _is_unsettled(to)):
-        flag(
-            order,
-            kind=EventKind.EMAIL_CHANGED,
-            actor=ACTOR,
-            reason=f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano.",
-        )
+    opened = order.events.filter(kind=EventKind.LINK_OPENED).exists()
+    if opened or not _is_new_student(order) or (to and _is_unsettled(to)):
+        reason = f"El comprador dice que su correo es {email}. Hay que cambiarlo a mano."
+        if opened:
+            reason = (
+                f"Alguien con el enlace del carrito dice que su correo es {email}. Antes de "
+                "cambiarlo, comprueba quién ha pagado."
+            )
+        flag(order, kind=EventKind.EMAIL_CHANGED, actor=ACTOR, reason=reason)
         return True
     if not is_idle:
         raise CorrectionBusy

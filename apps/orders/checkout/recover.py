@@ -4,10 +4,12 @@ from dataclasses import asdict, dataclass
 
 from django.utils import timezone
 
+from apps.core.database import insert_new
 from apps.core.money import as_json
+from apps.core.monitoring.purchase_log import log_step
 from apps.orders.checkout.take_up import open_order
 from apps.orders.gifts.details import stored_details
-from apps.orders.models import Order, OrderLine, Payment
+from apps.orders.models import Order, OrderEvent, OrderLine, Payment
 from apps.orders.models.statuses import EventKind
 from apps.orders.offer.again import AS_SAVED, OfferedAgain, Wishes, offer_again
 from apps.orders.offer.cart import CartLine
@@ -59,6 +61,25 @@ def bank_answer(order: Order) -> str | None:
     if order.events.filter(kind=EventKind.PAYMENT_DECLINED).exists():
         return "declined"
     return None
+
+
+def note_link_opened(order: Order) -> None:
+    """Record, once for an order, that its recovery link was opened.
+
+    Whoever has passed the link on, or prepared the cart for somebody else, has the order's token,
+    too. So staff decide about a correction of its address (docs/rules.md, "Students").
+    """
+    if order.events.filter(kind=EventKind.LINK_OPENED).exists():
+        return
+    entry = OrderEvent(
+        order=order,
+        kind=EventKind.LINK_OPENED,
+        external_id=str(order.pk),
+        actor="comprador",
+        reason="El carrito se ha abierto con su enlace.",
+    )
+    if insert_new(entry):
+        log_step(order.pk, EventKind.LINK_OPENED)
 
 
 def recover(*, order_id: int, token: str, wishes: Wishes = AS_SAVED) -> Recovered:

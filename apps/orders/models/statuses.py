@@ -167,6 +167,7 @@ class EventKind(models.TextChoices):
     MAIL_RESENT = "mail_resent", "Correo enviado otra vez"
     EMAIL_CHANGED = "email_changed", "Correo cambiado"
     CORRECTION_ASKED = "correction_asked", "Correo por confirmar"
+    LINK_OPENED = "link_opened", "Abierto con el enlace del carrito"
     STUDENTS_MERGED = "students_merged", "Alumnos unidos"
     ACCESS_RETRIED = "access_retried", "Acceso intentado otra vez"
     GIFT_DELIVERED = "gift_delivered", "Regalo entregado"

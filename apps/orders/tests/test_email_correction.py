@@ -234,6 +234,30 @@ def test_address_of_another_buyer_is_left_to_staff_without_telling(api, sandbox,
     assert Mail.objects.count() == mails
 
 
+def test_whoever_prepared_the_cart_cannot_take_the_purchase_of_whom_the_link_led_to_it(
+    api, sandbox, work
+):
+    """The shop mails the link to any address, and the token stays with who typed that address."""
+    items = whole(make_subject())
+    saved = api.checkout(checkout_body(items, total="182.40", email=WRONG, save_for_later=True))
+    link = {"order": saved["order_id"], "token": saved["token"]}
+    assert [api.get("orders/recover", **link)[0] for _ in range(2)] == [200, 200]
+    own = {"recovery_order_id": saved["order_id"], "token": saved["token"]}
+    placed = api.checkout(checkout_body(items, total="182.40", email=WRONG, order_key=None, **own))
+    payment = ConfirmedPayment(placed["payment_intent_id"], 18_240)
+    mark_paid(order_id=placed["order_id"], payment=payment, actor="prueba")
+    work()
+
+    correction = {"order_id": saved["order_id"], "token": saved["token"], "email": RIGHT}
+    status, answer = api.post("orders/correct-email", correction)
+    assert (status, answer) == (200, {"success": True, "email": "b•••@gmail.com"})
+    assert confirm_correction() == 200
+    order = Order.objects.get()
+    assert (order.email, order.student.email) == (WRONG, WRONG)
+    assert "comprueba quién ha pagado" in order.flag
+    assert order.events.filter(kind="link_opened").count() == 1
+
+
 @pytest.mark.parametrize("used", ["gift", "link", "block"])
 def test_a_buyer_moves_no_student_whom_somebody_else_uses(api, sandbox, work, used):
     """A stranger could otherwise buy something cheap for an address, and take its gift."""

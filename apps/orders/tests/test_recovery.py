@@ -239,7 +239,7 @@ def rows() -> dict[str, list[tuple[object, ...]]]:
 
 
 @pytest.mark.parametrize("state", ["saved", "changed", "paid"])
-def test_reading_a_recovery_link_changes_nothing(api, saved, state):
+def test_reading_a_recovery_link_changes_nothing_but_the_history(api, saved, state):
     if state == "changed":
         Lesson.objects.filter(subject__name="Derecho").update(status="expired")
     if state == "paid":
@@ -251,10 +251,17 @@ def test_reading_a_recovery_link_changes_nothing(api, saved, state):
 
     api.client.get("/complete-payment", saved)
     api.client.head("/complete-payment", saved)
-    api.client.get("/api/orders/recover", saved)
     api.client.get("/api/orders/recover", {**saved, "token": "x"})
-
     assert rows() == before
+
+    for _ in range(2):
+        api.client.get("/api/orders/recover", saved)
+
+    after = rows()
+    added = after.pop("orders.OrderEvent")[len(before.pop("orders.OrderEvent")) :]
+    assert after == before
+    opened = Order.objects.get().events.filter(kind="link_opened")
+    assert len(added) == opened.count() == (state != "paid")
 
 
 def test_recovery_link_of_a_paid_order_answers_already_paid(api, saved, sandbox):
