@@ -95,7 +95,7 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
         _report_instalments(payment, confirmed, actor=actor)
     elif payment.status == "succeeded":
         order = mark_paid(order_id=order.pk, payment=confirmed, actor=actor)
-        _cancel_payments_without_friend_code(order, actor=actor)
+        _cancel_payments_with_friend_code(order, actor=actor)
         return order
     elif payment.status == "processing":
         mark_processing(order_id=order.pk, reference=payment.reference)
@@ -107,14 +107,14 @@ def report(payment: ProviderPayment, *, actor: str) -> Order | None:
     return order
 
 
-def _cancel_payments_without_friend_code(order: Order, *, actor: str) -> None:
-    """Cancel open payments of other carts whose friend code the paid order has taken back.
+def _cancel_payments_with_friend_code(order: Order, *, actor: str) -> None:
+    """Cancel open payments of the buyer's other carts with a friend code.
 
     Reconciliation repeats what fails here.
     """
     if order.promo_code is None or not order.promo_code.is_referral_code:
         return
-    for row in promo_uses.payments_without_friend_code(order):
+    for row in promo_uses.payments_with_friend_code(order):
         with suppress(AcademyError):
             report(cancel_payment(row), actor=actor)
 

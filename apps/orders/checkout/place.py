@@ -106,9 +106,9 @@ def _signed_in(checkout: Checkout) -> Student | None:
 
 
 def _take_over_friend_code(code: Standing) -> None:
-    """Release the friend code that another unpaid cart of the same person has reserved.
+    """Release the friend code that another unpaid cart of the same mailbox has reserved.
 
-    A person has one reservation of a friend code at a time (docs/rules.md, "Friend codes and
+    A mailbox has one reservation of a friend code at a time (docs/rules.md, "Friend codes and
     rewards"). Raises FriendCodeReserved if the caller has to cancel the other cart's open payment
     first.
     """

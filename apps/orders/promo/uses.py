@@ -39,9 +39,9 @@ class Standing:
     """A promo code, and whether one buyer may use it for one order. Read once, by `standing`.
 
     `held` says whether the order holds a use of the code. `buyer` is None where earlier purchases
-    do not count. `reserved` is the use of a friend code that another unpaid order of the buyer has
-    reserved; it is looked up under the buyer's lock only. `gives_to_owner` says whether an order
-    being paid is a gift to the owner of the friend code.
+    do not count. `reserved` is the use of a friend code that another unpaid order of the mailbox
+    has reserved; it is looked up under the buyer's lock only. `gives_to_owner` says whether an
+    order being paid is a gift to the owner of the friend code.
     """
 
     promo: PromoCode
@@ -111,7 +111,8 @@ def standing(
     if locked and promo.is_referral_code:
         lock_buyer(email=email, phone=phone, order=order)
         others = orders_of_person(email=email, phone=phone, but_for=order)
-        reserved = _reserved_friend_code(others)
+        # By mailbox alone: a stranger who types a buyer's phone takes nothing over.
+        reserved = _reserved_friend_code(orders_of_person(email=email, but_for=order))
     if locked:
         ids = (promo.pk, order and order.promo_code_id, reserved and reserved.promo_code_id)
         # Without a join, as in `locked_order`: a merge that it has waited for changes `student`.
@@ -174,8 +175,8 @@ def _is_person(student: Student, *, email: str, phone: str) -> bool:
 
 
 def has_reserved_elsewhere(order: Order) -> bool:
-    """Whether another unpaid order of the same person has reserved a friend's code."""
-    others = orders_of_person(email=order.email, phone=order.phone, but_for=order)
+    """Whether another unpaid order of the same mailbox has reserved a friend's code."""
+    others = orders_of_person(email=order.email, but_for=order)
     return _reserved_friend_code(others) is not None
 
 
@@ -228,16 +229,14 @@ def has_lost_code(order: Order) -> bool:
     )
 
 
-def payments_without_friend_code(order: Order) -> list[Payment]:
-    """Open payments of the buyer's other carts that have a friend code and do not hold its use.
+def payments_with_friend_code(order: Order) -> list[Payment]:
+    """Open payments of the buyer's other carts that have the discount of a friend code.
 
-    The payment of `order` may have taken the use back from one of them.
+    It is for a first purchase, which the payment of `order` was.
     """
-    held = PromoUse.objects.filter(order=OuterRef("order"), status__in=PROMO_USE_HELD)
     others = orders_of_person(email=order.email, phone=order.phone, but_for=order)
     unpaid = others.filter(status__in=UNPAID, promo_code__is_referral_code=True)
-    waiting = Payment.objects.open().filter(~Exists(held), order__in=unpaid)
-    return list(waiting.select_related("order"))
+    return list(Payment.objects.open().filter(order__in=unpaid).select_related("order"))
 
 
 def reserve(code: Standing, order: Order) -> None:
@@ -277,7 +276,7 @@ def release(order: Order, *, keep: PromoCode | None = None) -> None:
 def _take_reservation_back(code: Standing, order: Order) -> None:
     """Reserve the friend code for the order again if a later unpaid cart took the reservation over.
 
-    One person holds one reservation of a friend code, whichever friend's code it is. The cart that
+    One mailbox holds one reservation of a friend code, whichever friend's code it is. The cart that
     is paid first keeps the discount, and the friend whose code it has earns the reward.
     """
     other = code.reserved

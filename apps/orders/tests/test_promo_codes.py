@@ -264,6 +264,21 @@ def test_visitor_is_told_about_ten_customers_a_day_at_most(customer, address):
     assert stranger.post("process-checkout", body)[0] == 200
 
 
+@pytest.mark.parametrize("saves", [True, False])
+def test_known_buyer_is_told_about_ten_phones_a_day_at_most(customer, saves):
+    """Anybody can sign in with a mailbox of their own, and type the phones of others."""
+    known, stranger = Api(), Api()
+    know_device(known.client, NOBODY["email"])
+    for _ in range(10):
+        checkout_of(stranger, customer, "ANA15", **{**NOBODY, "phone": BRUNO["phone"]})
+
+    phones = [BRUNO["phone"], ANA["phone"]] * 5 + [BRUNO["phone"], NOBODY["phone"]]
+    people = [{**NOBODY, "phone": phone} for phone in phones]
+    answers = [checkout_of(known, customer, "ANA15", save_for_later=saves, **one) for one in people]
+
+    assert [status for status, _ in answers] == [409] * 10 + [429] * 2
+
+
 def checkout_of(api, subject, code, **person):
     body = checkout_body(whole(subject), total="175.00", promo_code=code, **person)
     return api.post("process-checkout", body)

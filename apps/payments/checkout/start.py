@@ -44,6 +44,9 @@ TRIES = 3
 # owner of the typed address or phone is a customer (docs/rules.md, "Promo codes";
 # docs/decisions/0033-friend-codes-do-not-disclose-customers.md). So one visitor gets few of them.
 REFUSED_BUYERS = Limit("promo-refused-buyers", times=10, seconds=24 * 3600)
+# Known buyers have shown whose the address is, and type the phone like everybody. Strangers of
+# their network do not use their refusals up.
+REFUSED_KNOWN_BUYERS = Limit("promo-refused-known-buyers", times=10, seconds=24 * 3600)
 TOO_MANY_CODES = (
     "Demasiados intentos con códigos que no se pueden usar. Quita el código para pagar ahora."
 )
@@ -193,7 +196,11 @@ def _mail_recovery_link(order: Order) -> None:
 def _may_tell(checkout: Checkout, visitor: str) -> bool:
     """Whether an answer could tell this visitor something about somebody else."""
     has_code = bool(checkout.promo_code.strip() or checkout.quote_key)
-    return has_code and bool(visitor) and not checkout.buyer_is_known
+    return has_code and bool(visitor)
+
+
+def _refused_buyers(checkout: Checkout) -> Limit:
+    return REFUSED_KNOWN_BUYERS if checkout.buyer_is_known else REFUSED_BUYERS
 
 
 def _refuse_questions_about_customers(checkout: Checkout, visitor: str) -> None:
@@ -201,11 +208,13 @@ def _refuse_questions_about_customers(checkout: Checkout, visitor: str) -> None:
 
     `visitor` is the widest of their networks. A checkout without a code is never refused.
     """
-    if _may_tell(checkout, visitor) and (seconds := REFUSED_BUYERS.seconds_until_free(visitor)):
+    if not _may_tell(checkout, visitor):
+        return
+    if seconds := _refused_buyers(checkout).seconds_until_free(visitor):
         raise TooManyRequests(seconds, TOO_MANY_CODES)
 
 
 def _count_question_about_customer(checkout: Checkout, visitor: str) -> None:
     """Count a refusal that told something about the owner of the typed address or phone."""
     if _may_tell(checkout, visitor):
-        REFUSED_BUYERS.add(visitor)
+        _refused_buyers(checkout).add(visitor)
