@@ -1,7 +1,7 @@
 """Page objects: the actions of a visitor in the shop, and what their browser reports."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,16 @@ from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import BrowserContext, FrameLocator, Locator, Page, Response, Route, expect
+from playwright.sync_api import (
+    BrowserContext,
+    Frame,
+    FrameLocator,
+    Locator,
+    Page,
+    Response,
+    Route,
+    expect,
+)
 
 from apps.catalogue.models import Degree, Lesson, Subject
 from apps.core.web.session_store import SessionStore
@@ -27,7 +36,7 @@ AXE = Path(__file__).resolve().parents[2] / "node_modules" / "axe-core" / "axe.m
 # sheets into the page, which the content policy refuses.
 # Contrasts are judged by what is drawn: a new width or scheme takes a frame and its transitions.
 # A transition in a part that the browser does not draw never ends.
-RUN_AXE = """async ([part, contrast]) => {
+RUN_AXE = """async ([part, without]) => {
     const drawn = () => new Promise((next) => requestAnimationFrame(() => setTimeout(next)));
     await document.fonts.ready;
     await drawn();
@@ -40,7 +49,7 @@ RUN_AXE = """async ([part, contrast]) => {
     await drawn();
     const { violations } = await axe.run(part, {
         iframes: false, preload: false, resultTypes: ["violations"],
-        rules: { "color-contrast": { enabled: contrast } },
+        rules: Object.fromEntries(without.map((rule) => [rule, { enabled: false }])),
     });
     return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }"""
@@ -119,7 +128,7 @@ class Watch:
         assert not missing, f"{missing} never came; there was {self._problems}"
 
 
-def wait_until(page: Page, look: Callable[[], object]) -> None:
+def wait_until(page: Page | Frame, look: Callable[[], object]) -> None:
     """Wait until `look` is true; fail after a minute.
 
     Playwright calls the handlers of a page's events only while the test calls Playwright: a list
@@ -132,14 +141,37 @@ def wait_until(page: Page, look: Callable[[], object]) -> None:
     raise AssertionError("The page has not come there within a minute.")
 
 
+def settled(page: Page | Frame, function: str, value: object = None) -> Any:
+    """What the promise of this function in the page resolves to; fails after a minute.
+
+    `page.evaluate` itself would wait for ever for a promise that is never settled.
+    """
+    page.evaluate(
+        f"""(value) => {{
+            const kept = (window.settled = {{}});
+            Promise.resolve(({function})(value)).then(
+                (found) => Object.assign(kept, {{ found, done: true }}),
+                (error) => Object.assign(kept, {{ error: String(error), done: true }}),
+            );
+        }}""",
+        value,
+    )
+    wait_until(page, lambda: page.evaluate("window.settled.done"))
+    kept = page.evaluate("window.settled")
+    assert "error" not in kept, kept["error"]
+    return kept.get("found")
+
+
 def next_frame(page: Page) -> None:
     """Let the page draw what has changed: scroll-driven styles follow with the next frame."""
-    page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+    settled(
+        page, "() => new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next)))"
+    )
 
 
 def pass_time(page: Page, milliseconds: int) -> None:
     """Let time pass in the page: its timers that are due earlier have run afterwards."""
-    page.evaluate("milliseconds => new Promise(due => setTimeout(due, milliseconds))", milliseconds)
+    settled(page, "milliseconds => new Promise(due => setTimeout(due, milliseconds))", milliseconds)
 
 
 class HeldRequests:
@@ -382,6 +414,33 @@ class Visitor:
         assert not found, "\n".join(found)
 
 
+def expect_to_fit(page: Page) -> None:
+    """The page is as wide as the window: nothing of it stands out at the side."""
+    size = page.viewport_size
+    assert size
+    expect(page.locator("html")).to_have_js_property("scrollWidth", size["width"])
+
+
+def expect_ticked(boxes: Locator, *ticked: bool) -> None:
+    """Which of these checkboxes are ticked, in their order."""
+    expect(boxes).to_have_count(len(ticked))
+    for number, is_ticked in enumerate(ticked):
+        expect(boxes.nth(number)).to_be_checked(checked=is_ticked)
+
+
+def point_at(page: Page, target: Locator) -> None:
+    """Rest the pointer on the target, whose tooltip is due then, until it is shown."""
+
+    def shown() -> bool:
+        # A page that still moves takes the target away from the pointer.
+        page.mouse.move(1, 1)
+        target.hover()
+        pass_time(page, 2000)
+        return page.locator(".tooltip").count() > 0
+
+    wait_until(page, shown)
+
+
 def set_text_size(page: Page, pixels: int) -> None:
     """Set the browser's own font size, which is 16. This is not the zoom."""
     devtools = page.context.new_cdp_session(page)
@@ -389,11 +448,13 @@ def set_text_size(page: Page, pixels: int) -> None:
     devtools.send("Page.setFontSizes", {"fontSizes": {"standard": pixels, "fixed": pixels}})
 
 
-def axe_problems(page: Page, *, part: str = "html", contrast: bool = True) -> list[str]:
-    """What axe finds in this part of the page, in no frame. Contrasts take it most of its time."""
+def axe_problems(
+    page: Page | Frame, *, part: str = "html", without: Sequence[str] = ()
+) -> list[str]:
+    """What axe finds in this part of a page or of one frame, without some of its rules."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
-    found: list[str] = page.evaluate(RUN_AXE, [part, contrast])
+    found: list[str] = settled(page, RUN_AXE, [part, list(without)])
     return found
 
 

@@ -87,7 +87,7 @@ def test_card_is_the_same_before_and_after_its_island_is_mounted(
     reader.page.goto(f"/compra?carrera={shelf.degree.pk}")
     visitor = new_visitor().open_catalogue(shelf.degree)
     for card, served in zip(visitor.cards.all(), reader.cards.all(), strict=True):
-        assert card.inner_text() == served.inner_text()
+        expect(card).to_have_text(served.inner_text(), use_inner_text=True)
     words = visitor.cards.filter(has_text="Con seis").inner_text()
     assert re.search(r"6 PECs\n", words)
     assert "frente a PECs sueltas" in words

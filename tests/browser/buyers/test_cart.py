@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.records import Shelf
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, expect_ticked, wait_until
 
 
 def test_select_all_adds_the_complete_subject_and_a_second_click_removes_it(
@@ -17,12 +17,12 @@ def test_select_all_adds_the_complete_subject_and_a_second_click_removes_it(
 
     visitor.select_all(subject).click()
 
-    assert [box.is_checked() for box in boxes.all()] == [True, True, True]
+    expect_ticked(boxes, True, True, True)
     expect(visitor.card(subject).get_by_text("Completa", exact=True)).to_be_visible()
     expect(visitor.cart.get_by_text("Asignatura completa", exact=True)).to_be_visible()
     expect(visitor.cart_button).to_contain_text("1 artículo")
     visitor.card(subject).get_by_role("button", name="Quitar selección").click()
-    assert [box.is_checked() for box in boxes.all()] == [False, False, False]
+    expect_ticked(boxes, False, False, False)
     expect(visitor.cart.get_by_text("Aún está vacío")).to_be_visible()
     expect(visitor.cart_button).to_have_count(0)
 
@@ -137,12 +137,16 @@ def test_floating_cart_button_is_at_the_bottom_right_and_opens_the_payment_dialo
     subject = shelf.put("Cálculo", "200.00")
     visitor.open_catalogue(shelf.degree).fill_cart([subject])
 
-    place = visitor.cart_button.bounding_box()
+    def at_the_bottom_right() -> bool:
+        place = visitor.cart_button.bounding_box()
+        assert place is not None
+        return (
+            place["x"] > 1440 / 2
+            and 1440 * 0.9 < place["x"] + place["width"] <= 1440
+            and 900 * 0.9 < place["y"] + place["height"] <= 900
+        )
 
-    assert place is not None
-    assert place["x"] > 1440 / 2
-    assert 1440 * 0.9 < place["x"] + place["width"] <= 1440
-    assert 900 * 0.9 < place["y"] + place["height"] <= 900
+    wait_until(visitor.page, at_the_bottom_right)
     visitor.page.set_viewport_size({"width": 1088, "height": 900})
     visitor.cart_button.click()
     expect(visitor.dialog.get_by_role("heading", name="Tus datos")).to_be_visible()

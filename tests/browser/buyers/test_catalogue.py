@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from apps.catalogue.models import Degree, Lesson, Subject, University
-from tests.browser.records import Shelf, eventually
-from tests.browser.visitor import HeldRequests, Visitor
+from tests.browser.records import Shelf
+from tests.browser.visitor import HeldRequests, Visitor, expect_ticked, wait_until
 
 CATALOGUE = "/api/catalogue"
 PHONE = {"width": 390, "height": 844}
@@ -24,8 +24,8 @@ def first_names(count: int) -> list[str]:
     return [subject.name for subject in subjects]
 
 
-def names_shown(visitor: Visitor) -> list[str]:
-    return visitor.cards.get_by_role("heading").all_inner_texts()
+def expect_names(visitor: Visitor, names: list[str]) -> None:
+    expect(visitor.cards.get_by_role("heading")).to_have_text(names)
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_catalogue_opens_with_the_first_open_university_and_its_first_page(
     expect(visitor.page.get_by_label("Carrera")).to_have_value("")
     expect(visitor.page.get_by_role("heading", name=f"{on_sale()} asignaturas")).to_be_visible()
     expect(visitor.cards).to_have_count(9)
-    assert names_shown(visitor) == first_names(9)
+    expect_names(visitor, first_names(9))
     # The island uses the data of the server's HTML and makes no request.
     assert requests == []
     for words in ("Ver más", "Contenido"):
@@ -101,7 +101,7 @@ def test_catalogue_can_be_read_without_javascript(new_visitor: Callable[..., Vis
 
     reader.page.goto("/compra")
 
-    assert names_shown(reader) == first_names(9)
+    expect_names(reader, first_names(9))
     first = Subject.objects.on_sale().most_enrolled_first()[0]
     reader.card(first).locator("summary").click()
     for lesson in first.lessons.all():
@@ -112,7 +112,7 @@ def test_catalogue_can_be_read_without_javascript(new_visitor: Callable[..., Vis
     assert "para elegir, comprar y pagar hace falta JavaScript" in note.inner_html()
     reader.page.get_by_role("link", name="Página 2", exact=True).click()
     expect(reader.page).to_have_url(re.compile("pagina=2"))
-    assert names_shown(reader) == first_names(18)[9:]
+    expect_names(reader, first_names(18)[9:])
 
 
 def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(
@@ -124,7 +124,7 @@ def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(
     visitor.page.get_by_label("Carrera").select_option(shelf.degree.name)
 
     expect(visitor.page.get_by_role("heading", name="1 asignatura", exact=True)).to_be_visible()
-    assert names_shown(visitor) == [subject.name]
+    expect_names(visitor, [subject.name])
     visitor.page.get_by_label("Buscar asignatura", exact=True).fill("botanica")
     expect(visitor.page).to_have_url(re.compile(r"buscar=botanica"))
     visitor.page.get_by_role("button", name="Limpiar filtros").click()
@@ -132,7 +132,7 @@ def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(
     expect(visitor.page.get_by_label("Buscar asignatura", exact=True)).to_have_value("")
     expect(visitor.cards).to_have_count(9)
     # The first page is shown, not the second page, where the test started.
-    assert names_shown(visitor) == first_names(9)
+    expect_names(visitor, first_names(9))
     expect(visitor.page).to_have_url(re.compile(r"/compra$"))
 
 
@@ -209,12 +209,12 @@ def test_page_size_can_be_changed(visitor: Visitor) -> None:
     visitor.open_catalogue(query="pagina=3")
     sizes = visitor.page.get_by_label("Por página")
     expect(sizes).to_have_value("9")
-    assert sizes.get_by_role("option").all_inner_texts() == ["6", "9", "12", "18", "Todas"]
+    expect(sizes.get_by_role("option")).to_have_text(["6", "9", "12", "18", "Todas"])
 
     for size in (6, 12, 18):
         sizes.select_option(str(size))
         expect(visitor.cards).to_have_count(size)
-        assert names_shown(visitor) == first_names(size)
+        expect_names(visitor, first_names(size))
         expect(visitor.page).to_have_url(re.compile(rf"\?por_pagina={size}$"))
 
 
@@ -243,7 +243,7 @@ def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_re
     visitor.open_catalogue()
     pager = visitor.page.get_by_role("navigation", name="Páginas del catálogo")
     pager.scroll_into_view_if_needed()
-    assert visitor.page.evaluate("window.scrollY") > 0
+    wait_until(visitor.page, lambda: visitor.page.evaluate("scrollY > 0"))
     held = HeldRequests(visitor.page, "**/api/catalogue?*")
 
     pager.get_by_role("button", name="Siguiente").click()
@@ -259,11 +259,11 @@ def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_re
     visitor.page.get_by_role("button", name="Volver a intentarlo").click()
     expect(visitor.cards).to_have_count(9)
     expect(skeletons).to_have_count(0)
-    eventually(lambda: visitor.page.evaluate("window.scrollY") == 0)
+    wait_until(visitor.page, lambda: visitor.page.evaluate("scrollY === 0"))
     expect(pager.get_by_role("button", name="Página 2", exact=True)).to_have_attribute(
         "aria-current", "page"
     )
-    assert names_shown(visitor) == first_names(18)[9:]
+    expect_names(visitor, first_names(18)[9:])
 
     pages = ceil(on_sale() / 9)
     visitor.open_catalogue(query=f"pagina={pages}")
@@ -333,7 +333,7 @@ def test_address_and_back_button_restore_filters_page_and_page_size(
     friend = new_visitor()
     friend.page.goto(visitor.page.url)
     friend.wait_for_catalogue()
-    assert names_shown(friend) == names_shown(visitor)
+    expect_names(friend, visitor.cards.get_by_role("heading").all_inner_texts())
 
     visitor.page.go_back()
     expect(visitor.cards.first).to_contain_text("Materia 01")
@@ -412,11 +412,11 @@ def test_card_shows_list_price_and_discount_and_sells_no_expired_lesson(
     visitor.open_catalogue(shelf.degree)
 
     # The subject without an active lesson is not listed.
-    assert names_shown(visitor) == [subject.name]
+    expect_names(visitor, [subject.name])
     expect(visitor.lesson_box(gone)).to_be_disabled()
     visitor.select_all(subject).click()
     boxes = visitor.card(subject).get_by_role("checkbox")
-    assert [box.is_checked() for box in boxes.all()] == [False, True, True]
+    expect_ticked(boxes, False, True, True)
     card = visitor.card(subject)
     expect(card.locator("s")).to_have_text("Antes: 225,88 €")  # 192 ÷ 0.85
     expect(card.get_by_text("−34 €", exact=True)).to_be_visible()

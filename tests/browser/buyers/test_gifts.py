@@ -21,7 +21,7 @@ from tests.browser.records import (
     only_order,
     text_of,
 )
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, expect_to_fit
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
 
@@ -54,7 +54,7 @@ def test_friend_gets_the_access_and_the_message_and_the_buyer_the_receipt(
     visitor.open_catalogue(maths.degree).fill_cart([maths]).open_dialog()
     fill_step_1(visitor, friend, **{"Mensaje (opcional)": "¡Feliz día!\nDe todos."})
     visitor.assert_accessible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    expect_to_fit(page)
     visitor.press(visitor.dialog.get_by_role("button", name="Continuar"))
     visitor.expect_step_2()
     expect(visitor.dialog).to_contain_text(f"Regalo para {friend}")

@@ -8,7 +8,7 @@ from playwright.sync_api import Route, expect
 from apps.catalogue.models import Subject
 from apps.orders.models import Order
 from tests.browser.records import only_order, orders_of
-from tests.browser.visitor import CARD_FRAME, HeldRequests, Visitor
+from tests.browser.visitor import CARD_FRAME, HeldRequests, Visitor, settled, wait_until
 from tools.dev.stack import Stack
 
 CHECKOUT = "**/api/process-checkout"
@@ -149,7 +149,7 @@ def test_step_2_has_two_columns_on_a_wide_screen_and_fills_a_narrow_one(at_step_
         at_step_2.page.set_viewport_size({"width": width, "height": height})
         expect(at_step_2.dialog).to_have_css("width", f"{width}px")
         whole = {"x": 0, "y": 0, "width": width, "height": height}
-        assert at_step_2.dialog.bounding_box() == whole
+        wait_until(at_step_2.page, lambda whole=whole: at_step_2.dialog.bounding_box() == whole)
         assert not two_columns(at_step_2)
     at_step_2.page.set_viewport_size({"width": 768, "height": 1024})
     expect(at_step_2.dialog).not_to_have_css("width", "768px")
@@ -253,7 +253,7 @@ def test_fetching_the_payment_key_is_retried_3_s_after_a_failure(
     before = len(asked)
     visitor.page.clock.run_for(2_999)
     # This request comes after all requests that the timers have sent.
-    assert visitor.page.evaluate("fetch('/healthz').then(({ status }) => status)") == 200
+    assert settled(visitor.page, "() => fetch('/healthz').then(({ status }) => status)") == 200
     assert len(asked) == before
     visitor.page.unroute(KEY)
 

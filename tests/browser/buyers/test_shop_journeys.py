@@ -7,21 +7,19 @@ from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
 from tests.browser.records import Shelf, only_order
-from tests.browser.visitor import Visitor, set_text_size, wait_until
+from tests.browser.visitor import Visitor, expect_to_fit, set_text_size, wait_until
 
 
 def whole_in_view(target: Locator) -> None:
     """The target is in the window, and nothing covers its middle or its corners."""
     expect(target).to_be_in_viewport(ratio=1)
-    covered = target.evaluate(
-        """element => {
+    covered = """element => {
              const { left, right, top, bottom } = element.getBoundingClientRect();
              const points = [[left + 6, top + 6], [right - 6, top + 6], [left + 6, bottom - 6],
                [right - 6, bottom - 6], [(left + right) / 2, (top + bottom) / 2]];
-             return points.filter(([x, y]) => !element.contains(document.elementFromPoint(x, y)));
+             return points.some(([x, y]) => !element.contains(document.elementFromPoint(x, y)));
            }"""
-    )
-    assert covered == []
+    wait_until(target.page, lambda: not target.evaluate(covered))
 
 
 def overlap(one: Locator, other: Locator) -> bool:
@@ -48,7 +46,7 @@ def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf:
 
     # The floating button opens the cart; the browser's Back closes it, and the shop stays.
     phone.open_catalogue(shelf.degree, "por_pagina=todas").fill_cart([maths, physics])
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    expect_to_fit(page)
     expect(phone.cart_button).to_have_text(re.compile(r"^Ver carrito · 2\s*· 346,00\s€$"))
     phone.press(phone.cart_button)
     expect(dialog.get_by_role("heading", name="Tu carrito")).to_be_focused()
@@ -73,7 +71,7 @@ def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf:
 
     # Step 2 begins at its top, with the whole pay bar, and shows where the access will be sent.
     phone.expect_step_2()
-    assert dialog.locator(".modal__body").evaluate("body => body.scrollTop") == 0
+    expect(dialog.locator(".modal__body")).to_have_js_property("scrollTop", 0)
     whole_in_view(dialog.locator(".pay-bar__pay"))
     whole_in_view(dialog.locator(".pay-bar__meaning"))
     phone.press(dialog.get_by_role("button", name="Cambiar el email"))
@@ -168,7 +166,7 @@ def test_on_a_wide_screen_from_single_lessons_to_the_saved_order(
     page.keyboard.press("Escape")
     expect(visitor.cart_button).to_be_focused()
     assert page.url.endswith(f"?carrera={shelf.degree.pk}")
-    assert not page.evaluate("history.state?.dialog")
+    page.wait_for_function("!history.state?.dialog")
 
 
 def test_nothing_keeps_shop_and_calculator_out_of_the_back_forward_cache(

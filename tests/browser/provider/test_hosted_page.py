@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from tests.browser.visitor import axe_problems
+from tests.browser.visitor import axe_problems, expect_to_fit
 from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
 
 pytestmark = pytest.mark.browser
@@ -130,7 +130,7 @@ def test_page_is_accessible_and_fits_a_narrow_phone(hosted: HostedPage) -> None:
     expect(hosted.page.get_by_role("alert")).not_to_be_empty()
     hosted.page.get_by_text("Tarjetas de prueba").tap()
 
-    assert hosted.page.evaluate("document.documentElement.scrollWidth") == 320
+    expect_to_fit(hosted.page)
     for scheme in ("light", "dark"):
         hosted.page.emulate_media(color_scheme=scheme)
         assert axe_problems(hosted.page) == []

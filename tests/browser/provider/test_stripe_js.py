@@ -5,17 +5,16 @@ The page is not the shop's: it has its own origin and the strictest content secu
 """
 
 import http.server
-import json
 import subprocess
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Frame, FrameLocator, Page, expect
+from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from tests.browser.visitor import AXE
+from tests.browser.visitor import axe_problems, settled
 from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
 
 pytestmark = pytest.mark.browser
@@ -271,7 +270,6 @@ def test_card_number_never_reaches_the_page_and_tab_leaves_the_frame(checkout: C
 
 
 def test_frames_are_accessible(checkout: Checkout) -> None:
-    axe = AXE.read_text()
     # The frame is transparent and a part of the page: what lies behind it, dark or not, and the
     # page's heading are out of axe's sight from in there.
     for scheme, of_the_page in (
@@ -282,23 +280,14 @@ def test_frames_are_accessible(checkout: Checkout) -> None:
         checkout.open("&dark=1" if scheme == "dark" else "").type_card("4000002760003184", "0120")
         checkout.card.get_by_label("CVC").blur()
         [card_frame] = [one for one in checkout.page.frames if "/v3/frame/payment" in one.url]
-        assert _violations(card_frame, axe, without=of_the_page) == []
+        assert axe_problems(card_frame, without=of_the_page) == []
 
     checkout.type_card("4000002760003184").pay()
     checkout.challenge.get_by_role("button", name="Autorizar pago").wait_for()
     [challenge] = [one for one in checkout.page.frames if "/v3/challenge/" in one.url]
     for scheme in ("light", "dark"):
         checkout.page.emulate_media(color_scheme=scheme)
-        assert _violations(challenge, axe) == []
-
-
-def _violations(frame: Frame, axe: str, without: Sequence[str] = ()) -> list[str]:
-    if not frame.evaluate("'axe' in window"):
-        frame.evaluate(axe)
-    options = json.dumps({"rules": {rule: {"enabled": False} for rule in without}})
-    run = f"axe.run({options}).then(result => JSON.stringify(result.violations))"
-    found = json.loads(frame.evaluate(run))
-    return [f"{rule['id']}: {node['html']}" for rule in found for node in rule["nodes"]]
+        assert axe_problems(challenge) == []
 
 
 def test_open_3d_secure_challenge_continues_after_a_reload(checkout: Checkout) -> None:
@@ -315,7 +304,7 @@ def test_open_3d_secure_challenge_continues_after_a_reload(checkout: Checkout) -
         checkout.intent.client_secret,
     )
     checkout.challenge.get_by_role("button", name="Autorizar pago").click()
-    result = checkout.page.evaluate("window.result")
+    result = settled(checkout.page, "() => window.result")
 
     assert result["paymentIntent"]["status"] == "succeeded"
 
@@ -349,11 +338,12 @@ def test_legacy_card_element_calls_work(checkout: Checkout) -> None:
           Object.assign(window, { client: stripe, card });
         }"""
     )
-    checkout.page.evaluate("window.ready")
+    settled(checkout.page, "() => window.ready.then(() => true)")
     checkout.type_card("5555555555554444")
 
-    method = checkout.page.evaluate("client.createPaymentMethod({ type: 'card', card })")
-    paid = checkout.page.evaluate(
+    method = settled(checkout.page, "() => client.createPaymentMethod({ type: 'card', card })")
+    paid = settled(
+        checkout.page,
         "secret => client.confirmCardPayment(secret, { payment_method: { card } })",
         checkout.intent.client_secret,
     )

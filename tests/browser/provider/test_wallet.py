@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.records import eventually
+from tests.browser.visitor import settled
 from tools.stripe_sandbox.testing import SandboxProcess, running_sandbox
 
 pytestmark = pytest.mark.browser
@@ -104,11 +105,11 @@ def test_intent_with_other_terms_than_shown_is_not_confirmed_and_an_authorizatio
         shop.open()
         shop.mount()
         shop.authorize()
-        assert shop.page.evaluate(CONFIRM, shop.secret(**intent)).startswith(problem)
+        assert settled(shop.page, CONFIRM, shop.secret(**intent)).startswith(problem)
 
     shop.open()
     shop.mount()
     shop.authorize()
-    assert shop.page.evaluate(CONFIRM, shop.secret()) == "succeeded"
-    second = shop.page.evaluate(f"(secret) => ({CONFIRM})(secret).catch(String)", shop.secret())
+    assert settled(shop.page, CONFIRM, shop.secret()) == "succeeded"
+    second = settled(shop.page, f"(secret) => ({CONFIRM})(secret).catch(String)", shop.secret())
     assert "has not authorized" in second

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.leads.models import Lead
 from tests.browser.records import mail_with, text_of
-from tests.browser.visitor import Visitor, Watch
+from tests.browser.visitor import Visitor, Watch, expect_to_fit, settled
 
 QUESTION = "¿Los vídeos sirven para el examen de febrero?"
 
@@ -17,7 +17,8 @@ def test_contact_is_assigned_answered_and_becomes_a_quote(
 ) -> None:
     page = visitor.page
     page.goto("/precios")
-    sent = page.evaluate(
+    sent = settled(
+        page,
         """async (body) => (await fetch("/api/send-contact-email", {
             method: "POST", headers: {"Content-Type": "application/json"},
             body: JSON.stringify(body),
@@ -58,7 +59,7 @@ def test_contact_is_assigned_answered_and_becomes_a_quote(
     assert QUESTION not in letter
     for width in (390, 1440):
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        expect_to_fit(page)
         visitor.assert_accessible()
 
     page.get_by_role("link", name="Presupuesto", exact=True).click()

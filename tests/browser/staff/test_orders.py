@@ -11,6 +11,7 @@ from apps.classroom.models import Provisioning
 from apps.core.models import Mail
 from apps.orders.models import Order
 from tests.browser.conftest import PHONE
+from tests.browser.visitor import expect_to_fit
 
 ANA = "ana.ejemplo@example.com"
 
@@ -48,7 +49,7 @@ def test_a_day_of_orders_access_mails_refunds_and_a_transfer(clerk):
     expect(clerk.frame_locator(".timeline iframe").first.locator("body")).to_be_visible()
     clerk.set_viewport_size(PHONE)
     expect(clerk.get_by_role("heading", name="Qué ha pasado")).to_be_visible()
-    assert clerk.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    expect_to_fit(clerk)
     clerk.set_viewport_size({"width": 1440, "height": 900})
 
     # An order made by staff, and a transfer that is too small, then the rest.

@@ -7,6 +7,8 @@ from django.contrib.auth.models import User
 from django_otp.oath import totp
 from playwright.sync_api import expect
 
+from tests.browser.visitor import expect_to_fit
+
 PASSWORD = "una-clave-de-prueba"
 
 
@@ -15,10 +17,6 @@ def member(stack):
     user = User.objects.create_superuser("movil", password=PASSWORD)
     yield user
     user.delete()
-
-
-def fits(page):
-    return page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
 def sign_in(page):
@@ -35,12 +33,12 @@ def test_authenticator_is_set_up_and_then_asked_for_at_390_pixels(visitor):
     sign_in(page)
     page.goto("/admin/segundo-factor/activar")
     expect(page.get_by_role("img", name="Código QR para la aplicación")).to_be_visible()
-    assert fits(page)
+    expect_to_fit(page)
     secret = page.locator("code.secret").inner_text().replace(" ", "")
     page.locator("#id_code").fill(f"{totp(b32decode(secret)):06}")
     page.get_by_role("button", name="Activar").click()
     expect(page.get_by_role("heading", name="Códigos de reserva")).to_be_visible()
-    assert fits(page)
+    expect_to_fit(page)
     codes = page.locator(".backup-codes code").all_inner_texts()
     assert len(codes) == 10
     page.get_by_role("link", name="Los he guardado").click()
@@ -49,7 +47,7 @@ def test_authenticator_is_set_up_and_then_asked_for_at_390_pixels(visitor):
     page.context.clear_cookies()
     sign_in(page)
     expect(page.get_by_role("heading", name="Segundo factor")).to_be_visible()
-    assert fits(page)
+    expect_to_fit(page)
     page.locator("#id_code").fill(codes[0])
     page.get_by_role("button", name="Entrar").click()
     expect(page.get_by_role("heading", name="Gestión de la academia")).to_be_visible()

@@ -1,5 +1,7 @@
 """The budget calculator on home and /precios, as a page object."""
 
+import re
+
 from playwright.sync_api import Locator, expect
 
 from apps.catalogue.models import Subject
@@ -64,12 +66,9 @@ class Calculator:
     def figures(self) -> Locator:
         return self.card.locator(".calculator__figures")
 
-    def lines(self) -> list[str]:
+    def expect_lines(self, *lines: str) -> None:
         """The base price, the discounts and the final price, each as "name amount"."""
-        rows = self.figures.locator("dl > div").all_inner_texts()
-        return [" ".join(row.replace("\xa0", " ").split()) for row in rows]
+        expect(self.figures.locator("dl > div")).to_have_text(list(lines), use_inner_text=True)
 
-    def is_blurred(self) -> bool:
-        return str(self.figures.evaluate("element => getComputedStyle(element).filter")).startswith(
-            "blur"
-        )
+    def expect_blurred(self) -> None:
+        expect(self.figures).to_have_css("filter", re.compile("^blur"))

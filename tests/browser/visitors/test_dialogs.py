@@ -3,7 +3,14 @@
 from playwright.sync_api import Locator, Page, expect
 
 from apps.catalogue.models import Subject
-from tests.browser.visitor import CHALLENGE_FRAME, CHALLENGED_CARD, Visitor, pass_time, wait_until
+from tests.browser.visitor import (
+    CHALLENGE_FRAME,
+    CHALLENGED_CARD,
+    Visitor,
+    pass_time,
+    point_at,
+    wait_until,
+)
 
 TOOLTIP = ".tooltip"
 
@@ -78,15 +85,7 @@ def expect_tooltip(visitor: Visitor, button: Locator, words: str) -> None:
     page = visitor.page
     page.mouse.move(1, 1)
     expect(page.locator(TOOLTIP)).to_have_count(0)
-
-    def hovered() -> bool:
-        # A page that still moves takes the button away from the pointer.
-        page.mouse.move(1, 1)
-        button.hover()
-        pass_time(page, 2000)
-        return page.locator(TOOLTIP).count() > 0
-
-    wait_until(page, hovered)
+    point_at(page, button)
     expect(page.locator(TOOLTIP)).to_have_text(words)
 
 
@@ -154,17 +153,21 @@ def test_minimising_help_by_button_or_escape_focuses_its_button(
 
 
 # ---------------------------------------------------------------- toasts on a phone
-def covered(phone: Visitor, target: Locator) -> bool:
-    """Whether a toast covers the target."""
-    place = target.bounding_box()
-    toasts = [toast.bounding_box() for toast in phone.page.locator(".toast").all()]
-    assert place
-    assert toasts
-    return any(
-        toast["y"] < place["y"] + place["height"] and place["y"] < toast["y"] + toast["height"]
-        for toast in toasts
-        if toast
-    )
+def expect_uncovered(phone: Visitor, target: Locator) -> None:
+    """No toast covers the target, once the toasts and the target have come to rest."""
+
+    def uncovered() -> bool:
+        place = target.bounding_box()
+        toasts = [toast.bounding_box() for toast in phone.page.locator(".toast").all()]
+        assert place
+        assert toasts
+        return not any(
+            toast["y"] < place["y"] + place["height"] and place["y"] < toast["y"] + toast["height"]
+            for toast in toasts
+            if toast
+        )
+
+    wait_until(phone.page, uncovered)
 
 
 def test_toasts_on_a_phone_cover_neither_the_first_field_nor_the_pay_bar(
@@ -175,15 +178,15 @@ def test_toasts_on_a_phone_cover_neither_the_first_field_nor_the_pay_bar(
     for _ in range(3):
         go_on.dispatch_event("click")
         expect(phone.page.locator(".toast")).to_have_count(1)
-    assert not covered(phone, phone.field("Email"))
-    assert not covered(phone, go_on)
+    expect_uncovered(phone, phone.field("Email"))
+    expect_uncovered(phone, go_on)
 
     phone.fill_contact()
     expect(phone.page.locator(".toast")).to_have_count(0)
     phone.apply_code("NOEXISTE")
     expect(phone.page.locator(".toast")).to_have_count(1)
-    assert not covered(phone, phone.pay_button())
-    assert not covered(phone, phone.dialog.get_by_role("heading", name="Tu pedido"))
+    expect_uncovered(phone, phone.pay_button())
+    expect_uncovered(phone, phone.dialog.get_by_role("heading", name="Tu pedido"))
 
 
 def test_toasts_on_a_phone_do_not_cover_the_first_field_of_a_form_dialog(phone: Visitor) -> None:
@@ -193,4 +196,4 @@ def test_toasts_on_a_phone_do_not_cover_the_first_field_of_a_form_dialog(phone: 
     for shown in (1, 2, 3):
         send.dispatch_event("click")
         expect(phone.page.locator(".toast")).to_have_count(shown)
-    assert not covered(phone, phone.field("Teléfono"))
+    expect_uncovered(phone, phone.field("Teléfono"))

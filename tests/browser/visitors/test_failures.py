@@ -8,7 +8,7 @@ from django.core.files.base import ContentFile
 from playwright.sync_api import expect
 
 from apps.pages.models import TeamMember
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, wait_until
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -49,12 +49,16 @@ def test_photo_covers_the_initials_and_a_photo_that_fails_to_load_is_removed(
     photo = avatar.locator("img")
     avatar.scroll_into_view_if_needed()
     expect(photo).to_have_js_property("naturalWidth", 1)
-    assert photo.bounding_box() == avatar.bounding_box()
+    wait_until(visitor.page, lambda: photo.bounding_box() == avatar.bounding_box())
+
     # The initials lie behind the photo, and not below it over the name.
-    top, initials = photo.bounding_box(), avatar.locator("span").bounding_box()
-    assert top
-    assert initials
-    assert initials["y"] + initials["height"] <= top["y"] + top["height"]
+    def behind() -> bool:
+        top, initials = photo.bounding_box(), avatar.locator("span").bounding_box()
+        assert top
+        assert initials
+        return initials["y"] + initials["height"] <= top["y"] + top["height"]
+
+    wait_until(visitor.page, behind)
 
     visitor.watch.expect("404")
     TeamMember.objects.filter(pk=teacher.pk).update(photo="equipo/nadie.png")

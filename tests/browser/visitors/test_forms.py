@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, expect
 
 from apps.leads.models import Lead
 from apps.pricing.models import PromoCode
@@ -110,7 +110,7 @@ def test_discount_request_has_phone_email_12_careers_and_terms_and_sends_a_perso
     expect(dialog.get_by_role("heading", name="Solicita tu descuento")).to_be_focused()
     for _ in range(12):
         visitor.page.keyboard.press("Tab")
-        assert dialog.locator(":focus").count() == 1
+        expect(dialog.locator(":focus")).to_have_count(1)
     requests = visitor.responses_of("/api/send-discount-email")
     send = dialog.get_by_role("button", name="Solicitar descuento")
     visitor.press(send)
@@ -218,14 +218,6 @@ def free_dialog(visitor: Visitor) -> Locator:
     return visitor.dialog
 
 
-def writable(page: Page) -> bool:
-    return bool(
-        page.locator(".modal input[name=email], .modal input[name=phone]").evaluate_all(
-            "fields => fields.every(({ readOnly }) => !readOnly)"
-        )
-    )
-
-
 def test_free_subject_inputs_are_read_only_for_the_first_500_ms(visitor: Visitor) -> None:
     page = visitor.page
     page.goto("/precios")
@@ -239,13 +231,15 @@ def test_free_subject_inputs_are_read_only_for_the_first_500_ms(visitor: Visitor
     expect(visitor.dialog).to_be_visible()
 
     page.clock.run_for(499)
-    assert not writable(page)
+    for label in ("Email", "Teléfono"):
+        expect(visitor.dialog.get_by_label(label)).not_to_be_editable()
     # Nothing is sent during the 500 ms: browsers do not validate read-only fields.
     visitor.tick(visitor.dialog.get_by_role("checkbox"))
     visitor.press(visitor.dialog.get_by_role("button", name="Solicitar", exact=True))
     expect(visitor.dialog).to_be_visible()
     page.clock.run_for(1)
-    assert writable(page)
+    for label in ("Email", "Teléfono"):
+        expect(visitor.dialog.get_by_label(label)).to_be_editable()
 
 
 def test_free_subject_modal_needs_accepted_terms_and_on_submit_closes_resets_and_sends(

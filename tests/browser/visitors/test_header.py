@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESKTOP
-from tests.browser.visitor import Visitor, pass_time, wait_until
+from tests.browser.visitor import Visitor, expect_to_fit, pass_time, point_at, settled, wait_until
 
 TABLET = {"width": 768, "height": 1024}
 SMALL_LAPTOP = {"width": 1024, "height": 768}
@@ -111,7 +111,7 @@ def test_header_buttons_have_long_labels_on_wide_screens_only_and_login_opens_a_
         expect(header.get_by_role("link", name="Ingresar")).to_be_visible()
         expect(header.get_by_role("link", name="Comprar", exact=True)).to_be_visible()
         expect(header.get_by_role("link", name="Iniciar sesión")).to_be_hidden()
-        assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
+        expect_to_fit(page)
     page.set_viewport_size(DESKTOP)
     login = page.get_by_role("banner").get_by_role("link", name="Iniciar sesión")
     expect(login).to_be_visible()
@@ -141,9 +141,7 @@ def test_header_is_fixed_at_the_top_and_darker_on_compra(visitor: Visitor) -> No
 
     open_page(page, "/precios")
     page.evaluate("scrollTo({top: 900, behavior: 'instant'})")
-    box = page.get_by_role("banner").bounding_box()
-    assert box
-    assert box["y"] == 0
+    expect(page.get_by_role("banner")).to_be_in_viewport(ratio=1)
     light = ground()
     open_page(page, "/compra")
     dark = ground()
@@ -160,6 +158,7 @@ def test_mobile_menu_has_all_items_and_opiniones_scrolls_to_the_testimonials(
     expect(page.get_by_role("navigation", name="Principal")).to_be_hidden()
     page.get_by_label("Menú", exact=True).first.tap()
     menu = page.get_by_role("navigation", name="Menú")
+    expect(menu).to_be_visible()
     items = [text.strip() for text in menu.get_by_role("link").all_inner_texts()]
     assert [item for item in items if item != "Asignatura gratis"] == [
         "Demo plataforma",
@@ -292,7 +291,7 @@ def test_page_opens_at_the_top_and_going_back_restores_the_scroll_position(
     # Playwright's click would scroll the page to a sticky element.
     page.evaluate("document.querySelector('.header__buy').click()")
     page.wait_for_url("**/compra")
-    assert page.evaluate("scrollY") == 0
+    wait_until(page, lambda: page.evaluate("scrollY === 0"))
     page.go_back()
     page.wait_for_url(re.compile(r"/$"))
     wait_until(page, lambda: page.evaluate("Math.abs(scrollY - 1500) < 60"))
@@ -307,7 +306,7 @@ def test_reduced_motion_jumps_to_the_hash_without_smooth_scrolling(
     in_view(page, "#faq")
     pass_time(page, 500)
     assert page.evaluate("scrolls") == []
-    assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    expect(page.locator("html")).to_have_css("scroll-behavior", "auto")
 
 
 # ---------------------------------------------------------------- help widget
@@ -324,9 +323,8 @@ def test_help_widget_appears_4_s_after_load_expands_minimises_and_closes_until_r
     expect(button).to_be_hidden()
     page.clock.run_for(1100)
     expect(button).to_be_visible()
-    box = button.bounding_box()
-    assert box
-    assert box["width"] == box["height"] == 56
+    for side in ("width", "height"):
+        expect(button).to_have_css(side, "56px")
 
     visitor.press(button)
     card = page.get_by_role("complementary", name="Ayuda")
@@ -345,10 +343,9 @@ def test_help_widget_appears_4_s_after_load_expands_minimises_and_closes_until_r
         ),
         "Email": ("mailto:hola@academia.example", None),
     }
-    card_box = page.locator(".help__card").bounding_box()
-    assert card_box
     # A sheet at the bottom on a phone, a card in the corner on a wide screen.
-    assert (card_box["width"] == 390) is (kind == "phone")
+    whole = expect(page.locator(".help__card"))
+    (whole.to_have_css if kind == "phone" else whole.not_to_have_css)("width", "390px")
 
     visitor.press(card.get_by_role("button", name="Minimizar"))
     expect(card.get_by_text("Tienes dudas?", exact=True)).to_be_hidden()
@@ -378,7 +375,7 @@ def test_tooltip_opens_after_700_ms_and_the_next_one_at_once_within_300_ms(
     # Pointing at the first element with a tooltip loads the code of all tooltips.
     with page.expect_response(lambda answer: "/tooltip-" in answer.url) as code:
         page.locator(".help summary").click()
-    page.evaluate("(url) => import(url).then(() => undefined)", code.value.url)
+    settled(page, "(url) => import(url).then(() => undefined)", code.value.url)
     tooltip = page.locator(".tooltip")
     page.mouse.move(5, 300)
     page.clock.run_for(2000)
@@ -416,8 +413,7 @@ def test_tooltip_shows_a_name_that_is_cut_off_and_not_one_that_fits(
     expect(page.locator(".tooltip")).to_have_count(0)
     long_name = "Administración y Dirección de Empresas, Economía y Relaciones Laborales"
     degree.evaluate("(element, name) => { element.textContent = name }", long_name)
-    page.mouse.move(5, 300)
-    degree.hover()
+    point_at(page, degree)
     expect(page.locator(".tooltip")).to_have_text(long_name)
 
 
@@ -446,4 +442,4 @@ def test_no_page_is_wider_than_a_screen_of_320_px(new_visitor: Callable[..., Vis
         "/desistimiento",
     ):  # fmt: skip
         page.goto(path)
-        assert page.evaluate("document.documentElement.scrollWidth") == 320, path
+        expect_to_fit(page)

@@ -1,7 +1,6 @@
 """The home page: video, testimonials carousel, institution strip, FAQ, campaign banner."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -10,7 +9,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from apps.core.dates import today
 from apps.pricing.models import Campaign
-from tests.browser.visitor import Visitor, next_frame, wait_until
+from tests.browser.visitor import Visitor, next_frame, settled, wait_until
 from tools.dev.stack import Stack
 
 PLAYER = "https://player.vimeo.com/**"
@@ -91,11 +90,12 @@ def test_messages_of_other_frames_do_not_mark_the_video_as_loaded(visitor: Visit
     poster(page).click()
     expect(page.get_by_text("Cargando video...")).to_be_visible()
     # Messages arrive in the order in which they were sent.
-    page.evaluate(
-        """new Promise(arrived => {
-             addEventListener("message", arrived, { once: true });
+    settled(
+        page,
+        """() => new Promise(arrived => {
+             addEventListener("message", () => arrived(), { once: true });
              postMessage({ event: "ready" }, "*");
-           })"""
+           })""",
     )
     next_frame(page)
     expect(page.locator("[data-island=video]")).to_have_attribute("data-state", "loading")
@@ -212,16 +212,13 @@ def test_institution_strip_loops_in_7_s_on_mobile_and_10_s_on_desktop_and_can_be
     strip = page.locator(".institutions__list").first
     expect(strip.get_by_role("listitem")).to_have_count(4)
 
-    def style(name: str) -> Any:
-        return strip.evaluate("(element, name) => getComputedStyle(element)[name]", name)
-
     for width, seconds in ((390, "7s"), (1440, "10s")):
         page.set_viewport_size({"width": width, "height": 900})
-        assert style("animationDuration") == seconds
-    assert style("animationIterationCount") == "infinite"
-    assert style("animationPlayState") == "running"
+        expect(strip).to_have_css("animation-duration", seconds)
+    expect(strip).to_have_css("animation-iteration-count", "infinite")
+    expect(strip).to_have_css("animation-play-state", "running")
     page.get_by_label("Pausar", exact=True).check()
-    assert style("animationPlayState") == "paused"
+    expect(strip).to_have_css("animation-play-state", "paused")
 
 
 def test_faq_has_one_open_question_at_a_time(visitor: Visitor) -> None:
