@@ -428,6 +428,18 @@ def expect_ticked(boxes: Locator, *ticked: bool) -> None:
         expect(boxes.nth(number)).to_be_checked(checked=is_ticked)
 
 
+def expect_beside(left: Locator, right: Locator) -> None:
+    """The one ends where the other begins, or before."""
+
+    def beside() -> bool:
+        one, other = left.bounding_box(), right.bounding_box()
+        assert one
+        assert other
+        return one["x"] + one["width"] <= other["x"]
+
+    wait_until(left.page, beside)
+
+
 def point_at(page: Page, target: Locator) -> None:
     """Rest the pointer on the target, whose tooltip is due then, until it is shown."""
 

@@ -43,20 +43,6 @@ def test_unticking_one_lesson_of_a_complete_subject_leaves_single_lessons_at_the
     expect(visitor.cart_button).to_contain_text("95,00 €")
 
 
-def test_ticking_all_lessons_one_by_one_does_not_make_a_complete_subject(
-    visitor: Visitor, shelf: Shelf
-) -> None:
-    subject = shelf.put("Cálculo", "200.00", lessons=2, lesson_price="50.00")
-    visitor.open_catalogue(shelf.degree)
-
-    for lesson in subject.lessons.all():
-        visitor.lesson_box(lesson).check()
-
-    expect(visitor.card(subject).get_by_text("Completa", exact=True)).to_have_count(0)
-    expect(visitor.cart_button).to_contain_text("2 artículos")
-    expect(visitor.cart_button).to_contain_text("95,00 €")
-
-
 def test_cart_shows_volume_and_full_payment_discounts_total_and_instalments_with_2_decimals(
     visitor: Visitor, shelf: Shelf
 ) -> None:
@@ -97,21 +83,6 @@ def test_lessons_and_subjects_can_be_removed_in_the_cart(visitor: Visitor, shelf
 
     expect(cart.get_by_text("Aún está vacío")).to_be_visible()
     expect(visitor.card(subject).get_by_text("Completa", exact=True)).to_have_count(0)
-
-
-def test_clearing_the_cart_shows_a_toast(visitor: Visitor, shelf: Shelf) -> None:
-    subject = shelf.put("Cálculo", "200.00")
-    visitor.open_catalogue(shelf.degree).fill_cart([subject])
-
-    visitor.cart.get_by_role("button", name="Vaciar carrito").click()
-
-    toast = visitor.toast("Carrito limpiado", "Se han eliminado todos los elementos del carrito")
-    expect(toast).to_be_visible()
-    expect(visitor.cart.get_by_text("Has vaciado tu carrito.")).to_be_visible()
-    expect(visitor.cart_button).to_have_count(0)
-
-    visitor.cart.get_by_role("button", name="Deshacer").click()
-    expect(visitor.cart.get_by_text(subject.name)).to_be_visible()
 
 
 def test_cart_is_kept_when_filters_and_pages_change_and_lost_on_reload(

@@ -12,7 +12,6 @@ from tests.browser.records import Shelf
 from tests.browser.visitor import HeldRequests, Visitor, expect_ticked, wait_until
 
 CATALOGUE = "/api/catalogue"
-PHONE = {"width": 390, "height": 844}
 
 
 def on_sale() -> int:
@@ -73,17 +72,12 @@ def none_open() -> Iterator[None]:
     University.objects.filter(pk__in=ids).update(status=University.Status.OPEN)
 
 
-@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.usefixtures("none_open")
 def test_catalogue_without_an_open_university_shows_a_message_and_loads_nothing(
-    none_open: None, new_visitor: Callable[..., Visitor], alive: bool
+    visitor: Visitor,
 ) -> None:
-    visitor = new_visitor(java_script_enabled=alive)
     requests = visitor.responses_of(CATALOGUE)
-    if alive:
-        visitor.open_catalogue()
-    else:
-        visitor.watch.expect("request: csp")
-        visitor.page.goto("/compra")
+    visitor.open_catalogue()
 
     expect(visitor.page.locator(".results__empty")).to_have_text(
         re.compile("No se encontraron asignaturas.*Estamos preparando el catálogo. Vuelve pronto.")
@@ -91,28 +85,7 @@ def test_catalogue_without_an_open_university_shows_a_message_and_loads_nothing(
     expect(visitor.page.locator(".subject--skeleton")).to_have_count(0)
     expect(visitor.page.get_by_label("Universidad", exact=True)).to_have_value("")
     assert requests == []
-    if alive:
-        visitor.assert_accessible()
-
-
-def test_catalogue_can_be_read_without_javascript(new_visitor: Callable[..., Visitor]) -> None:
-    reader = new_visitor(java_script_enabled=False)
-    reader.watch.expect("request: csp")  # How Chromium calls scripts that it may not load.
-
-    reader.page.goto("/compra")
-
-    expect_names(reader, first_names(9))
-    first = Subject.objects.on_sale().most_enrolled_first()[0]
-    reader.card(first).locator("summary").click()
-    for lesson in first.lessons.all():
-        expect(reader.card(first).get_by_text(lesson.title, exact=True)).to_be_visible()
-    # Playwright does not find text inside <noscript> by text or role.
-    note = reader.page.locator("noscript").first
-    expect(note).to_be_visible()
-    assert "para elegir, comprar y pagar hace falta JavaScript" in note.inner_html()
-    reader.page.get_by_role("link", name="Página 2", exact=True).click()
-    expect(reader.page).to_have_url(re.compile("pagina=2"))
-    expect_names(reader, first_names(18)[9:])
+    visitor.assert_accessible()
 
 
 def test_choosing_a_degree_filters_the_subjects_and_clear_filters_shows_all(
@@ -179,30 +152,18 @@ def test_search_without_results_shows_a_message(visitor: Visitor) -> None:
     expect(visitor.page.get_by_role("dialog", name="Solicita tu asignatura")).to_be_visible()
 
 
-@pytest.mark.parametrize("alive", [True, False])
-def test_subjects_are_sorted_by_name_and_price(
-    shelf: Shelf, new_visitor: Callable[..., Visitor], alive: bool
-) -> None:
+def test_subjects_are_sorted_by_name_and_price(phone: Visitor, shelf: Shelf) -> None:
     for name, price in (("Botánica", "90.00"), ("Zoología", "80.00"), ("Anatomía", "100.00")):
         shelf.put(name, price)
-    visitor = new_visitor(viewport=PHONE, java_script_enabled=alive)
-    page = visitor.page
-    if alive:
-        visitor.open_catalogue(shelf.degree)
-    else:
-        visitor.watch.expect("request: csp")
-        page.goto(f"/compra?carrera={shelf.degree.pk}")
+    page = phone.open_catalogue(shelf.degree).page
     for order, first in (("Precio", "Zoología"), ("Nombre", "Anatomía")):
         page.get_by_label("Ordenar por").select_option(order)
-        if not alive:
-            page.get_by_role("button", name="Filtrar").click()
-        expect(visitor.cards.first).to_contain_text(first)
-        expect(visitor.cards).to_have_count(3)
-        assert f"orden={order.lower()}" in page.url
-    if alive:
-        page.go_back()
-        expect(visitor.cards.first).to_contain_text("Zoología")
-        expect(page.get_by_label("Ordenar por")).to_have_value("precio")
+        expect(phone.cards.first).to_contain_text(first)
+        expect(phone.cards).to_have_count(3)
+        expect(page).to_have_url(re.compile(f"orden={order.lower()}"))
+    page.go_back()
+    expect(phone.cards.first).to_contain_text("Zoología")
+    expect(page.get_by_label("Ordenar por")).to_have_value("precio")
 
 
 def test_page_size_can_be_changed(visitor: Visitor) -> None:
@@ -216,23 +177,6 @@ def test_page_size_can_be_changed(visitor: Visitor) -> None:
         expect(visitor.cards).to_have_count(size)
         expect_names(visitor, first_names(size))
         expect(visitor.page).to_have_url(re.compile(rf"\?por_pagina={size}$"))
-
-
-def test_page_size_all_loads_the_next_page_on_scrolling(
-    visitor: Visitor, full_shelf: Shelf
-) -> None:
-    visitor.open_catalogue(full_shelf.degree)
-    requests = visitor.responses_of(CATALOGUE)
-
-    visitor.page.get_by_label("Por página").select_option("Todas")
-
-    expect(visitor.cards).to_have_count(18)
-    assert len(requests) == 1
-    visitor.cards.last.scroll_into_view_if_needed()
-    expect(visitor.cards).to_have_count(20)
-    pages = [re.search(r"[?&]page=(\d+)", answer.url)[1] for answer in requests]  # type: ignore[index]
-    assert pages == ["1", "2"]
-    expect(visitor.page.get_by_role("navigation", name="Páginas del catálogo")).to_have_count(0)
 
 
 def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_retried(
@@ -269,16 +213,6 @@ def test_changing_the_page_shows_6_skeletons_and_the_top_and_a_failure_can_be_re
     visitor.open_catalogue(query=f"pagina={pages}")
     expect(visitor.cards).to_have_count(on_sale() - 9 * (pages - 1))
     expect(visitor.page.get_by_role("button", name="Siguiente")).to_be_disabled()
-
-
-def test_page_number_beyond_the_last_page_opens_the_last_page(
-    visitor: Visitor, full_shelf: Shelf
-) -> None:
-    visitor.open_catalogue(full_shelf.degree, "pagina=99")
-
-    expect(visitor.cards).to_have_count(2)
-    pager = visitor.page.get_by_role("navigation", name="Páginas del catálogo")
-    expect(pager.get_by_role("button", name="Página 3")).to_have_attribute("aria-current", "page")
 
 
 def test_page_that_no_longer_exists_becomes_the_last_page_after_a_click(

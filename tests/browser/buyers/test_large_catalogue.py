@@ -72,6 +72,7 @@ def test_page_size_all_shows_each_of_300_subjects_once(
     visitor.page.evaluate(TO_THE_END, COUNT)
 
     expect(visitor.cards).to_have_count(COUNT)
+    expect(visitor.page.get_by_role("navigation", name="Páginas del catálogo")).to_have_count(0)
     assert visitor.page.eval_on_selector_all("article", IDS) == ids
     # Each page was requested once. The first page was part of the HTML.
     assert len(requests) == ceil(COUNT / PER_PAGE) - 1

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from apps.catalogue.models import Lesson, Subject
 from apps.orders.models import Order
 from tests.browser.records import Shelf, only_order, pay_elsewhere, save_for_later
-from tests.browser.visitor import HeldRequests, Visitor, expect_to_fit, set_text_size
+from tests.browser.visitor import HeldRequests, Visitor, expect_beside, expect_to_fit, set_text_size
 from tests.helpers.factories import make_promo, single, whole
 
 RECOVER = "**/api/orders/recover?*"
@@ -125,10 +125,7 @@ def test_recovery_link_shows_the_saved_order_and_the_card_payment(
     saved_on = f"{today.day} de {months.split()[today.month - 1]} de {today.year}"
     expect(order).to_contain_text(f"Guardada el{saved_on}")
     payment = visitor.page.get_by_role("region", name="Pago con tarjeta")
-    left, right = order.bounding_box(), payment.bounding_box()
-    assert left
-    assert right
-    assert left["x"] + left["width"] <= right["x"]
+    expect_beside(order, payment)
 
 
 def test_paying_a_recovered_order_shows_the_toast_pago_exitoso_on_home(

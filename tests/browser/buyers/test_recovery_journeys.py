@@ -33,7 +33,7 @@ from tests.browser.records import (
     save_for_later,
     set_fault,
 )
-from tests.browser.visitor import DECLINED_CARD, SLOW_CARD, Visitor, expect_to_fit
+from tests.browser.visitor import DECLINED_CARD, SLOW_CARD, Visitor, expect_beside, expect_to_fit
 from tests.helpers.factories import make_promo, single, whole
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
@@ -98,10 +98,7 @@ def test_reload_with_an_open_card_form_offers_to_continue_or_to_discard_the_purc
     visitor.wait_for_catalogue()
     expect(offer).to_be_in_viewport(ratio=1)
     # It is in no column of the page's grid.
-    request, cart = page.locator(".subject-request").bounding_box(), visitor.cart.bounding_box()
-    assert request
-    assert cart
-    assert request["x"] + request["width"] < cart["x"]
+    expect_beside(page.locator(".subject-request"), visitor.cart)
     visitor.fill_cart([maths])
     expect(offer).to_have_count(0)
     visitor.press(visitor.cart.get_by_role("button", name="Vaciar carrito"))

@@ -22,16 +22,21 @@ def whole_in_view(target: Locator) -> None:
     wait_until(target.page, lambda: not target.evaluate(covered))
 
 
-def overlap(one: Locator, other: Locator) -> bool:
-    a, b = one.bounding_box(), other.bounding_box()
-    assert a
-    assert b
-    return (
-        a["x"] < b["x"] + b["width"]
-        and b["x"] < a["x"] + a["width"]
-        and a["y"] < b["y"] + b["height"]
-        and b["y"] < a["y"] + a["height"]
-    )
+def expect_apart(one: Locator, other: Locator) -> None:
+    """Neither covers a part of the other, once both have come to rest."""
+
+    def apart() -> bool:
+        a, b = one.bounding_box(), other.bounding_box()
+        assert a
+        assert b
+        return (
+            a["x"] >= b["x"] + b["width"]
+            or b["x"] >= a["x"] + a["width"]
+            or a["y"] >= b["y"] + b["height"]
+            or b["y"] >= a["y"] + a["height"]
+        )
+
+    wait_until(one.page, apart)
 
 
 def lessons_dearer_than(shelf: Shelf, whole: str) -> Subject:
@@ -85,8 +90,8 @@ def test_on_a_phone_from_the_cart_to_a_price_that_changes(phone: Visitor, shelf:
     message = dialog.get_by_text("Este código no existe").first
     expect(toast).to_be_visible()
     expect(message).to_be_visible()
-    assert not overlap(toast, message)
-    assert not overlap(toast, dialog.locator(".pay-bar"))
+    expect_apart(toast, message)
+    expect_apart(toast, dialog.locator(".pay-bar"))
     toast.dispatch_event("pointerenter", {"pointerType": "touch"})
     phone.press(dialog.get_by_role("button", name=f"Quitar {physics.name} del pedido"))
     expect(dialog.get_by_role("heading", name="Tu pedido")).to_be_focused()
@@ -141,6 +146,9 @@ def test_on_a_wide_screen_from_single_lessons_to_the_saved_order(
 
     # The cart has its own button, and emptying it can be undone.
     visitor.press(visitor.cart.get_by_role("button", name="Vaciar carrito"))
+    emptied = visitor.toast("Carrito limpiado", "Se han eliminado todos los elementos del carrito")
+    expect(emptied).to_be_visible()
+    expect(visitor.cart.get_by_text("Has vaciado tu carrito.")).to_be_visible()
     expect(visitor.cart_button).to_have_count(0)
     visitor.press(visitor.cart.get_by_role("button", name="Deshacer"))
     visitor.press(visitor.cart.get_by_role("button", name="Ir a pagar"))
@@ -165,7 +173,7 @@ def test_on_a_wide_screen_from_single_lessons_to_the_saved_order(
     assert only_order(visitor.email).total_cents == 11_400
     page.keyboard.press("Escape")
     expect(visitor.cart_button).to_be_focused()
-    assert page.url.endswith(f"?carrera={shelf.degree.pk}")
+    expect(page).to_have_url(re.compile(rf"\?carrera={shelf.degree.pk}$"))
     page.wait_for_function("!history.state?.dialog")
 
 

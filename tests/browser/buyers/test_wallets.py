@@ -29,6 +29,7 @@ from tests.browser.visitor import (
     Visitor,
     nbsp,
     tab_to,
+    wait_until,
 )
 from tests.helpers.factories import whole
 from tools.dev.stack import Stack
@@ -314,11 +315,15 @@ def test_without_a_wallet_nothing_is_shown_and_nothing_moves(
     expect(visitor.page.locator(WALLET_FRAME)).to_be_attached()
     expect(visitor.box("He leído y acepto")).to_have_count(0)
     expect(visitor.dialog.get_by_text("Pedido con obligación de pago.")).to_have_count(0)
-    lead = visitor.dialog.get_by_text("Te enviaremos a este email").bounding_box()
-    body = visitor.dialog.locator(".modal__body").bounding_box()
-    assert lead is not None
-    assert body is not None
-    assert lead["y"] - body["y"] < 30
+
+    def at_the_top() -> bool:
+        lead = visitor.dialog.get_by_text("Te enviaremos a este email").bounding_box()
+        body = visitor.dialog.locator(".modal__body").bounding_box()
+        assert lead is not None
+        assert body is not None
+        return lead["y"] - body["y"] < 30
+
+    wait_until(visitor.page, at_the_top)
     visitor.fill_contact()
     expect(visitor.dialog.get_by_text("o con tarjeta", exact=True)).to_have_count(0)
 

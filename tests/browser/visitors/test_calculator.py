@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from html import unescape
 
 import pytest
 from playwright.sync_api import Route, expect
@@ -110,29 +109,6 @@ def test_selectors_for_university_degree_and_subjects_appear_in_turn_and_hide_ch
     expect(calculator.button("Ver presupuesto")).to_be_enabled()
 
 
-def test_another_degree_clears_the_subjects_and_another_university_also_the_degree(
-    visitor: Visitor, shelf: Shelf, micro: Subject, macro: Subject
-) -> None:
-    other = shelf.degree.university.degrees.exclude(pk=shelf.degree.pk).filter(
-        subjects_count__gte=2
-    )[0]
-    calculator = Calculator(visitor).ask(2)
-    calculator.choose_degree(shelf)
-    calculator.select("Asignatura 1").select_option(str(micro.pk))
-    calculator.select("Asignatura 2").select_option(str(macro.pk))
-
-    calculator.select("Carrera").select_option(str(other.pk))
-    expect(calculator.select("Asignatura 1")).to_have_value("")
-    expect(calculator.select("Asignatura 2")).to_have_value("")
-    expect(calculator.button("Ver presupuesto")).to_be_disabled()
-
-    calculator.select("Universidad").select_option("")
-    expect(calculator.select("Carrera")).to_have_count(0)
-    expect(calculator.select("Asignatura 1")).to_have_count(0)
-    calculator.select("Universidad").select_option(str(shelf.degree.university_id))
-    expect(calculator.select("Carrera")).to_have_value("")
-
-
 def test_failed_loading_of_a_list_is_only_logged_and_the_list_stays_empty(visitor: Visitor) -> None:
     visitor.watch.expect("503")
     visitor.watch.expect("ApiError")
@@ -142,21 +118,6 @@ def test_failed_loading_of_a_list_is_only_logged_and_the_list_stays_empty(visito
     options = calculator.select("Universidad").locator("option")
     expect(options).to_have_text(["Selecciona una universidad"])
     expect(visitor.page.locator(".toast")).to_have_count(0)
-
-
-def test_back_button_returns_to_the_form_and_keeps_the_choices(
-    visitor: Visitor, shelf: Shelf, micro: Subject
-) -> None:
-    calculator = Calculator(visitor).ask(1)
-    calculator.choose_degree(shelf)
-    one = calculator.card.get_by_role("heading", name="Selecciona 1 asignatura", exact=True)
-    expect(one).to_be_visible()
-    calculator.choose(shelf, micro)
-    calculator.press("Volver")
-    expect(calculator.card.get_by_text("Paso 1 de 3")).to_be_visible()
-    expect(calculator.select("Número de asignaturas")).to_have_value("1")
-    calculator.press("Calcular Presupuesto")
-    expect(calculator.select("Asignatura 1")).to_have_value(str(micro.pk))
 
 
 def test_result_is_blurred_until_the_budget_is_sent_and_equals_the_server_s_result(
@@ -248,11 +209,6 @@ def test_final_price_is_never_below_0_and_has_two_decimals(visitor: Visitor, she
     assert str(Quote.objects.get(lead__email=visitor.email).final_price) == "0.00"
 
 
-def test_home_has_the_same_calculator(visitor: Visitor, shelf: Shelf, micro: Subject) -> None:
-    calculator = Calculator(visitor, "/").ask(1).choose(shelf, micro)
-    calculator.expect_lines("Precio base 192,00 €", "Precio final 192,00 €")
-
-
 def answering(status: int, body: str) -> Callable[[Route], None]:
     return lambda route: route.fulfill(status=status, body=body)
 
@@ -337,23 +293,6 @@ def test_all_three_steps_by_keyboard_only(visitor: Visitor, shelf: Shelf, micro:
     keyboard.type("600123123")
     keyboard.press("Enter")
     expect(calculator.card.get_by_text(SENT)).to_be_focused()
-
-
-def test_link_of_the_mailed_quote_opens_the_catalogue_with_its_subjects_in_the_cart(
-    visitor: Visitor, shelf: Shelf, micro: Subject, macro: Subject
-) -> None:
-    calculator = Calculator(visitor).ask(2).choose(shelf, micro, macro)
-    calculator.open_contact().send(visitor.email)
-    mail = html_of(mail_with("Tu presupuesto", visitor.email))
-    (link,) = {unescape(link) for link in re.findall(r'href="[^"]*(/compra\?[^"]*)"', mail)}
-
-    visitor.page.goto(link)
-
-    expect(visitor.cart.get_by_text(micro.name)).to_be_visible()
-    expect(visitor.cart.get_by_text(macro.name)).to_be_visible()
-    # As quoted in instalments: 407,50 € minus 15 € for two complete subjects.
-    expect(visitor.cart_button).to_contain_text("2 artículos")
-    expect(visitor.cart_button).to_contain_text("392,50")
 
 
 def test_quote_link_with_a_bad_signature_opens_the_catalogue_with_an_error(

@@ -1,4 +1,4 @@
-"""Print, text at 200 %, the header of a small laptop, and the help widget across pages."""
+"""Print, text at 200 %, and the header of a small laptop."""
 
 from collections.abc import Callable
 
@@ -101,28 +101,3 @@ def test_plan_links_of_the_menu_open_the_tab_of_their_plan(visitor: Visitor) -> 
     nav.get_by_role("link", name="Demo plataforma").hover()
     nav.get_by_role("link", name="Plan PEC Individual").click()
     expect(tab).to_have_attribute("aria-selected", "false")
-
-
-def test_closed_help_widget_stays_closed_on_other_pages_and_comes_back_on_reload(
-    visitor: Visitor,
-) -> None:
-    page = visitor.page
-    page.clock.install()
-
-    def wait() -> None:
-        page.wait_for_load_state("load")
-        page.clock.run_for(4100)
-
-    page.goto("/nosotros")
-    wait()
-    help_button = page.locator(".help summary")
-    help_button.click()
-    page.get_by_role("button", name="Cerrar").click()
-    for name, path in (("Precios", "precios"), ("Nuestros profesores", "nosotros")):
-        page.get_by_role("navigation", name="Principal").get_by_role("link", name=name).click()
-        page.wait_for_url(f"**/{path}")
-        wait()
-        expect(page.locator(".help")).to_have_count(0)
-    page.reload()
-    wait()
-    expect(help_button).to_be_visible()

@@ -53,20 +53,6 @@ def test_individual_plan_gives_access_to_pec_1_only_and_labels_the_rest_desbloqu
         expect(preview.get_by_role("heading", name="PEC 1 ")).to_be_visible()
 
 
-def test_individual_plan_unlocks_resolution_video_and_solved_pec_and_labels_the_rest_bloqueado(
-    visitor: Visitor, preview: Locator
-) -> None:
-    resolution = block(preview, "Resolución")
-    expect(resolution.get_by_role("button")).to_have_count(2)
-    expect(resolution.get_by_role("button", name="Vídeo de resolución")).to_contain_text("35:00")
-    for title in ("Vídeos de teoría", "Documentos", "Ejercicios tipo test"):
-        expect(block(preview, title).get_by_text("Bloqueado")).to_be_visible()
-        expect(block(preview, title).get_by_role("button")).to_have_count(0)
-
-    visitor.press(resolution.get_by_role("button", name="PEC 1 resuelta"))
-    expect(preview.get_by_role("figure")).to_contain_text("PEC 1 resuelta")
-
-
 def test_full_plan_unlocks_all_six_items_preselects_pec_2_and_shows_the_test_as_disponible(
     visitor: Visitor, preview: Locator
 ) -> None:
@@ -79,15 +65,6 @@ def test_full_plan_unlocks_all_six_items_preselects_pec_2_and_shows_the_test_as_
     test = block(preview, "Ejercicios tipo test")
     expect(test.get_by_text("Disponible")).to_be_visible()
     expect(test.get_by_role("button")).to_contain_text("50 preguntas")
-
-
-def test_examen_shows_only_10_videos_and_documents(visitor: Visitor, preview: Locator) -> None:
-    full(visitor, preview)
-    visitor.press(item(preview, "EXAMEN"))
-    expect(preview.locator(".preview__block").get_by_role("heading")).to_have_text(
-        ["Vídeos", "Documentos"]
-    )
-    expect(block(preview, "Vídeos").get_by_role("button")).to_have_count(10)
 
 
 def test_clicking_an_accessible_item_toggles_it_and_clears_the_chosen_content(
