@@ -20,6 +20,7 @@ from playwright.sync_api import (
     expect,
 )
 
+from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Degree, Lesson, Subject
 from apps.core.web.session_store import SessionStore
 from apps.students.models import Student
@@ -451,6 +452,17 @@ def point_at(page: Page, target: Locator) -> None:
         return page.locator(".tooltip").count() > 0
 
     wait_until(page, shown)
+
+
+def sign_in_staff(
+    page: Page, name: str = ADMIN_NAME, password: str = ADMIN_PASSWORD, path: str = "/admin"
+) -> None:
+    """Sign a person in to the admin, by default the sample admin, and wait for the next page."""
+    page.goto(path)
+    page.get_by_label("Nombre de usuario").fill(name)
+    page.get_by_label("Contraseña").fill(password)
+    with page.expect_navigation():
+        page.get_by_role("button", name="Iniciar sesión").click()
 
 
 def set_text_size(page: Page, pixels: int) -> None:

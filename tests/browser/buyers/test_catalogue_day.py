@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.pricing.models import PromoBatch
 from tests.browser.records import Shelf, eventually, only_order
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, sign_in_staff
 
 HEAD = "universidad_siglas;grado;asignatura;precio\n"
 
@@ -18,10 +17,7 @@ HEAD = "universidad_siglas;grado;asignatura;precio\n"
 def clerk(new_visitor: Any) -> Page:
     """A page signed in as the sample admin."""
     page: Page = new_visitor().page
-    page.goto("/admin")
-    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
+    sign_in_staff(page)
     expect(page.get_by_role("heading", name="Gestión de la academia")).to_be_visible()
     return page
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 from apps.catalogue.models import Lesson, Subject
 from apps.catalogue.services import deferred_counts
 from tests.browser.records import Shelf, eventually
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, settled
 
 COUNT = 300
 PER_PAGE = 18
@@ -69,7 +69,7 @@ def test_page_size_all_shows_each_of_300_subjects_once(
     requests = visitor.responses_of("/api/catalogue")
     visitor.open_catalogue(shelf.degree, "por_pagina=todas")
 
-    visitor.page.evaluate(TO_THE_END, COUNT)
+    settled(visitor.page, TO_THE_END, COUNT)
 
     expect(visitor.cards).to_have_count(COUNT)
     expect(visitor.page.get_by_role("navigation", name="Páginas del catálogo")).to_have_count(0)

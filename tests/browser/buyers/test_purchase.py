@@ -9,7 +9,6 @@ import pytest
 from django.core.management import call_command
 from playwright.sync_api import Locator, expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Lesson, Subject
 from apps.classroom.models import Enrolment
 from apps.core.dates import today
@@ -41,6 +40,7 @@ from tests.browser.visitor import (
     SLOWLY_DECLINED_CARD,
     Visitor,
     in_both_modes,
+    sign_in_staff,
 )
 from tests.helpers.factories import make_promo
 from tools.dev.stack import Stack
@@ -133,10 +133,7 @@ def test_purchase_of_two_subjects_and_a_lesson_with_promo_code_from_home_to_the_
 
 
 def _sees_the_order_in_the_admin(carla: Visitor, order: Order) -> None:
-    carla.page.goto("/admin/")
-    carla.page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    carla.page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    carla.page.get_by_role("button", name="Iniciar sesión").click()
+    sign_in_staff(carla.page)
     expect(carla.page.get_by_role("button", name="Tu cuenta: admin")).to_be_visible()
     carla.page.goto(f"/admin/orders/order/?q={order.email}")
     row = carla.page.get_by_role("row").filter(has_text=order.email)

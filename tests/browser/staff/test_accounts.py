@@ -5,23 +5,16 @@ from uuid import uuid4
 
 from playwright.sync_api import expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from tests.browser.records import mail_with
+from tests.browser.visitor import sign_in_staff
 
 INVITATION = "Tu cuenta en la administración"
 PASSWORD = "tres-gatos-verdes"
 
 
-def sign_in(page, name, password):
-    page.goto("/admin")
-    page.get_by_label("Nombre de usuario").fill(name)
-    page.get_by_label("Contraseña").fill(password)
-    page.get_by_role("button", name="Iniciar sesión").click()
-
-
 def test_invited_person_chooses_a_password_and_sees_their_part_of_today(visitor, phone):
     page, address = visitor.page, f"eva.{uuid4().hex[:8]}@example.com"
-    sign_in(page, ADMIN_NAME, ADMIN_PASSWORD)
+    sign_in_staff(page)
     expect(page.get_by_role("heading", name="Recaudación")).to_be_visible()
     visitor.assert_accessible()
     page.goto("/admin/auth/user/")
@@ -41,7 +34,7 @@ def test_invited_person_chooses_a_password_and_sees_their_part_of_today(visitor,
     eva.get_by_label("Contraseña nueva:", exact=True).fill(PASSWORD)
     eva.get_by_label("La nueva, otra vez:").fill(PASSWORD)
     eva.get_by_role("button", name="Guardar la contraseña").click()
-    sign_in(eva, address, PASSWORD)
+    sign_in_staff(eva, address, PASSWORD)
 
     expect(eva.get_by_role("heading", name="Pendiente")).to_be_visible()
     expect(eva.get_by_role("heading", name="Recaudación")).to_have_count(0)

@@ -5,22 +5,7 @@ The fixture `watch` fails a test if a page logs an error or a request fails.
 
 import re
 
-import pytest
-from playwright.sync_api import Page, expect
-
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
-
-
-@pytest.fixture
-def clerk(visitor) -> Page:
-    """A page signed in as the sample admin."""
-    page = visitor.page
-    page.goto("/admin")
-    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
-    expect(page.get_by_role("heading", name="Gestión de la academia")).to_be_visible()
-    return page
+from playwright.sync_api import expect
 
 
 def test_admin_shows_a_mail_with_its_own_styles(clerk):

@@ -4,10 +4,10 @@ import re
 
 from playwright.sync_api import expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
+from apps.backoffice.seed import ADMIN_NAME
 from apps.leads.models import Lead
 from tests.browser.records import mail_with, text_of
-from tests.browser.visitor import Visitor, Watch, expect_to_fit, settled
+from tests.browser.visitor import Visitor, Watch, expect_to_fit, settled, sign_in_staff
 
 QUESTION = "¿Los vídeos sirven para el examen de febrero?"
 
@@ -33,10 +33,7 @@ def test_contact_is_assigned_answered_and_becomes_a_quote(
     )
     assert sent == 200
 
-    page.goto("/admin/leads/lead/")
-    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
+    sign_in_staff(page, path="/admin/leads/lead/")
     page.get_by_role("link", name=re.compile("^Sin responder")).click()
     page.get_by_role("link", name=re.compile(re.escape(email))).click()
     conversation = page.locator(".lead-conversation")

@@ -6,10 +6,9 @@ from uuid import uuid4
 import pytest
 from playwright.sync_api import Page, expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.students.models import Student
 from tests.browser.conftest import DESKTOP, PHONE
-from tests.browser.visitor import Visitor, axe_problems
+from tests.browser.visitor import Visitor, axe_problems, sign_in_staff
 
 # What sticks out of the page, and fields and tables that are cut off at its edge.
 CUT_OFF = """() => [
@@ -25,10 +24,7 @@ def clerk(new_visitor) -> Visitor:
     """A page signed in as the sample admin. Reduced motion: axe must not meet a transition."""
     visitor = new_visitor(reduced_motion="reduce")
     page = visitor.page
-    page.goto("/admin/login/")
-    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
+    sign_in_staff(page)
     expect(page.get_by_role("link", name="Hoy", exact=True)).to_have_attribute(
         "aria-current", "page"
     )

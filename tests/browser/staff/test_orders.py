@@ -2,10 +2,8 @@
 
 import re
 
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.catalogue.models import Subject
 from apps.classroom.models import Provisioning
 from apps.core.models import Mail
@@ -14,17 +12,6 @@ from tests.browser.conftest import PHONE
 from tests.browser.visitor import expect_to_fit
 
 ANA = "ana.ejemplo@example.com"
-
-
-@pytest.fixture
-def clerk(visitor) -> Page:
-    page = visitor.page
-    page.goto("/admin")
-    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
-    expect(page.locator("#navegacion")).to_be_attached()
-    return page
 
 
 def test_a_day_of_orders_access_mails_refunds_and_a_transfer(clerk):

@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.classroom.models import Enrolment
 from apps.orders.models import Order, Refund
 from tests.browser.records import (
@@ -15,7 +14,6 @@ from tests.browser.records import (
     payments_at_provider,
     text_of,
 )
-from tests.browser.visitor import Visitor
 from tests.helpers.factories import whole
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
@@ -27,16 +25,6 @@ def order(shelf: Shelf, email: str) -> Order:
     subjects = shelf.put("Cálculo", "200.00"), shelf.put("Álgebra", "100.00")
     pay_elsewhere(email, *(whole(subject) for subject in subjects), total="270")
     return only_order(email)
-
-
-@pytest.fixture
-def clerk(visitor: Visitor) -> Page:
-    page = visitor.page
-    page.goto("/admin")
-    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
-    return page
 
 
 def open_form(clerk: Page, order: Order) -> None:

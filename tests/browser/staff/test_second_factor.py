@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django_otp.oath import totp
 from playwright.sync_api import expect
 
-from tests.browser.visitor import expect_to_fit
+from tests.browser.visitor import expect_to_fit, sign_in_staff
 
 PASSWORD = "una-clave-de-prueba"
 
@@ -19,18 +19,11 @@ def member(stack):
     user.delete()
 
 
-def sign_in(page):
-    page.goto("/admin")
-    page.get_by_label("Nombre de usuario").fill("movil")
-    page.get_by_label("Contraseña").fill(PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
-
-
 @pytest.mark.usefixtures("member")
 def test_authenticator_is_set_up_and_then_asked_for_at_390_pixels(visitor):
     page = visitor.page
     page.set_viewport_size({"width": 390, "height": 844})
-    sign_in(page)
+    sign_in_staff(page, "movil", PASSWORD)
     page.goto("/admin/segundo-factor/activar")
     expect(page.get_by_role("img", name="Código QR para la aplicación")).to_be_visible()
     expect_to_fit(page)
@@ -45,7 +38,7 @@ def test_authenticator_is_set_up_and_then_asked_for_at_390_pixels(visitor):
     expect(page.get_by_role("heading", name="Gestión de la academia")).to_be_visible()
 
     page.context.clear_cookies()
-    sign_in(page)
+    sign_in_staff(page, "movil", PASSWORD)
     expect(page.get_by_role("heading", name="Segundo factor")).to_be_visible()
     expect_to_fit(page)
     page.locator("#id_code").fill(codes[0])

@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from io import BytesIO
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from pypdf import PdfReader
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.core.models import SiteSettings
 from apps.invoices.models import Invoice
 from apps.orders.invoice_link import invoice_url
 from tests.browser.records import Shelf, eventually, mail_with, only_order, pay_elsewhere
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, sign_in_staff
 from tests.helpers.factories import whole
 from tools.dev.stack import Stack
 
@@ -33,13 +32,6 @@ def attached_pdf(subject: str, address: str) -> str:
     [part] = mail_with(subject, address).iter_attachments()
     content = part.get_content()
     return " ".join(PdfReader(BytesIO(content)).pages[0].extract_text().split())
-
-
-def sign_in(page: Page) -> None:
-    page.goto("/admin")
-    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
 
 
 def test_buyer_asks_for_an_invoice_and_a_refund_corrects_it(
@@ -75,7 +67,7 @@ def test_buyer_asks_for_an_invoice_and_a_refund_corrects_it(
         page.get_by_role("link", name=f"Factura {first.code} (PDF)").click()
     assert download.value.suggested_filename == f"{first.code}.pdf"
 
-    sign_in(page)
+    sign_in_staff(page)
     page.goto(f"/admin/devolver/{order.pk}")
     page.get_by_label("Importe (€)").fill("40,00")
     page.get_by_label("Motivo").fill("Se equivocó")

@@ -4,24 +4,16 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.classroom.models import Enrolment
 from apps.core.dates import today
 from apps.pages.models import Opinion
 from apps.pages.opinions.asking import ask_for_opinions
 from tests.browser.records import Shelf, eventually, mail_with, pay_elsewhere, text_of
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, sign_in_staff
 
 TEXT = "Los vídeos <b>se entienden</b> y las dudas llegan resueltas."
-
-
-def sign_in(page: Page) -> None:
-    page.goto("/admin")
-    page.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    page.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    page.get_by_role("button", name="Iniciar sesión").click()
 
 
 def test_opinion_is_asked_given_moderated_and_shown_as_verified(
@@ -56,7 +48,7 @@ def test_opinion_is_asked_given_moderated_and_shown_as_verified(
     expect(page.get_by_text("Compra verificada")).to_have_count(0)
 
     staff = new_visitor().page
-    sign_in(staff)
+    sign_in_staff(staff)
     staff.get_by_role("link", name="Opiniones por revisar").click()
     row = staff.locator("#result_list tbody tr").filter(has_text=subject.name)
     expect(row).to_contain_text(TEXT)

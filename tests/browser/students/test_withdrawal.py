@@ -6,10 +6,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from apps.backoffice.seed import ADMIN_NAME, ADMIN_PASSWORD
 from apps.leads.models import Withdrawal
 from tests.browser.records import Shelf, mail_with, mails_to, only_order, pay_elsewhere, text_of
-from tests.browser.visitor import Visitor
+from tests.browser.visitor import Visitor, sign_in_staff
 from tests.helpers.factories import whole
 
 pytestmark = pytest.mark.usefixtures("money_adds_up")
@@ -44,10 +43,7 @@ def test_a_withdrawal_is_acknowledged_and_refunded(
 
     case = Withdrawal.objects.get(order=order)
     clerk = visitor.page
-    clerk.goto(f"/admin/leads/withdrawal/{case.pk}/change/")
-    clerk.get_by_label("Nombre de usuario").fill(ADMIN_NAME)
-    clerk.get_by_label("Contraseña").fill(ADMIN_PASSWORD)
-    clerk.get_by_role("button", name="Iniciar sesión").click()
+    sign_in_staff(clerk, path=f"/admin/leads/withdrawal/{case.pk}/change/")
     expect(clerk.get_by_text("pierdo el derecho de desistimiento")).to_be_visible()
     expect(clerk.get_by_text("No ha llegado a entrar")).to_be_visible()
     visitor.assert_accessible()
